@@ -100,6 +100,7 @@ static inline void fake_done(FakeTree *tree) {
         (void)nftw(tree->path, fake_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 #define _cleanup_fake_ _cleanup_(fake_done)
+#define TREE_TEST(test) TEST_WITH(test, FakeTree, tree, fake_init, fake_done)
 
 static inline void fake_stat_file(const FakeTree *tree, const char *folder, int pid, int parent,
                                   char state, unsigned start, unsigned cpu) {

@@ -9,7 +9,16 @@
  * Meson links a main() that runs the tests of a file in their order. What a test needs beside its
  * body follows its name, as a field of struct CMUnitTest: TEST(name, .setup_func = setup). The body
  * sees cmocka's `void **state`. A file with options of its own defines main() and calls
- * test_run_all(). */
+ * test_run_all().
+ *
+ * Tests that need the same surroundings get a pointer to them, by a macro of their own:
+ *
+ *     #define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
+ *
+ *     HOST_TEST(a_host_without_memory) {
+ *             fake_write(&h->tree, …);
+ *     }
+ */
 #pragma once
 
 #include <setjmp.h>
@@ -26,6 +35,18 @@
                         .name = "test_" #test, .test_func = test_##test, __VA_ARGS__ });           \
         }                                                                                          \
         static void test_##test(void **state __attribute__((unused)))
+
+/* `init` is called before the body, and `done` after it; both take a pointer to a `type`, which the
+ * body knows as `name`. */
+#define TEST_WITH(test, type, name, init, done)                                                    \
+        static void body_of_##test(type *name);                                                    \
+        TEST(test) {                                                                               \
+                type name;                                                                         \
+                init(&name);                                                                       \
+                body_of_##test(&name);                                                             \
+                done(&name);                                                                       \
+        }                                                                                          \
+        static void body_of_##test(type *name)
 
 /* Before the first and after the last test of the file. Either may be NULL. */
 #define TEST_GROUP(setup, teardown)                                                                \

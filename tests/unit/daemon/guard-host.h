@@ -126,6 +126,7 @@ static inline void host_done(TestHost *h) {
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 /* Bound to these nodes, as a look has found it. */
 static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {

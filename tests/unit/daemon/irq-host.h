@@ -231,6 +231,7 @@ static inline void host_done(TestHost *h) {
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static inline void look_after(TestHost *h, uint64_t usec) {
         world.now += usec;

@@ -121,7 +121,7 @@ static inline void host_done(TestHost *h) {
                 closep(&h->rooms.host.sysroot.cgroup_fd);
         fake_done(&h->tree);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 /* To be moved to node 1. */
 static inline Instance *add(TestHost *h, pid_t pid) {

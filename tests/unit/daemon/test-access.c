@@ -73,6 +73,7 @@ static void host_done(TestHost *h) {
         proc_close(&h->handle);
         sysroot_close(&h->rooms.host.sysroot);
 }
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static void choose(TestHost *h) {
         capture_begin(&h->said, STDERR_FILENO);
@@ -133,137 +134,121 @@ static InstanceSnapshot snapshot(const TestHost *h) {
         return snapshot_of(h, &h->instance);
 }
 
-TEST(counts) {
+HOST_TEST(counts) {
         InstanceSnapshot s;
         AccessSnapshot a;
-        TestHost h;
 
-        host_init(&h);
-        use_faults(&h);
-        assert_contains(h.said.text, "are counted, by events of policy");
-        access_fill(&h.rooms.sampling, &a);
+        use_faults(h);
+        assert_contains(h->said.text, "are counted, by events of policy");
+        access_fill(&h->rooms.sampling, &a);
         assert_true(a.wanted && a.available);
         assert_true(a.counted[LOCALITY_LOCAL] && a.counted[LOCALITY_REMOTE]);
         assert_string_equal(a.source, "policy");
-        s = snapshot(&h);
+        s = snapshot(h);
         assert_false(s.access_known); /* not yet */
-        round_of(&h);
+        round_of(h);
         fault();
-        round_of(&h);
-        s = snapshot(&h);
+        round_of(h);
+        s = snapshot(h);
         assert_true(s.access_known);
         assert_true(s.accesses[LOCALITY_REMOTE] >= PAGES);
         assert_int_equal(s.accesses[LOCALITY_LOCAL], 0);
         assert_true(s.remote_access_ratio > 0.999);
         assert_true(s.access_coverage > 0.999);
-        assert_int_equal(remote_of_policy(&h), s.accesses[LOCALITY_REMOTE]);
+        assert_int_equal(remote_of_policy(h), s.accesses[LOCALITY_REMOTE]);
         /* Each sample has its price, and is told. */
-        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
-        assert_true(h.rooms.sampling.rounds.cost_usec > 0);
-        choose(&h); /* as with a reload: nothing is new */
-        assert_string_equal(h.said.text, "");
-        assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] == s.accesses[LOCALITY_REMOTE]);
-        host_done(&h);
+        assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
+        assert_true(h->rooms.sampling.rounds.cost_usec > 0);
+        choose(h); /* as with a reload: nothing is new */
+        assert_string_equal(h->said.text, "");
+        assert_true(snapshot(h).accesses[LOCALITY_REMOTE] == s.accesses[LOCALITY_REMOTE]);
 }
 
-TEST(end) {
+HOST_TEST(end) {
         uint64_t before;
-        TestHost h;
 
-        host_init(&h);
-        use_faults(&h);
-        round_of(&h);
-        before = remote_of_policy(&h);
+        use_faults(h);
+        round_of(h);
+        before = remote_of_policy(h);
         fault();
-        access_end(&h.rooms.sampling, &h.instance);
-        assert_true(remote_of_policy(&h) >= before + PAGES);
-        assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
-        host_done(&h);
+        access_end(&h->rooms.sampling, &h->instance);
+        assert_true(remote_of_policy(h) >= before + PAGES);
+        assert_int_equal(h->instance.sampling.access.counters.n_threads, 0);
 }
 
 /* The way that an instance ends in the daemon. */
-TEST(end_in_the_roster) {
+HOST_TEST(end_in_the_roster) {
         Process process = { .id = { getpid(), 100 }, .exe = strdup("/x") };
         uint64_t before;
         Instance *i;
-        TestHost h;
 
-        host_init(&h);
-        h.rooms.roster.instances = NULL;
-        h.rooms.roster.n_instances = 0;
-        use_faults(&h);
-        i = rooms_add(&h.rooms, &h.policy, &process, &h.handle);
-        round_of(&h);
-        assert_true(snapshot_of(&h, i).access_known);
-        before = remote_of_policy(&h);
+        h->rooms.roster.instances = NULL;
+        h->rooms.roster.n_instances = 0;
+        use_faults(h);
+        i = rooms_add(&h->rooms, &h->policy, &process, &h->handle);
+        round_of(h);
+        assert_true(snapshot_of(h, i).access_known);
+        before = remote_of_policy(h);
         fault();
-        roster_remove_process(&h.rooms.roster, i, 0);
-        assert_ptr_equal(roster_take_ended(&h.rooms.roster), i);
-        access_end(&h.rooms.sampling, i); /* as the turn does */
+        roster_remove_process(&h->rooms.roster, i, 0);
+        assert_ptr_equal(roster_take_ended(&h->rooms.roster), i);
+        access_end(&h->rooms.sampling, i); /* as the turn does */
         rooms_free_instance(i);
-        assert_true(remote_of_policy(&h) >= before + PAGES);
-        free(h.rooms.roster.instances);
-        free(h.rooms.roster.entries);
-        instance_counts_done(&h.rooms.roster.counts);
-        undo_done(&h.rooms.undo.records);
-        host_done(&h);
+        assert_true(remote_of_policy(h) >= before + PAGES);
+        free(h->rooms.roster.instances);
+        free(h->rooms.roster.entries);
+        instance_counts_done(&h->rooms.roster.counts);
+        undo_done(&h->rooms.undo.records);
 }
 
 /* Two descriptors for two instances, two a thread: the first one has them. */
-TEST(room_for_all) {
+HOST_TEST(room_for_all) {
         Instance second, *both[2];
-        TestHost h;
 
-        host_init(&h);
-        use_faults(&h);
-        second = h.instance;
-        both[0] = &h.instance;
+        use_faults(h);
+        second = h->instance;
+        both[0] = &h->instance;
         both[1] = &second;
-        h.rooms.roster.instances = both;
-        h.rooms.roster.n_instances = 2;
+        h->rooms.roster.instances = both;
+        h->rooms.roster.n_instances = 2;
         descriptors = 2;
-        capture_begin(&h.said, STDERR_FILENO);
-        round_of(&h);
-        capture_end(&h.said);
-        assert_contains(h.said.text, "are not counted: the limit of open files");
-        assert_true(snapshot_of(&h, &h.instance).access_known);
-        assert_false(snapshot_of(&h, &second).access_known);
+        capture_begin(&h->said, STDERR_FILENO);
+        round_of(h);
+        capture_end(&h->said);
+        assert_contains(h->said.text, "are not counted: the limit of open files");
+        assert_true(snapshot_of(h, &h->instance).access_known);
+        assert_false(snapshot_of(h, &second).access_known);
         assert_int_equal(second.sampling.access.counters.n_missing, 1);
         descriptors = 4;
-        round_of(&h);
-        assert_true(snapshot_of(&h, &second).access_known);
+        round_of(h);
+        assert_true(snapshot_of(h, &second).access_known);
         access_close(&second.sampling.access.counters);
-        host_done(&h);
 }
 
 /* Other events, and none: the sums of the former say nothing. */
-TEST(other_events) {
-        TestHost h;
-
-        host_init(&h);
-        use_faults(&h);
-        round_of(&h);
+HOST_TEST(other_events) {
+        use_faults(h);
+        round_of(h);
         fault();
-        round_of(&h);
-        h.rooms.host.policies.sampling_events[LOCALITY_LOCAL].given = false;
-        choose(&h);
-        assert_false(snapshot(&h).access_known);
-        assert_int_equal(remote_of_policy(&h), 0);
-        round_of(&h);
+        round_of(h);
+        h->rooms.host.policies.sampling_events[LOCALITY_LOCAL].given = false;
+        choose(h);
+        assert_false(snapshot(h).access_known);
+        assert_int_equal(remote_of_policy(h), 0);
+        round_of(h);
         fault();
-        round_of(&h);
-        assert_true(snapshot(&h).accesses[LOCALITY_REMOTE] >= PAGES);
-        assert_true(isnan(snapshot(&h).remote_access_ratio)); /* of what? */
-        h.rooms.host.policies.sampling_access = false;
-        choose(&h);
-        assert_string_equal(h.said.text, "");
-        assert_false(snapshot(&h).access_known);
-        assert_int_equal(h.instance.sampling.access.counters.n_threads, 0);
-        assert_false(access_turn(&h.rooms.sampling));
-        host_done(&h);
+        round_of(h);
+        assert_true(snapshot(h).accesses[LOCALITY_REMOTE] >= PAGES);
+        assert_true(isnan(snapshot(h).remote_access_ratio)); /* of what? */
+        h->rooms.host.policies.sampling_access = false;
+        choose(h);
+        assert_string_equal(h->said.text, "");
+        assert_false(snapshot(h).access_known);
+        assert_int_equal(h->instance.sampling.access.counters.n_threads, 0);
+        assert_false(access_turn(&h->rooms.sampling));
 }
 
-TEST(absence) {
+HOST_TEST(absence) {
         static const struct {
                 int error;
                 const char *said;
@@ -273,47 +258,41 @@ TEST(absence) {
                 { -ENOMEM, "not counted: Cannot allocate memory" },
         };
         AccessSnapshot a;
-        TestHost h;
 
-        host_init(&h);
-        h.rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
+        h->rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 refuse = cases[i].error;
-                choose(&h);
-                assert_contains(h.said.text, cases[i].said);
-                choose(&h);
-                assert_string_equal(h.said.text, ""); /* once */
-                access_fill(&h.rooms.sampling, &a);
+                choose(h);
+                assert_contains(h->said.text, cases[i].said);
+                choose(h);
+                assert_string_equal(h->said.text, ""); /* once */
+                access_fill(&h->rooms.sampling, &a);
                 assert_true(a.wanted && !a.available);
                 assert_null(a.source);
                 assert_true(strlen(a.reason) > 10);
                 assert_false(a.counted[LOCALITY_LOCAL]);
-                assert_false(access_turn(&h.rooms.sampling));
-                assert_false(snapshot(&h).access_known);
+                assert_false(access_turn(&h->rooms.sampling));
+                assert_false(snapshot(h).access_known);
         }
-        host_done(&h);
 }
 
 /* The unit does not give it, before an operator wants counters. */
-TEST(a_missing_capability_is_named) {
+HOST_TEST(a_missing_capability_is_named) {
         bool lowered;
-        TestHost h;
 
-        host_init(&h);
-        h.rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
+        h->rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
         refuse = -EACCES;
         lowered = capability_set_effective(CAP_PERFMON, false) > 0;
         lowered &= capability_set_effective(CAP_SYS_ADMIN, false) > 0;
-        choose(&h);
-        assert_contains(h.said.text, "does not have CAP_PERFMON: install the drop-in "
-                                     "sampling-access.conf, see tidbnumad-metrics(7)");
+        choose(h);
+        assert_contains(h->said.text, "does not have CAP_PERFMON: install the drop-in "
+                                      "sampling-access.conf, see tidbnumad-metrics(7)");
         if (lowered) {
                 assert_int_equal(capability_set_effective(CAP_PERFMON, true), 1);
                 assert_int_equal(capability_set_effective(CAP_SYS_ADMIN, true), 1);
-                choose(&h);
-                assert_contains(h.said.text, "set kernel.perf_event_paranoid to 2");
+                choose(h);
+                assert_contains(h->said.text, "set kernel.perf_event_paranoid to 2");
         }
-        host_done(&h);
 }
 
 static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, const char *said) {
@@ -324,49 +303,42 @@ static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, con
         assert_false(h->rooms.sampling.access.available);
 }
 
-TEST(processors) {
+HOST_TEST(processors) {
         _cleanup_fake_ FakeTree tree;
         Sysroot own;
-        TestHost h;
 
-        host_init(&h);
         fake_init(&tree);
-        own = h.rooms.host.sysroot;
-        h.rooms.host.sysroot = tree.sysroot;
-        h.rooms.host.sysroot.live = true;
+        own = h->rooms.host.sysroot;
+        h->rooms.host.sysroot = tree.sysroot;
+        h->rooms.host.sysroot.live = true;
         refuse = -EOPNOTSUPP;
-        assert_unknown(&h, &tree, "vendor_id : GenuineIntel\ncpu family:6\nmodel:45\n",
+        assert_unknown(h, &tree, "vendor_id : GenuineIntel\ncpu family:6\nmodel:45\n",
                        "the processor is not known; sampling.events can name");
-        assert_unknown(&h, &tree, "CPU implementer : 0x48\nCPU part : 0xd01\n",
+        assert_unknown(h, &tree, "CPU implementer : 0x48\nCPU part : 0xd01\n",
                        "counts them by die, and not by thread");
-        assert_unknown(&h, &tree, "CPU part : 0xd01\nCPU part : 0xd02\n", "of several kinds");
-        assert_unknown(&h, &tree, "nothing\n", "does not identify the processor");
-        assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
+        assert_unknown(h, &tree, "CPU part : 0xd01\nCPU part : 0xd02\n", "of several kinds");
+        assert_unknown(h, &tree, "nothing\n", "does not identify the processor");
+        assert_unknown(h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "no such counters, as most virtual machines");
-        h.rooms.host.sysroot.live = false;
-        assert_unknown(&h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
+        h->rooms.host.sysroot.live = false;
+        assert_unknown(h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "a dump of a machine");
-        h.rooms.host.sysroot = own;
-        host_done(&h);
+        h->rooms.host.sysroot = own;
 }
 
 /* What can be tried and what the instance's threads allow are two things. */
-TEST(refused_later) {
-        TestHost h;
-
-        host_init(&h);
-        use_faults(&h);
+HOST_TEST(refused_later) {
+        use_faults(h);
         refuse = -EACCES;
-        capture_begin(&h.said, STDERR_FILENO);
-        round_of(&h);
-        round_of(&h);
-        capture_end(&h.said);
-        assert_contains(h.said.text,
+        capture_begin(&h->said, STDERR_FILENO);
+        round_of(h);
+        round_of(h);
+        capture_end(&h->said);
+        assert_contains(h->said.text,
                         "Accesses of 1 of the 1 threads of tidb-4000 are not counted: the kernel");
-        assert_null(strstr(strstr(h.said.text, "tidb-4000 are") + 1, "tidb-4000 are"));
-        assert_false(snapshot(&h).access_known);
+        assert_null(strstr(strstr(h->said.text, "tidb-4000 are") + 1, "tidb-4000 are"));
+        assert_false(snapshot(h).access_known);
         refuse = 0;
-        round_of(&h);
-        assert_true(snapshot(&h).access_known);
-        host_done(&h);
+        round_of(h);
+        assert_true(snapshot(h).access_known);
 }

@@ -22,18 +22,16 @@ static Instance *widened(TestHost *h) {
 
 /* --- on_full: keep --- */
 
-TEST(keep_only_tells) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(keep_only_tells) {
         Instance *i;
         Capture c;
 
-        host_init(&h);
-        h.policy.on_full = ON_FULL_KEEP;
-        i = add(&h, 10, "1");
-        set_memory(&h, 1, 5, 0);
+        h->policy.on_full = ON_FULL_KEEP;
+        i = add(h, 10, "1");
+        set_memory(h, 1, 5, 0);
         capture_begin(&c, STDERR_FILENO);
         for (unsigned s = 1; s <= 5; s++)
-                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
+                assert_int_equal(guard_tick(&h->rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         capture_end(&c);
         assert_contains(c.text, "on_full: keep");
         assert_null(strstr(strstr(c.text, "on_full") + 1, "on_full"));
@@ -41,23 +39,23 @@ TEST(keep_only_tells) {
         assert_int_equal(seen.n_widened + seen.n_set, 0);
         assert_true(id_set_is_empty(&i->binding.guard.extra) && !i->binding.guard.widened);
         /* A minute of room ends it; the next time is told again. */
-        set_memory(&h, 1, 40, 0);
-        ticks(&h, 6, 65);
+        set_memory(h, 1, 40, 0);
+        ticks(h, 6, 65);
         assert_non_null(i->binding.failure);
-        (void)guard_tick(&h.rooms.binding, SEC(66));
+        (void)guard_tick(&h->rooms.binding, SEC(66));
         assert_null(i->binding.failure);
-        set_memory(&h, 1, 5, 0);
+        set_memory(h, 1, 5, 0);
         capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h.rooms.binding, SEC(67));
+        (void)guard_tick(&h->rooms.binding, SEC(67));
         capture_end(&c);
         assert_contains(c.text, "on_full: keep");
         /* A minute in one piece. */
         for (unsigned s = 68; s <= 158; s++) {
-                set_memory(&h, 1, s == 98 ? 5 : 40, 0);
-                (void)guard_tick(&h.rooms.binding, SEC(s));
+                set_memory(h, 1, s == 98 ? 5 : 40, 0);
+                (void)guard_tick(&h->rooms.binding, SEC(s));
                 assert_non_null(i->binding.failure);
         }
-        (void)guard_tick(&h.rooms.binding, SEC(159));
+        (void)guard_tick(&h->rooms.binding, SEC(159));
         assert_null(i->binding.failure);
 }
 
@@ -75,25 +73,23 @@ TEST(becomes_keep) {
 
 /* --- and back --- */
 
-TEST(narrows_again) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(narrows_again) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10, "1");
-        set_memory(&h, 1, 5, 0);
+        i = add(h, 10, "1");
+        set_memory(h, 1, 5, 0);
         seen.forbidden = node_set("0");
-        (void)guard_tick(&h.rooms.binding, SEC(1));
-        look(&h, i);
-        set_memory(&h, 1, 39, 0); /* more than the headroom, and less than twice */
-        ticks(&h, 2, 200);
+        (void)guard_tick(&h->rooms.binding, SEC(1));
+        look(h, i);
+        set_memory(h, 1, 39, 0); /* more than the headroom, and less than twice */
+        ticks(h, 2, 200);
         assert_ids(i->binding.guard.extra, "2");
-        set_memory(&h, 1, 40, 0);
-        ticks(&h, 201, 260);
+        set_memory(h, 1, 40, 0);
+        ticks(h, 201, 260);
         assert_ids(i->binding.guard.extra, "2");
         assert_int_equal(i->binding.due_usec, INSTANCE_NEVER);
         i->binding.rest_until_usec = SEC(999);
-        (void)guard_tick(&h.rooms.binding, SEC(261));
+        (void)guard_tick(&h->rooms.binding, SEC(261));
         assert_ids(i->binding.guard.extra, "");
         assert_ids(i->binding.guard.barred, "");
         assert_int_equal(i->binding.due_usec, SEC(261));
@@ -101,16 +97,16 @@ TEST(narrows_again) {
         /* Until the steps have narrowed it, it is wide, and watched as such. */
         assert_true(i->binding.guard.widened && i->binding.guard.watched);
         i->binding.observed.mems = node_set("1-2");
-        guard_note(&h.rooms.binding, i);
+        guard_note(&h->rooms.binding, i);
         assert_true(i->binding.guard.widened && i->binding.guard.watched);
-        set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.rooms.binding, SEC(262));
+        set_memory(h, 1, 5, 0);
+        (void)guard_tick(&h->rooms.binding, SEC(262));
         assert_int_equal(i->binding.guard.n_widenings, 1); /* the other one has room */
         i->binding.observed.mems = node_set("1");
-        guard_note(&h.rooms.binding, i);
+        guard_note(&h->rooms.binding, i);
         assert_false(i->binding.guard.widened);
         assert_int_equal(i->binding.guard.n_widenings, 1);
-        assert_int_equal(guard_margin_bytes(&h.rooms.binding, i), 0);
+        assert_int_equal(guard_margin_bytes(&h->rooms.binding, i), 0);
 }
 
 /* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
@@ -131,58 +127,52 @@ TEST(rest_is_disturbed) {
 }
 
 /* On a host of two nodes it then has all of them, and must come back from there too. */
-TEST(all_nodes_there_are) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(all_nodes_there_are) {
         Instance *i;
 
-        host_init(&h);
-        h.nodes[2].memory_bytes = h.nodes[3].memory_bytes = 0;
-        i = add(&h, 10, "1");
-        set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.rooms.binding, SEC(1));
+        h->nodes[2].memory_bytes = h->nodes[3].memory_bytes = 0;
+        i = add(h, 10, "1");
+        set_memory(h, 1, 5, 0);
+        (void)guard_tick(&h->rooms.binding, SEC(1));
         assert_ids(seen.widened, "0-1");
-        look(&h, i);
-        set_memory(&h, 1, 500, 0);
+        look(h, i);
+        set_memory(h, 1, 500, 0);
         for (unsigned s = 2; s <= 62; s++)
-                assert_int_equal(guard_tick(&h.rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
+                assert_int_equal(guard_tick(&h->rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         assert_true(id_set_is_empty(&i->binding.guard.extra));
 }
 
 /* What the mover may take on the way back: as much as the guard counts. */
-TEST(room_on_the_way_back) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(room_on_the_way_back) {
         Instance *i;
         NodeRoom *rooms;
         size_t n;
 
-        host_init(&h);
-        i = add(&h, 10, "1");
-        fake_write(&h.tree, "sys/devices/system/node/node1/meminfo",
+        i = add(h, 10, "1");
+        fake_write(&h->tree, "sys/devices/system/node/node1/meminfo",
                    "Node 1 MemTotal: 1024000 kB\nNode 1 MemFree: 1024 kB\n"
                    "Node 1 Active(file): 4096 kB\nNode 1 Inactive(file): 3072 kB\n"
                    "Node 1 Dirty: 1024 kB\n");
-        assert_int_equal(room_of(&h.rooms.placing, i, &rooms, &n), 0);
+        assert_int_equal(room_of(&h->rooms.placing, i, &rooms, &n), 0);
         assert_int_equal(n, 1);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
         free(rooms);
         i->binding.guard.widened = true;
-        assert_int_equal(room_of(&h.rooms.placing, i, &rooms, &n), 0);
+        assert_int_equal(room_of(&h->rooms.placing, i, &rooms, &n), 0);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(4));
         free(rooms);
-        assert_int_equal(room_on(&h.rooms.placing, &i->binding.placement.nodes, NULL, &rooms, &n),
+        assert_int_equal(room_on(&h->rooms.placing, &i->binding.placement.nodes, NULL, &rooms, &n),
                          0);
         assert_int_equal(rooms[0].reclaimable_bytes, MIB(2));
         free(rooms);
 }
 
-TEST(forget) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(forget) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10, "1");
-        set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.rooms.binding, SEC(1));
+        i = add(h, 10, "1");
+        set_memory(h, 1, 5, 0);
+        (void)guard_tick(&h->rooms.binding, SEC(1));
         binding_end_widening(i);
         assert_true(id_set_is_empty(&i->binding.guard.extra) && !i->binding.guard.widened &&
                     !i->binding.guard.watched);

@@ -106,7 +106,7 @@ static void host_done(TestHost *h) {
         topology_done(&h->m.host.topology);
         fake_done(&h->tree);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static void check_topology(TestHost *h) {
         hotplug_check(&h->m.host);
@@ -124,140 +124,116 @@ static void assert_placed(const TestHost *h, const char *nodes, const char *cpus
         assert_ids(h->instance.planned.placement.cpus, cpus);
 }
 
-TEST(nothing_new) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        check(&h);
-        fake_write(&h.tree, "sys/devices/system/cpu/online", "x");
-        check(&h); /* what cannot be read has not changed */
-        fake_remove(&h.tree, "sys/devices/system/cpu/online");
-        check(&h);
+HOST_TEST(nothing_new) {
+        check(h);
+        fake_write(&h->tree, "sys/devices/system/cpu/online", "x");
+        check(h); /* what cannot be read has not changed */
+        fake_remove(&h->tree, "sys/devices/system/cpu/online");
+        check(h);
         assert_int_equal(machine.n_loads, 0);
-        assert_false(h.m.host.marks & HOST_MARK_PLAN);
+        assert_false(h->m.host.marks & HOST_MARK_PLAN);
 }
 
-TEST(one_cpu_goes_and_comes) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        assert_placed(&h, "0", "0-1");
-        h.instance.planned.allowed_known = true;
-        show(&h, "1-5", "0-2", "0-2");
-        check(&h);
+HOST_TEST(one_cpu_goes_and_comes) {
+        assert_placed(h, "0", "0-1");
+        h->instance.planned.allowed_known = true;
+        show(h, "1-5", "0-2", "0-2");
+        check(h);
         assert_int_equal(machine.n_loads, 1);
-        assert_placed(&h, "0", "1"); /* it stays */
-        assert_true(place_take_change(&h.instance.planned));
-        assert_ids(h.m.host.backend.all_cpus, "1-5");
-        assert_ids(h.m.host.topology.nodes[0].first_threads, "1");
-        assert_ids(h.m.host.topology.offline_cpus, "5");
-        check(&h);
+        assert_placed(h, "0", "1"); /* it stays */
+        assert_true(place_take_change(&h->instance.planned));
+        assert_ids(h->m.host.backend.all_cpus, "1-5");
+        assert_ids(h->m.host.topology.nodes[0].first_threads, "1");
+        assert_ids(h->m.host.topology.offline_cpus, "5");
+        check(h);
         assert_int_equal(machine.n_loads, 1);
-        show(&h, "0-5", "0-2", "0-2");
-        check(&h);
-        assert_placed(&h, "0", "0-1");
+        show(h, "0-5", "0-2", "0-2");
+        check(h);
+        assert_placed(h, "0", "0-1");
 }
 
 /* What groups above allow is read again: it was without the CPU that has come. */
-TEST(allowed_is_read_again) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        h.instance.planned.allowed_cpus = cpu_set("1-5");
-        h.instance.planned.allowed_known = true;
-        h.unit.planned.allowed_cpus = cpu_set("1-3");
-        show(&h, "1-4", "0-2", "0-2");
-        check_topology(&h);
-        assert_false(h.instance.planned.allowed_known);
-        assert_ids(h.unit.planned.allowed_cpus, "1-3");
-        show(&h, "0-4", "0-2", "0-2");
-        check_topology(&h);
-        assert_ids(h.unit.planned.allowed_cpus, "0-3");
-        h.unit.planned.allowed_cpus = cpu_set(""); /* all of them, as before */
-        show(&h, "0-5", "0-2", "0-2");
-        check_topology(&h);
-        assert_ids(h.unit.planned.allowed_cpus, "");
+HOST_TEST(allowed_is_read_again) {
+        h->instance.planned.allowed_cpus = cpu_set("1-5");
+        h->instance.planned.allowed_known = true;
+        h->unit.planned.allowed_cpus = cpu_set("1-3");
+        show(h, "1-4", "0-2", "0-2");
+        check_topology(h);
+        assert_false(h->instance.planned.allowed_known);
+        assert_ids(h->unit.planned.allowed_cpus, "1-3");
+        show(h, "0-4", "0-2", "0-2");
+        check_topology(h);
+        assert_ids(h->unit.planned.allowed_cpus, "0-3");
+        h->unit.planned.allowed_cpus = cpu_set(""); /* all of them, as before */
+        show(h, "0-5", "0-2", "0-2");
+        check_topology(h);
+        assert_ids(h->unit.planned.allowed_cpus, "");
 }
 
-TEST(node_without_cpus_is_left) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        assert_placed(&h, "0", "0-1");
-        show(&h, "2-5", "0-2", "0-2");
-        check(&h);
-        assert_placed(&h, "1", "2-3");
-        show(&h, "0-5", "0-2", "0-2");
-        check(&h);
-        assert_placed(&h, "1", "2-3"); /* and not left again */
+HOST_TEST(node_without_cpus_is_left) {
+        assert_placed(h, "0", "0-1");
+        show(h, "2-5", "0-2", "0-2");
+        check(h);
+        assert_placed(h, "1", "2-3");
+        show(h, "0-5", "0-2", "0-2");
+        check(h);
+        assert_placed(h, "1", "2-3"); /* and not left again */
 }
 
-TEST(explicit_node_without_cpus_is_refused) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        h.policy.place = (Place){ .nodes = node_set("2") };
-        host_mark(&h.m.host, HOST_MARK_PLAN);
-        place_refresh(&h.m.placing);
-        assert_placed(&h, "2", "4-5");
-        show(&h, "0-3", "0-2", "0-2");
-        check(&h);
-        assert_placed(&h, "", "");
-        assert_int_equal(h.instance.planned.refusal, REFUSAL_NO_CPU);
-        show(&h, "0-5", "0-2", "0-2");
-        check(&h);
-        assert_placed(&h, "2", "4-5");
+HOST_TEST(explicit_node_without_cpus_is_refused) {
+        h->policy.place = (Place){ .nodes = node_set("2") };
+        host_mark(&h->m.host, HOST_MARK_PLAN);
+        place_refresh(&h->m.placing);
+        assert_placed(h, "2", "4-5");
+        show(h, "0-3", "0-2", "0-2");
+        check(h);
+        assert_placed(h, "", "");
+        assert_int_equal(h->instance.planned.refusal, REFUSAL_NO_CPU);
+        show(h, "0-5", "0-2", "0-2");
+        check(h);
+        assert_placed(h, "2", "4-5");
 }
 
-TEST(memory_and_nodes) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        show(&h, "0-5", "0-2", "1-2");
-        check(&h);
-        assert_ids(h.m.host.backend.all_nodes, "1-2");
-        assert_placed(&h, "1", "2-3");
+HOST_TEST(memory_and_nodes) {
+        show(h, "0-5", "0-2", "1-2");
+        check(h);
+        assert_ids(h->m.host.backend.all_nodes, "1-2");
+        assert_placed(h, "1", "2-3");
         machine.n_nodes = 1; /* two nodes go altogether: their places stay, and are empty */
-        show(&h, "0-1", "0", "0");
-        check(&h);
-        assert_int_equal(h.m.host.topology.n_nodes, NODES);
-        assert_placed(&h, "0", "0-1");
-        assert_int_equal(h.m.host.topology.nodes[2].id, 2);
-        assert_int_equal(h.m.host.topology.nodes[2].package, 7);
-        assert_true(id_set_is_empty(&h.m.host.topology.nodes[2].cpus));
+        show(h, "0-1", "0", "0");
+        check(h);
+        assert_int_equal(h->m.host.topology.n_nodes, NODES);
+        assert_placed(h, "0", "0-1");
+        assert_int_equal(h->m.host.topology.nodes[2].id, 2);
+        assert_int_equal(h->m.host.topology.nodes[2].package, 7);
+        assert_true(id_set_is_empty(&h->m.host.topology.nodes[2].cpus));
         machine.n_nodes = NODES + 1; /* there is no place for a new one */
-        show(&h, "0-7", "0-3", "0-3");
-        check(&h);
-        assert_int_equal(h.m.host.topology.n_nodes, NODES);
-        assert_ids(h.m.host.hotplug.logged, "3");
-        assert_ids(h.m.host.backend.all_cpus, "0-5");
+        show(h, "0-7", "0-3", "0-3");
+        check(h);
+        assert_int_equal(h->m.host.topology.n_nodes, NODES);
+        assert_ids(h->m.host.hotplug.logged, "3");
+        assert_ids(h->m.host.backend.all_cpus, "0-5");
 }
 
-TEST(failure_is_tried_again) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        show(&h, "1-5", "0-2", "0-2");
+HOST_TEST(failure_is_tried_again) {
+        show(h, "1-5", "0-2", "0-2");
         machine.error = -EMFILE;
-        check(&h);
-        assert_placed(&h, "0", "0-1");
+        check(h);
+        assert_placed(h, "0", "0-1");
         machine.error = 0;
-        check(&h);
-        assert_placed(&h, "0", "1");
+        check(h);
+        assert_placed(h, "0", "1");
         assert_int_equal(machine.n_loads, 2);
 }
 
 /* The dump of another machine does not change. */
-TEST(dump) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        hotplug_done(&h.m.host);
-        h.m.host.hotplug = (Hotplug){ 0 };
-        h.m.host.sysroot.live = false;
-        assert_int_equal(hotplug_start(&h.m.host), 0);
-        assert_null(h.m.host.hotplug.timer);
-        show(&h, "1-5", "0-2", "0-2");
-        check(&h);
+HOST_TEST(dump) {
+        hotplug_done(&h->m.host);
+        h->m.host.hotplug = (Hotplug){ 0 };
+        h->m.host.sysroot.live = false;
+        assert_int_equal(hotplug_start(&h->m.host), 0);
+        assert_null(h->m.host.hotplug.timer);
+        show(h, "1-5", "0-2", "0-2");
+        check(h);
         assert_int_equal(machine.n_loads, 0);
 }

@@ -176,6 +176,7 @@ static void life_done(Life *l) {
         fake_done(&l->tree);
 }
 #define _cleanup_life_ _cleanup_(life_done)
+#define LIFE_TEST(test) TEST_WITH(test, Life, l, life_init, life_done)
 
 static void die_and_live(Life *l) {
         end(l);
@@ -221,106 +222,86 @@ static bool has_record(const Life *l) {
 
 /* --- tests --- */
 
-TEST(on_and_back) {
-        _cleanup_life_ Life l;
-
-        life_init(&l);
-        put_on(&l);
+LIFE_TEST(on_and_back) {
+        put_on(l);
         assert_all(true);
-        assert_true(has_record(&l));
-        assert_int_equal(l.irq.undo.n_settings, N - 1); /* of what the kernel kept there is none */
-        give_back(&l);
+        assert_true(has_record(l));
+        assert_int_equal(l->irq.undo.n_settings, N - 1); /* of what the kernel kept there is none */
+        give_back(l);
         assert_all(false);
-        assert_false(has_record(&l));
+        assert_false(has_record(l));
 }
 
-TEST(quiet) {
-        _cleanup_life_ Life l;
+LIFE_TEST(quiet) {
         uint64_t writes;
 
-        life_init(&l);
-        put_on(&l);
-        writes = l.irq.n_writes;
+        put_on(l);
+        writes = l->irq.n_writes;
         assert_int_equal(writes, N);
         for (unsigned i = 0; i < 5; i++)
-                put_on(&l);
-        assert_int_equal(l.irq.n_writes, writes);
+                put_on(l);
+        assert_int_equal(l->irq.n_writes, writes);
         assert_int_equal(kernel.n_writes[OWN], 1); /* refused once, never tried again */
 }
 
-TEST(taken_over) {
-        _cleanup_life_ Life l;
-
-        life_init(&l);
-        put_on(&l);
-        die_and_live(&l);
-        put_on(&l);
-        assert_int_equal(l.irq.n_writes, 1); /* that of the kernel's own */
-        give_back(&l);
+LIFE_TEST(taken_over) {
+        put_on(l);
+        die_and_live(l);
+        put_on(l);
+        assert_int_equal(l->irq.n_writes, 1); /* that of the kernel's own */
+        give_back(l);
         assert_all(false);
 }
 
-TEST(changed_by_others) {
-        _cleanup_life_ Life l;
-
-        life_init(&l);
-        put_on(&l);
+LIFE_TEST(changed_by_others) {
+        put_on(l);
         for (unsigned i = 0; i < 3; i++) {
                 (void)strcpy(kernel.stands[0], "6");
-                put_on(&l);
+                put_on(l);
                 assert_all(true);
         }
-        assert_int_equal(l.irq.n_repairs, 3);
+        assert_int_equal(l->irq.n_repairs, 3);
         (void)strcpy(kernel.stands[0], "6");
-        put_on(&l);
+        put_on(l);
         assert_string_equal(kernel.stands[0], "6");
-        assert_true(irq_setting_find(&l.irq, &SETTINGS[0].key)->progress.contested);
+        assert_true(irq_setting_find(&l->irq, &SETTINGS[0].key)->progress.contested);
         /* What somebody else insists on is his. */
-        give_back(&l);
+        give_back(l);
         assert_string_equal(kernel.stands[0], "6");
         assert_string_equal(kernel.stands[2], SETTINGS[2].before);
-        assert_false(has_record(&l));
+        assert_false(has_record(l));
 }
 
-TEST(device_gone) {
-        _cleanup_life_ Life l;
-
-        life_init(&l);
-        put_on(&l);
+LIFE_TEST(device_gone) {
+        put_on(l);
         device.n_vectors = 2; /* 26 is another device's now */
         kernel.ifindex = 4;   /* and eth0 another interface */
         set(3, SETTINGS[3].wanted);
         set(4, SETTINGS[4].wanted);
-        give_back(&l);
+        give_back(l);
         device.n_vectors = 3;
         assert_string_equal(kernel.stands[0], SETTINGS[0].before);
         assert_string_equal(kernel.stands[2], SETTINGS[2].wanted);
         assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
-        assert_false(has_record(&l));
+        assert_false(has_record(l));
 }
 
 /* An interface of that name that has come since: what it had itself is what it gets back. */
-TEST(another_interface) {
-        _cleanup_life_ Life l;
-
-        life_init(&l);
-        put_on(&l);
+LIFE_TEST(another_interface) {
+        put_on(l);
         kernel.ifindex = 4;
         set(3, "0f");
         set(4, "ff");
-        put_on(&l);
+        put_on(l);
         assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
-        give_back(&l);
+        give_back(l);
         assert_string_equal(kernel.stands[3], "0f");
 }
 
-TEST(no_record_no_change) {
-        _cleanup_life_ Life l;
-
-        life_init(&l);
-        closep(&l.m.undo.records.dir_fd);
-        l.m.undo.records.dir_fd = -EBADF;
-        put_on(&l);
+LIFE_TEST(no_record_no_change) {
+        closep(&l->m.undo.records.dir_fd);
+        l->m.undo.records.dir_fd = -EBADF;
+        put_on(l);
         assert_all(false);
         for (size_t i = 0; i < N; i++)
                 assert_int_equal(kernel.n_writes[i], 0);

@@ -130,86 +130,77 @@ TEST(renamed) {
 }
 
 /* In the middle of a look: its list of devices has the former name. */
-TEST(renamed_meanwhile) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(renamed_meanwhile) {
         const IrqDesiredList none = { 0 };
 
-        host_init(&h);
-        start(&h);
-        rename_card(&h, "eth0", "lan0");
-        irq_give_back(h.interrupts, &h.interrupts->last, &none);
-        assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
-        assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
-        assert_false(has_record(&h));
+        start(h);
+        rename_card(h, "eth0", "lan0");
+        irq_give_back(h->interrupts, &h->interrupts->last, &none);
+        assert_file(h, QUEUES "tx-0/xps_cpus", "00000000");
+        assert_file(h, QUEUES "tx-1/xps_cpus", "00000000");
+        assert_false(has_record(h));
 }
 
 /* In another network namespace, its queues are out of reach; its interrupts are not. What it had
  * before is kept until it comes back. */
-TEST(in_another_namespace) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        fake_link(&h.tree, "sys/devices/pci0000:00/" PCI "/driver", "../../../bus/pci/drivers/ice");
-        start(&h);
-        assert_mask(&h, 100, "0");
+HOST_TEST(in_another_namespace) {
+        fake_link(&h->tree, "sys/devices/pci0000:00/" PCI "/driver",
+                  "../../../bus/pci/drivers/ice");
+        start(h);
+        assert_mask(h, 100, "0");
         assert_int_equal(
-                renameat(h.tree.fd, "sys/devices/pci0000:00/" PCI "/net", h.tree.fd, "away"), 0);
-        fake_remove(&h.tree, "sys/class/net/eth0");
-        look_after(&h, SECOND);
-        assert_mask(&h, 100, "2");
-        word_list_done(&h.irq.net);
-        look_after(&h, SECOND);
-        assert_true(has_record(&h));
+                renameat(h->tree.fd, "sys/devices/pci0000:00/" PCI "/net", h->tree.fd, "away"), 0);
+        fake_remove(&h->tree, "sys/class/net/eth0");
+        look_after(h, SECOND);
+        assert_mask(h, 100, "2");
+        word_list_done(&h->irq.net);
+        look_after(h, SECOND);
+        assert_true(has_record(h));
         assert_int_equal(
-                renameat(h.tree.fd, "away", h.tree.fd, "sys/devices/pci0000:00/" PCI "/net"), 0);
-        fake_link(&h.tree, "sys/class/net/eth0", "../../devices/" ETH0);
-        look_after(&h, SECOND);
-        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
-        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-1/xps_cpus", "00000000");
-        assert_false(has_record(&h));
+                renameat(h->tree.fd, "away", h->tree.fd, "sys/devices/pci0000:00/" PCI "/net"), 0);
+        fake_link(&h->tree, "sys/class/net/eth0", "../../devices/" ETH0);
+        look_after(h, SECOND);
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-1/xps_cpus", "00000000");
+        assert_false(has_record(h));
 }
 
 /* Another interface has its name now, and is left alone. */
-TEST(name_is_taken) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        rename_card(&h, "eth0", "lan0");
-        fake_write(&h.tree, "sys/class/net/eth0/ifindex", "9\n");
-        fake_write(&h.tree, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f\n");
-        h.interrupts = irq_free(h.interrupts);
-        start(&h);
-        irq_give_all_back(h.interrupts);
-        assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
-        assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
-        assert_file(&h, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f");
-        assert_false(has_record(&h));
+HOST_TEST(name_is_taken) {
+        start(h);
+        rename_card(h, "eth0", "lan0");
+        fake_write(&h->tree, "sys/class/net/eth0/ifindex", "9\n");
+        fake_write(&h->tree, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f\n");
+        h->interrupts = irq_free(h->interrupts);
+        start(h);
+        irq_give_all_back(h->interrupts);
+        assert_file(h, QUEUES "tx-0/xps_cpus", "00000000");
+        assert_file(h, QUEUES "tx-1/xps_cpus", "00000000");
+        assert_file(h, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f");
+        assert_false(has_record(h));
 }
 
 /* --- nothing can be read --- */
 
 /* As if there were no device at all: that is no reason to forget what is to be given back. */
-TEST(no_descriptor) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(no_descriptor) {
         struct rlimit before, none;
 
-        host_init(&h);
-        start(&h);
+        start(h);
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
         none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         for (unsigned i = 0; i < 3; i++)
-                look_after(&h, 3 * SECOND);
+                look_after(h, 3 * SECOND);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-        assert_true(h.interrupts->load_failed);
-        assert_int_equal(h.interrupts->n_writes, 5);
-        assert_int_equal(h.interrupts->undo.n_settings, 5);
-        look_after(&h, 3 * SECOND);
-        assert_false(h.interrupts->load_failed);
-        assert_steered(&h);
-        irq_give_all_back(h.interrupts);
-        assert_untouched(&h);
+        assert_true(h->interrupts->load_failed);
+        assert_int_equal(h->interrupts->n_writes, 5);
+        assert_int_equal(h->interrupts->undo.n_settings, 5);
+        look_after(h, 3 * SECOND);
+        assert_false(h->interrupts->load_failed);
+        assert_steered(h);
+        irq_give_all_back(h->interrupts);
+        assert_untouched(h);
 }
 
 /* --- the end of the daemon --- */
@@ -222,33 +213,28 @@ static int write_another(const Sysroot *sysroot, const SettingKey *key, const ch
 }
 
 /* There is no later. */
-TEST(end_waits_for_no_pause) {
+HOST_TEST(end_waits_for_no_pause) {
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        h.m.host.policies.n_irqs = 0;
-        start(&h);
+        h->m.host.policies.n_irqs = 0;
+        start(h);
         ops.write = write_another;
-        h.interrupts->ops = &ops;
-        h.m.host.policies.n_irqs = 1;
-        look_after(&h, SECOND);
-        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
-        irq_give_all_back(h.interrupts);
-        assert_untouched(&h);
-        assert_false(has_record(&h));
+        h->interrupts->ops = &ops;
+        h->m.host.policies.n_irqs = 1;
+        look_after(h, SECOND);
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
+        irq_give_all_back(h->interrupts);
+        assert_untouched(h);
+        assert_false(has_record(h));
 }
 
 /* The policies in force want it; newer ones on disk are broken. */
-TEST(end_with_broken_policies) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        h.m.host.policies_known = false;
-        look_after(&h, SECOND);
-        assert_steered(&h);
-        irq_give_all_back(h.interrupts);
-        assert_untouched(&h);
-        assert_false(has_record(&h));
+HOST_TEST(end_with_broken_policies) {
+        start(h);
+        h->m.host.policies_known = false;
+        look_after(h, SECOND);
+        assert_steered(h);
+        irq_give_all_back(h->interrupts);
+        assert_untouched(h);
+        assert_false(has_record(h));
 }

@@ -2,153 +2,131 @@
 #include "irq-balance-host.h"
 
 /* New settings make it redistribute everything. */
-TEST(not_too_often) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, NONE);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+HOST_TEST(not_too_often) {
+        meet(h, NONE);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
         now_usec += 14 * SECOND;
-        tell(&h, "2-6", two, 2);
-        assert_string_equal(received(&h), "");
+        tell(h, "2-6", two, 2);
+        assert_string_equal(received(h), "");
         now_usec += SECOND;
-        tell(&h, "2-6", two, 2);
-        assert_reported(&h, "2-6", "24 25");
+        tell(h, "2-6", two, 2);
+        assert_reported(h, "2-6", "24 25");
 }
 
 #define KEPT "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 BANNED 0000003c"
 #define ONE_MISSING "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 BANNED 0000003c"
 
 /* What it has is read once a minute, and is all that counts. */
-TEST(settings_are_compared) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, NONE);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+HOST_TEST(settings_are_compared) {
+        meet(h, NONE);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 59 * SECOND;
-                look(&h);
-                assert_string_equal(received(&h), "");
+                look(h);
+                assert_string_equal(received(h), "");
                 now_usec += SECOND;
-                meet(&h, KEPT);
-                tell(&h, "2-5", two, 2);
-                assert_string_equal(received(&h), "");
+                meet(h, KEPT);
+                tell(h, "2-5", two, 2);
+                assert_string_equal(received(h), "");
         }
-        assert_false(h.irq.balance.logged_not_kept);
+        assert_false(h->irq.balance.logged_not_kept);
         now_usec += 60 * SECOND;
-        meet(&h, ONE_MISSING);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
-        assert_true(h.irq.balance.logged_not_kept);
+        meet(h, ONE_MISSING);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
+        assert_true(h->irq.balance.logged_not_kept);
 }
 
 /* Bans that nobody wants any more go, whoever has set them: here somebody with its own tool. */
-TEST(others_change_it) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, "SLEEP 10 BANNED 00000080");
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5,7", "24 25");
+HOST_TEST(others_change_it) {
+        meet(h, "SLEEP 10 BANNED 00000080");
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5,7", "24 25");
         now_usec += 60 * SECOND;
-        meet(&h, "SLEEP 10 BANNED 00000001");
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5,7", "24 25");
-        irq_balance_restore(&h.irq);
-        assert_reported(&h, "7", "NONE"); /* and not what they have set */
+        meet(h, "SLEEP 10 BANNED 00000001");
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5,7", "24 25");
+        irq_balance_restore(&h->irq);
+        assert_reported(h, "7", "NONE"); /* and not what they have set */
 }
 
 /* One that works in long rounds shows the former settings for as long. */
-TEST(slow_rounds) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, "SLEEP 60 BANNED 00000000");
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+HOST_TEST(slow_rounds) {
+        meet(h, "SLEEP 60 BANNED 00000000");
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
         now_usec += 179 * SECOND;
-        look(&h);
-        assert_string_equal(received(&h), "");
+        look(h);
+        assert_string_equal(received(h), "");
         now_usec += SECOND;
-        meet(&h, KEPT);
+        meet(h, KEPT);
 }
 
 /* Its answer may have been written before it was sent anything, and is no answer to that. */
-TEST(nothing_is_sent_while_it_answers) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, NONE);
+HOST_TEST(nothing_is_sent_while_it_answers) {
+        meet(h, NONE);
         now_usec += 60 * SECOND;
-        look(&h);
-        assert_string_equal(received(&h), "setup");
-        tell(&h, "2-5", two, 2);
-        answer(&h, NONE);
-        assert_string_equal(received(&h), "");
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+        look(h);
+        assert_string_equal(received(h), "setup");
+        tell(h, "2-5", two, 2);
+        answer(h, NONE);
+        assert_string_equal(received(h), "");
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
 }
 
 /* After its own settings were restored, its answers show ours for a while: these do not become its
  * own. */
-TEST(restored_and_wanted_again) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, NONE);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+HOST_TEST(restored_and_wanted_again) {
+        meet(h, NONE);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
         now_usec += 30 * SECOND;
-        tell_nothing(&h);
-        assert_reported(&h, "NULL", "NONE");
+        tell_nothing(h);
+        assert_reported(h, "NULL", "NONE");
         now_usec += 30 * SECOND;
-        look(&h);
-        assert_string_equal(received(&h), "");
-        tell(&h, "6", NULL, 0);
-        assert_reported(&h, "6", "NONE");
-        irq_balance_restore(&h.irq);
-        assert_reported(&h, "NULL", "NONE");
+        look(h);
+        assert_string_equal(received(h), "");
+        tell(h, "6", NULL, 0);
+        assert_reported(h, "6", "NONE");
+        irq_balance_restore(&h->irq);
+        assert_reported(h, "NULL", "NONE");
 }
 
 /* An old one reads a part of a long list: it has the begin of it, and is not sent it again. */
-TEST(takes_a_part) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(takes_a_part) {
         char setup[8192] = "SLEEP 10 ";
         uint32_t irqs[200];
 
-        host_init(&h);
         for (uint32_t i = 0; i < 200; i++)
                 irqs[i] = 100 + i;
         for (uint32_t i = 0; i < 120; i++)
                 (void)snprintf(setup + strlen(setup), 64, "IRQ %u LOAD 0 DIFF 0 CLASS 0 ", irqs[i]);
         (void)strcat(setup, "BANNED 0000003c");
-        meet(&h, NONE);
-        tell(&h, "2-5", irqs, 200);
-        assert_string_equal(received(&h), "settings cpus 2-5");
-        assert_int_equal(strlen(received(&h)), 500 + 80 * 4); /* the rest, for those that read on */
+        meet(h, NONE);
+        tell(h, "2-5", irqs, 200);
+        assert_string_equal(received(h), "settings cpus 2-5");
+        assert_int_equal(strlen(received(h)), 500 + 80 * 4); /* the rest, for those that read on */
         for (unsigned i = 0; i < 2; i++) {
                 now_usec += 60 * SECOND;
-                meet(&h, setup);
-                assert_true(h.irq.balance.logged_not_kept);
-                tell(&h, "2-5", irqs, 200);
-                assert_string_equal(received(&h), "");
+                meet(h, setup);
+                assert_true(h->irq.balance.logged_not_kept);
+                tell(h, "2-5", irqs, 200);
+                assert_string_equal(received(h), "");
         }
 }
 
-TEST(too_many_cpus) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(too_many_cpus) {
         IrqPlanBalance wanted = { .sent = true };
 
-        host_init(&h);
         for (uint32_t cpu = 0; cpu < 1024; cpu += 2)
                 id_set_add(&wanted.banned_cpus, cpu);
-        meet(&h, NONE);
-        irq_balance_send(&h.irq, &wanted);
-        assert_string_equal(received(&h), "");
-        assert_true(h.irq.balance.logged_refused);
+        meet(h, NONE);
+        irq_balance_send(&h->irq, &wanted);
+        assert_string_equal(received(h), "");
+        assert_true(h->irq.balance.logged_refused);
 }
 
 /* Others talk to it, as many as wait in its line: how many. */
@@ -170,22 +148,20 @@ static void serve_crowd(TestHost *h, int *fds, int n) {
 }
 
 /* None of ours is lost by that. */
-TEST(busy) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(busy) {
         int fds[8], n;
 
-        host_init(&h);
-        meet(&h, NONE);
-        n = crowd(&h, fds);
-        tell(&h, "2-5", two, 2);
-        assert_false(h.irq.balance.sent_usec != 0 || h.irq.balance.logged_refused);
-        serve_crowd(&h, fds, n);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
-        n = crowd(&h, fds);
-        tell_nothing(&h);
-        assert_true(h.irq.undo.irqbalance.known);
-        serve_crowd(&h, fds, n);
-        tell_nothing(&h);
-        assert_reported(&h, "NULL", "NONE");
+        meet(h, NONE);
+        n = crowd(h, fds);
+        tell(h, "2-5", two, 2);
+        assert_false(h->irq.balance.sent_usec != 0 || h->irq.balance.logged_refused);
+        serve_crowd(h, fds, n);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
+        n = crowd(h, fds);
+        tell_nothing(h);
+        assert_true(h->irq.undo.irqbalance.known);
+        serve_crowd(h, fds, n);
+        tell_nothing(h);
+        assert_reported(h, "NULL", "NONE");
 }

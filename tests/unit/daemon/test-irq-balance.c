@@ -6,106 +6,91 @@
 
 #include "irq-balance-host.h"
 
-TEST(told_and_given_back) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        look(&h);
-        assert_int_equal(h.facts.pid, getpid());
-        assert_false(h.facts.settings_known);
-        tell(&h, "2-5", two, 2); /* nothing, before it has answered */
-        assert_string_equal(received(&h), "setup");
-        answer(&h, NONE);
-        assert_true(h.facts.settings_known);
-        assert_int_equal(h.facts.sleep_seconds, 10);
-        assert_string_equal(received(&h), "");
-        assert_false(has_record(&h));
-        tell(&h, "2-5", two, 2);
-        assert_true(has_record(&h));
-        assert_reported(&h, "2-5", "24 25");
-        tell(&h, "2-5", two, 2); /* it knows */
-        assert_string_equal(received(&h), "");
-        tell_nothing(&h);
-        assert_reported(&h, "NULL", "NONE");
-        assert_int_equal(undo_host_write(&h.m.undo.records, &h.irq.undo), 0);
-        assert_false(has_record(&h));
-        tell_nothing(&h);
-        assert_string_equal(received(&h), "");
+HOST_TEST(told_and_given_back) {
+        look(h);
+        assert_int_equal(h->facts.pid, getpid());
+        assert_false(h->facts.settings_known);
+        tell(h, "2-5", two, 2); /* nothing, before it has answered */
+        assert_string_equal(received(h), "setup");
+        answer(h, NONE);
+        assert_true(h->facts.settings_known);
+        assert_int_equal(h->facts.sleep_seconds, 10);
+        assert_string_equal(received(h), "");
+        assert_false(has_record(h));
+        tell(h, "2-5", two, 2);
+        assert_true(has_record(h));
+        assert_reported(h, "2-5", "24 25");
+        tell(h, "2-5", two, 2); /* it knows */
+        assert_string_equal(received(h), "");
+        tell_nothing(h);
+        assert_reported(h, "NULL", "NONE");
+        assert_int_equal(undo_host_write(&h->m.undo.records, &h->irq.undo), 0);
+        assert_false(has_record(h));
+        tell_nothing(h);
+        assert_string_equal(received(h), "");
 }
 
 /* By its environment, or by who has told it before us. */
-TEST(its_own_is_kept) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 "
-                 "BANNED 00000084");
-        assert_ids(h.facts.banned_cpus, "2,7");
-        assert_int_equal(h.facts.n_banned_irqs, 2);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5,7", "99 25 24"); /* its own first */
+HOST_TEST(its_own_is_kept) {
+        meet(h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 "
+                "BANNED 00000084");
+        assert_ids(h->facts.banned_cpus, "2,7");
+        assert_int_equal(h->facts.n_banned_irqs, 2);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5,7", "99 25 24"); /* its own first */
         /* What is wanted changes: its own stays. */
         now_usec += 20 * SECOND;
-        tell(&h, "4", NULL, 0);
-        assert_reported(&h, "2,4,7", "99 25");
-        irq_balance_restore(&h.irq);
-        assert_reported(&h, "2,7", "99 25");
-        assert_false(h.irq.undo.irqbalance.known);
+        tell(h, "4", NULL, 0);
+        assert_reported(h, "2,4,7", "99 25");
+        irq_balance_restore(&h->irq);
+        assert_reported(h, "2,7", "99 25");
+        assert_false(h->irq.undo.irqbalance.known);
 }
 
 /* At 0 it ends a list, but at its first word. */
-TEST(interrupt_0) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        meet(&h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
-                 "BANNED 00000000");
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "0 99 24 25");
-        irq_balance_restore(&h.irq);
-        assert_reported(&h, "NULL", "0 99");
+HOST_TEST(interrupt_0) {
+        meet(h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 0 LOAD 0 DIFF 0 CLASS 0 "
+                "BANNED 00000000");
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "0 99 24 25");
+        irq_balance_restore(&h->irq);
+        assert_reported(h, "NULL", "0 99");
 }
 
 /* Its main loop is at work, or hangs. It would be ended by SIGPIPE, as this test, if it came to
  * answer and nobody was there. */
-TEST(slow) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        look(&h);
-        assert_string_equal(received(&h), "setup");
+HOST_TEST(slow) {
+        look(h);
+        assert_string_equal(received(h), "setup");
         now_usec += 9 * SECOND;
-        look(&h);
-        tell(&h, "2-5", two, 2);
-        assert_false(h.facts.settings_known || h.irq.balance.logged_refused);
+        look(h);
+        tell(h, "2-5", two, 2);
+        assert_false(h->facts.settings_known || h->irq.balance.logged_refused);
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 100 * SECOND;
-                look(&h);
-                assert_true(h.irq.balance.logged_refused); /* it is told */
+                look(h);
+                assert_true(h->irq.balance.logged_refused); /* it is told */
         }
-        answer(&h, NONE);
-        assert_true(h.facts.settings_known);
-        assert_false(h.irq.balance.logged_refused);
-        assert_string_equal(received(&h), ""); /* and was asked once */
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+        answer(h, NONE);
+        assert_true(h->facts.settings_known);
+        assert_false(h->irq.balance.logged_refused);
+        assert_string_equal(received(h), ""); /* and was asked once */
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
 }
 
 /* It has closed without a word: that is no answer. */
-TEST(hangs_up) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        look(&h);
-        assert_string_equal(received(&h), "setup");
-        answer(&h, "");
-        assert_true(h.irq.balance.logged_refused);
+HOST_TEST(hangs_up) {
+        look(h);
+        assert_string_equal(received(h), "setup");
+        answer(h, "");
+        assert_true(h->irq.balance.logged_refused);
         now_usec += 9 * SECOND;
-        look(&h);
-        assert_string_equal(received(&h), "");
+        look(h);
+        assert_string_equal(received(h), "");
         now_usec += SECOND;
-        meet(&h, NONE);
-        assert_true(h.facts.settings_known);
+        meet(h, NONE);
+        assert_true(h->facts.settings_known);
 }
 
 /* The daemon ends while it is answering. */
@@ -125,58 +110,50 @@ TEST(end_awaits_answer) {
 }
 
 /* It runs, and is nobody's business. */
-TEST(no_policy_for_it) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        h.policy.irqbalance = IRQBALANCE_IGNORE;
-        look(&h);
-        assert_int_equal(h.facts.pid, getpid());
-        assert_string_equal(received(&h), "");
-        h.policy.irqbalance = IRQBALANCE_BAN;
-        h.m.host.policies.n_irqs = 0;
-        look(&h);
-        assert_string_equal(received(&h), "");
-        h.m.host.policies.n_irqs = 1;
-        meet(&h, NONE);
-        assert_true(h.facts.settings_known);
+HOST_TEST(no_policy_for_it) {
+        h->policy.irqbalance = IRQBALANCE_IGNORE;
+        look(h);
+        assert_int_equal(h->facts.pid, getpid());
+        assert_string_equal(received(h), "");
+        h->policy.irqbalance = IRQBALANCE_BAN;
+        h->m.host.policies.n_irqs = 0;
+        look(h);
+        assert_string_equal(received(h), "");
+        h->m.host.policies.n_irqs = 1;
+        meet(h, NONE);
+        assert_true(h->facts.settings_known);
 }
 
 /* Who it is cannot be seen for a moment: it is the one that was told. */
-TEST(no_descriptor) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(no_descriptor) {
         struct rlimit before, none;
 
-        host_init(&h);
-        meet(&h, NONE);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5", "24 25");
+        meet(h, NONE);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5", "24 25");
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
         none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-        look(&h);
+        look(h);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-        assert_int_equal(h.facts.pid, getpid());
-        assert_true(h.irq.balance.sent_usec != 0 && h.irq.undo.irqbalance.known);
-        look(&h);
-        assert_string_equal(received(&h), "");
-        irq_balance_restore(&h.irq);
-        assert_reported(&h, "NULL", "NONE");
+        assert_int_equal(h->facts.pid, getpid());
+        assert_true(h->irq.balance.sent_usec != 0 && h->irq.undo.irqbalance.known);
+        look(h);
+        assert_string_equal(received(h), "");
+        irq_balance_restore(&h->irq);
+        assert_reported(h, "NULL", "NONE");
 }
 
 /* In pieces, as a long one comes. */
-TEST(in_pieces) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        look(&h);
-        assert_string_equal(received(&h), "setup");
-        assert_int_equal(send(h.client, NONE, 8, 0), 8);
-        assert_true(sd_event_run(h.m.host.event, 0) > 0);
-        look(&h);
-        assert_false(h.facts.settings_known);
-        answer(&h, &NONE[8]);
-        assert_true(h.facts.settings_known);
+HOST_TEST(in_pieces) {
+        look(h);
+        assert_string_equal(received(h), "setup");
+        assert_int_equal(send(h->client, NONE, 8, 0), 8);
+        assert_true(sd_event_run(h->m.host.event, 0) > 0);
+        look(h);
+        assert_false(h->facts.settings_known);
+        answer(h, &NONE[8]);
+        assert_true(h->facts.settings_known);
 }
 
 TEST(wrong_answer) {
@@ -197,26 +174,21 @@ TEST(wrong_answer) {
 }
 
 /* A process that has its number, and another name. */
-TEST(not_irqbalance) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(not_irqbalance) {
         char name[64];
 
-        host_init(&h);
         (void)snprintf(name, sizeof(name), "proc/%d/comm", getpid());
-        fake_write(&h.tree, name, "mallory\n");
-        look(&h);
-        assert_int_equal(h.facts.pid, 0);
-        assert_string_equal(received(&h), "");
+        fake_write(&h->tree, name, "mallory\n");
+        look(h);
+        assert_int_equal(h->facts.pid, 0);
+        assert_string_equal(received(h), "");
 }
 
-TEST(only_watched) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        h.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        look(&h);
-        assert_int_equal(h.facts.pid, getpid()); /* it is seen, and not spoken to */
-        assert_string_equal(received(&h), "");
+HOST_TEST(only_watched) {
+        h->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        look(h);
+        assert_int_equal(h->facts.pid, getpid()); /* it is seen, and not spoken to */
+        assert_string_equal(received(h), "");
 }
 
 /* A process that has called listen(2) on the socket, as which it then counts. */
@@ -248,34 +220,32 @@ static pid_t listen_as_another(TestHost *h) {
 }
 
 /* Another process of it has lost what the first was told, and has what it has by itself. */
-TEST(replaced) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(replaced) {
         char name[64];
         pid_t pid;
 
-        host_init(&h);
-        meet(&h, "SLEEP 10 BANNED 00000080");
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-5,7", "24 25");
-        unbind_server(&h, getpid());
-        look(&h);
-        assert_int_equal(h.facts.pid, 0);
-        assert_false(h.irq.undo.irqbalance.known || h.irq.balance.sent_usec != 0);
-        tell(&h, "2-5", two, 2); /* to nobody */
+        meet(h, "SLEEP 10 BANNED 00000080");
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-5,7", "24 25");
+        unbind_server(h, getpid());
+        look(h);
+        assert_int_equal(h->facts.pid, 0);
+        assert_false(h->irq.undo.irqbalance.known || h->irq.balance.sent_usec != 0);
+        tell(h, "2-5", two, 2); /* to nobody */
 
-        h.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        assert_true(h.fd >= 0);
-        pid = listen_as_another(&h);
-        fake_process(&h.tree, pid, 1, "/usr/sbin/irqbalance", "/system.slice/x", "0-7");
+        h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        assert_true(h->fd >= 0);
+        pid = listen_as_another(h);
+        fake_process(&h->tree, pid, 1, "/usr/sbin/irqbalance", "/system.slice/x", "0-7");
         (void)snprintf(name, sizeof(name), "proc/%d/comm", pid);
-        fake_write(&h.tree, name, "irqbalance\n");
+        fake_write(&h->tree, name, "irqbalance\n");
         now_usec += SECOND; /* no pause is kept before a new one is told */
-        meet(&h, "SLEEP 10 BANNED 00000040");
-        assert_int_equal(h.facts.pid, pid);
-        tell(&h, "2-5", two, 2);
-        assert_reported(&h, "2-6", "24 25");
-        irq_balance_restore(&h.irq);
-        assert_reported(&h, "6", "NONE");
+        meet(h, "SLEEP 10 BANNED 00000040");
+        assert_int_equal(h->facts.pid, pid);
+        tell(h, "2-5", two, 2);
+        assert_reported(h, "2-6", "24 25");
+        irq_balance_restore(&h->irq);
+        assert_reported(h, "6", "NONE");
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

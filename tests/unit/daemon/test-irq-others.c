@@ -6,75 +6,63 @@
 
 /* --- the kernel's own --- */
 
-TEST(managed) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        assert_int_equal(fchmodat(h.tree.fd, "proc/irq/101/smp_affinity_list", 0444, 0), 0);
-        start(&h);
+HOST_TEST(managed) {
+        assert_int_equal(fchmodat(h->tree.fd, "proc/irq/101/smp_affinity_list", 0444, 0), 0);
+        start(h);
         for (unsigned i = 0; i < 5; i++)
-                look_after(&h, 100 * SECOND);
-        assert_mask(&h, 101, "3");
-        assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
-        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 2);
-        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
-        assert_int_equal(h.interrupts->n_writes, 4);
+                look_after(h, 100 * SECOND);
+        assert_mask(h, 101, "3");
+        assert_int_equal(vectors(h, IRQ_STATE_MANAGED), 1);
+        assert_int_equal(vectors(h, IRQ_STATE_STEERED), 2);
+        assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
+        assert_int_equal(h->interrupts->n_writes, 4);
 }
 
 /* --- others --- */
 
-TEST(contested) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
+HOST_TEST(contested) {
+        start(h);
         for (unsigned i = 1; i <= 3; i++) {
-                write_mask(&h, 100, "2\n");
-                look_after(&h, 3 * SECOND);
-                assert_mask(&h, 100, "0");
-                assert_int_equal(h.interrupts->n_repairs, i);
+                write_mask(h, 100, "2\n");
+                look_after(h, 3 * SECOND);
+                assert_mask(h, 100, "0");
+                assert_int_equal(h->interrupts->n_repairs, i);
         }
-        write_mask(&h, 100, "2\n");
-        look_after(&h, 3 * SECOND);
-        assert_mask(&h, 100, "2");
-        assert_int_equal(vectors(&h, IRQ_STATE_CONTESTED), 1);
-        assert_int_equal(h.interrupts->n_repairs, 3);
+        write_mask(h, 100, "2\n");
+        look_after(h, 3 * SECOND);
+        assert_mask(h, 100, "2");
+        assert_int_equal(vectors(h, IRQ_STATE_CONTESTED), 1);
+        assert_int_equal(h->interrupts->n_repairs, 3);
 }
 
 /* `ethtool -L`: the driver sets its masks anew, and again a moment later. */
-TEST(driver_begins_anew) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        fake_remove(&h.tree, "sys/devices/" ETH0 "/queues/rx-1");
-        fake_remove(&h.tree, "sys/devices/" ETH0 "/queues/tx-1");
+HOST_TEST(driver_begins_anew) {
+        start(h);
+        fake_remove(&h->tree, "sys/devices/" ETH0 "/queues/rx-1");
+        fake_remove(&h->tree, "sys/devices/" ETH0 "/queues/tx-1");
         for (unsigned i = 0; i < 5; i++) {
-                write_mask(&h, 100, "2\n");
-                write_mask(&h, 101, "3\n");
-                look_after(&h, 300 * MSEC);
-                assert_steered(&h);
+                write_mask(h, 100, "2\n");
+                write_mask(h, 101, "3\n");
+                look_after(h, 300 * MSEC);
+                assert_steered(h);
         }
-        assert_int_equal(h.interrupts->n_repairs, 0);
-        assert_int_equal(vectors(&h, IRQ_STATE_CONTESTED), 0);
+        assert_int_equal(h->interrupts->n_repairs, 0);
+        assert_int_equal(vectors(h, IRQ_STATE_CONTESTED), 0);
         /* Once it has come to rest, who changes a mask is somebody else. */
-        look_after(&h, 3 * SECOND);
-        write_mask(&h, 100, "2\n");
-        look_after(&h, 3 * SECOND);
-        assert_int_equal(h.interrupts->n_repairs, 1);
+        look_after(h, 3 * SECOND);
+        write_mask(h, 100, "2\n");
+        look_after(h, 3 * SECOND);
+        assert_int_equal(h->interrupts->n_repairs, 1);
 }
 
-TEST(link_goes_down) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        look_after(&h, 10 * SECOND);
-        fake_device_file(&h.tree, ETH0, "operstate", "down\n");
-        write_mask(&h, 100, "2\n");
-        look_after(&h, 3 * SECOND);
-        assert_steered(&h);
-        assert_int_equal(h.interrupts->n_repairs, 0);
+HOST_TEST(link_goes_down) {
+        start(h);
+        look_after(h, 10 * SECOND);
+        fake_device_file(&h->tree, ETH0, "operstate", "down\n");
+        write_mask(h, 100, "2\n");
+        look_after(h, 3 * SECOND);
+        assert_steered(h);
+        assert_int_equal(h->interrupts->n_repairs, 0);
 }
 
 /* As kernels up to 6.11 refuse a mask of a vector of their own. */
@@ -85,36 +73,34 @@ static int write_but_101(const Sysroot *sysroot, const SettingKey *key, const ch
 }
 
 /* Gone and back: what is known of the former one's vectors says nothing of the new one's. */
-TEST(device_goes_and_comes) {
+HOST_TEST(device_goes_and_comes) {
         static const SettingKey key = { SETTING_VECTOR, PCI, 101 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
         uint64_t writes;
 
-        host_init(&h);
-        h.m.host.policies.n_irqs = 0;
-        start(&h);
+        h->m.host.policies.n_irqs = 0;
+        start(h);
         ops.write = write_but_101;
-        h.interrupts->ops = &ops;
-        h.m.host.policies.n_irqs = 1;
-        look_after(&h, SECOND);
-        assert_int_equal(vectors(&h, IRQ_STATE_MANAGED), 1);
-        look_after(&h, SECOND); /* the others are spread without it */
-        writes = h.interrupts->n_writes;
-        look_after(&h, SECOND);
-        assert_int_equal(h.interrupts->n_writes, writes);
-        fake_remove(&h.tree, "sys/devices/pci0000:00/" PCI);
-        fake_remove(&h.tree, "sys/class/net/eth0");
-        fake_remove(&h.tree, "sys/bus/pci/devices/" PCI);
-        look_after(&h, SECOND);
-        assert_int_equal(h.interrupts->n_devices, 0);
-        assert_null(irq_setting_find(h.interrupts, &key));
-        card(&h);
-        h.interrupts->ops = &SETTING_FILES;
-        look_after(&h, SECOND);
-        assert_steered(&h);
-        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 3);
-        assert_int_equal(h.interrupts->n_repairs, 0);
+        h->interrupts->ops = &ops;
+        h->m.host.policies.n_irqs = 1;
+        look_after(h, SECOND);
+        assert_int_equal(vectors(h, IRQ_STATE_MANAGED), 1);
+        look_after(h, SECOND); /* the others are spread without it */
+        writes = h->interrupts->n_writes;
+        look_after(h, SECOND);
+        assert_int_equal(h->interrupts->n_writes, writes);
+        fake_remove(&h->tree, "sys/devices/pci0000:00/" PCI);
+        fake_remove(&h->tree, "sys/class/net/eth0");
+        fake_remove(&h->tree, "sys/bus/pci/devices/" PCI);
+        look_after(h, SECOND);
+        assert_int_equal(h->interrupts->n_devices, 0);
+        assert_null(irq_setting_find(h->interrupts, &key));
+        card(h);
+        h->interrupts->ops = &SETTING_FILES;
+        look_after(h, SECOND);
+        assert_steered(h);
+        assert_int_equal(vectors(h, IRQ_STATE_STEERED), 3);
+        assert_int_equal(h->interrupts->n_repairs, 0);
 }
 
 /* A card whose interface another namespace has looks like one that was just plugged in. */
@@ -153,25 +139,23 @@ static void look_says(TestHost *h, uint64_t usec, Capture *c) {
 }
 
 /* irqbalance sets the masks of interrupts, and nothing else. */
-TEST(culprits) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(culprits) {
         Capture c;
 
-        host_init(&h);
-        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
-        start(&h);
-        h.m.host.journal.max_priority = LOG_INFO;
-        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
-        look_says(&h, SECOND, &c);
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        fake_process(&h->tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
+        start(h);
+        h->m.host.journal.max_priority = LOG_INFO;
+        fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
+        look_says(h, SECOND, &c);
         assert_contains(c.text, "something else changed kernel.numa_balancing to 1 (");
         assert_null(strstr(c.text, "irqbalance"));
-        fake_device_file(&h.tree, ETH0, "queues/tx-0/xps_cpus", "0000000f\n");
-        look_says(&h, SECOND, &c);
+        fake_device_file(&h->tree, ETH0, "queues/tx-0/xps_cpus", "0000000f\n");
+        look_says(h, SECOND, &c);
         assert_contains(c.text, "xps_cpus of queue 0 to 0000000f");
         assert_null(strstr(c.text, "irqbalance"));
-        write_mask(&h, 100, "2\n");
-        look_says(&h, SECOND, &c);
+        write_mask(h, 100, "2\n");
+        look_says(h, SECOND, &c);
         assert_contains(c.text, "interrupt 100 (ice-eth0-TxRx-0) to 2");
         assert_contains(c.text, "irqbalance");
 }
@@ -200,23 +184,21 @@ TEST(mute_irqbalance) {
 
 /* A search reads a link of each process of the host: on a host that has run without irqbalance, one
  * in ten minutes. */
-TEST(irqbalance_is_searched_for_rarely) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(irqbalance_is_searched_for_rarely) {
         Capture c;
 
-        host_init(&h);
-        h.irq.irqbalance = IRQBALANCE_COOPERATE;
-        h.m.host.journal.max_priority = LOG_WARNING;
-        start(&h);
+        h->irq.irqbalance = IRQBALANCE_COOPERATE;
+        h->m.host.journal.max_priority = LOG_WARNING;
+        start(h);
         for (unsigned i = 0; i < 4; i++)
-                look_after(&h, 60 * SECOND);
-        fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
-        look_says(&h, 60 * SECOND, &c);
-        look_says(&h, 539 * SECOND, &c);
+                look_after(h, 60 * SECOND);
+        fake_process(&h->tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
+        look_says(h, 60 * SECOND, &c);
+        look_says(h, 539 * SECOND, &c);
         assert_string_equal(c.text, "");
-        look_says(&h, SECOND, &c); /* found, and it may be only just starting */
+        look_says(h, SECOND, &c); /* found, and it may be only just starting */
         assert_string_equal(c.text, "");
-        look_says(&h, 60 * SECOND, &c);
+        look_says(h, 60 * SECOND, &c);
         assert_contains(c.text, "(process 31) has no socket");
 }
 
@@ -228,61 +210,53 @@ static int write_gone(const Sysroot *sysroot, const SettingKey *key, const char 
         return -ENOENT;
 }
 
-TEST(gone_meanwhile) {
+HOST_TEST(gone_meanwhile) {
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
         Capture c;
 
-        host_init(&h);
-        h.m.host.policies.n_irqs = 0;
-        start(&h);
+        h->m.host.policies.n_irqs = 0;
+        start(h);
         ops.write = write_gone;
-        h.interrupts->ops = &ops;
-        h.m.host.policies.n_irqs = 1;
-        h.m.host.journal.max_priority = LOG_WARNING;
-        look_says(&h, SECOND, &c);
+        h->interrupts->ops = &ops;
+        h->m.host.policies.n_irqs = 1;
+        h->m.host.journal.max_priority = LOG_WARNING;
+        look_says(h, SECOND, &c);
         assert_string_equal(c.text, "");
-        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 3);
+        assert_int_equal(vectors(h, IRQ_STATE_FAILED), 3);
 }
 
 /* --- verification --- */
 
 /* The mask stands, and the interrupt goes on where it was. */
-TEST(does_not_follow) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
+HOST_TEST(does_not_follow) {
+        start(h);
         for (unsigned i = 0; i < 2; i++) { /* quiet so far: the mask was new, then nothing fired */
-                look_after(&h, 3 * SECOND);
-                assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
+                look_after(h, 3 * SECOND);
+                assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
         }
-        write_effective(&h, 101, "1\n"); /* the second queue's has followed */
+        write_effective(h, 101, "1\n"); /* the second queue's has followed */
         for (unsigned i = 1; i <= 3; i++) {
-                assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
-                counters(&h, 0, 10 * i);
-                look_after(&h, 3 * SECOND);
+                assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
+                counters(h, 0, 10 * i);
+                look_after(h, 3 * SECOND);
         }
-        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 1);
-        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 2);
-        write_effective(&h, 100, "0\n");
-        look_after(&h, 3 * SECOND);
-        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 0);
+        assert_int_equal(vectors(h, IRQ_STATE_FAILED), 1);
+        assert_int_equal(vectors(h, IRQ_STATE_STEERED), 2);
+        write_effective(h, 100, "0\n");
+        look_after(h, 3 * SECOND);
+        assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
 }
 
 /* A mask that is put back is a new one. */
-TEST(follows_anew) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        look_after(&h, 3 * SECOND);
+HOST_TEST(follows_anew) {
+        start(h);
+        look_after(h, 3 * SECOND);
         for (unsigned i = 1; i <= 3; i++) {
-                counters(&h, 0, 10 * i);
-                look_after(&h, 3 * SECOND);
+                counters(h, 0, 10 * i);
+                look_after(h, 3 * SECOND);
         }
-        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 2);
-        write_mask(&h, 100, "2\n");
-        look_after(&h, 3 * SECOND);
-        assert_int_equal(vectors(&h, IRQ_STATE_FAILED), 1);
+        assert_int_equal(vectors(h, IRQ_STATE_FAILED), 2);
+        write_mask(h, 100, "2\n");
+        look_after(h, 3 * SECOND);
+        assert_int_equal(vectors(h, IRQ_STATE_FAILED), 1);
 }

@@ -1,34 +1,28 @@
 /* Looks at interrupts: when the next one is. */
 #include "irq-host.h"
 
-TEST(slow_looks) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        assert_int_equal(h.interrupts->due_usec, world.now + 3 * SECOND);
-        h.m.host.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
-        look_after(&h, SECOND);
-        look_after(&h, SECOND);
-        assert_int_equal(h.interrupts->due_usec, world.now + 10 * SECOND);
+HOST_TEST(slow_looks) {
+        start(h);
+        assert_int_equal(h->interrupts->due_usec, world.now + 3 * SECOND);
+        h->m.host.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
+        look_after(h, SECOND);
+        look_after(h, SECOND);
+        assert_int_equal(h->interrupts->due_usec, world.now + 10 * SECOND);
 }
 
-TEST(instances_come_and_go) {
-        _cleanup_host_ TestHost h;
-
+HOST_TEST(instances_come_and_go) {
         irq_note_owners(NULL); /* not started yet */
-        host_init(&h);
-        start(&h);
-        irq_note_owners(h.interrupts);
-        look_after(&h, SECOND);
-        irq_note_owners(h.interrupts); /* nothing has changed */
-        assert_int_equal(h.interrupts->due_usec, world.now + 3 * SECOND);
-        h.instance.planned.placement.nodes = node_set("0");
-        h.instance.planned.placement.cpus = cpu_set("0-1");
-        irq_note_owners(h.interrupts);
-        assert_int_equal(h.interrupts->due_usec, world.now + SECOND);
-        look_after(&h, SECOND);
-        assert_mask(&h, 42, "2-3");
+        start(h);
+        irq_note_owners(h->interrupts);
+        look_after(h, SECOND);
+        irq_note_owners(h->interrupts); /* nothing has changed */
+        assert_int_equal(h->interrupts->due_usec, world.now + 3 * SECOND);
+        h->instance.planned.placement.nodes = node_set("0");
+        h->instance.planned.placement.cpus = cpu_set("0-1");
+        irq_note_owners(h->interrupts);
+        assert_int_equal(h->interrupts->due_usec, world.now + SECOND);
+        look_after(h, SECOND);
+        assert_mask(h, 42, "2-3");
 }
 
 static uint64_t timer_of(const TestHost *h) {
@@ -45,39 +39,30 @@ static void start_live(TestHost *h) {
 }
 
 /* udev tells of a queue; the driver sets a mask after that. */
-TEST(event) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start_live(&h);
-        assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
+HOST_TEST(event) {
+        start_live(h);
+        assert_int_equal(timer_of(h), world.now + 3 * SECOND);
         world.uevents->handler(world.uevents->userdata);
-        assert_int_equal(timer_of(&h), world.now + 30 * MSEC);
-        look_after(&h, 30 * MSEC);
-        assert_int_equal(timer_of(&h), world.now + 120 * MSEC);
+        assert_int_equal(timer_of(h), world.now + 30 * MSEC);
+        look_after(h, 30 * MSEC);
+        assert_int_equal(timer_of(h), world.now + 120 * MSEC);
         for (unsigned i = 0; i < 4; i++)
-                look_after(&h, timer_of(&h) - world.now);
-        assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
+                look_after(h, timer_of(h) - world.now);
+        assert_int_equal(timer_of(h), world.now + 3 * SECOND);
 }
 
-TEST(link_event) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start_live(&h);
+HOST_TEST(link_event) {
+        start_live(h);
         assert_int_equal(send(world.link_peer, "x", 1, 0), 1);
-        while (sd_event_run(h.m.host.event, 0) > 0)
+        while (sd_event_run(h->m.host.event, 0) > 0)
                 ;
-        assert_int_equal(timer_of(&h), world.now + 30 * MSEC);
+        assert_int_equal(timer_of(h), world.now + 30 * MSEC);
 }
 
 /* The slow look finds what has changed. */
-TEST(no_events) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
+HOST_TEST(no_events) {
         world.error = -ENOSYS;
-        start_live(&h);
-        assert_int_equal(timer_of(&h), world.now + 3 * SECOND);
-        assert_steered(&h);
+        start_live(h);
+        assert_int_equal(timer_of(h), world.now + 3 * SECOND);
+        assert_steered(h);
 }

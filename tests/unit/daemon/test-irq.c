@@ -3,24 +3,22 @@
 
 /* --- putting on and giving back --- */
 
-TEST(steers_then_is_quiet) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(steers_then_is_quiet) {
         uint64_t writes;
 
-        host_init(&h);
-        start(&h);
-        assert_steered(&h);
-        assert_true(has_record(&h));
-        writes = h.interrupts->n_writes;
+        start(h);
+        assert_steered(h);
+        assert_true(has_record(h));
+        writes = h->interrupts->n_writes;
         assert_int_equal(writes, 5); /* three vectors, two queues */
         for (unsigned i = 0; i < 20; i++)
-                look_after(&h, 3 * SECOND);
-        assert_int_equal(h.interrupts->n_writes, writes);
-        assert_int_equal(h.interrupts->n_repairs, 0);
-        assert_int_equal(vectors(&h, IRQ_STATE_STEERED), 3);
-        irq_give_all_back(h.interrupts);
-        assert_untouched(&h);
-        assert_false(has_record(&h));
+                look_after(h, 3 * SECOND);
+        assert_int_equal(h->interrupts->n_writes, writes);
+        assert_int_equal(h->interrupts->n_repairs, 0);
+        assert_int_equal(vectors(h, IRQ_STATE_STEERED), 3);
+        irq_give_all_back(h->interrupts);
+        assert_untouched(h);
+        assert_false(has_record(h));
 }
 
 TEST(changes_nothing) {
@@ -43,75 +41,63 @@ TEST(changes_nothing) {
 
 /* Those in force stay, and are carried out; where there are none, as at the start, nothing is known
  * to be unwanted. */
-TEST(broken_policies) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        h.m.host.policies_known = false;
-        write_mask(&h, 100, "2\n");
-        look_after(&h, SECOND);
-        assert_steered(&h);
-        h.interrupts = irq_free(h.interrupts);
-        h.m.host.policies.n_irqs = 0;
+HOST_TEST(broken_policies) {
+        start(h);
+        h->m.host.policies_known = false;
+        write_mask(h, 100, "2\n");
+        look_after(h, SECOND);
+        assert_steered(h);
+        h->interrupts = irq_free(h->interrupts);
+        h->m.host.policies.n_irqs = 0;
         world.sent = true;
-        start(&h);
-        look_after(&h, SECOND);
-        assert_steered(&h);
+        start(h);
+        look_after(h, SECOND);
+        assert_steered(h);
         assert_true(world.sent);
-        h.m.host.policies_known = true;
-        look_after(&h, SECOND);
-        assert_untouched(&h);
+        h->m.host.policies_known = true;
+        look_after(h, SECOND);
+        assert_untouched(h);
         assert_false(world.sent);
 }
 
 /* Without a folder for the record nothing is changed. */
-TEST(no_record) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        undo_done(&h.m.undo.records);
-        undo_init(&h.m.undo.records, &h.m.host.sysroot);
-        start(&h);
-        assert_untouched(&h);
+HOST_TEST(no_record) {
+        undo_done(&h->m.undo.records);
+        undo_init(&h->m.undo.records, &h->m.host.sysroot);
+        start(h);
+        assert_untouched(h);
 }
 
-TEST(policy_goes) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        start(&h);
-        assert_steered(&h);
-        h.m.host.policies.n_irqs = 0;
-        look_after(&h, SECOND);
-        assert_untouched(&h);
-        assert_false(has_record(&h));
+HOST_TEST(policy_goes) {
+        start(h);
+        assert_steered(h);
+        h->m.host.policies.n_irqs = 0;
+        look_after(h, SECOND);
+        assert_untouched(h);
+        assert_false(has_record(h));
 }
 
-TEST(released_by_name) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        h.irq.irqbalance = IRQBALANCE_BAN;
-        start(&h);
-        assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
+HOST_TEST(released_by_name) {
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h->irq.irqbalance = IRQBALANCE_BAN;
+        start(h);
+        assert_file(h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(world.n_banned, 3);
-        assert_int_equal(word_list_add(&h.m.host.policies.release, "eth0"), 0);
-        look_after(&h, SECOND);
-        assert_mask(&h, 100, "2");
-        assert_file(&h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
-        assert_int_equal(h.interrupts->devices[0].reason, IRQ_REASON_RELEASED);
+        assert_int_equal(word_list_add(&h->m.host.policies.release, "eth0"), 0);
+        look_after(h, SECOND);
+        assert_mask(h, 100, "2");
+        assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
+        assert_int_equal(h->interrupts->devices[0].reason, IRQ_REASON_RELEASED);
         assert_true(world.sent);
         assert_int_equal(world.n_banned, 0);
-        assert_file(&h, "proc/sys/kernel/numa_balancing", "0");
-        assert_int_equal(word_list_add(&h.m.host.policies.release, "host"), 0);
-        look_after(&h, SECOND);
-        assert_untouched(&h);
-        assert_false(has_record(&h) || world.sent);
-        word_list_done(&h.m.host.policies.release);
-        look_after(&h, SECOND);
-        assert_steered(&h);
+        assert_file(h, "proc/sys/kernel/numa_balancing", "0");
+        assert_int_equal(word_list_add(&h->m.host.policies.release, "host"), 0);
+        look_after(h, SECOND);
+        assert_untouched(h);
+        assert_false(has_record(h) || world.sent);
+        word_list_done(&h->m.host.policies.release);
+        look_after(h, SECOND);
+        assert_steered(h);
 }
 
 TEST(numa_balancing) {
@@ -147,32 +133,30 @@ static int write_without_right(const Sysroot *sysroot, const SettingKey *key, co
 
 /* The sysctl wants a capability that the daemon does not have: a unit of ours sets it, and has done
  * it by a later look. */
-TEST(numa_balancing_by_unit) {
+HOST_TEST(numa_balancing_by_unit) {
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        h.m.host.policies.n_irqs = 0;
-        start(&h);
+        h->m.host.policies.n_irqs = 0;
+        start(h);
         ops.write = write_without_right;
-        h.interrupts->ops = &ops;
-        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        look_after(&h, SECOND);
+        h->interrupts->ops = &ops;
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        look_after(h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@0.service");
-        assert_true(has_record(&h));
-        look_after(&h, SECOND); /* it is at it */
+        assert_true(has_record(h));
+        look_after(h, SECOND); /* it is at it */
         assert_int_equal(world.n_started, 1);
-        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "0\n");
+        fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "0\n");
         for (unsigned i = 0; i < 5; i++)
-                look_after(&h, 100 * SECOND);
+                look_after(h, 100 * SECOND);
         assert_int_equal(world.n_started, 1);
-        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
-        look_after(&h, SECOND);
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
+        look_after(h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
-        assert_true(has_record(&h)); /* as long as it does not stand */
-        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
-        look_after(&h, SECOND);
-        assert_false(has_record(&h));
+        assert_true(has_record(h)); /* as long as it does not stand */
+        fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
+        look_after(h, SECOND);
+        assert_false(has_record(h));
         assert_int_equal(world.n_started, 2);
 }
 
@@ -206,58 +190,52 @@ TEST(numa_balancing_unwanted_at_once) {
 }
 
 /* The unit is started, and nothing comes of it. */
-TEST(numa_balancing_unit_fails) {
+HOST_TEST(numa_balancing_unit_fails) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        h.m.host.policies.n_irqs = 0;
-        start(&h);
+        h->m.host.policies.n_irqs = 0;
+        start(h);
         ops.write = write_without_right;
-        h.interrupts->ops = &ops;
-        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        h->interrupts->ops = &ops;
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         for (unsigned i = 1; i <= 4; i++) {
-                look_after(&h, 100 * SECOND);
+                look_after(h, 100 * SECOND);
                 assert_int_equal(world.n_started, i);
-                assert_int_equal(irq_setting_find(h.interrupts, &key)->logged, i >= 3);
+                assert_int_equal(irq_setting_find(h->interrupts, &key)->logged, i >= 3);
         }
 }
 
 /* Nor a bus. */
-TEST(numa_balancing_by_nobody) {
+HOST_TEST(numa_balancing_by_nobody) {
         static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
         SettingOps ops = SETTING_FILES;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        h.m.host.policies.n_irqs = 0;
-        start(&h);
+        h->m.host.policies.n_irqs = 0;
+        start(h);
         ops.write = write_without_right;
-        h.interrupts->ops = &ops;
+        h->interrupts->ops = &ops;
         world.error = -ENOTCONN;
-        h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        look_after(&h, SECOND);
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        look_after(h, SECOND);
         assert_int_equal(world.n_started, 0);
-        assert_true(irq_setting_find(h.interrupts, &key)->logged);
-        assert_false(has_record(&h));
-        assert_file(&h, "proc/sys/kernel/numa_balancing", "1");
+        assert_true(irq_setting_find(h->interrupts, &key)->logged);
+        assert_false(has_record(h));
+        assert_file(h, "proc/sys/kernel/numa_balancing", "1");
 }
 
 /* --- what is told --- */
 
-TEST(landed) {
+HOST_TEST(landed) {
         IrqDeviceSnapshot *devices = NULL;
         IrqLandedSnapshot *landed = NULL;
         IrqSnapshot snapshot = { 0 };
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        counters(&h, 1000, 1000); /* before us */
-        start(&h);
-        counters(&h, 1005, 1007);
-        look_after(&h, SECOND);
-        assert_int_equal(irq_report_fill(h.interrupts, &snapshot, &devices, &landed), 0);
+        counters(h, 1000, 1000); /* before us */
+        start(h);
+        counters(h, 1005, 1007);
+        look_after(h, SECOND);
+        assert_int_equal(irq_report_fill(h->interrupts, &snapshot, &devices, &landed), 0);
         assert_true(snapshot.known);
         assert_int_equal(snapshot.n_landed, 1);
         assert_string_equal(landed[0].device, "eth0");
@@ -272,8 +250,8 @@ TEST(landed) {
         free(devices);
         free(landed);
         /* It is renamed, or ends: nothing is reported under its former name. */
-        h.instance.name = (char *)"tikv-20160";
-        assert_int_equal(irq_report_fill(h.interrupts, &snapshot, &devices, &landed), 0);
+        h->instance.name = (char *)"tikv-20160";
+        assert_int_equal(irq_report_fill(h->interrupts, &snapshot, &devices, &landed), 0);
         assert_int_equal(snapshot.n_landed, 0);
         free(devices);
         free(landed);

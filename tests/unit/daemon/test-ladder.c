@@ -50,6 +50,7 @@ static void host_done(TestHost *h) {
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
+#define SERVICE_TEST(test) TEST_WITH(test, TestHost, h, host_init_service, host_done)
 
 static void host_init_service(TestHost *h) {
         host_init(h, "agent.service", "/system.slice/agent.service");
@@ -114,76 +115,68 @@ TEST(without_a_service_it_keeps_affinity) {
         assert_int_equal(h.m.undo.releases.n, 0);
 }
 
-TEST(a_service_that_becomes_shared_is_released_after_a_while) {
-        _cleanup_host_ TestHost h;
+SERVICE_TEST(a_service_that_becomes_shared_is_released_after_a_while) {
         UndoRecord *r;
 
-        host_init_service(&h);
-        assert_false(ladder_follow(&h.m.binding, h.instance, SECOND));
-        assert_bound_by(&h, RUNG_UNIT, BACKEND_SYSTEMD);
-        r = bound_record(&h, "agent.service");
-        h.instance->binding.observed.alone = false;
-        assert_false(ladder_follow(&h.m.binding, h.instance, 2 * SECOND));
-        h.instance->binding.observed.alone = true; /* it was ExecReload= */
-        assert_false(ladder_follow(&h.m.binding, h.instance, 11 * SECOND));
-        h.instance->binding.observed.alone = false;
-        assert_false(ladder_follow(&h.m.binding, h.instance, 12 * SECOND));
-        assert_false(ladder_follow(&h.m.binding, h.instance, 21 * SECOND));
-        assert_bound_by(&h, RUNG_UNIT, BACKEND_SYSTEMD);
+        assert_false(ladder_follow(&h->m.binding, h->instance, SECOND));
+        assert_bound_by(h, RUNG_UNIT, BACKEND_SYSTEMD);
+        r = bound_record(h, "agent.service");
+        h->instance->binding.observed.alone = false;
+        assert_false(ladder_follow(&h->m.binding, h->instance, 2 * SECOND));
+        h->instance->binding.observed.alone = true; /* it was ExecReload= */
+        assert_false(ladder_follow(&h->m.binding, h->instance, 11 * SECOND));
+        h->instance->binding.observed.alone = false;
+        assert_false(ladder_follow(&h->m.binding, h->instance, 12 * SECOND));
+        assert_false(ladder_follow(&h->m.binding, h->instance, 21 * SECOND));
+        assert_bound_by(h, RUNG_UNIT, BACKEND_SYSTEMD);
         assert_false(r->releasing);
-        assert_true(ladder_follow(&h.m.binding, h.instance, 22 * SECOND));
+        assert_true(ladder_follow(&h->m.binding, h->instance, 22 * SECOND));
         assert_true(r->releasing);
 }
 
-TEST(shared_from_the_start_it_is_bound_by_affinity_until_it_is_alone_for_a_minute) {
-        _cleanup_host_ TestHost h;
+SERVICE_TEST(shared_from_the_start_it_is_bound_by_affinity_until_it_is_alone_for_a_minute) {
         UndoRecord *r;
 
-        host_init_service(&h);
-        h.instance->binding.observed.alone = false;
-        assert_true(ladder_follow(&h.m.binding, h.instance, SECOND));
-        assert_bound_by(&h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        assert_int_equal(h.instance->binding.ladder.code, REASON_SHARED_UNIT);
-        r = bound_record(&h, NULL);
-        h.instance->binding.observed.alone = true;
-        assert_false(ladder_follow(&h.m.binding, h.instance, 2 * SECOND));
-        assert_bound_by(&h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        assert_false(ladder_follow(&h.m.binding, h.instance, 61 * SECOND));
+        h->instance->binding.observed.alone = false;
+        assert_true(ladder_follow(&h->m.binding, h->instance, SECOND));
+        assert_bound_by(h, RUNG_AFFINITY, BACKEND_AFFINITY);
+        assert_int_equal(h->instance->binding.ladder.code, REASON_SHARED_UNIT);
+        r = bound_record(h, NULL);
+        h->instance->binding.observed.alone = true;
+        assert_false(ladder_follow(&h->m.binding, h->instance, 2 * SECOND));
+        assert_bound_by(h, RUNG_AFFINITY, BACKEND_AFFINITY);
+        assert_false(ladder_follow(&h->m.binding, h->instance, 61 * SECOND));
         assert_false(r->releasing);
-        assert_true(ladder_follow(&h.m.binding, h.instance, 62 * SECOND));
+        assert_true(ladder_follow(&h->m.binding, h->instance, 62 * SECOND));
         assert_true(r->releasing);
 }
 
-TEST(the_policy_is_followed_at_once_both_ways) {
-        _cleanup_host_ TestHost h;
+SERVICE_TEST(the_policy_is_followed_at_once_both_ways) {
         UndoRecord *r;
 
-        host_init_service(&h);
-        r = bound_record(&h, "agent.service");
-        h.policy.backend = POLICY_BACKEND_AFFINITY;
-        assert_true(ladder_follow(&h.m.binding, h.instance, SECOND));
+        r = bound_record(h, "agent.service");
+        h->policy.backend = POLICY_BACKEND_AFFINITY;
+        assert_true(ladder_follow(&h->m.binding, h->instance, SECOND));
         assert_true(r->releasing);
-        assert_bound_by(&h, RUNG_UNIT, BACKEND_SYSTEMD); /* until that is released */
-        undo_release_done(&h.m.undo);
-        undo_forget(&h.m.undo.records, r);
-        h.instance->undo.record = NULL;
-        assert_true(ladder_follow(&h.m.binding, h.instance, 2 * SECOND));
-        assert_bound_by(&h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        r = bound_record(&h, NULL);
-        assert_false(ladder_follow(&h.m.binding, h.instance, 3 * SECOND));
-        h.policy.backend = POLICY_BACKEND_AUTO;
-        assert_true(ladder_follow(&h.m.binding, h.instance, 4 * SECOND));
+        assert_bound_by(h, RUNG_UNIT, BACKEND_SYSTEMD); /* until that is released */
+        undo_release_done(&h->m.undo);
+        undo_forget(&h->m.undo.records, r);
+        h->instance->undo.record = NULL;
+        assert_true(ladder_follow(&h->m.binding, h->instance, 2 * SECOND));
+        assert_bound_by(h, RUNG_AFFINITY, BACKEND_AFFINITY);
+        r = bound_record(h, NULL);
+        assert_false(ladder_follow(&h->m.binding, h->instance, 3 * SECOND));
+        h->policy.backend = POLICY_BACKEND_AUTO;
+        assert_true(ladder_follow(&h->m.binding, h->instance, 4 * SECOND));
         assert_true(r->releasing);
 }
 
-TEST(a_daemon_that_changes_nothing_releases_nothing) {
-        _cleanup_host_ TestHost h;
+SERVICE_TEST(a_daemon_that_changes_nothing_releases_nothing) {
         UndoRecord *r;
 
-        host_init_service(&h);
-        h.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        r = bound_record(&h, "agent.service");
-        h.policy.backend = POLICY_BACKEND_AFFINITY;
-        assert_false(ladder_follow(&h.m.binding, h.instance, SECOND));
+        h->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        r = bound_record(h, "agent.service");
+        h->policy.backend = POLICY_BACKEND_AFFINITY;
+        assert_false(ladder_follow(&h->m.binding, h->instance, SECOND));
         assert_false(r->releasing);
 }

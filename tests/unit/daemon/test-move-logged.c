@@ -14,123 +14,111 @@ static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint6
 
 /* --- what is told --- */
 
-TEST(told_at_start_and_end) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(told_at_start_and_end) {
         Instance *i;
         Capture c;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         fake.answer = 0;
         fake.own = MIB(2);
         capture_begin(&c, STDERR_FILENO);
         for (unsigned pass = 0; pass < 3; pass++) {
-                move_begin(&h.rooms.binding, i, fake.now);
-                move_slice(&h.rooms.binding, i, fake.now);
+                move_begin(&h->rooms.binding, i, fake.now);
+                move_slice(&h->rooms.binding, i, fake.now);
                 assert_false(i->binding.moving);
         }
         capture_end(&c);
         assert_contains(c.text, "moving 100.0 MiB to node 1, gently\n");
         assert_null(strstr(strchr(c.text, '\n'), "mov")); /* one line */
         capture_begin(&c, STDERR_FILENO);
-        move_progress_end(&h.rooms.binding, i, false, fake.now);
-        move_progress_end(&h.rooms.binding, i, false, fake.now);
+        move_progress_end(&h->rooms.binding, i, false, fake.now);
+        move_progress_end(&h->rooms.binding, i, false, fake.now);
         capture_end(&c);
         assert_contains(c.text, ": 6.0 MiB were moved in 0.0 s, 94.0 MiB are on other nodes\n");
         assert_null(strstr(strchr(c.text, '\n'), "mov"));
 }
 
-TEST(a_little_is_not_told) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(a_little_is_not_told) {
         Instance *i;
         Capture c;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         i->binding.outside_bytes = MOVE_LOGGED_BYTES - 1;
         capture_begin(&c, STDERR_FILENO);
-        move_begin(&h.rooms.binding, i, fake.now);
-        move_progress_end(&h.rooms.binding, i, false, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
+        move_progress_end(&h->rooms.binding, i, false, fake.now);
         i->binding.outside_bytes = MOVE_LOGGED_BYTES;
         capture_end(&c);
         assert_string_equal(c.text, "");
         /* And what the line of the binding tells is not told twice. */
-        move_begin(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
         capture_begin(&c, STDERR_FILENO);
-        move_progress_end(&h.rooms.binding, i, true, fake.now);
+        move_progress_end(&h->rooms.binding, i, true, fake.now);
         capture_end(&c);
         assert_string_equal(c.text, "");
 }
 
 /* --- pace --- */
 
-TEST(pace) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(pace) {
         uint64_t memory = 500, cpu = 700;
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
-        set_pressure(&h, 10, memory, cpu);
+        i = add(h, 10);
+        set_pressure(h, 10, memory, cpu);
         assert_int_equal(move_rate_in_force(i), 0);
         assert_true(isnan(move_left_seconds(i, fake.now)));
-        move_begin(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(64));
         assert_true(fabs(move_left_seconds(i, fake.now) - 100.0 / 64) < 0.01);
         fake.now += PACE_WINDOW_USEC;
-        set_pressure(&h, 10, memory += 100000, cpu += 40000); /* as usual, and within the margin */
-        move_slice(&h.rooms.binding, i, fake.now);
+        set_pressure(h, 10, memory += 100000, cpu += 40000); /* as usual, and within the margin */
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(64));
         fake.now += PACE_WINDOW_USEC / 2;
-        set_pressure(&h, 10, memory += 400000, cpu);
-        move_slice(&h.rooms.binding, i, fake.now); /* not a whole window yet */
+        set_pressure(h, 10, memory += 400000, cpu);
+        move_slice(&h->rooms.binding, i, fake.now); /* not a whole window yet */
         assert_int_equal(move_rate_in_force(i), MIB(64));
         fake.now += PACE_WINDOW_USEC / 2;
-        move_slice(&h.rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(32));
         assert_int_equal(i->binding.rate.bytes_per_sec, MIB(32));
-        fake_remove(&h.tree, "sys/fs/cgroup/x.service");
+        fake_remove(&h->tree, "sys/fs/cgroup/x.service");
         fake.now += 2 * PACE_WINDOW_USEC;
-        move_slice(&h.rooms.binding, i, fake.now); /* nothing tells any more: as it was */
+        move_slice(&h->rooms.binding, i, fake.now); /* nothing tells any more: as it was */
         assert_int_equal(move_rate_in_force(i), MIB(32));
 }
 
 /* A group that holds others too says nothing of the instance. */
-TEST(pressure_of_others) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(pressure_of_others) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         i->binding.observed.alone = false;
-        set_pressure(&h, 0, 0, 0);
-        move_begin(&h.rooms.binding, i, fake.now);
+        set_pressure(h, 0, 0, 0);
+        move_begin(&h->rooms.binding, i, fake.now);
         fake.now += PACE_WINDOW_USEC;
-        set_pressure(&h, 0, PACE_WINDOW_USEC, PACE_WINDOW_USEC);
-        move_slice(&h.rooms.binding, i, fake.now);
+        set_pressure(h, 0, PACE_WINDOW_USEC, PACE_WINDOW_USEC);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_int_equal(move_rate_in_force(i), MIB(64));
 }
 
-TEST(time_left_by_what_was_reached) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(time_left_by_what_was_reached) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
-        move_begin(&h.rooms.binding, i, fake.now);
-        move_progress_add(&h.rooms.binding, i, MIB(20));
+        i = add(h, 10);
+        move_begin(&h->rooms.binding, i, fake.now);
+        move_progress_add(&h->rooms.binding, i, MIB(20));
         fake.now = i->binding.migration.begun_usec + 2000000;
         assert_true(fabs(move_left_seconds(i, fake.now) - 10) < 0.01); /* 10 MiB a second */
 }
 
 /* --- the kernel's own way --- */
 
-TEST(kernel) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(kernel) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         i->binding.placement.nodes = node_set("1,2");
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
@@ -139,15 +127,15 @@ TEST(kernel) {
         i->sampling.by_node[3].anon_bytes = MIB(400);
         i->binding.observed.alone = true;
         fake.answer = 0;
-        rooms_set_memory(&h.tree, 1, 900, 0);
-        move_begin(&h.rooms.binding, i, fake.now);
+        rooms_set_memory(&h->tree, 1, 900, 0);
+        move_begin(&h->rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
         assert_int_equal(fake.sweeps.n, 0);
-        move_slice(&h.rooms.binding, i, fake.now); /* one call, and others have their turns */
+        move_slice(&h->rooms.binding, i, fake.now); /* one call, and others have their turns */
         assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
         assert_int_equal(fake.sweeps.n, 1);
         assert_int_equal(fake.n_begun + fake.n_steps, 0);
-        wait_for_end(&h, i);
+        wait_for_end(h, i);
         assert_int_equal(i->binding.progress.passes, 1);
         assert_int_equal(fake.sweeps.n, 2);
         assert_int_equal(fake.sweeps.list[0].from, 0);
@@ -160,40 +148,36 @@ TEST(kernel) {
 }
 
 /* Nobody counts what goes from where to where: the mover looks at every page. */
-TEST(kernel_cannot_be_told) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(kernel_cannot_be_told) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = false;
-        move_begin(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
         assert_int_equal(fake.n_begun, 1);
         fake.answer = 0;
-        move_slice(&h.rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(fake.n_steps, 1);
         assert_true(i->binding.progress.pass_whole);
 }
 
 /* Nothing outside: no call. Given up: no further call. */
-TEST(kernel_has_nothing_to_do) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(kernel_has_nothing_to_do) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
         fake.answer = 0;
-        move_begin(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(i->binding.progress.passes, 1);
         i->sampling.by_node[0].anon_bytes = i->sampling.by_node[2].anon_bytes =
                 i->sampling.by_node[3].anon_bytes = MIB(1);
-        move_begin(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
         binding_restart(i, fake.now);
         assert_false(i->binding.moving || i->binding.kernel.list);

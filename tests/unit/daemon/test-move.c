@@ -4,42 +4,38 @@
 /* --- turns --- */
 
 /* A binding goes before all moves, however long these have been due; of the moves one slice. */
-TEST(bindings_go_first) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(bindings_go_first) {
         Instance *mover, *other, *fresh;
         static int in_flight;
 
-        host_init(&h);
-        mover = add(&h, 10);
-        other = add(&h, 20);
-        fresh = add(&h, 30);
-        move_begin(&h.rooms.binding, mover, fake.now);
-        move_begin(&h.rooms.binding, other, fake.now);
+        mover = add(h, 10);
+        other = add(h, 20);
+        fresh = add(h, 30);
+        move_begin(&h->rooms.binding, mover, fake.now);
+        move_begin(&h->rooms.binding, other, fake.now);
         mover->binding.due_usec = 2;
         other->binding.due_usec = 1;
         fresh->binding.due_usec = fake.now;
         fresh->binding.call = (void *)&in_flight; /* its look then ends there */
-        reconcile_due(&h.rooms.binding, fake.now);
+        reconcile_due(&h->rooms.binding, fake.now);
         assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
         assert_ptr_equal(fake.last, &other->binding.mover);
         assert_int_equal(mover->binding.due_usec, 2);
-        reconcile_due(&h.rooms.binding, fake.now);
+        reconcile_due(&h->rooms.binding, fake.now);
         assert_ptr_equal(fake.last, &mover->binding.mover);
         fresh->binding.call = NULL;
 }
 
-TEST(moves_take_turns) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(moves_take_turns) {
         unsigned slices[3] = { 0 };
         Instance *i[3];
 
-        host_init(&h);
         for (unsigned k = 0; k < 3; k++) {
-                i[k] = add(&h, 10 + (pid_t)k);
-                move_begin(&h.rooms.binding, i[k], fake.now);
+                i[k] = add(h, 10 + (pid_t)k);
+                move_begin(&h->rooms.binding, i[k], fake.now);
         }
         for (unsigned n = 0; n < 300; n++) {
-                reconcile_due(&h.rooms.binding, fake.now);
+                reconcile_due(&h->rooms.binding, fake.now);
                 for (unsigned k = 0; k < 3; k++)
                         slices[k] += fake.last == &i[k]->binding.mover;
         }
@@ -48,103 +44,92 @@ TEST(moves_take_turns) {
 }
 
 /* A slice ends when its time is over, though there is more to do. */
-TEST(a_slice_ends) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(a_slice_ends) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
-        move_begin(&h.rooms.binding, i, fake.now);
-        move_slice(&h.rooms.binding, i, fake.now);
+        i = add(h, 10);
+        move_begin(&h->rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_in_range(fake.n_steps, 1, 5000 / CLOCK_STEP + 1);
         assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
 }
 
 /* --- a pass --- */
 
-TEST(pending_goes_down) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(pending_goes_down) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         i->binding.placement.rate_bytes_per_sec = MIB(100000);
         fake.own = MIB(2);
         fake.shared = MIB(1);
-        move_begin(&h.rooms.binding, i, fake.now);
-        move_slice(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_true(fake.n_steps > 0);
         assert_int_equal(i->binding.outside_bytes, MIB(100) - fake.n_steps * MIB(2));
         assert_int_equal(i->binding.migrated_bytes, fake.n_steps * MIB(3));
         i->binding.outside_bytes = MIB(1);
-        move_slice(&h.rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_int_equal(i->binding.outside_bytes,
                          0); /* there was more than the last sample knew */
 }
 
 /* What an instance has counted is its policy's as well, and stays when it ends. */
-TEST(counted_for_the_policy) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
+HOST_TEST(counted_for_the_policy) {
         for (pid_t pid = 10; pid < 12; pid++) {
-                Instance *i = add(&h, pid);
+                Instance *i = add(h, pid);
 
                 fake.own = MIB(2);
                 fake.answer = 0;
-                move_begin(&h.rooms.binding, i, fake.now);
+                move_begin(&h->rooms.binding, i, fake.now);
                 i->binding.mover.failed_pages = 3;
-                move_slice(&h.rooms.binding, i, fake.now);
+                move_slice(&h->rooms.binding, i, fake.now);
                 assert_int_equal(i->binding.migrated_bytes, MIB(2));
                 assert_int_equal(i->binding.failed_pages, 3);
-                roster_remove_process(&h.rooms.roster, i, 0);
-                rooms_free_instance(roster_take_ended(&h.rooms.roster));
-                assert_int_equal(h.rooms.roster.n_instances, 0);
+                roster_remove_process(&h->rooms.roster, i, 0);
+                rooms_free_instance(roster_take_ended(&h->rooms.roster));
+                assert_int_equal(h->rooms.roster.n_instances, 0);
         }
-        assert_int_equal(h.counters[0].migrated_bytes, MIB(4));
-        assert_int_equal(h.counters[0].failed_pages, 6);
+        assert_int_equal(h->counters[0].migrated_bytes, MIB(4));
+        assert_int_equal(h->counters[0].failed_pages, 6);
 }
 
 /* The one that is paid for is what was moved: 64 MiB a second, a piece at a time. */
-TEST(rate) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(rate) {
         uint64_t begin;
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         fake.own = MIB(2);
-        move_begin(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
         begin = fake.now;
         while (i->binding.migrated_bytes < MIB(64)) {
-                move_slice(&h.rooms.binding, i, fake.now);
+                move_slice(&h->rooms.binding, i, fake.now);
                 assert_true(i->binding.due_usec != INSTANCE_NEVER);
                 fake.now = i->binding.due_usec > fake.now ? i->binding.due_usec : fake.now;
         }
         assert_in_range(fake.now - begin, 800000, 1100000);
 }
 
-TEST(another_program) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(another_program) {
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
-        move_begin(&h.rooms.binding, i, fake.now);
+        i = add(h, 10);
+        move_begin(&h->rooms.binding, i, fake.now);
         assert_int_equal(fake.n_begun, 1);
         fake.answer = -ESTALE;
-        move_slice(&h.rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_true(fake.n_begun > 1);
         for (unsigned n = 0; n < 100 && i->binding.moving; n++)
-                move_slice(&h.rooms.binding, i, fake.now);
+                move_slice(&h->rooms.binding, i, fake.now);
         assert_false(i->binding.moving); /* not for ever */
         assert_in_range(fake.n_begun, 3, 20);
         assert_int_equal(i->binding.progress.passes, 1);
         /* One that ends is none that goes on. */
         fake.n_begun = 0;
         fake.answer = -ESRCH;
-        move_begin(&h.rooms.binding, i, fake.now);
-        move_slice(&h.rooms.binding, i, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
+        move_slice(&h->rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
         assert_int_equal(fake.n_begun, 1);
 }
@@ -160,109 +145,101 @@ static void set_memory(TestHost *h, unsigned anon, unsigned mapped) {
 }
 
 /* What others map too stays after a pass, and is no reason for the next one. */
-TEST(what_a_pass_left) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(what_a_pass_left) {
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
-        set_memory(&h, 300, 1000);
-        fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        observe_memory(&h.rooms.binding, i, fd);
+        i = add(h, 10);
+        set_memory(h, 300, 1000);
+        fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_true(i->sampling.memory_known);
         assert_int_equal(i->binding.outside_bytes, 300);
         assert_int_equal(i->binding.mapped_outside_bytes, 1000);
         assert_int_equal(i->binding.mapped_left_bytes, 0);
         i->binding.passed = true;
-        set_memory(&h, 300, 400);
-        observe_memory(&h.rooms.binding, i, fd);
+        set_memory(h, 300, 400);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 400);
         assert_false(i->binding.passed);
-        set_memory(&h, 300, 900);
-        observe_memory(&h.rooms.binding, i, fd);
+        set_memory(h, 300, 900);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 400);
-        set_memory(&h, 300, 100); /* the counters lag */
-        observe_memory(&h.rooms.binding, i, fd);
+        set_memory(h, 300, 100); /* the counters lag */
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.mapped_left_bytes, 100);
         i->binding.observed.alone = false;
-        observe_memory(&h.rooms.binding, i, fd);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_true(!i->sampling.memory_known &&
                     i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
 }
 
 /* Linux before 5.16 shows for ever what a CPU has not reported: not where a whole pass has found
  * nothing outside, as far as the CPUs can have kept so much. */
-TEST(what_only_the_counters_show) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(what_only_the_counters_show) {
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
-        host_init(&h);
-        h.nodes[0].cpus = cpu_set("0-1");
-        i = add(&h, 10);
-        set_memory(&h, 33 * 4096, 0);
-        fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        observe_memory(&h.rooms.binding, i, fd);
+        h->nodes[0].cpus = cpu_set("0-1");
+        i = add(h, 10);
+        set_memory(h, 33 * 4096, 0);
+        fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.outside_bytes, 33 * 4096);
         i->binding.progress.passes = 1;
         i->binding.progress.pass_whole = true;
-        observe_memory(&h.rooms.binding, i, fd);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.outside_bytes, 0);
         i->binding.progress.pass_found_bytes = 4096;
-        observe_memory(&h.rooms.binding, i, fd);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.outside_bytes, 33 * 4096);
         i->binding.progress.pass_found_bytes = 0;
         i->binding.progress.pass_whole = false;
-        observe_memory(&h.rooms.binding, i, fd);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.outside_bytes, 33 * 4096);
         i->binding.progress.pass_whole = true;
-        set_memory(&h, 1 << 20, 0);
-        observe_memory(&h.rooms.binding, i, fd);
+        set_memory(h, 1 << 20, 0);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.outside_bytes, 1 << 20);
 }
 
 /* Nothing was found outside, for nothing could be looked at: that is no whole pass. */
-TEST(what_cannot_be_looked_into) {
+HOST_TEST(what_cannot_be_looked_into) {
         static const struct {
                 int error;
                 bool whole;
         } rows[] = { { -ESRCH, true }, { -EACCES, false }, { -EMFILE, false }, { 0, true } };
-        _cleanup_host_ TestHost h;
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
+        i = add(h, 10);
         fake.answer = 0;
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 fake.begin_error = rows[k].error;
-                move_begin(&h.rooms.binding, i, fake.now);
+                move_begin(&h->rooms.binding, i, fake.now);
                 if (i->binding.moving)
-                        move_slice(&h.rooms.binding, i, fake.now);
+                        move_slice(&h->rooms.binding, i, fake.now);
                 assert_false(i->binding.moving);
                 assert_int_equal(i->binding.progress.pass_whole, rows[k].whole);
         }
 }
 
 /* What the kernel's own way has moved is counted when it shows. */
-TEST(what_the_kernel_moved) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(what_the_kernel_moved) {
         _cleanup_close_ int fd = -EBADF;
         Instance *i;
 
-        host_init(&h);
-        i = add(&h, 10);
-        set_memory(&h, 300, 0);
-        fd = openat(h.tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        i = add(h, 10);
+        set_memory(h, 300, 0);
+        fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         fake.answer = 0;
-        observe_memory(&h.rooms.binding, i, fd);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 0);
-        move_begin(&h.rooms.binding, i, fake.now);
-        set_memory(&h, 100, 0);
-        observe_memory(&h.rooms.binding, i, fd);
+        move_begin(&h->rooms.binding, i, fake.now);
+        set_memory(h, 100, 0);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
-        observe_memory(&h.rooms.binding, i, fd);
+        observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);
-        wait_for_end(&h, i);
+        wait_for_end(h, i);
 }

@@ -47,6 +47,7 @@ static void manager_done(Manager *m) {
         (void)close(m->fd);
         (void)alarm(0);
 }
+#define MANAGER_TEST(test) TEST_WITH(test, Manager, m, manager_init, manager_done)
 
 /* The next datagram; "": none. */
 static const char *hears(const Manager *m, char buffer[static 256]) {
@@ -78,68 +79,56 @@ static void disperse(const Manager *m) {
         assert_string_equal(text, "");
 }
 
-TEST(a_state_is_heard) {
+MANAGER_TEST(a_state_is_heard) {
         char text[256];
-        Manager m;
 
-        manager_init(&m);
-        notify_state(&m.notifier, "READY=1\nSTATUS=%u policies", 3);
-        assert_string_equal(hears(&m, text), "READY=1\nSTATUS=3 policies");
-        assert_string_equal(hears(&m, text), "");
-        manager_done(&m);
+        notify_state(&m->notifier, "READY=1\nSTATUS=%u policies", 3);
+        assert_string_equal(hears(m, text), "READY=1\nSTATUS=3 policies");
+        assert_string_equal(hears(m, text), "");
 }
 
-TEST(a_socket_that_nobody_reads_is_not_waited_for) {
+MANAGER_TEST(a_socket_that_nobody_reads_is_not_waited_for) {
         char text[256];
-        Manager m;
 
-        manager_init(&m);
-        crowd(&m);
-        notify_state(&m.notifier, "RELOADING=1");
-        notify_state(&m.notifier, "READY=1");
-        assert_string_equal(m.notifier.pending, "READY=1");
-        assert_true(sd_event_run(m.event, UINT64_MAX) > 0); /* in vain, and another time */
-        assert_string_equal(m.notifier.pending, "READY=1");
-        disperse(&m);
-        assert_true(sd_event_run(m.event, UINT64_MAX) > 0);
-        assert_string_equal(hears(&m, text), "READY=1");
-        assert_null(m.notifier.pending);
-        manager_done(&m);
+        crowd(m);
+        notify_state(&m->notifier, "RELOADING=1");
+        notify_state(&m->notifier, "READY=1");
+        assert_string_equal(m->notifier.pending, "READY=1");
+        assert_true(sd_event_run(m->event, UINT64_MAX) > 0); /* in vain, and another time */
+        assert_string_equal(m->notifier.pending, "READY=1");
+        disperse(m);
+        assert_true(sd_event_run(m->event, UINT64_MAX) > 0);
+        assert_string_equal(hears(m, text), "READY=1");
+        assert_null(m->notifier.pending);
 }
 
-TEST(what_was_sent_meanwhile_is_not_followed_by_an_older_state) {
+MANAGER_TEST(what_was_sent_meanwhile_is_not_followed_by_an_older_state) {
         char text[256];
-        Manager m;
 
-        manager_init(&m);
-        crowd(&m);
-        notify_state(&m.notifier, "READY=1");
-        disperse(&m);
-        notify_state(&m.notifier, "STOPPING=1");
-        assert_string_equal(hears(&m, text), "STOPPING=1");
-        assert_true(sd_event_run(m.event, UINT64_MAX) > 0);
-        assert_string_equal(hears(&m, text), "");
-        manager_done(&m);
+        crowd(m);
+        notify_state(&m->notifier, "READY=1");
+        disperse(m);
+        notify_state(&m->notifier, "STOPPING=1");
+        assert_string_equal(hears(m, text), "STOPPING=1");
+        assert_true(sd_event_run(m->event, UINT64_MAX) > 0);
+        assert_string_equal(hears(m, text), "");
 }
 
-TEST(the_watchdog) {
+MANAGER_TEST(the_watchdog) {
         char text[256];
-        Manager m;
 
-        manager_init(&m);
-        assert_int_equal(notify_start_watchdog(&m.notifier), 0); /* not wanted */
-        assert_null(m.notifier.watchdog);
+        assert_int_equal(notify_start_watchdog(&m->notifier), 0); /* not wanted */
+        assert_null(m->notifier.watchdog);
         assert_int_equal(setenv("WATCHDOG_USEC", "40000", 1), 0);
-        crowd(&m);
-        assert_true(notify_start_watchdog(&m.notifier) >= 0);
+        crowd(m);
+        assert_true(notify_start_watchdog(&m->notifier) >= 0);
         assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
-        assert_true(sd_event_run(m.event, UINT64_MAX) > 0); /* lost */
-        disperse(&m);
+        assert_true(sd_event_run(m->event, UINT64_MAX) > 0); /* lost */
+        disperse(m);
         for (unsigned i = 0; i < 3; i++) {
-                assert_true(sd_event_run(m.event, UINT64_MAX) > 0);
-                assert_string_equal(hears(&m, text), "WATCHDOG=1");
+                assert_true(sd_event_run(m->event, UINT64_MAX) > 0);
+                assert_string_equal(hears(m, text), "WATCHDOG=1");
         }
-        manager_done(&m);
 }
 
 TEST(nobody_to_tell) {

@@ -45,7 +45,7 @@ static void host_done(TestHost *h) {
         for (size_t k = 0; k < h->rooms.roster.n_instances; k++)
                 sample_end(h->pointers[k]);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static Instance *host_add(TestHost *h, const char *name, size_t policy) {
         Instance *i = &h->instances[h->rooms.roster.n_instances];
@@ -64,18 +64,16 @@ static void assert_place(TestHost *h, const Instance *i, const char *nodes) {
         assert_ids(i->planned.placement.nodes, nodes);
 }
 
-TEST(each_its_own_and_nobody_moves) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(each_its_own_and_nobody_moves) {
         Instance *a, *b;
 
-        host_init(&h);
-        a = host_add(&h, "b-name", 0);
-        assert_place(&h, a, "0");
+        a = host_add(h, "b-name", 0);
+        assert_place(h, a, "0");
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
         assert_true(place_take_change(&a->planned));
-        b = host_add(&h, "a-name", 0); /* which alone would have been first */
-        assert_place(&h, b, "2");
-        assert_place(&h, a, "0");
+        b = host_add(h, "a-name", 0); /* which alone would have been first */
+        assert_place(h, b, "2");
+        assert_place(h, a, "0");
         assert_false(place_take_change(&a->planned)); /* nothing is new for it */
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
 }
@@ -93,58 +91,53 @@ static void write_cpu_ticks(const FakeTree *tree, unsigned ticks) {
 
 /* A start of any instance makes a plan of all: what each has used of the CPUs is not read for each
  * plan. */
-TEST(cpu_time_is_read_once_in_a_while) {
+HOST_TEST(cpu_time_is_read_once_in_a_while) {
         const unsigned hz = (unsigned)sysconf(_SC_CLK_TCK), seconds = 1000;
         _cleanup_fake_ FakeTree tree;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Member member = { .handle = &handle };
         PlacementInstance in;
-        TestHost h;
         Instance *i;
 
         fake_init(&tree);
-        host_init(&h);
-        h.rooms.host.sysroot = tree.sysroot;
+        h->rooms.host.sysroot = tree.sysroot;
         fake_write(&tree, "proc/uptime", "1010.0 1.0\n");
         fake_mkdir(&tree, "proc/10");
         write_cpu_ticks(&tree, 3 * seconds * hz - 1000);
         assert_int_equal(proc_open(&tree.sysroot, 10, &handle), 0);
-        i = host_add(&h, "a", 0);
+        i = host_add(h, "a", 0);
         i->planned.allowed_known = true;
         i->members = &member;
         i->n_members = i->n_member_changes = 1;
-        place_input_fill(&h.rooms.placing, i, &in);
+        place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
         write_cpu_ticks(&tree, 5 * seconds * hz - 1000);
-        place_input_fill(&h.rooms.placing, i, &in);
+        place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 3);
         i->planned.cpus_used_due_usec = clock_monotonic_usec();
-        place_input_fill(&h.rooms.placing, i, &in);
+        place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 5);
         write_cpu_ticks(&tree, 7 * seconds * hz - 1000);
         i->n_member_changes++; /* another process counts at once */
-        place_input_fill(&h.rooms.placing, i, &in);
+        place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 7);
         fake_write(&tree, "proc/uptime", "69.0 1.0\n");
         i->n_member_changes++;
-        place_input_fill(&h.rooms.placing, i, &in);
+        place_input_fill(&h->rooms.placing, i, &in);
         assert_int_equal(in.cpus_used, 0); /* younger than a minute */
         i->n_members = 0;
-        host_done(&h);
 }
 
-TEST(nothing_is_planned_that_did_not_change) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(nothing_is_planned_that_did_not_change) {
         Instance *a;
 
-        host_init(&h);
-        a = host_add(&h, "a", 0);
-        assert_place(&h, a, "0");
+        a = host_add(h, "a", 0);
+        assert_place(h, a, "0");
         a->planned.placement.nodes = node_set("3");
-        place_refresh(&h.rooms.placing);
-        assert_place(&h, a, "3");
-        host_mark(&h.rooms.host, HOST_MARK_PLAN);
-        assert_place(&h, a, "3"); /* it is there, and fits */
+        place_refresh(&h->rooms.placing);
+        assert_place(h, a, "3");
+        host_mark(&h->rooms.host, HOST_MARK_PLAN);
+        assert_place(h, a, "3"); /* it is there, and fits */
 }
 
 /* `fresh` is a copy of the host's policies, to be changed. */
@@ -157,161 +150,147 @@ static void host_reload(TestHost *h, const Policy fresh[2], const Reserve *reser
         h->rooms.host.policies.host.reserve = *reserve;
 }
 
-TEST(a_reload_moves_who_no_longer_fits) {
+HOST_TEST(a_reload_moves_who_no_longer_fits) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        a = host_add(&h, "a", 0);
-        b = host_add(&h, "b", 0);
-        assert_place(&h, a, "0");
-        assert_place(&h, b, "2");
-        memcpy(fresh, h.policies, sizeof(fresh));
+        a = host_add(h, "a", 0);
+        b = host_add(h, "b", 0);
+        assert_place(h, a, "0");
+        assert_place(h, b, "2");
+        memcpy(fresh, h->policies, sizeof(fresh));
         fresh[0].place.avoid = node_set("0");
-        host_reload(&h, fresh, &none);
-        assert_place(&h, b, "2"); /* alone it would be weighed otherwise now */
-        assert_place(&h, a, "1");
+        host_reload(h, fresh, &none);
+        assert_place(h, b, "2"); /* alone it would be weighed otherwise now */
+        assert_place(h, a, "1");
         assert_true(a->planned.warnings & WARN_MOVED);
         assert_false(b->planned.warnings & WARN_MOVED);
 }
 
 /* Only what is named, and only at the reload by which the name appears. */
-TEST(replan_gives_up_stability_once) {
+HOST_TEST(replan_gives_up_stability_once) {
         char *word = (char *)"a";
         Instance *a, *b;
-        _cleanup_host_ TestHost h;
         PolicySet set;
 
-        host_init(&h);
-        a = host_add(&h, "a", 0);
-        b = host_add(&h, "b", 0);
-        assert_place(&h, a, "0");
+        a = host_add(h, "a", 0);
+        b = host_add(h, "b", 0);
+        assert_place(h, a, "0");
         a->planned.placement.nodes = node_set("3"); /* as if it had come there long ago */
         b->planned.placement.nodes = node_set("2");
-        set = h.rooms.host.policies;
-        place_note_policies(&h.rooms.placing, &set);
-        assert_place(&h, a, "3");
+        set = h->rooms.host.policies;
+        place_note_policies(&h->rooms.placing, &set);
+        assert_place(h, a, "3");
         set.replan = (WordList){ .words = &word, .n_words = 1 };
-        place_note_policies(&h.rooms.placing, &set);
-        h.rooms.host.policies = set;
-        assert_place(&h, b, "2");
-        assert_place(&h, a, "0");
+        place_note_policies(&h->rooms.placing, &set);
+        h->rooms.host.policies = set;
+        assert_place(h, b, "2");
+        assert_place(h, a, "0");
         a->planned.placement.nodes = node_set("3");
-        place_note_policies(&h.rooms.placing, &set); /* the name is still there */
-        assert_place(&h, a, "3");
-        h.rooms.host.policies.replan = (WordList){ 0 };
+        place_note_policies(&h->rooms.placing, &set); /* the name is still there */
+        assert_place(h, a, "3");
+        h->rooms.host.policies.replan = (WordList){ 0 };
 }
 
-TEST(a_reload_with_other_wishes) {
+HOST_TEST(a_reload_with_other_wishes) {
         const Reserve none = { 0 };
         Policy fresh[2];
         Instance *a, *b;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        a = host_add(&h, "a", 0);
-        b = host_add(&h, "b", 1);
-        assert_place(&h, a, "0");
-        assert_place(&h, b, "2");
+        a = host_add(h, "a", 0);
+        b = host_add(h, "b", 1);
+        assert_place(h, a, "0");
+        assert_place(h, b, "2");
         a->planned.device_nodes = b->planned.device_nodes = node_set("3");
-        memcpy(fresh, h.policies, sizeof(fresh));
+        memcpy(fresh, h->policies, sizeof(fresh));
         fresh[0].place.near = NEAR_STORAGE;
-        host_reload(&h, fresh, &none);
-        assert_place(&h, a, "3");
-        assert_place(&h, b, "2");
-        memcpy(fresh, h.policies, sizeof(fresh));
+        host_reload(h, fresh, &none);
+        assert_place(h, a, "3");
+        assert_place(h, b, "2");
+        memcpy(fresh, h->policies, sizeof(fresh));
         fresh[1].place.share = SHARE_SHARED;
-        host_reload(&h, fresh, &none);
+        host_reload(h, fresh, &none);
         assert_true(b->planned.again);
         assert_false(a->planned.again);
 }
 
-TEST(a_node_that_becomes_reserved) {
+HOST_TEST(a_node_that_becomes_reserved) {
         const Reserve first = { .kind = RESERVE_LIST, .nodes = node_set("0") };
         Reserve both = first;
         Instance *a, *b;
         Policy fresh[2];
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        a = host_add(&h, "a", 0);
-        b = host_add(&h, "b", 0);
-        assert_place(&h, a, "0");
-        assert_place(&h, b, "2");
-        memcpy(fresh, h.policies, sizeof(fresh));
-        host_reload(&h, fresh, &first);
-        assert_place(&h, a, "1");
-        assert_place(&h, b, "2");
-        assert_true(id_set_has(&h.rooms.placing.reserved, 0));
+        a = host_add(h, "a", 0);
+        b = host_add(h, "b", 0);
+        assert_place(h, a, "0");
+        assert_place(h, b, "2");
+        memcpy(fresh, h->policies, sizeof(fresh));
+        host_reload(h, fresh, &first);
+        assert_place(h, a, "1");
+        assert_place(h, b, "2");
+        assert_true(id_set_has(&h->rooms.placing.reserved, 0));
         both.nodes = node_set("0-3"); /* nothing is left: it stays rather than wanders */
-        host_reload(&h, fresh, &both);
-        assert_place(&h, a, "0");
+        host_reload(h, fresh, &both);
+        assert_place(h, a, "0");
         assert_true(a->planned.warnings & WARN_RESERVED);
 }
 
-TEST(a_disk_that_becomes_known) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(a_disk_that_becomes_known) {
         Instance *chosen, *kept;
         const NodeSet disk = node_set("3");
 
-        host_init(&h);
-        h.policies[1].place.near = NEAR_STORAGE;
-        chosen = host_add(&h, "chosen", 1);
-        assert_place(&h, chosen, "0");
+        h->policies[1].place.near = NEAR_STORAGE;
+        chosen = host_add(h, "chosen", 1);
+        assert_place(h, chosen, "0");
         assert_true(chosen->planned.warnings & WARN_DEVICE_UNKNOWN);
         chosen->storage_nodes = disk;
-        place_note_devices(&h.rooms.placing, chosen);
-        assert_place(&h, chosen, "3"); /* it was placed without knowing */
-        kept = host_add(&h, "kept", 1);
+        place_note_devices(&h->rooms.placing, chosen);
+        assert_place(h, chosen, "3"); /* it was placed without knowing */
+        kept = host_add(h, "kept", 1);
         kept->planned = (Assignment){ .known = true, .basis = BASIS_KEPT };
         kept->planned.placement.nodes = node_set("1");
         kept->storage_nodes = disk;
-        place_note_devices(&h.rooms.placing, kept);
-        assert_place(&h, kept, "1"); /* it was found there: it has memory by now */
+        place_note_devices(&h->rooms.placing, kept);
+        assert_place(h, kept, "1"); /* it was found there: it has memory by now */
         assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
 }
 
 /* What its unit sets itself is read before it is bound for the first time. */
-TEST(own_limits_that_become_known) {
+HOST_TEST(own_limits_that_become_known) {
         ProcHandle handle = PROC_HANDLE_NONE;
         Member member = { .process.id.pid = 50, .handle = &handle };
         UndoRecord *record;
         Instance *a;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        h.rooms.host.backend.ops = &backend_systemd_ops;
-        a = host_add(&h, "a", 0);
+        h->rooms.host.backend.ops = &backend_systemd_ops;
+        a = host_add(h, "a", 0);
         a->unit = (char *)"a.service";
         a->members = &member;
         a->n_members = 1;
-        assert_place(&h, a, "0");
-        assert_int_equal(undo_get(&h.rooms.undo.records, "a", "a.service", NULL, &record), 0);
-        undo_adopt(&h.rooms.undo, a);
-        assert_false(undo_admin_limits_plan(&h.rooms.undo, a)); /* it is not read yet */
+        assert_place(h, a, "0");
+        assert_int_equal(undo_get(&h->rooms.undo.records, "a", "a.service", NULL, &record), 0);
+        undo_adopt(&h->rooms.undo, a);
+        assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it is not read yet */
         record->unit_noted = true;
-        assert_false(undo_admin_limits_plan(&h.rooms.undo, a)); /* it sets nothing */
+        assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it sets nothing */
         record->mems.before = id_set("3");
-        assert_true(undo_admin_limits_plan(&h.rooms.undo, a));
-        host_mark(&h.rooms.host, HOST_MARK_PLAN);
-        assert_place(&h, a, "3");
+        assert_true(undo_admin_limits_plan(&h->rooms.undo, a));
+        host_mark(&h->rooms.host, HOST_MARK_PLAN);
+        assert_place(h, a, "3");
         undo_end(a);
-        undo_done(&h.rooms.undo.records);
+        undo_done(&h->rooms.undo.records);
 }
 
-TEST(cards_keep_their_node) {
+HOST_TEST(cards_keep_their_node) {
         Device card = {
                 .kind = DEVICE_NET, .name = (char *)"eth0", .node = 0, .default_route = true
         };
-        _cleanup_host_ TestHost h;
         Instance *a;
 
-        host_init(&h);
-        h.rooms.host.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
-        h.rooms.host.policies.host.reserve.kind = RESERVE_NIC;
-        a = host_add(&h, "a", 0);
-        assert_place(&h, a, "1");
+        h->rooms.host.devices = (DeviceList){ .devices = &card, .n_devices = 1 };
+        h->rooms.host.policies.host.reserve.kind = RESERVE_NIC;
+        a = host_add(h, "a", 0);
+        assert_place(h, a, "1");
         assert_int_equal(a->planned.warnings, 0);
 }

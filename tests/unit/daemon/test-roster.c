@@ -151,14 +151,12 @@ TEST(rename) {
 
 /* What has been counted of an instance that no policy names any more is added to no policy's sum.
  */
-TEST(its_policy_is_gone) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(its_policy_is_gone) {
         Instance *i;
         Rooms m;
 
-        fake_init(&tree);
         setup(&m);
-        m.host.sysroot = tree.sysroot;
+        m.host.sysroot = tree->sysroot;
         m.sampling.access.available = true;
         i = add(&m, 10, "/x", NULL, 0);
         assert_int_equal(watch_rematch(&m.roster), 0);
@@ -180,16 +178,14 @@ static size_t count_of_user(const Rooms *m, uid_t uid) {
 }
 
 /* max_instances is lowered: of each user so many stay, and the counts follow. */
-TEST(max_instances_is_lowered) {
+TREE_TEST(max_instances_is_lowered) {
         Policy few = { .name = (char *)"ours",
                        .match = { .exe = (char *)"x" },
                        .max_instances = 2 };
-        _cleanup_fake_ FakeTree tree;
         Rooms m;
 
-        fake_init(&tree);
         setup(&m);
-        m.host.sysroot = tree.sysroot;
+        m.host.sysroot = tree->sysroot;
         m.host.policies.policies = &few;
         m.host.policies.n_policies = 1;
         for (pid_t pid = 10; pid < 18; pid++) {
@@ -216,20 +212,18 @@ TEST(max_instances_is_lowered) {
 
 /* A server that has run for hours, whose times of reading are over, gets a policy that places it
  * by its disk. */
-TEST(placed_by_its_disk_from_now_on) {
+TREE_TEST(placed_by_its_disk_from_now_on) {
         Policy near_disk = { .name = (char *)"ours",
                              .match = { .exe = (char *)"x" },
                              .max_instances = 2 };
-        _cleanup_fake_ FakeTree tree;
         Instance *i;
         Rooms m;
 
-        fake_init(&tree);
-        fake_process(&tree, 50, 1, "/x", "/system.slice/x-1.service", "0");
-        fake_write(&tree, "proc/50/cmdline", "x");
-        fake_link(&tree, "proc/50/fd/3", "/data/LOCK");
+        fake_process(tree, 50, 1, "/x", "/system.slice/x-1.service", "0");
+        fake_write(tree, "proc/50/cmdline", "x");
+        fake_link(tree, "proc/50/fd/3", "/data/LOCK");
         setup(&m);
-        m.host.sysroot = tree.sysroot;
+        m.host.sysroot = tree->sysroot;
         m.host.policies.policies = &near_disk;
         m.host.policies.n_policies = 1;
         assert_int_equal(watch_rematch(&m.roster), 0); /* its scan finds the server */

@@ -52,6 +52,7 @@ static void host_done(TestHost *h) {
         topology_done(&h->rooms.host.topology);
         sysroot_close(&h->rooms.host.sysroot);
 }
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 /* A clock that stands: a turn never ends by it. */
 static uint64_t still(void) {
@@ -73,59 +74,53 @@ static uint64_t anon_bytes(const TestHost *h) {
         return bytes;
 }
 
-TEST(drawn) {
+HOST_TEST(drawn) {
         const NodeSet elsewhere = node_set("1023");
-        TestHost h;
 
-        host_init(&h);
-        assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
-        assert_true(sample_halfwidth(&h.instance) == 0);
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        assert_true(h.instance.sampling.sampled);
-        assert_false(h.instance.sampling.memory_known); /* nothing is decided by it */
-        assert_true(anon_bytes(&h) > 100000);
-        assert_true(h.instance.sampling.remote_ratio == 0);
-        assert_true(sample_ratio(&h.instance, &h.instance.binding.placement.nodes) == 0);
-        assert_true(isnan(sample_ratio(&h.instance, &elsewhere))); /* that was not asked */
-        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
-        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
-        h.instance.binding.placement.nodes = elsewhere;
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        assert_true(h.instance.sampling.remote_ratio > 0.999999);
-        host_done(&h);
+        assert_true(isnan(sample_ratio(&h->instance, &h->instance.binding.placement.nodes)));
+        assert_true(sample_halfwidth(&h->instance) == 0);
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        assert_true(h->instance.sampling.sampled);
+        assert_false(h->instance.sampling.memory_known); /* nothing is decided by it */
+        assert_true(anon_bytes(h) > 100000);
+        assert_true(h->instance.sampling.remote_ratio == 0);
+        assert_true(sample_ratio(&h->instance, &h->instance.binding.placement.nodes) == 0);
+        assert_true(isnan(sample_ratio(&h->instance, &elsewhere))); /* that was not asked */
+        assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
+        assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
+        h->instance.binding.placement.nodes = elsewhere;
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        assert_true(h->instance.sampling.remote_ratio > 0.999999);
 }
 
 /* The interval is ten seconds, the longest pause ten minutes. */
-TEST(what_rests_is_drawn_less_often) {
+HOST_TEST(what_rests_is_drawn_less_often) {
         const uint64_t minute = UINT64_C(60) * 1000000;
         uint64_t now;
-        TestHost h;
 
-        host_init(&h);
-        h.rooms.sampling.rounds.interval_usec = 10000000;
-        assert_true(sample_is_due(&h.instance, 0)); /* never drawn */
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+        h->rooms.sampling.rounds.interval_usec = 10000000;
+        assert_true(sample_is_due(&h->instance, 0)); /* never drawn */
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
         now = clock_monotonic_usec();
-        assert_true(sample_is_due(&h.instance, now + 10000000));
+        assert_true(sample_is_due(&h->instance, now + 10000000));
         for (size_t n = 0; n < 20; n++)
-                assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
+                assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
         now = clock_monotonic_usec();
-        assert_false(sample_is_due(&h.instance, now + 9 * minute));
-        assert_true(sample_is_due(&h.instance, now + 10 * minute));
+        assert_false(sample_is_due(&h->instance, now + 9 * minute));
+        assert_true(sample_is_due(&h->instance, now + 10 * minute));
 
-        h.instance.n_member_changes++; /* a process has come */
-        assert_true(sample_is_due(&h.instance, now));
-        h.instance.n_member_changes--;
-        h.instance.binding.migrated_bytes += 4096;
-        assert_true(sample_is_due(&h.instance, now));
-        h.instance.binding.migrated_bytes -= 4096;
-        assert_false(sample_is_due(&h.instance, now));
+        h->instance.n_member_changes++; /* a process has come */
+        assert_true(sample_is_due(&h->instance, now));
+        h->instance.n_member_changes--;
+        h->instance.binding.migrated_bytes += 4096;
+        assert_true(sample_is_due(&h->instance, now));
+        h->instance.binding.migrated_bytes -= 4096;
+        assert_false(sample_is_due(&h->instance, now));
 
-        h.instance.binding.placement.nodes = node_set("1023"); /* another place */
-        assert_true(sample_is_due(&h.instance, now));
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        assert_true(sample_is_due(&h.instance, clock_monotonic_usec() + 10000000));
-        host_done(&h);
+        h->instance.binding.placement.nodes = node_set("1023"); /* another place */
+        assert_true(sample_is_due(&h->instance, now));
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        assert_true(sample_is_due(&h->instance, clock_monotonic_usec() + 10000000));
 }
 
 TEST(a_request_draws_what_rests) {
@@ -148,28 +143,20 @@ TEST(a_request_draws_what_rests) {
 }
 
 /* Not bound: outside of where its threads ran. */
-TEST(without_a_place) {
-        TestHost h;
-
-        host_init(&h);
-        h.instance.binding.placement.nodes = (NodeSet){ 0 };
-        h.instance.binding.observed.last_nodes = node_set("1023");
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        assert_true(h.instance.sampling.remote_ratio > 0.999999);
-        host_done(&h);
+HOST_TEST(without_a_place) {
+        h->instance.binding.placement.nodes = (NodeSet){ 0 };
+        h->instance.binding.observed.last_nodes = node_set("1023");
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        assert_true(h->instance.sampling.remote_ratio > 0.999999);
 }
 
-TEST(nothing_known_of_what_ended) {
-        TestHost h;
-
-        host_init(&h);
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        h.instance.n_members = 0;
-        assert_true(sample_draw(&h.rooms.sampling, &h.instance, still) < 0);
-        assert_false(h.instance.sampling.sampled);
-        assert_true(isnan(h.instance.sampling.remote_ratio));
-        assert_true(isnan(sample_ratio(&h.instance, &h.instance.binding.placement.nodes)));
-        host_done(&h);
+HOST_TEST(nothing_known_of_what_ended) {
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        h->instance.n_members = 0;
+        assert_true(sample_draw(&h->rooms.sampling, &h->instance, still) < 0);
+        assert_false(h->instance.sampling.sampled);
+        assert_true(isnan(h->instance.sampling.remote_ratio));
+        assert_true(isnan(sample_ratio(&h->instance, &h->instance.binding.placement.nodes)));
 }
 
 enum { PROCESSES = 5 };
@@ -238,56 +225,50 @@ static void draw_in_vain(TestHost *h, int error) {
 }
 
 /* Why, once; not of what has ended, nor of what is gone while it is looked at. */
-TEST(why_not) {
+HOST_TEST(why_not) {
         Member members[100];
         ProcHandle elsewhere;
-        TestHost h;
 
-        host_init(&h);
-        elsewhere = h.handle;
+        elsewhere = h->handle;
         for (size_t i = 0; i < 100; i++)
-                members[i] = (Member){ .handle = &h.handle };
-        h.instance.members = members;
-        h.instance.n_members = 100;
-        draw_in_vain(&h, -E2BIG);
-        assert_contains(h.said.text, "memory of tidb-4000 cannot be sampled: it has too many");
-        draw_in_vain(&h, -E2BIG);
-        assert_string_equal(h.said.text, "");
-        h.instance.n_members = 1;
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        h.instance.n_members = 100;
-        draw_in_vain(&h, -E2BIG);
-        assert_contains(h.said.text, "cannot be sampled");
-        h.instance.sampling.not_drawn_logged = false;
-        h.instance.n_members = 0;
-        draw_in_vain(&h, -E2BIG);
-        assert_string_equal(h.said.text, "");
-        h.instance.n_members = 1;
-        elsewhere.dir_fd = h.rooms.host.sysroot.sys_fd; /* there is no such file */
+                members[i] = (Member){ .handle = &h->handle };
+        h->instance.members = members;
+        h->instance.n_members = 100;
+        draw_in_vain(h, -E2BIG);
+        assert_contains(h->said.text, "memory of tidb-4000 cannot be sampled: it has too many");
+        draw_in_vain(h, -E2BIG);
+        assert_string_equal(h->said.text, "");
+        h->instance.n_members = 1;
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        h->instance.n_members = 100;
+        draw_in_vain(h, -E2BIG);
+        assert_contains(h->said.text, "cannot be sampled");
+        h->instance.sampling.not_drawn_logged = false;
+        h->instance.n_members = 0;
+        draw_in_vain(h, -E2BIG);
+        assert_string_equal(h->said.text, "");
+        h->instance.n_members = 1;
+        elsewhere.dir_fd = h->rooms.host.sysroot.sys_fd; /* there is no such file */
         members[0].handle = &elsewhere;
-        draw_in_vain(&h, -ESRCH);
-        assert_string_equal(h.said.text, "");
-        host_done(&h);
+        draw_in_vain(h, -ESRCH);
+        assert_string_equal(h->said.text, "");
 }
 
-TEST(counted_takes_its_place) {
+HOST_TEST(counted_takes_its_place) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF;
-        TestHost h;
 
-        host_init(&h);
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        h.instance.sampling.sampled_halfwidth = 0.5;
-        assert_true(sample_halfwidth(&h.instance) > 0);
-        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), 0);
-        assert_false(h.instance.sampling.sampled);
-        assert_true(sample_halfwidth(&h.instance) == 0);
-        assert_int_equal(anon_bytes(&h), 4096);
-        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 1);
-        host_done(&h);
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        h->instance.sampling.sampled_halfwidth = 0.5;
+        assert_true(sample_halfwidth(&h->instance) > 0);
+        assert_int_equal(sample_count(&h->rooms.sampling, &h->instance, fd), 0);
+        assert_false(h->instance.sampling.sampled);
+        assert_true(sample_halfwidth(&h->instance) == 0);
+        assert_int_equal(anon_bytes(h), 4096);
+        assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 1);
 }
 
 static void set_resident(const FakeTree *tree, const char *kib) {
@@ -299,67 +280,57 @@ static void set_resident(const FakeTree *tree, const char *kib) {
 }
 
 /* A group that came to count late: it is not believed, and what was drawn stands. */
-TEST(counted_in_part) {
+HOST_TEST(counted_in_part) {
         _cleanup_fake_ FakeTree tree;
         _cleanup_close_ int fd = -EBADF, dir_fd = -EBADF;
         ProcHandle other;
         Member members[2];
         uint64_t drawn;
-        TestHost h;
 
-        host_init(&h);
         fake_init(&tree);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
-        drawn = anon_bytes(&h);
+        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
+        drawn = anon_bytes(h);
         set_resident(&tree, "400000000");
         dir_fd = openat(tree.sysroot.proc_fd, "9", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         other = (ProcHandle){ .pid = 9, .dir_fd = dir_fd, .pidfd = -EBADF };
-        members[0] = (Member){ .handle = &h.handle };
+        members[0] = (Member){ .handle = &h->handle };
         members[1] = (Member){ .handle = &other };
-        h.instance.members = members;
-        h.instance.n_members = 2;
-        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), -ENODATA);
-        assert_true(h.instance.sampling.sampled);
-        assert_int_equal(anon_bytes(&h), drawn);
-        assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
+        h->instance.members = members;
+        h->instance.n_members = 2;
+        assert_int_equal(sample_count(&h->rooms.sampling, &h->instance, fd), -ENODATA);
+        assert_true(h->instance.sampling.sampled);
+        assert_int_equal(anon_bytes(h), drawn);
+        assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_NUMA_STAT].n, 0);
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=409600000000\nfile N0=0\n");
-        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), 0);
-        assert_true(anon_bytes(&h) == UINT64_C(409600000000));
+        assert_int_equal(sample_count(&h->rooms.sampling, &h->instance, fd), 0);
+        assert_true(anon_bytes(h) == UINT64_C(409600000000));
         fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\nfile N0=0\n");
         fake_write(&tree, "proc/9/status", "Name:\tx\n"); /* it has just ended */
-        assert_int_equal(sample_count(&h.rooms.sampling, &h.instance, fd), 0);
-        host_done(&h);
+        assert_int_equal(sample_count(&h->rooms.sampling, &h->instance, fd), 0);
 }
 
-TEST(a_round_is_due_after_the_interval_in_force) {
+HOST_TEST(a_round_is_due_after_the_interval_in_force) {
         const uint64_t begun = UINT64_C(1000) * 1000 * 1000;
-        TestHost h;
 
-        host_init(&h);
-        h.rooms.sampling.rounds.cost_usec = 1000000; /* which the budget allows each 100 s */
-        sampling_begin_round(&h.rooms.sampling, begun);
-        assert_false(sampling_is_due(&h.rooms.sampling, begun + 60000000));
-        assert_true(sampling_is_due(&h.rooms.sampling, begun + 100000000));
-        sampling_begin_round(&h.rooms.sampling, begun);
-        assert_false(sampling_is_due(&h.rooms.sampling, begun + 9000000));
+        h->rooms.sampling.rounds.cost_usec = 1000000; /* which the budget allows each 100 s */
+        sampling_begin_round(&h->rooms.sampling, begun);
+        assert_false(sampling_is_due(&h->rooms.sampling, begun + 60000000));
+        assert_true(sampling_is_due(&h->rooms.sampling, begun + 100000000));
+        sampling_begin_round(&h->rooms.sampling, begun);
+        assert_false(sampling_is_due(&h->rooms.sampling, begun + 9000000));
         assert_true(
-                sampling_is_due(&h.rooms.sampling, begun + 9900000)); /* a timer that is early */
-        host_done(&h);
+                sampling_is_due(&h->rooms.sampling, begun + 9900000)); /* a timer that is early */
 }
 
-TEST(interval_from_the_last_round) {
-        TestHost h;
-
-        host_init(&h);
-        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000);
-        h.rooms.sampling.rounds.cost_usec = 1000000;
-        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000); /* it is not over */
-        sampling_begin_round(&h.rooms.sampling, clock_monotonic_usec());
-        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 100000000);
-        assert_int_equal(h.rooms.sampling.rounds.cost_usec, 0);
-        sampling_begin_round(&h.rooms.sampling, clock_monotonic_usec());
-        assert_int_equal(sampling_interval_usec(&h.rooms.sampling), 10000000);
-        host_done(&h);
+HOST_TEST(interval_from_the_last_round) {
+        assert_int_equal(sampling_interval_usec(&h->rooms.sampling), 10000000);
+        h->rooms.sampling.rounds.cost_usec = 1000000;
+        assert_int_equal(sampling_interval_usec(&h->rooms.sampling), 10000000); /* it is not over */
+        sampling_begin_round(&h->rooms.sampling, clock_monotonic_usec());
+        assert_int_equal(sampling_interval_usec(&h->rooms.sampling), 100000000);
+        assert_int_equal(h->rooms.sampling.rounds.cost_usec, 0);
+        sampling_begin_round(&h->rooms.sampling, clock_monotonic_usec());
+        assert_int_equal(sampling_interval_usec(&h->rooms.sampling), 10000000);
 }

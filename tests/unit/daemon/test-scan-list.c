@@ -25,13 +25,11 @@ static void add_some(const FakeTree *tree) {
                 fake_mkdir(tree, names[i]);
 }
 
-TEST(all_are_new_at_first) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(all_are_new_at_first) {
         ScanList list = { 0 };
 
-        fake_init(&tree);
-        add_some(&tree);
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        add_some(tree);
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_int_equal(list.n_entries, 3);
         assert_int_equal(list.n_unread, 3);
         for (size_t i = 1; i < list.n_entries; i++)
@@ -39,17 +37,15 @@ TEST(all_are_new_at_first) {
         scan_list_done(&list);
 }
 
-TEST(what_was_passed_is_not_read_again) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(what_was_passed_is_not_read_again) {
         ScanList list = { 0 };
 
-        fake_init(&tree);
-        add_some(&tree);
-        read_and_pass_all(&list, &tree);
+        add_some(tree);
+        read_and_pass_all(&list, tree);
         find(&list, 20)->passed = false; /* it is ours */
-        fake_mkdir(&tree, "proc/10");
-        fake_remove(&tree, "proc/1");
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        fake_mkdir(tree, "proc/10");
+        fake_remove(tree, "proc/1");
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_int_equal(list.n_entries, 3);
         assert_int_equal(list.n_unread, 2);
         assert_false(find(&list, 10)->passed);
@@ -60,72 +56,64 @@ TEST(what_was_passed_is_not_read_again) {
 
 /* The folder of the new process is made while the former one's is there, so that the file system of
  * the test cannot give it the same inode number. */
-TEST(a_pid_that_another_process_has_now_is_read) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(a_pid_that_another_process_has_now_is_read) {
         ScanList list = { 0 };
 
-        fake_init(&tree);
-        add_some(&tree);
-        read_and_pass_all(&list, &tree);
-        fake_mkdir(&tree, "proc/next");
-        fake_remove(&tree, "proc/20");
-        assert_int_equal(renameat(tree.sysroot.proc_fd, "next", tree.sysroot.proc_fd, "20"), 0);
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        add_some(tree);
+        read_and_pass_all(&list, tree);
+        fake_mkdir(tree, "proc/next");
+        fake_remove(tree, "proc/20");
+        assert_int_equal(renameat(tree->sysroot.proc_fd, "next", tree->sysroot.proc_fd, "20"), 0);
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_false(find(&list, 20)->passed);
         assert_true(find(&list, 1)->passed);
         assert_int_equal(list.n_unread, 1);
         scan_list_done(&list);
 }
 
-TEST(an_exec_makes_it_unknown) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(an_exec_makes_it_unknown) {
         ScanList list = { 0 };
 
-        fake_init(&tree);
-        add_some(&tree);
-        read_and_pass_all(&list, &tree);
+        add_some(tree);
+        read_and_pass_all(&list, tree);
         scan_list_forget(&list, 20);
         scan_list_forget(&list, 21); /* not in the list */
         scan_list_forget(&list, 3000);
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_int_equal(list.n_unread, 1);
         assert_false(find(&list, 20)->passed);
-        read_and_pass_all(&list, &tree);
+        read_and_pass_all(&list, tree);
         scan_list_forget_all(&list);
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_int_equal(list.n_unread, 3);
         scan_list_done(&list);
 }
 
-TEST(without_proc_it_stays_as_it_was) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(without_proc_it_stays_as_it_was) {
         ScanList list = { 0 };
         Sysroot nowhere = SYSROOT_NONE;
 
-        fake_init(&tree);
-        add_some(&tree);
-        read_and_pass_all(&list, &tree);
+        add_some(tree);
+        read_and_pass_all(&list, tree);
         assert_true(scan_list_read(&list, &nowhere) < 0);
         assert_int_equal(list.n_entries, 3);
         assert_true(find(&list, 20)->passed);
         scan_list_done(&list);
 }
 
-TEST(a_failure_of_one_moment_passes_nobody) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(a_failure_of_one_moment_passes_nobody) {
         ScanList list = { 0 };
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "proc/20");
-        fake_mkdir(&tree, "proc/21");
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        fake_mkdir(tree, "proc/20");
+        fake_mkdir(tree, "proc/21");
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         scan_entry_note(find(&list, 20), -ENOMEM);
         scan_entry_note(find(&list, 21), 0);
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_false(find(&list, 20)->passed);
         assert_true(find(&list, 21)->passed);
         scan_entry_note(find(&list, 20), -ENOENT); /* it has none, as a kernel thread */
-        assert_int_equal(scan_list_read(&list, &tree.sysroot), 0);
+        assert_int_equal(scan_list_read(&list, &tree->sysroot), 0);
         assert_true(find(&list, 20)->passed);
         scan_list_forget(&list, 20); /* it has executed a program */
         scan_entry_note(find(&list, 20), -ENOMEM);

@@ -62,7 +62,7 @@ static void host_done(TestHost *h) {
         backend_done(&h->m.host.backend);
         fake_done(&h->tree);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static UndoRecord *scoped_record(TestHost *h, pid_t pid) {
         const ProcessId id = { .pid = pid, .start_ticks = 1000 + (uint64_t)pid };
@@ -76,25 +76,23 @@ static UndoRecord *scoped_record(TestHost *h, pid_t pid) {
 }
 
 /* Policies name the unit that it came from. */
-TEST(found_in_a_scope_it_is_who_it_was) {
+HOST_TEST(found_in_a_scope_it_is_who_it_was) {
         _cleanup_process_ Process p = { .scope = strdup(NAME) }, lost = { .scope = strdup(NAME) },
                                   other = { .unit = strdup("a.service") };
-        _cleanup_host_ TestHost h;
         UndoRecord *r;
 
-        host_init(&h);
-        scope_resolve(&h.m.roster, &lost); /* nobody knows where from */
+        scope_resolve(&h->m.roster, &lost); /* nobody knows where from */
         assert_null(lost.unit);
-        r = scoped_record(&h, 50);
-        scope_resolve(&h.m.roster, &p);
+        r = scoped_record(h, 50);
+        scope_resolve(&h->m.roster, &p);
         assert_string_equal(p.unit, "session-3.scope");
-        scope_resolve(&h.m.roster, &p);
+        scope_resolve(&h->m.roster, &p);
         assert_string_equal(p.unit, "session-3.scope");
-        scope_resolve(&h.m.roster, &other);
+        scope_resolve(&h->m.roster, &other);
         assert_string_equal(other.unit, "a.service");
         free(r->home); /* taken over without a record */
         r->home = strdup(SCOPE);
-        scope_resolve(&h.m.roster, &lost);
+        scope_resolve(&h->m.roster, &lost);
         assert_null(lost.unit);
 }
 
@@ -104,122 +102,112 @@ static char *path_of(const TestHost *h) {
         return members_group_path(&members);
 }
 
-TEST(a_move_shows) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(a_move_shows) {
         char *path;
 
-        host_init(&h);
-        add(&h, 50, HOME, NULL);
-        scope_follow(&h.m.roster, h.instance);
-        assert_null(scope_of(h.instance));
-        assert_false(scope_holds(h.instance));
-        assert_string_equal(undo_target(h.instance).unit, "session-3.scope");
-        fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
-        h.m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
-        scope_follow(&h.m.roster, h.instance);
-        assert_null(scope_of(h.instance));
-        h.m.host.backend.ops = &backend_systemd_ops;
-        scope_follow(&h.m.roster, h.instance);
-        assert_string_equal(scope_of(h.instance), NAME);
-        assert_true(scope_holds(h.instance));
-        assert_string_equal(h.instance->unit, "session-3.scope"); /* by which it is known */
-        assert_string_equal(undo_target(h.instance).unit, NAME);
-        path = path_of(&h);
+        add(h, 50, HOME, NULL);
+        scope_follow(&h->m.roster, h->instance);
+        assert_null(scope_of(h->instance));
+        assert_false(scope_holds(h->instance));
+        assert_string_equal(undo_target(h->instance).unit, "session-3.scope");
+        fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
+        h->m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
+        scope_follow(&h->m.roster, h->instance);
+        assert_null(scope_of(h->instance));
+        h->m.host.backend.ops = &backend_systemd_ops;
+        scope_follow(&h->m.roster, h->instance);
+        assert_string_equal(scope_of(h->instance), NAME);
+        assert_true(scope_holds(h->instance));
+        assert_string_equal(h->instance->unit, "session-3.scope"); /* by which it is known */
+        assert_string_equal(undo_target(h->instance).unit, NAME);
+        path = path_of(h);
         assert_string_equal(path, SCOPE);
         free(path);
-        fake_process(&h.tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
-        scope_follow(&h.m.roster, h.instance);
-        assert_null(scope_of(h.instance));
-        assert_string_equal(h.instance->members[0].process.cgroup, HOME);
+        fake_process(&h->tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
+        scope_follow(&h->m.roster, h->instance);
+        assert_null(scope_of(h->instance));
+        assert_string_equal(h->instance->members[0].process.cgroup, HOME);
 }
 
 /* A group below its scope is still in it; that of a service is the service's. */
-TEST(the_path_of_its_unit) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(the_path_of_its_unit) {
         char *path;
 
-        host_init(&h);
-        add(&h, 50, SCOPE "/inner", NAME);
-        path = path_of(&h);
+        add(h, 50, SCOPE "/inner", NAME);
+        path = path_of(h);
         assert_string_equal(path, SCOPE);
         free(path);
-        free(h.instance->members[0].process.scope);
-        h.instance->members[0].process.scope = NULL;
-        path = path_of(&h); /* of no unit of its own */
+        free(h->instance->members[0].process.scope);
+        h->instance->members[0].process.scope = NULL;
+        path = path_of(h); /* of no unit of its own */
         assert_string_equal(path, SCOPE "/inner");
         free(path);
-        free(h.instance->unit);
-        h.instance->unit = strdup("a.service");
-        free(h.instance->members[0].process.cgroup);
-        h.instance->members[0].process.cgroup = strdup("/system.slice/a.service/inner/most");
-        path = path_of(&h);
+        free(h->instance->unit);
+        h->instance->unit = strdup("a.service");
+        free(h->instance->members[0].process.cgroup);
+        h->instance->members[0].process.cgroup = strdup("/system.slice/a.service/inner/most");
+        path = path_of(h);
         assert_string_equal(path, "/system.slice/a.service");
         free(path);
 }
 
 /* What is born there belongs to the instance, and half of it there is not all of it. */
-TEST(who_belongs_to_it) {
+HOST_TEST(who_belongs_to_it) {
         _cleanup_process_ Process child = { .id = { .pid = 60 }, .scope = strdup(NAME) },
                                   stranger = { .id = { .pid = 61 },
                                                .scope = strdup("tidbnumad-b-2.scope") },
                                   neighbour = { .id = { .pid = 62 },
                                                 .unit = strdup("session-3.scope") };
-        _cleanup_host_ TestHost h;
         UndoRecord *r;
 
-        host_init(&h);
-        r = scoped_record(&h, 50);
-        add(&h, 50, HOME, NULL);
-        assert_ptr_equal(h.instance->undo.record, r); /* the record comes before the move */
-        assert_false(instance_owns(h.instance, &child));
-        fake_process(&h.tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
-        scope_follow(&h.m.roster, h.instance);
-        assert_true(instance_owns(h.instance, &child));
-        assert_false(instance_owns(h.instance, &stranger));
-        assert_false(instance_owns(h.instance, &neighbour));
-        add(&h, 20, SCOPE, NAME); /* before it, and not in the record */
-        assert_int_equal(h.instance->members[0].process.id.pid, 20);
-        assert_ptr_equal(h.instance->undo.record, r);
-        assert_true(scope_holds(h.instance));
-        fake_process(&h.tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
-        scope_follow(&h.m.roster, h.instance);
-        assert_string_equal(scope_of(h.instance), NAME);
-        assert_false(scope_holds(h.instance));
+        r = scoped_record(h, 50);
+        add(h, 50, HOME, NULL);
+        assert_ptr_equal(h->instance->undo.record, r); /* the record comes before the move */
+        assert_false(instance_owns(h->instance, &child));
+        fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
+        scope_follow(&h->m.roster, h->instance);
+        assert_true(instance_owns(h->instance, &child));
+        assert_false(instance_owns(h->instance, &stranger));
+        assert_false(instance_owns(h->instance, &neighbour));
+        add(h, 20, SCOPE, NAME); /* before it, and not in the record */
+        assert_int_equal(h->instance->members[0].process.id.pid, 20);
+        assert_ptr_equal(h->instance->undo.record, r);
+        assert_true(scope_holds(h->instance));
+        fake_process(&h->tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
+        scope_follow(&h->m.roster, h->instance);
+        assert_string_equal(scope_of(h->instance), NAME);
+        assert_false(scope_holds(h->instance));
 }
 
-TEST(why_not) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(why_not) {
         UndoRecord *r;
         Reason code;
 
-        host_init(&h);
-        add(&h, 50, HOME, NULL);
-        assert_null(bind_refuses_scope(&h.m.binding, h.instance, &code));
-        r = scoped_record(&h, 50);
-        undo_adopt(&h.m.undo, h.instance);
-        assert_null(bind_refuses_scope(&h.m.binding, h.instance, &code));
+        add(h, 50, HOME, NULL);
+        assert_null(bind_refuses_scope(&h->m.binding, h->instance, &code));
+        r = scoped_record(h, 50);
+        undo_adopt(&h->m.undo, h->instance);
+        assert_null(bind_refuses_scope(&h->m.binding, h->instance, &code));
         r->former = (UndoFormer){ .known = true, .delegated = true };
-        assert_non_null(strstr(bind_refuses_scope(&h.m.binding, h.instance, &code), "delegated"));
+        assert_non_null(strstr(bind_refuses_scope(&h->m.binding, h->instance, &code), "delegated"));
         r->former.delegated = false;
-        fake_write(&h.tree, "sys/fs/cgroup" HOME "/memory.max", "4096\n");
-        assert_non_null(strstr(bind_refuses_scope(&h.m.binding, h.instance, &code), "limits"));
+        fake_write(&h->tree, "sys/fs/cgroup" HOME "/memory.max", "4096\n");
+        assert_non_null(strstr(bind_refuses_scope(&h->m.binding, h->instance, &code), "limits"));
         assert_int_equal(code, REASON_UNIT_LIMITS);
 }
 
 /* Whatever ends first, what is in the scope is sent home. */
-TEST(its_end) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(its_end) {
         UndoRecord *r;
 
-        host_init(&h);
-        add(&h, 50, HOME, NULL);
-        h.instance->undo.record = r = scoped_record(&h, 77); /* which has ended */
-        undo_release_note_left(&h.m.undo, h.instance);
-        assert_int_equal(h.m.undo.releases.n, 0);
-        instance_remove_process(h.instance, 0);
-        undo_release_note_left(&h.m.undo, h.instance);
-        assert_int_equal(h.m.undo.records.n_records, 1);
-        assert_int_equal(h.m.undo.releases.n, 1);
+        add(h, 50, HOME, NULL);
+        h->instance->undo.record = r = scoped_record(h, 77); /* which has ended */
+        undo_release_note_left(&h->m.undo, h->instance);
+        assert_int_equal(h->m.undo.releases.n, 0);
+        instance_remove_process(h->instance, 0);
+        undo_release_note_left(&h->m.undo, h->instance);
+        assert_int_equal(h->m.undo.records.n_records, 1);
+        assert_int_equal(h->m.undo.releases.n, 1);
         assert_true(r->releasing);
 }
 
@@ -281,31 +269,29 @@ static bool carry_out(TestHost *h, int note, int start) {
 }
 
 /* What cannot be written down is not done; what was is not written again. */
-TEST(the_record_comes_first) {
+HOST_TEST(the_record_comes_first) {
         PolicyCounters counters = { 0 };
-        _cleanup_host_ TestHost h;
 
         memset(&backend, 0, sizeof(backend));
-        host_init(&h);
-        h.m.host.backend.ops = &ops;
-        h.m.binding.policy_counters = &counters;
-        add(&h, 50, HOME, NULL);
-        assert_false(carry_out(&h, 1, 1)); /* there is no folder yet */
-        assert_non_null(strstr(h.instance->binding.failure, "cannot be saved"));
-        assert_int_equal(undo_open(&h.m.undo.records, h.tree.fd), 0);
-        assert_false(carry_out(&h, -EIO, 1));
-        assert_false(carry_out(&h, 0, 1)); /* systemd is being asked */
+        h->m.host.backend.ops = &ops;
+        h->m.binding.policy_counters = &counters;
+        add(h, 50, HOME, NULL);
+        assert_false(carry_out(h, 1, 1)); /* there is no folder yet */
+        assert_non_null(strstr(h->instance->binding.failure, "cannot be saved"));
+        assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
+        assert_false(carry_out(h, -EIO, 1));
+        assert_false(carry_out(h, 0, 1)); /* systemd is being asked */
         assert_int_equal(backend.n_starts, 0);
-        assert_int_equal(h.instance->binding.progress.scope_moves, 0);
-        assert_false(carry_out(&h, 1, -ENOTCONN));
-        assert_non_null(strstr(h.instance->binding.failure, "did not make a scope for it"));
+        assert_int_equal(h->instance->binding.progress.scope_moves, 0);
+        assert_false(carry_out(h, 1, -ENOTCONN));
+        assert_non_null(strstr(h->instance->binding.failure, "did not make a scope for it"));
         assert_int_equal(backend.n_starts, 1);
-        assert_false(carry_out(&h, 1, 0)); /* it is being made */
-        assert_true(carry_out(&h, 1, 1));
+        assert_false(carry_out(h, 1, 0)); /* it is being made */
+        assert_true(carry_out(h, 1, 1));
         assert_int_equal(backend.n_starts, 3);
-        assert_int_equal(h.instance->binding.progress.scope_moves, 1);
-        assert_int_equal(h.m.undo.records.n_records, 1);
-        h.m.undo.records.records[0]->releasing = true; /* it is on its way home */
-        assert_false(carry_out(&h, 1, 1));
+        assert_int_equal(h->instance->binding.progress.scope_moves, 1);
+        assert_int_equal(h->m.undo.records.n_records, 1);
+        h->m.undo.records.records[0]->releasing = true; /* it is on its way home */
+        assert_false(carry_out(h, 1, 1));
         assert_int_equal(backend.n_starts, 3);
 }

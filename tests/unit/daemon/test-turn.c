@@ -59,63 +59,53 @@ static void host_done(TestHost *h) {
         manager_free(h->m);
         fake_done(&h->tree);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 /* The policies that were in force are freed: no instance may refer to one of them. */
-TEST(a_reload_during_the_start_matches_anew) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(a_reload_during_the_start_matches_anew) {
         const Policy *before;
 
-        host_init(&h);
-        before = h.m->roster.instances[0]->policy;
+        before = h->m->roster.instances[0]->policy;
         assert_string_equal(before->name, "first");
-        h.m->host.ready = false; /* units are still being prepared */
-        write_policy(&h, "second");
+        h->m->host.ready = false; /* units are still being prepared */
+        write_policy(h, "second");
         assert_int_equal(kill(getpid(), SIGHUP), 0);
-        while (strcmp(h.m->host.policies.policies[0].name, "second") != 0)
-                assert_true(sd_event_run(h.m->host.event, UINT64_MAX) >= 0);
-        assert_int_equal(h.m->roster.n_instances, 1);
-        assert_ptr_equal(h.m->roster.instances[0]->policy, &h.m->host.policies.policies[0]);
-        assert_false(h.m->host.ready);
+        while (strcmp(h->m->host.policies.policies[0].name, "second") != 0)
+                assert_true(sd_event_run(h->m->host.event, UINT64_MAX) >= 0);
+        assert_int_equal(h->m->roster.n_instances, 1);
+        assert_ptr_equal(h->m->roster.instances[0]->policy, &h->m->host.policies.policies[0]);
+        assert_false(h->m->host.ready);
 }
 
 /* The pass holds on to a process that is gone. */
-TEST(who_leaves_ends_a_pass) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(who_leaves_ends_a_pass) {
         Instance *i;
 
-        host_init(&h);
-        i = h.m->roster.instances[0];
+        i = h->m->roster.instances[0];
         i->binding.moving = true;
         i->binding.mover.process = i->members[1].handle;
-        roster_remove_process(&h.m->roster, i, 1);
-        turn_hand_on(h.m);
+        roster_remove_process(&h->m->roster, i, 1);
+        turn_hand_on(h->m);
         assert_false(i->binding.moving);
         assert_null(i->binding.mover.process);
         assert_int_equal(i->n_members, 1);
 }
 
 /* It was mounted since, or could not be read for a moment. */
-TEST(a_backend_that_was_missing_is_found_by_the_scan) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        assert_null(h.m->host.backend.ops); /* of a dump */
-        h.args.dry_run = true; /* the processes of the dump have numbers of this host's */
-        h.m->host.sysroot.live = true;
-        h.m->host.marks |= HOST_MARK_ROUND;
-        turn_run(h.m);
-        h.m->host.sysroot.live = false;
-        assert_non_null(h.m->host.backend.ops);
+HOST_TEST(a_backend_that_was_missing_is_found_by_the_scan) {
+        assert_null(h->m->host.backend.ops); /* of a dump */
+        h->args.dry_run = true; /* the processes of the dump have numbers of this host's */
+        h->m->host.sysroot.live = true;
+        h->m->host.marks |= HOST_MARK_ROUND;
+        turn_run(h->m);
+        h->m->host.sysroot.live = false;
+        assert_non_null(h->m->host.backend.ops);
 }
 
-TEST(the_last_one_takes_the_instance_away) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
-        roster_remove_process(&h.m->roster, h.m->roster.instances[0], 1);
-        roster_remove_process(&h.m->roster, h.m->roster.instances[0], 0);
-        assert_int_equal(h.m->roster.n_instances, 0);
-        turn_hand_on(h.m);
-        assert_null(h.m->roster.ended);
+HOST_TEST(the_last_one_takes_the_instance_away) {
+        roster_remove_process(&h->m->roster, h->m->roster.instances[0], 1);
+        roster_remove_process(&h->m->roster, h->m->roster.instances[0], 0);
+        assert_int_equal(h->m->roster.n_instances, 0);
+        turn_hand_on(h->m);
+        assert_null(h->m->roster.ended);
 }

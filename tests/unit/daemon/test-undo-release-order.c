@@ -93,6 +93,7 @@ static void host_done(TestHost *h) {
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static void later(TestHost *h) {
         h->now_usec += SEC(1);
@@ -121,55 +122,48 @@ TEST(masks_wait_for_all_groups) {
 }
 
 /* It is tried again for as long as it takes. */
-TEST(not_for_one_that_has_failed) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h);
+HOST_TEST(not_for_one_that_has_failed) {
         seen.slow = "b";
         seen.slow_result = -EIO;
-        later(&h);
-        later(&h);
+        later(h);
+        later(h);
         assert_string_equal(seen.said, "a");
-        assert_int_equal(h.rooms.undo.releases.n, 1);
+        assert_int_equal(h->rooms.undo.releases.n, 1);
 }
 
 /* Stopping, and the last that was left fails for the last time: the end is not put off. */
-TEST(the_last_is_given_up) {
-        _cleanup_host_ TestHost h;
+HOST_TEST(the_last_is_given_up) {
         uint64_t usec;
 
-        host_init(&h);
-        h.rooms.host.policies.on_stop = ON_STOP_RESTORE;
-        assert_true(undo_release_before_stop(&h.rooms.undo));
+        h->rooms.host.policies.on_stop = ON_STOP_RESTORE;
+        assert_true(undo_release_before_stop(&h->rooms.undo));
         seen.slow = "b";
         for (unsigned i = 0; i < 3; i++) {
-                assert_true(h.rooms.undo.releases.n > 0);
-                h.now_usec += SEC(5);
-                undo_release_at_due(&h.rooms.undo, h.now_usec);
+                assert_true(h->rooms.undo.releases.n > 0);
+                h->now_usec += SEC(5);
+                undo_release_at_due(&h->rooms.undo, h->now_usec);
                 seen.reply(-EIO, "", seen.userdata);
         }
-        assert_int_equal(h.rooms.undo.releases.n, 0);
-        assert_int_equal(h.rooms.undo.records.n_records, 1);
-        assert_true(sd_event_source_get_time(h.rooms.undo.releases.timer, &usec) >= 0);
+        assert_int_equal(h->rooms.undo.releases.n, 0);
+        assert_int_equal(h->rooms.undo.records.n_records, 1);
+        assert_true(sd_event_source_get_time(h->rooms.undo.releases.timer, &usec) >= 0);
         assert_true(usec <= clock_monotonic_usec());
 }
 
 /* What binds it was late, and is not done yet. */
-TEST(waits_for_a_late_write) {
+HOST_TEST(waits_for_a_late_write) {
         const ProcessId id = { .pid = 50, .start_ticks = 7 }, other = { .pid = 51 };
         WorkerChild late = { .busy = true, .job = WORKER_GROUP, .process = id };
         UndoProcess *entry;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h);
-        assert_int_equal(undo_record_add(h.rooms.undo.records.records[0], &id, &entry), 0);
-        h.rooms.host.workers.late[1] = &late;
-        later(&h);
-        later(&h);
-        assert_int_equal(h.rooms.undo.releases.n, 1);
+        assert_int_equal(undo_record_add(h->rooms.undo.records.records[0], &id, &entry), 0);
+        h->rooms.host.workers.late[1] = &late;
+        later(h);
+        later(h);
+        assert_int_equal(h->rooms.undo.releases.n, 1);
         assert_string_equal(seen.said, "b");
         late.process = other;
-        later(&h);
-        assert_int_equal(h.rooms.undo.releases.n, 0);
-        h.rooms.host.workers.late[1] = NULL;
+        later(h);
+        assert_int_equal(h->rooms.undo.releases.n, 0);
+        h->rooms.host.workers.late[1] = NULL;
 }

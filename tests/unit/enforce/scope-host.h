@@ -191,6 +191,7 @@ static inline void host_done(Host *h) {
         fake_done(&h->tree);
 }
 #define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
 static inline void on_reply(int error, const char *message, void *userdata) {
         Host *h = userdata;

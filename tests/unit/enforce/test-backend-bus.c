@@ -102,6 +102,7 @@ static void host_done(Host *h) {
         sd_event_unref(h->event);
 }
 #define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
 static void run(Host *h) {
         bus_peer_run(h->event);
@@ -111,18 +112,15 @@ static void lose(void) {
         peer.bus = bus_units_close(peer.bus);
 }
 
-TEST(answers) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(answers) {
         for (size_t i = 0; i < CALLS; i++)
-                assert_int_equal(ask(&h.callers[i]), 0);
-        run(&h);
+                assert_int_equal(ask(&h->callers[i]), 0);
+        run(h);
         assert_int_equal(peer.n_opened, 1);
         assert_int_equal(peer.n_asked, CALLS);
         for (size_t i = 0; i < CALLS; i++) {
-                assert_int_equal(h.callers[i].n_replies, 1);
-                assert_int_equal(h.callers[i].error, 0);
+                assert_int_equal(h->callers[i].n_replies, 1);
+                assert_int_equal(h->callers[i].error, 0);
         }
 }
 
@@ -189,40 +187,35 @@ TEST(lost_with_questions_open) {
 }
 
 /* Somebody else asks, by a timer, while those before are still being told. */
-TEST(asked_while_others_are_told) {
-        _cleanup_host_ Host h;
+HOST_TEST(asked_while_others_are_told) {
         unsigned told = 0;
 
-        host_init(&h);
         peer.silent = true;
-        assert_int_equal(ask(&h.callers[0]), 0);
-        assert_int_equal(ask(&h.callers[1]), 0);
-        run(&h);
+        assert_int_equal(ask(&h->callers[0]), 0);
+        assert_int_equal(ask(&h->callers[1]), 0);
+        run(h);
         lose();
-        while (h.callers[0].n_replies + h.callers[1].n_replies == 0)
-                assert_true(sd_event_run(h.event, 0) >= 0);
-        told = h.callers[0].n_replies + h.callers[1].n_replies;
+        while (h->callers[0].n_replies + h->callers[1].n_replies == 0)
+                assert_true(sd_event_run(h->event, 0) >= 0);
+        told = h->callers[0].n_replies + h->callers[1].n_replies;
         assert_int_equal(told, 1); /* the test bites: one still waits */
-        assert_int_equal(ask(&h.callers[2]), -ENOTCONN);
-        run(&h);
-        assert_int_equal(h.callers[0].n_replies, 1);
-        assert_int_equal(h.callers[1].n_replies, 1);
+        assert_int_equal(ask(&h->callers[2]), -ENOTCONN);
+        run(h);
+        assert_int_equal(h->callers[0].n_replies, 1);
+        assert_int_equal(h->callers[1].n_replies, 1);
         peer.silent = false;
-        assert_int_equal(ask(&h.callers[2]), 0);
-        run(&h);
-        assert_int_equal(h.callers[2].n_replies, 1);
-        assert_int_equal(h.callers[2].error, 0);
+        assert_int_equal(ask(&h->callers[2]), 0);
+        run(h);
+        assert_int_equal(h->callers[2].n_replies, 1);
+        assert_int_equal(h->callers[2].error, 0);
 }
 
-TEST(no_bus) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(no_bus) {
         peer.refuses = -ECONNREFUSED;
-        assert_int_equal(ask(&h.callers[0]), -ECONNREFUSED);
-        assert_null(h.callers[0].slot);
+        assert_int_equal(ask(&h->callers[0]), -ECONNREFUSED);
+        assert_null(h->callers[0].slot);
         peer.refuses = 0;
-        assert_int_equal(ask(&h.callers[0]), 0);
-        run(&h);
-        assert_int_equal(h.callers[0].n_replies, 1);
+        assert_int_equal(ask(&h->callers[0]), 0);
+        run(h);
+        assert_int_equal(h->callers[0].n_replies, 1);
 }

@@ -49,7 +49,7 @@ static void host_done(Host *h) {
         backend_done(&h->backend);
         sysroot_close(&h->sysroot);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
 static pid_t start_child(void) {
         pid_t pid = fork();
@@ -104,92 +104,82 @@ static void assert_cpus(const Host *h, const CpuSet *cpus) {
         assert_true(id_set_equal(&status.cpus_allowed, cpus));
 }
 
-TEST(binds) {
+HOST_TEST(binds) {
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
         NodeSet mems;
         CpuSet cpus;
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), -ENOENT);
-        assert_int_equal(set_cpus(&h, &h.one), 1);
-        assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), 0);
-        assert_in(&h, path);
-        assert_cpus(&h, &h.one);
+        assert_int_equal(backend_cgroup1_open(&h->backend, &h->target, &fd, &path), -ENOENT);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        assert_int_equal(backend_cgroup1_open(&h->backend, &h->target, &fd, &path), 0);
+        assert_in(h, path);
+        assert_cpus(h, &h->one);
         assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), 0);
-        assert_true(id_set_equal(&cpus, &h.one));
+        assert_true(id_set_equal(&cpus, &h->one));
         assert_int_equal(cgroup_effective_mems_read(fd, &mems), 0);
-        assert_true(id_set_equal(&mems, &h.mems));
+        assert_true(id_set_equal(&mems, &h->mems));
         /* Others, in the same place; the memory nodes with them. */
-        assert_int_equal(set_cpus(&h, &h.all), 1);
-        assert_cpus(&h, &h.all);
+        assert_int_equal(set_cpus(h, &h->all), 1);
+        assert_cpus(h, &h->all);
         assert_int_equal(
-                backend_cgroup1_ops.set_mems(&h.backend, &h.target, &h.mems, NULL, NULL, NULL), 1);
+                backend_cgroup1_ops.set_mems(&h->backend, &h->target, &h->mems, NULL, NULL, NULL),
+                1);
         /* In use it stays. */
-        backend_cgroup1_ops.tidy(&h.backend);
-        assert_in(&h, path);
+        backend_cgroup1_ops.tidy(&h->backend);
+        assert_in(h, path);
 }
 
 /* A mask of its own, as taskset gives it, is no reason to be left with it. */
-TEST(narrow_before) {
-        _cleanup_host_ Host h;
+HOST_TEST(narrow_before) {
         cpu_set_t one;
 
-        host_init(&h);
         CPU_ZERO(&one);
-        CPU_SET((unsigned)id_set_next(&h.one, 0), &one);
-        assert_int_equal(sched_setaffinity(h.handle.pid, sizeof(one), &one), 0);
-        assert_int_equal(set_cpus(&h, &h.all), 1);
-        assert_cpus(&h, &h.all);
+        CPU_SET((unsigned)id_set_next(&h->one, 0), &one);
+        assert_int_equal(sched_setaffinity(h->handle.pid, sizeof(one), &one), 0);
+        assert_int_equal(set_cpus(h, &h->all), 1);
+        assert_cpus(h, &h->all);
         /* Once it was given them, its choice is its own. */
-        h.member.cpus_applied = true;
-        assert_int_equal(sched_setaffinity(h.handle.pid, sizeof(one), &one), 0);
-        assert_int_equal(set_cpus(&h, &h.all), 1);
-        assert_cpus(&h, &h.one);
+        h->member.cpus_applied = true;
+        assert_int_equal(sched_setaffinity(h->handle.pid, sizeof(one), &one), 0);
+        assert_int_equal(set_cpus(h, &h->all), 1);
+        assert_cpus(h, &h->one);
 }
 
 /* From CPUs to others that its present directory does not allow, and to all. */
-TEST(moves_to_other_cpus) {
-        _cleanup_host_ Host h;
+HOST_TEST(moves_to_other_cpus) {
         CpuSet other;
 
-        host_init(&h);
-        other = h.all;
-        id_set_subtract(&other, &h.one);
+        other = h->all;
+        id_set_subtract(&other, &h->one);
         if (id_set_is_empty(&other))
                 skip();
-        assert_int_equal(set_cpus(&h, &h.one), 1);
-        assert_int_equal(set_cpus(&h, &other), 1);
-        assert_cpus(&h, &other);
-        assert_int_equal(set_cpus(&h, &h.all), 1);
-        assert_cpus(&h, &h.all);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        assert_int_equal(set_cpus(h, &other), 1);
+        assert_cpus(h, &other);
+        assert_int_equal(set_cpus(h, &h->all), 1);
+        assert_cpus(h, &h->all);
 }
 
-TEST(gone) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        (void)kill(h.handle.pid, SIGKILL);
-        (void)waitpid(h.handle.pid, NULL, 0);
-        h.handle.pid = 0;
-        assert_int_equal(set_cpus(&h, &h.one), -ESRCH);
-        assert_int_equal(h.backend.n_pid_reuses, 0);
+HOST_TEST(gone) {
+        (void)kill(h->handle.pid, SIGKILL);
+        (void)waitpid(h->handle.pid, NULL, 0);
+        h->handle.pid = 0;
+        assert_int_equal(set_cpus(h, &h->one), -ESRCH);
+        assert_int_equal(h->backend.n_pid_reuses, 0);
 }
 
 /* The number went to another while the write was on its way: that one goes where its parent is. */
-TEST(stranger_is_put_back) {
+HOST_TEST(stranger_is_put_back) {
         _cleanup_free_ char *path = NULL;
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        assert_int_equal(proc_open(&h.sysroot, getpid(), &self), 0);
+        assert_int_equal(proc_open(&h->sysroot, getpid(), &self), 0);
         assert_int_equal(proc_cgroup_path_read(&self, "cpuset", &path), 0);
         questions_left = 2; /* before the write, after it */
-        assert_int_equal(set_cpus(&h, &h.all), -ESRCH);
-        assert_in(&h, path);
-        assert_int_equal(h.backend.n_pid_reuses, 1);
+        assert_int_equal(set_cpus(h, &h->all), -ESRCH);
+        assert_in(h, path);
+        assert_int_equal(h->backend.n_pid_reuses, 1);
 }
 
 typedef struct Written {
@@ -209,19 +199,17 @@ static int write_group(const ProcHandle *process, int group_fd, const char *file
 }
 
 /* Whatever the kernel has to wait for another process for is written by somebody who may wait. */
-TEST(writes_are_handed_on) {
-        _cleanup_host_ Host h;
+HOST_TEST(writes_are_handed_on) {
         Written w = { .stuck = "cpuset.cpus" };
 
-        host_init(&h);
-        h.backend.write_group = write_group;
-        h.backend.write_userdata = &w;
-        assert_int_equal(set_cpus(&h, &h.one), -ETIMEDOUT);
+        h->backend.write_group = write_group;
+        h->backend.write_userdata = &w;
+        assert_int_equal(set_cpus(h, &h->one), -ETIMEDOUT);
         w.stuck = "cgroup.procs";
-        assert_int_equal(set_cpus(&h, &h.one), -ETIMEDOUT);
+        assert_int_equal(set_cpus(h, &h->one), -ETIMEDOUT);
         w.stuck = NULL;
-        assert_int_equal(set_cpus(&h, &h.one), 1);
-        assert_cpus(&h, &h.one);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        assert_cpus(h, &h->one);
         assert_string_equal(w.files, "cpuset.cpus cpuset.cpus cgroup.procs cpuset.cpus "
                                      "cgroup.procs ");
 }
@@ -243,29 +231,27 @@ static void enter_foreign(Host *h, const char *dir) {
         (void)cgroup_write(fd, "cgroup.procs", pid);
 }
 
-TEST(foreign_cpuset) {
+HOST_TEST(foreign_cpuset) {
         Placement placement = { .reason = "" };
         char dir[64], path[80];
         const char *more, *same;
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        placement.cpus = h.all;
-        placement.nodes = h.mems;
-        assert_null(h.backend.ops->refuses(&h.backend, &h.target, &placement));
+        placement.cpus = h->all;
+        placement.nodes = h->mems;
+        assert_null(h->backend.ops->refuses(&h->backend, &h->target, &placement));
         (void)snprintf(dir, sizeof(dir), "test-foreign-%d", getpid());
         (void)snprintf(path, sizeof(path), "/%s", dir);
-        enter_foreign(&h, dir);
-        more = h.backend.ops->refuses(&h.backend, &h.target, &placement);
-        placement.cpus = h.one;
-        same = h.backend.ops->refuses(&h.backend, &h.target, &placement);
-        assert_in(&h, path);
-        (void)kill(h.handle.pid, SIGKILL);
-        (void)waitpid(h.handle.pid, NULL, 0);
-        h.handle.pid = 0;
-        assert_int_equal(unlinkat(h.backend.root_fd, dir, AT_REMOVEDIR), 0);
+        enter_foreign(h, dir);
+        more = h->backend.ops->refuses(&h->backend, &h->target, &placement);
+        placement.cpus = h->one;
+        same = h->backend.ops->refuses(&h->backend, &h->target, &placement);
+        assert_in(h, path);
+        (void)kill(h->handle.pid, SIGKILL);
+        (void)waitpid(h->handle.pid, NULL, 0);
+        h->handle.pid = 0;
+        assert_int_equal(unlinkat(h->backend.root_fd, dir, AT_REMOVEDIR), 0);
         assert_null(same);
-        if (id_set_count(&h.all) > 1)
+        if (id_set_count(&h->all) > 1)
                 assert_non_null(strstr(more, "does not allow"));
 }
 
@@ -288,66 +274,62 @@ static int put_back(Host *h, UndoRecord *record) {
 }
 
 /* With a child that nobody has noted: it goes where its parent goes. */
-TEST(goes_back) {
+HOST_TEST(goes_back) {
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL, *path = NULL;
         _cleanup_proc_ ProcHandle child = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
         char child_pid[16];
-        _cleanup_host_ Host h;
         ProcStatus status;
 
-        host_init(&h);
-        h.member.process.id =
-                (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
-        assert_int_equal(proc_cgroup_path_read(&h.handle, "cpuset", &home), 0);
-        assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
-        assert_int_equal(note(&h, record), 1);
+        h->member.process.id =
+                (ProcessId){ .pid = h->handle.pid, .start_ticks = h->handle.start_ticks };
+        assert_int_equal(proc_cgroup_path_read(&h->handle, "cpuset", &home), 0);
+        assert_int_equal(undo_record_new(h->name, NULL, &record), 0);
+        assert_int_equal(note(h, record), 1);
         assert_string_equal(record->processes[0].cpuset, home);
-        assert_true(undo_record_will_give(record, &h.one) > 0);
-        assert_int_equal(set_cpus(&h, &h.one), 1);
-        assert_int_equal(backend_cgroup1_open(&h.backend, &h.target, &fd, &path), 0);
-        assert_int_equal(proc_open(&h.sysroot, start_child(), &child), 0);
+        assert_true(undo_record_will_give(record, &h->one) > 0);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        assert_int_equal(backend_cgroup1_open(&h->backend, &h->target, &fd, &path), 0);
+        assert_int_equal(proc_open(&h->sysroot, start_child(), &child), 0);
         (void)snprintf(child_pid, sizeof(child_pid), "%d", child.pid);
         assert_int_equal(cgroup_write(fd, "cgroup.procs", child_pid), 0);
 
-        assert_int_equal(put_back(&h, record), 1);
-        assert_in(&h, home);
-        assert_cpus(&h, &h.all);
+        assert_int_equal(put_back(h, record), 1);
+        assert_in(h, home);
+        assert_cpus(h, &h->all);
         free(path);
         assert_int_equal(proc_cgroup_path_read(&child, "cpuset", &path), 0);
         assert_string_equal(path, home);
         assert_int_equal(proc_status_read(&child, 0, &status), 0);
-        assert_true(id_set_equal(&status.cpus_allowed, &h.all));
+        assert_true(id_set_equal(&status.cpus_allowed, &h->all));
         (void)kill(child.pid, SIGKILL);
         (void)waitpid(child.pid, NULL, 0);
-        assert_int_equal(put_back(&h, record), 1); /* and again, to the same end */
+        assert_int_equal(put_back(h, record), 1); /* and again, to the same end */
 }
 
 /* The kernel moves those up whose directory has lost its last CPU: they are ours all the same. */
-TEST(fallen_out_of_its_directory) {
+HOST_TEST(fallen_out_of_its_directory) {
         const Placement placement = { .reason = "", .cpus = cpu_set("8191") };
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL;
         char pid[16];
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        h.member.process.id =
-                (ProcessId){ .pid = h.handle.pid, .start_ticks = h.handle.start_ticks };
-        assert_int_equal(proc_cgroup_path_read(&h.handle, "cpuset", &home), 0);
-        assert_int_equal(undo_record_new(h.name, NULL, &record), 0);
-        assert_int_equal(note(&h, record), 1);
-        assert_true(undo_record_will_give(record, &h.one) > 0);
-        assert_int_equal(set_cpus(&h, &h.one), 1);
-        (void)snprintf(pid, sizeof(pid), "%d", h.handle.pid);
-        assert_int_equal(cgroup_write(h.backend.own_fd, "cgroup.procs", pid), 0);
-        assert_in(&h, "/" CGROUP1_FOLDER);
+        h->member.process.id =
+                (ProcessId){ .pid = h->handle.pid, .start_ticks = h->handle.start_ticks };
+        assert_int_equal(proc_cgroup_path_read(&h->handle, "cpuset", &home), 0);
+        assert_int_equal(undo_record_new(h->name, NULL, &record), 0);
+        assert_int_equal(note(h, record), 1);
+        assert_true(undo_record_will_give(record, &h->one) > 0);
+        assert_int_equal(set_cpus(h, &h->one), 1);
+        (void)snprintf(pid, sizeof(pid), "%d", h->handle.pid);
+        assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", pid), 0);
+        assert_in(h, "/" CGROUP1_FOLDER);
         /* Whatever is left there, it is to come out again. */
-        assert_null(h.backend.ops->refuses(&h.backend, &h.target, &placement));
-        assert_int_equal(put_back(&h, record), 1);
-        assert_in(&h, home);
-        assert_cpus(&h, &h.all);
+        assert_null(h->backend.ops->refuses(&h->backend, &h->target, &placement));
+        assert_int_equal(put_back(h, record), 1);
+        assert_in(h, home);
+        assert_cpus(h, &h->all);
         assert_true(backend_cgroup1_is_ours("/tidbnumad/a"));
         assert_false(backend_cgroup1_is_ours("/tidbnumad-2"));
         assert_false(backend_cgroup1_is_ours("/"));

@@ -46,13 +46,11 @@ TEST(host_without_backend) {
 }
 
 /* Whatever the dump looks like: this machine must not be changed for it. */
-TEST(dump_is_never_changed) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(dump_is_never_changed) {
         Backend backend;
 
-        fake_init(&tree);
-        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
-        backend_init(&backend, &tree.sysroot, NULL);
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
+        backend_init(&backend, &tree->sysroot, NULL);
         for (BackendKind kind = BACKEND_AUTO; kind <= BACKEND_AFFINITY; kind++) {
                 assert_false(backend_choose(&backend, kind));
                 assert_null(backend.ops);
@@ -62,24 +60,22 @@ TEST(dump_is_never_changed) {
 }
 
 /* What `tidbnumactl plan` foretells for the machine of an archive that gather made. */
-TEST(chosen_on_the_machine_of_a_dump) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(chosen_on_the_machine_of_a_dump) {
         Sysroot without;
 
-        fake_init(&tree);
-        without = tree.sysroot;
+        without = tree->sysroot;
         without.cgroup_fd = -EBADF;
         assert_int_equal(backend_kind_there(&without, BACKEND_AUTO), BACKEND_AUTO);
-        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AFFINITY), BACKEND_AFFINITY);
-        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
-        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
-        fake_write(&tree, "proc/1/comm", "systemd\n");
-        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
-        fake_write(&tree, "proc/1/comm", "init\n");
-        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
-        fake_write(&tree, "proc/1/comm", "systemd\n");
-        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
-        assert_int_equal(backend_kind_there(&tree.sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AFFINITY), BACKEND_AFFINITY);
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
+        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
+        fake_write(tree, "proc/1/comm", "systemd\n");
+        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
+        fake_write(tree, "proc/1/comm", "init\n");
+        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+        fake_write(tree, "proc/1/comm", "systemd\n");
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
 }
 
 /* Binding by affinity, because for a moment there was no descriptor, would last until a reload. */
@@ -159,17 +155,15 @@ TEST(systemd_widens) {
                               "/a.service.d.slice/a.service");
 }
 
-TEST(systemd_widens_no_other) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(systemd_widens_no_other) {
         Backend backend = { .ops = &backend_systemd_ops };
         Member member = { .process.cgroup = (char *)"/system.slice/aa.service" };
         BackendTarget target = { .unit = "a.service", .members = &member };
         const NodeSet mems = node_set("2-3");
 
-        fake_init(&tree);
-        backend.sysroot = &tree.sysroot;
-        fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems", "3\n");
-        fake_write(&tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems.effective", "3\n");
+        backend.sysroot = &tree->sysroot;
+        fake_write(tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems", "3\n");
+        fake_write(tree, "sys/fs/cgroup/system.slice/aa.service/cpuset.mems.effective", "3\n");
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ENXIO);
         target.n_members = 1;
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), -ENXIO);

@@ -15,76 +15,64 @@ static void in_scope(Host *h) {
         assert_int_equal(undo_record_set_scope(h->record, NAME, HOME), 0);
 }
 
-TEST(all_come_home) {
-        _cleanup_host_ Host h;
+HOST_TEST(all_come_home) {
         char text[256];
 
-        host_init(&h);
-        in_scope(&h);
-        fake_process(&h.tree, 61, 60, "/bin/helper", SCOPE, "0-7");
+        in_scope(h);
+        fake_process(&h->tree, 61, 60, "/bin/helper", SCOPE, "0-7");
         kernel.born = "61";
-        assert_int_equal(send_home(&h), 1);
+        assert_int_equal(send_home(h), 1);
         assert_string_equal(read_procs(SCOPE, text), "");
         assert_string_equal(read_procs(HOME, text), "40\n50\n60\n61");
-        assert_null(h.restore.shortfall);
-        assert_int_equal(send_home(&h), 1); /* once more: nothing is left to do */
+        assert_null(h->restore.shortfall);
+        assert_int_equal(send_home(h), 1); /* once more: nothing is left to do */
         assert_int_equal(kernel.n_writes, 3);
 }
 
 /* The number in the list is another's by now. */
-TEST(a_number_given_to_another) {
-        _cleanup_host_ Host h;
+HOST_TEST(a_number_given_to_another) {
         char text[256];
 
-        host_init(&h);
-        in_scope(&h);
-        fake_process(&h.tree, 60, 1, "/bin/other", "/user.slice/user-8.slice/" NAME, "0-7");
-        fake_process(&h.tree, 61, 1, "/bin/other", SCOPE "-2", "0-7");
+        in_scope(h);
+        fake_process(&h->tree, 60, 1, "/bin/other", "/user.slice/user-8.slice/" NAME, "0-7");
+        fake_process(&h->tree, 61, 1, "/bin/other", SCOPE "-2", "0-7");
         write_procs(SCOPE, "60\n61\n50\n");
-        assert_int_equal(send_home(&h), -EAGAIN);
+        assert_int_equal(send_home(h), -EAGAIN);
         assert_string_equal(read_procs(HOME, text), "40\n50");
         assert_int_equal(kernel.n_writes, 1);
 }
 
-TEST(nothing_to_send) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
-        assert_int_equal(send_home(&h), 1); /* it was never made, or has ended */
-        write_procs(SCOPE, "70\n");         /* which has ended meanwhile */
-        assert_int_equal(send_home(&h), -EAGAIN);
+HOST_TEST(nothing_to_send) {
+        assert_int_equal(undo_record_set_scope(h->record, NAME, HOME), 0);
+        assert_int_equal(send_home(h), 1); /* it was never made, or has ended */
+        write_procs(SCOPE, "70\n");        /* which has ended meanwhile */
+        assert_int_equal(send_home(h), -EAGAIN);
         assert_int_equal(kernel.n_writes, 0);
 }
 
-TEST(home_is_gone) {
+HOST_TEST(home_is_gone) {
         static const int errors[] = { -EOPNOTSUPP, -ENOENT, -ENODEV };
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        in_scope(&h);
+        in_scope(h);
         for (size_t i = 0; i < ELEMENTSOF(errors); i++) {
                 kernel.error = errors[i];
-                assert_int_equal(send_home(&h), 0);
-                assert_non_null(strstr(h.restore.shortfall, "stays in its own scope"));
+                assert_int_equal(send_home(h), 0);
+                assert_non_null(strstr(h->restore.shortfall, "stays in its own scope"));
         }
         kernel.error = -EPERM;
-        assert_int_equal(send_home(&h), -EPERM);
-        assert_null(h.restore.shortfall);
+        assert_int_equal(send_home(h), -EPERM);
+        assert_null(h->restore.shortfall);
         kernel.error = 0;
-        fake_remove(&h.tree, "sys/fs/cgroup" HOME);
-        assert_int_equal(send_home(&h), 0);
-        assert_non_null(h.restore.shortfall);
+        fake_remove(&h->tree, "sys/fs/cgroup" HOME);
+        assert_int_equal(send_home(h), 0);
+        assert_non_null(h->restore.shortfall);
 }
 
 /* A scope of which no record was left: nobody knows where its processes came from. */
-TEST(home_is_not_known) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(home_is_not_known) {
         write_procs(SCOPE, "50\n");
-        assert_int_equal(undo_record_set_scope(h.record, NAME, SCOPE), 0);
-        assert_int_equal(send_home(&h), 0);
-        assert_non_null(h.restore.shortfall);
+        assert_int_equal(undo_record_set_scope(h->record, NAME, SCOPE), 0);
+        assert_int_equal(send_home(h), 0);
+        assert_non_null(h->restore.shortfall);
         assert_int_equal(kernel.n_writes, 0);
 }

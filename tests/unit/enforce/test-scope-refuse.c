@@ -20,38 +20,33 @@ static void assert_refused(Host *h, const char *cgroup, const char *in_reason) {
                          reason ? reason : "nothing", in_reason);
 }
 
-TEST(where_it_may_run) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_refused(&h, HOME, NULL);
-        assert_refused(&h, "/a.scope", NULL);
-        assert_refused(&h, "/system.slice/run-r1.scope", NULL);
-        assert_refused(&h, NULL, "does not run in a systemd unit");
-        assert_refused(&h, "/", "does not run in a systemd unit");
-        assert_refused(&h, "/init.scope", "does not run in a systemd unit");
-        assert_refused(&h, "/system.slice", "does not run in a systemd unit");
-        assert_refused(&h, "/user.slice/user-7.slice/user@7.service/app.slice/a.scope",
+HOST_TEST(where_it_may_run) {
+        assert_refused(h, HOME, NULL);
+        assert_refused(h, "/a.scope", NULL);
+        assert_refused(h, "/system.slice/run-r1.scope", NULL);
+        assert_refused(h, NULL, "does not run in a systemd unit");
+        assert_refused(h, "/", "does not run in a systemd unit");
+        assert_refused(h, "/init.scope", "does not run in a systemd unit");
+        assert_refused(h, "/system.slice", "does not run in a systemd unit");
+        assert_refused(h, "/user.slice/user-7.slice/user@7.service/app.slice/a.scope",
                        "a user's own manager");
-        assert_refused(&h, "/system.slice/a.service", "share its unit");
-        assert_refused(&h, "/system.slice/a.service/b.scope", "below its unit");
-        assert_refused(&h, "/machine.slice/libpod-1.scope/container", "below its unit");
-        assert_refused(&h, "/lxc/1", "below its unit");
-        h.members[0].process.foreign = FOREIGN_PID;
-        assert_refused(&h, HOME, "in a container");
+        assert_refused(h, "/system.slice/a.service", "share its unit");
+        assert_refused(h, "/system.slice/a.service/b.scope", "below its unit");
+        assert_refused(h, "/machine.slice/libpod-1.scope/container", "below its unit");
+        assert_refused(h, "/lxc/1", "below its unit");
+        h->members[0].process.foreign = FOREIGN_PID;
+        assert_refused(h, HOME, "in a container");
 }
 
-TEST(all_in_one_place) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.target.n_members = 2;
-        assert_refused(&h, HOME, NULL);
-        assert_refused(&h, "/b.scope", "in several cgroups");
-        h.members[1].process.scope = (char *)NAME; /* it is there already: nothing is asked of it */
-        assert_refused(&h, "/b.scope", NULL);
-        h.members[0].process.scope = (char *)NAME;
-        assert_refused(&h, "/system.slice/a.service", NULL);
+HOST_TEST(all_in_one_place) {
+        h->target.n_members = 2;
+        assert_refused(h, HOME, NULL);
+        assert_refused(h, "/b.scope", "in several cgroups");
+        h->members[1].process.scope =
+                (char *)NAME; /* it is there already: nothing is asked of it */
+        assert_refused(h, "/b.scope", NULL);
+        h->members[0].process.scope = (char *)NAME;
+        assert_refused(h, "/system.slice/a.service", NULL);
 }
 
 static void write_home(Host *h, const char *file, const char *text) {
@@ -220,21 +215,19 @@ TEST(limit_of_tasks) {
         }
 }
 
-TEST(by_its_record) {
-        _cleanup_host_ Host h;
+HOST_TEST(by_its_record) {
         Reason code;
 
-        host_init(&h);
-        assert_null(refuses_by(&h, &code));
-        h.record->former = (UndoFormer){ .known = true, .delegated = true };
-        assert_non_null(strstr(refuses_by(&h, &code), "delegated"));
+        assert_null(refuses_by(h, &code));
+        h->record->former = (UndoFormer){ .known = true, .delegated = true };
+        assert_non_null(strstr(refuses_by(h, &code), "delegated"));
         assert_int_equal(code, REASON_SHARED_UNIT);
-        h.record->former.delegated = false;
-        assert_int_equal(undo_record_set_scope(h.record, NAME, HOME), 0);
-        assert_null(refuses_by(&h, &code));
-        h.members[0].process.cgroup = (char *)"/b.scope";
-        assert_non_null(strstr(refuses_by(&h, &code), "something else"));
+        h->record->former.delegated = false;
+        assert_int_equal(undo_record_set_scope(h->record, NAME, HOME), 0);
+        assert_null(refuses_by(h, &code));
+        h->members[0].process.cgroup = (char *)"/b.scope";
+        assert_non_null(strstr(refuses_by(h, &code), "something else"));
         assert_int_equal(code, REASON_CONTESTED);
-        h.members[0].process.scope = (char *)NAME;
-        assert_null(refuses_by(&h, &code));
+        h->members[0].process.scope = (char *)NAME;
+        assert_null(refuses_by(h, &code));
 }

@@ -1,44 +1,35 @@
 /* Scopes of ours: how processes come into one. */
 #include "scope-host.h"
 
-TEST(note_comes_before) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.record->unit_noted = true; /* of another unit */
-        assert_int_equal(note(&h), 0);
+HOST_TEST(note_comes_before) {
+        h->record->unit_noted = true; /* of another unit */
+        assert_int_equal(note(h), 0);
         assert_string_equal(bus.read, "session-3.scope");
-        assert_null(h.record->scope);
+        assert_null(h->record->scope);
         bus.read_reply(-ENOENT, NULL, bus.read_userdata);
-        assert_int_equal(h.replied, -ENOENT);
-        note_all(&h);
-        assert_string_equal(h.record->scope, NAME);
-        assert_string_equal(h.record->home, HOME);
-        assert_string_equal(undo_record_unit(h.record), NAME);
-        assert_true(h.record->stale);
-        assert_false(h.record->unit_noted);
-        assert_int_equal(h.record->n_processes, 1);
+        assert_int_equal(h->replied, -ENOENT);
+        note_all(h);
+        assert_string_equal(h->record->scope, NAME);
+        assert_string_equal(h->record->home, HOME);
+        assert_string_equal(undo_record_unit(h->record), NAME);
+        assert_true(h->record->stale);
+        assert_false(h->record->unit_noted);
+        assert_int_equal(h->record->n_processes, 1);
         assert_int_equal(bus.n_starts, 0);
         assert_int_equal(kernel.n_writes, 0);
 }
 
-TEST(note_needs_the_bus) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(note_needs_the_bus) {
         bus.error = -ECONNREFUSED;
-        assert_int_equal(note(&h), -ECONNREFUSED);
-        assert_null(h.record->scope);
+        assert_int_equal(note(h), -ECONNREFUSED);
+        assert_null(h->record->scope);
 }
 
 /* A daemon that was killed after it had written the record asks for the same once more. */
-TEST(name_stays) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_int_equal(undo_record_set_scope(h.record, "tidbnumad-a-1.scope", HOME), 0);
-        note_all(&h);
-        assert_string_equal(h.record->scope, "tidbnumad-a-1.scope");
+HOST_TEST(name_stays) {
+        assert_int_equal(undo_record_set_scope(h->record, "tidbnumad-a-1.scope", HOME), 0);
+        note_all(h);
+        assert_string_equal(h->record->scope, "tidbnumad-a-1.scope");
 }
 
 TEST(names) {
@@ -74,13 +65,10 @@ TEST(names) {
         }
 }
 
-TEST(systemd_is_asked) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.target.n_members = 2;
-        note_all(&h);
-        assert_int_equal(start(&h), 0);
+HOST_TEST(systemd_is_asked) {
+        h->target.n_members = 2;
+        note_all(h);
+        assert_int_equal(start(h), 0);
         assert_int_equal(bus.n_starts, 1);
         assert_string_equal(bus.name, NAME);
         assert_string_equal(bus.slice, "user-7.slice");
@@ -91,16 +79,16 @@ TEST(systemd_is_asked) {
         assert_int_equal(bus.scope.n_pids, 2);
         assert_int_equal(bus.pids[0], 50);
         assert_int_equal(bus.pids[1], 51);
-        h.members[0].process.scope = (char *)NAME;
+        h->members[0].process.scope = (char *)NAME;
         bus.state.has_oom_policy = true;
-        h.record->former.known = false;
-        note_all(&h);
-        assert_int_equal(start(&h), 0);
+        h->record->former.known = false;
+        note_all(h);
+        assert_int_equal(start(h), 0);
         assert_true(bus.scope.has_oom_policy);
         assert_int_equal(bus.scope.n_pids, 1);
         assert_int_equal(bus.pids[0], 51);
         bus.error = -ENOTCONN;
-        assert_int_equal(start(&h), -ENOTCONN);
+        assert_int_equal(start(h), -ENOTCONN);
 }
 
 TEST(slices) {
@@ -122,42 +110,38 @@ TEST(slices) {
 }
 
 /* The scope is there: the kernel is enough. */
-TEST(one_that_comes_later_joins) {
-        _cleanup_host_ Host h;
+HOST_TEST(one_that_comes_later_joins) {
         char text[256];
 
-        host_init(&h);
         write_procs(SCOPE, "51\n");
-        h.target.n_members = 2;
-        h.members[1].process.scope = (char *)NAME;
-        note_all(&h);
-        assert_int_equal(start(&h), 1);
+        h->target.n_members = 2;
+        h->members[1].process.scope = (char *)NAME;
+        note_all(h);
+        assert_int_equal(start(h), 1);
         assert_int_equal(bus.n_starts, 0);
         assert_string_equal(read_procs(SCOPE, text), "51\n50");
         assert_string_equal(read_procs(HOME, text), "40");
         kernel.error = -EACCES;
-        assert_int_equal(start(&h), -EACCES);
+        assert_int_equal(start(h), -EACCES);
 }
 
 /* What stands in a scope whose record was lost is ours, and nothing of it is to come back. */
-TEST(what_stands_in_a_scope_is_ours) {
+HOST_TEST(what_stands_in_a_scope_is_ours) {
         const BusUnit unit = { .group = HOME, .cpus = cpu_set("2"), .mems = node_set("1") };
         const BusUnit bare = { .group = HOME };
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        fake_write(&h.tree, "sys/fs/cgroup" HOME "/cpuset.cpus", "2");
-        fake_write(&h.tree, "sys/fs/cgroup" HOME "/cpuset.mems", "1");
-        fake_write(&h.tree, "sys/fs/cgroup" HOME "/cpuset.cpus.effective", "2");
-        fake_write(&h.tree, "sys/fs/cgroup" HOME "/cpuset.mems.effective", "1");
-        assert_int_equal(undo_record_set_scope(h.record, NAME, SCOPE), 0);
-        undo_note_unit(&h.tree.sysroot, h.record, &bare);
-        assert_true(h.record->unit_noted);
-        assert_false(undo_record_has_unit(h.record));
-        undo_note_unit(&h.tree.sysroot, h.record, &unit);
-        assert_true(undo_values_have(&h.record->cpus.ours, ID_VIEW(&unit.cpus)));
-        assert_true(undo_values_have(&h.record->mems.ours, ID_VIEW(&unit.mems)));
-        assert_ids(h.record->cpus.before, "");
-        assert_ids(h.record->mems.before, "");
-        assert_false(h.record->files.known);
+        fake_write(&h->tree, "sys/fs/cgroup" HOME "/cpuset.cpus", "2");
+        fake_write(&h->tree, "sys/fs/cgroup" HOME "/cpuset.mems", "1");
+        fake_write(&h->tree, "sys/fs/cgroup" HOME "/cpuset.cpus.effective", "2");
+        fake_write(&h->tree, "sys/fs/cgroup" HOME "/cpuset.mems.effective", "1");
+        assert_int_equal(undo_record_set_scope(h->record, NAME, SCOPE), 0);
+        undo_note_unit(&h->tree.sysroot, h->record, &bare);
+        assert_true(h->record->unit_noted);
+        assert_false(undo_record_has_unit(h->record));
+        undo_note_unit(&h->tree.sysroot, h->record, &unit);
+        assert_true(undo_values_have(&h->record->cpus.ours, ID_VIEW(&unit.cpus)));
+        assert_true(undo_values_have(&h->record->mems.ours, ID_VIEW(&unit.mems)));
+        assert_ids(h->record->cpus.before, "");
+        assert_ids(h->record->mems.before, "");
+        assert_false(h->record->files.known);
 }

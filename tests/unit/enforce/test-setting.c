@@ -42,26 +42,24 @@ TEST(bad_names) {
         assert_int_equal(setting_path(&(SettingKey){ SETTING_XPS, "eth0", 0 }, path), -EINVAL);
 }
 
-TEST(files) {
+TREE_TEST(files) {
         const SettingKey vector = { SETTING_VECTOR, "x", 24 },
                          queue = { SETTING_XPS, "eth0", 1, 7 };
         char text[SETTING_TEXT_MAX];
-        _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-7\n");
-        fake_write(&tree, "sys/class/net/eth0/queues/tx-1/xps_cpus", "00\n");
-        fake_write(&tree, "sys/class/net/eth0/ifindex", "7\n");
-        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &vector, text), 0);
+        fake_write(tree, "proc/irq/24/smp_affinity_list", "0-7\n");
+        fake_write(tree, "sys/class/net/eth0/queues/tx-1/xps_cpus", "00\n");
+        fake_write(tree, "sys/class/net/eth0/ifindex", "7\n");
+        assert_int_equal(SETTING_FILES.read(&tree->sysroot, &vector, text), 0);
         assert_string_equal(text, "0-7");
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "11"), 0);
-        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), 0);
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &queue, "11"), 0);
+        assert_int_equal(SETTING_FILES.read(&tree->sysroot, &queue, text), 0);
         assert_string_equal(text, "11");
-        fake_remove(&tree, "sys/class/net/eth0/queues/tx-1/xps_cpus");
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "3"), -ENOENT);
-        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), -ENOENT);
-        fake_remove(&tree, "sys/class/net/eth0/ifindex");
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "3"), -ENODEV);
+        fake_remove(tree, "sys/class/net/eth0/queues/tx-1/xps_cpus");
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &queue, "3"), -ENOENT);
+        assert_int_equal(SETTING_FILES.read(&tree->sysroot, &queue, text), -ENOENT);
+        fake_remove(tree, "sys/class/net/eth0/ifindex");
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &queue, "3"), -ENODEV);
 }
 
 static void add_interface(const FakeTree *tree, const char *name, const char *ifindex) {
@@ -82,39 +80,35 @@ static void assert_mask(const FakeTree *tree, const char *name, const char *expe
 }
 
 /* The interface is found by its index, and another one that has its name now is left alone. */
-TEST(renamed_interface) {
+TREE_TEST(renamed_interface) {
         const SettingKey queue = { SETTING_XPS, "eth0", 0, 7 }, other = { SETTING_XPS, "", 0, 9 };
         char text[SETTING_TEXT_MAX];
-        _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
-        add_interface(&tree, "lan1", "70\n");
-        add_interface(&tree, "lan0", "7\n");
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "11"), 0);
-        add_interface(&tree, "eth0", "9\n");
-        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), 0);
+        add_interface(tree, "lan1", "70\n");
+        add_interface(tree, "lan0", "7\n");
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &queue, "11"), 0);
+        add_interface(tree, "eth0", "9\n");
+        assert_int_equal(SETTING_FILES.read(&tree->sysroot, &queue, text), 0);
         assert_string_equal(text, "11");
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "33"), 0);
-        assert_mask(&tree, "lan0", "33");
-        assert_mask(&tree, "lan1", "00");
-        assert_mask(&tree, "eth0", "00");
-        fake_remove(&tree, "sys/class/net/lan0/ifindex");
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &queue, "33"), -ENODEV);
-        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &queue, text), -ENODEV);
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &other, "3"), -EINVAL);
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &queue, "33"), 0);
+        assert_mask(tree, "lan0", "33");
+        assert_mask(tree, "lan1", "00");
+        assert_mask(tree, "eth0", "00");
+        fake_remove(tree, "sys/class/net/lan0/ifindex");
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &queue, "33"), -ENODEV);
+        assert_int_equal(SETTING_FILES.read(&tree->sysroot, &queue, text), -ENODEV);
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &other, "3"), -EINVAL);
 }
 
 /* Linux 6.12 and later: the mode tells, and nothing is tried. */
-TEST(read_only) {
+TREE_TEST(read_only) {
         const SettingKey vector = { SETTING_VECTOR, "x", 24 };
         char text[SETTING_TEXT_MAX];
-        _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/irq/24/smp_affinity_list", "0-7\n");
-        assert_int_equal(fchmodat(tree.fd, "proc/irq/24/smp_affinity_list", 0444, 0), 0);
-        assert_int_equal(SETTING_FILES.write(&tree.sysroot, &vector, "1"), -EPERM);
-        assert_int_equal(SETTING_FILES.read(&tree.sysroot, &vector, text), 0);
+        fake_write(tree, "proc/irq/24/smp_affinity_list", "0-7\n");
+        assert_int_equal(fchmodat(tree->fd, "proc/irq/24/smp_affinity_list", 0444, 0), 0);
+        assert_int_equal(SETTING_FILES.write(&tree->sysroot, &vector, "1"), -EPERM);
+        assert_int_equal(SETTING_FILES.read(&tree->sysroot, &vector, text), 0);
         assert_string_equal(text, "0-7");
 }
 
@@ -132,16 +126,14 @@ static int write_read_only(const char *root) {
         return SETTING_FILES.write(&sysroot, &key, "0") == -EPERM ? 0 : 2;
 }
 
-TEST(a_read_only_mount_is_a_refusal) {
-        _cleanup_fake_ FakeTree tree;
+TREE_TEST(a_read_only_mount_is_a_refusal) {
         int status;
         pid_t pid;
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/sys/kernel/numa_balancing", "1\n");
+        fake_write(tree, "proc/sys/kernel/numa_balancing", "1\n");
         pid = fork();
         if (pid == 0)
-                _exit(write_read_only(tree.path));
+                _exit(write_read_only(tree->path));
         assert_int_equal(waitpid(pid, &status, 0), pid);
         if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
                 print_message("no mount namespace can be made here\n");

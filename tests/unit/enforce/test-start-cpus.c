@@ -67,6 +67,7 @@ static void child_done(Child *c) {
         sysroot_close(&c->sysroot);
 }
 #define _cleanup_child_ _cleanup_(child_done)
+#define CHILD_TEST(test) TEST_WITH(test, Child, c, child_init, child_done)
 
 static void assert_mask(const Child *c, const CpuSet *expected) {
         const CpuSet now = mask_of(c->handle.pid);
@@ -81,44 +82,38 @@ static void choose(const Child *c, const CpuSet *cpus) {
                     0);
 }
 
-TEST(given_and_taken_back) {
-        _cleanup_child_ Child c;
+CHILD_TEST(given_and_taken_back) {
         StartCpus start;
 
-        child_init(&c);
-        choose(&c, &c.other);
-        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
+        choose(c, &c->other);
+        start_cpus_set(&c->sysroot, &c->handle, &c->one, &c->n_reuses, &start);
         assert_true(start.set);
-        assert_true(id_set_equal(&start.before, &c.other));
-        assert_true(id_set_equal(&start.given, &c.one));
-        assert_mask(&c, &c.one);
-        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
+        assert_true(id_set_equal(&start.before, &c->other));
+        assert_true(id_set_equal(&start.given, &c->one));
+        assert_mask(c, &c->one);
+        start_cpus_take_back(&c->sysroot, &c->handle, &c->n_reuses, &start);
         assert_false(start.set);
-        assert_mask(&c, &c.other);
-        choose(&c, &c.one);
-        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start); /* it is over */
-        assert_mask(&c, &c.one);
+        assert_mask(c, &c->other);
+        choose(c, &c->one);
+        start_cpus_take_back(&c->sysroot, &c->handle, &c->n_reuses, &start); /* it is over */
+        assert_mask(c, &c->one);
 }
 
-TEST(has_them_already) {
-        _cleanup_child_ Child c;
+CHILD_TEST(has_them_already) {
         StartCpus start;
 
-        child_init(&c);
-        choose(&c, &c.one);
-        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
+        choose(c, &c->one);
+        start_cpus_set(&c->sysroot, &c->handle, &c->one, &c->n_reuses, &start);
         assert_false(start.set);
 }
 
-TEST(what_it_chose_since_is_its_own) {
-        _cleanup_child_ Child c;
+CHILD_TEST(what_it_chose_since_is_its_own) {
         StartCpus start;
 
-        child_init(&c);
-        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &start);
-        choose(&c, &c.other);
-        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
-        assert_mask(&c, &c.other);
+        start_cpus_set(&c->sysroot, &c->handle, &c->one, &c->n_reuses, &start);
+        choose(c, &c->other);
+        start_cpus_take_back(&c->sysroot, &c->handle, &c->n_reuses, &start);
+        assert_mask(c, &c->other);
 }
 
 /* --- threads that were made before the exec's event was read --- */
@@ -202,90 +197,81 @@ TEST(threads_come_along) {
 }
 
 /* What it had before is not what the kernel shows when the record is made. */
-TEST(the_record_has_what_was_before) {
+CHILD_TEST(the_record_has_what_was_before) {
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         const UndoProcess *entry;
         const CpuSet *mask;
-        _cleanup_child_ Child c;
         Backend backend;
         Member member;
         BackendTarget target = { .instance = "a", .members = &member, .n_members = 1 };
 
-        child_init(&c);
-        member = (Member){ .process = { .id = { c.handle.pid, c.handle.start_ticks } },
-                           .handle = &c.handle };
-        choose(&c, &c.other);
-        start_cpus_set(&c.sysroot, &c.handle, &c.one, &c.n_reuses, &member.start);
-        backend_init(&backend, &c.sysroot, NULL);
+        member = (Member){ .process = { .id = { c->handle.pid, c->handle.start_ticks } },
+                           .handle = &c->handle };
+        choose(c, &c->other);
+        start_cpus_set(&c->sysroot, &c->handle, &c->one, &c->n_reuses, &member.start);
+        backend_init(&backend, &c->sysroot, NULL);
         assert_int_equal(undo_record_new("a", NULL, &record), 0);
         assert_int_equal(undo_note_processes(&backend, &target, record, NOTE_MASKS), 0);
         backend_done(&backend);
         entry = undo_record_find(record, &member.process.id);
         assert_non_null(entry);
-        mask = undo_process_mask(entry, c.handle.pid, 0);
+        mask = undo_process_mask(entry, c->handle.pid, 0);
         assert_non_null(mask);
-        assert_true(id_set_equal(mask, &c.other));
+        assert_true(id_set_equal(mask, &c->other));
 }
 
 /* --- a daemon that was killed before it wrote the record --- */
 
-TEST(recalled) {
+CHILD_TEST(recalled) {
         _cleanup_undo_starts_ UndoStarts former = { 0 };
-        _cleanup_child_ Child c;
         StartCpus start;
 
-        child_init(&c);
-        choose(&c, &c.one);
-        start_cpus_recall(&former, &c.handle, &start);
+        choose(c, &c->one);
+        start_cpus_recall(&former, &c->handle, &start);
         assert_false(start.set); /* that daemon gave nobody any */
-        assert_int_equal(undo_starts_add(&former, &c.other), 0);
-        start_cpus_recall(&former, &c.handle, &start);
+        assert_int_equal(undo_starts_add(&former, &c->other), 0);
+        start_cpus_recall(&former, &c->handle, &start);
         assert_false(start.set); /* but others than these */
-        assert_int_equal(undo_starts_add(&former, &c.one), 0);
-        start_cpus_recall(&former, &c.handle, &start);
+        assert_int_equal(undo_starts_add(&former, &c->one), 0);
+        start_cpus_recall(&former, &c->handle, &start);
         assert_true(start.set);
-        assert_true(id_set_equal(&start.given, &c.one));
-        assert_true(id_set_equal(&start.before, &c.all)); /* as this test, its parent */
-        start_cpus_take_back(&c.sysroot, &c.handle, &c.n_reuses, &start);
-        assert_mask(&c, &c.all);
+        assert_true(id_set_equal(&start.given, &c->one));
+        assert_true(id_set_equal(&start.before, &c->all)); /* as this test, its parent */
+        start_cpus_take_back(&c->sysroot, &c->handle, &c->n_reuses, &start);
+        assert_mask(c, &c->all);
 }
 
 /* What its parent has itself, it was not given. */
-TEST(inherited_is_not_recalled) {
+CHILD_TEST(inherited_is_not_recalled) {
         _cleanup_undo_starts_ UndoStarts former = { 0 };
-        _cleanup_child_ Child c;
         StartCpus start;
 
-        child_init(&c);
-        assert_int_equal(undo_starts_add(&former, &c.all), 0);
-        start_cpus_recall(&former, &c.handle, &start);
+        assert_int_equal(undo_starts_add(&former, &c->all), 0);
+        start_cpus_recall(&former, &c->handle, &start);
         assert_false(start.set);
 }
 
 /* --- the list --- */
 
-TEST(list_in_its_file) {
+TREE_TEST(list_in_its_file) {
         _cleanup_undo_starts_ UndoStarts starts = { 0 }, again = { 0 };
         const CpuSet a = cpu_set("0-3,8"), b = cpu_set("1000");
-        FakeTree tree;
 
-        fake_init(&tree);
-        assert_int_equal(undo_starts_read(tree.fd, &again), -ENOENT);
+        assert_int_equal(undo_starts_read(tree->fd, &again), -ENOENT);
         assert_int_equal(undo_starts_add(&starts, &a), 0);
         assert_int_equal(undo_starts_add(&starts, &b), 0);
         assert_int_equal(undo_starts_add(&starts, &a), 0);
         assert_int_equal(starts.n, 2);
-        assert_int_equal(undo_starts_write(tree.fd, &starts), 0);
-        assert_int_equal(undo_starts_read(tree.fd, &again), 0);
+        assert_int_equal(undo_starts_write(tree->fd, &starts), 0);
+        assert_int_equal(undo_starts_read(tree->fd, &again), 0);
         assert_int_equal(again.n, 2);
         assert_true(id_set_equal(&again.cpus[0], &a));
         assert_true(id_set_equal(&again.cpus[1], &b));
         starts.n = 0;
-        assert_int_equal(undo_starts_write(tree.fd, &starts), 0);
-        assert_int_equal(faccessat(tree.fd, UNDO_STARTS_FILE, F_OK, 0), -1);
-        assert_int_equal(undo_starts_write(tree.fd, &starts), 0); /* there is none */
+        assert_int_equal(undo_starts_write(tree->fd, &starts), 0);
+        assert_int_equal(faccessat(tree->fd, UNDO_STARTS_FILE, F_OK, 0), -1);
+        assert_int_equal(undo_starts_write(tree->fd, &starts), 0); /* there is none */
         assert_int_equal(undo_starts_write(-EBADF, &starts), -EBADF);
-        fake_done(&tree);
 }
 
 TEST(list_of_others) {

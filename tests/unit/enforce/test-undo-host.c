@@ -23,7 +23,7 @@ static void folder_done(Folder *f) {
         undo_done(&f->undo);
         fake_done(&f->tree);
 }
-#define _cleanup_folder_ _cleanup_(folder_done)
+#define FOLDER_TEST(test) TEST_WITH(test, Folder, f, folder_init, folder_done)
 
 static void no_bad_file(const char *name, int error, void *userdata) {
         (void)error;
@@ -31,40 +31,36 @@ static void no_bad_file(const char *name, int error, void *userdata) {
         fail_msg("%s", name);
 }
 
-TEST(write_and_read) {
+FOLDER_TEST(write_and_read) {
         _cleanup_(undo_host_done) UndoHost h, again = { 0 };
-        _cleanup_folder_ Folder f;
 
-        folder_init(&f);
         example_host(&h);
         assert_true(h.stale);
-        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+        assert_int_equal(undo_host_write(&f->undo, &h), 0);
         assert_false(h.stale);
-        assert_int_equal(undo_host_read(&f.undo, &again), 0);
+        assert_int_equal(undo_host_read(&f->undo, &again), 0);
         assert_false(again.stale);
         assert_example_host(&again);
         /* The records of instances are beside it, and pass it over. */
-        assert_int_equal(undo_load(&f.undo, no_bad_file, NULL), 0);
-        assert_int_equal(faccessat(f.tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), 0);
+        assert_int_equal(undo_load(&f->undo, no_bad_file, NULL), 0);
+        assert_int_equal(faccessat(f->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), 0);
 }
 
-TEST(empty_has_no_file) {
+FOLDER_TEST(empty_has_no_file) {
         _cleanup_(undo_host_done) UndoHost h;
-        _cleanup_folder_ Folder f;
 
-        folder_init(&f);
         example_host(&h);
-        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+        assert_int_equal(undo_host_write(&f->undo, &h), 0);
         while (h.n_settings > 0)
                 undo_host_remove(&h, 0);
         assert_false(undo_host_is_empty(&h));
         undo_host_forget_irqbalance(&h);
         assert_true(undo_host_is_empty(&h));
         assert_true(h.stale);
-        assert_int_equal(undo_host_write(&f.undo, &h), 0);
-        assert_int_equal(faccessat(f.tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), -1);
-        assert_int_equal(undo_host_read(&f.undo, &h), -ENOENT);
-        assert_int_equal(undo_host_write(&f.undo, &h), 0);
+        assert_int_equal(undo_host_write(&f->undo, &h), 0);
+        assert_int_equal(faccessat(f->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), -1);
+        assert_int_equal(undo_host_read(&f->undo, &h), -ENOENT);
+        assert_int_equal(undo_host_write(&f->undo, &h), 0);
 }
 
 TEST(no_folder) {
@@ -110,19 +106,17 @@ static json_t *setting(json_t *root, size_t i) {
         return json_array_get(json_object_get(root, "settings"), i);
 }
 
-TEST(newer_version_is_kept) {
+FOLDER_TEST(newer_version_is_kept) {
         const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
-        _cleanup_folder_ Folder f;
         _cleanup_(undo_host_done) UndoHost h = { 0 };
         char text[64];
 
-        folder_init(&f);
-        fake_write(&f.tree, "undo/" UNDO_HOST_FILE, "{\"version\": 3}");
-        assert_int_equal(fchmodat(f.tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
-        assert_int_equal(undo_host_read(&f.undo, &h), -ENOTSUP);
+        fake_write(&f->tree, "undo/" UNDO_HOST_FILE, "{\"version\": 3}");
+        assert_int_equal(fchmodat(f->tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
+        assert_int_equal(undo_host_read(&f->undo, &h), -ENOTSUP);
         assert_int_equal(undo_host_add(&h, &key, NULL, "1"), 0);
-        assert_int_equal(undo_host_write(&f.undo, &h), -EEXIST);
-        assert_true(read_file_at(f.tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
+        assert_int_equal(undo_host_write(&f->undo, &h), -EEXIST);
+        assert_true(read_file_at(f->tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
         assert_string_equal(text, "{\"version\": 3}");
 }
 

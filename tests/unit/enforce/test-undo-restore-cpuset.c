@@ -74,7 +74,7 @@ static void host_done(Host *h) {
         backend_done(&h->backend);
         fake_done(&h->tree);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
 static int put_back(Host *h) {
         UndoRestore restore;
@@ -86,33 +86,24 @@ static int put_back(Host *h) {
         return r;
 }
 
-TEST(on_a_host_of_v2) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_int_equal(cgroup_version(&h.tree.sysroot), CGROUP_V2);
-        assert_int_equal(put_back(&h), 1);
+HOST_TEST(on_a_host_of_v2) {
+        assert_int_equal(cgroup_version(&h->tree.sysroot), CGROUP_V2);
+        assert_int_equal(put_back(h), 1);
         assert_string_equal(kernel.said, "50>batch;");
 }
 
-TEST(without_that_hierarchy) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_write(&h.tree, "proc/self/mountinfo",
+HOST_TEST(without_that_hierarchy) {
+        fake_write(&h->tree, "proc/self/mountinfo",
                    "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-        assert_int_equal(put_back(&h), 1);
+        assert_int_equal(put_back(h), 1);
         assert_string_equal(kernel.said, "");
 }
 
 /* It ended after the list was read, and its number is a container's process by now. */
-TEST(a_number_given_to_another) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_write(&h.tree, OURS "/cgroup.procs", "70\n71\n50\n");
-        in_cpuset(&h, 70, "/docker/x");
-        in_cpuset(&h, 71, "/tidbnumad-2");
-        assert_int_equal(put_back(&h), 1);
+HOST_TEST(a_number_given_to_another) {
+        fake_write(&h->tree, OURS "/cgroup.procs", "70\n71\n50\n");
+        in_cpuset(h, 70, "/docker/x");
+        in_cpuset(h, 71, "/tidbnumad-2");
+        assert_int_equal(put_back(h), 1);
         assert_string_equal(kernel.said, "50>batch;");
 }

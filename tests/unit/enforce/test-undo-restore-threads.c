@@ -124,7 +124,7 @@ static void host_done(Host *h) {
         backend_done(&h->backend);
         fake_done(&h->tree);
 }
-#define _cleanup_host_ _cleanup_(host_done)
+#define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
 static void note(Host *h, unsigned what) {
         assert_int_equal(undo_note_processes(&h->backend, &h->target, h->record, what), 0);
@@ -149,19 +149,16 @@ static void assert_mask(pid_t tid, const char *expected) {
         assert_ids(*mask_of(tid), expected);
 }
 
-TEST(notes_and_restores) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        thread(&h, 50, 51, "3");
-        thread(&h, 50, 52, "0-7");
-        thread(&h, 50, 53, "4-5");
-        note(&h, NOTE_MASKS);
-        assert_int_equal(h.record->n_processes, 1);
-        assert_int_equal(h.record->processes[0].n_masks, 2); /* the rest follows its cpuset */
-        assert_true(h.record->processes[0].masks_set);
-        give(&h, "2");
-        assert_int_equal(restore(&h, 0), 0);
+HOST_TEST(notes_and_restores) {
+        thread(h, 50, 51, "3");
+        thread(h, 50, 52, "0-7");
+        thread(h, 50, 53, "4-5");
+        note(h, NOTE_MASKS);
+        assert_int_equal(h->record->n_processes, 1);
+        assert_int_equal(h->record->processes[0].n_masks, 2); /* the rest follows its cpuset */
+        assert_true(h->record->processes[0].masks_set);
+        give(h, "2");
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-7");
         assert_mask(51, "3");
         assert_mask(52, "0-7");
@@ -169,155 +166,126 @@ TEST(notes_and_restores) {
 }
 
 /* What it was noted as stays, whatever stands when it is looked at again. */
-TEST(noted_once) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
-        h.record->stale = false;
-        note(&h, NOTE_MASKS);
-        assert_false(h.record->stale);
-        assert_int_equal(restore(&h, 0), 0);
+HOST_TEST(noted_once) {
+        note(h, NOTE_MASKS);
+        give(h, "2");
+        h->record->stale = false;
+        note(h, NOTE_MASKS);
+        assert_false(h->record->stale);
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-7");
 }
 
-TEST(wider_than_it_was) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
-        cpuset(&h, "0-11"); /* its cpuset has grown: it followed it */
-        assert_int_equal(restore(&h, 0), 0);
+HOST_TEST(wider_than_it_was) {
+        note(h, NOTE_MASKS);
+        give(h, "2");
+        cpuset(h, "0-11"); /* its cpuset has grown: it followed it */
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-11");
 }
 
-TEST(own_choice_since) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        thread(&h, 50, 51, "0-7");
-        note(&h, NOTE_MASKS);
-        give(&h, "2-3");
+HOST_TEST(own_choice_since) {
+        thread(h, 50, 51, "0-7");
+        note(h, NOTE_MASKS);
+        give(h, "2-3");
         *mask_of(51) = cpu_set("3");
-        assert_int_equal(restore(&h, 0), 0);
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-7");
         assert_mask(51, "3");
 }
 
-TEST(cpu_that_went_offline) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        thread(&h, 50, 51, "6");
-        note(&h, NOTE_MASKS);
-        give(&h, "2-3");
-        cpuset(&h, "0-2,4-5,7"); /* 3 and 6 are gone */
+HOST_TEST(cpu_that_went_offline) {
+        thread(h, 50, 51, "6");
+        note(h, NOTE_MASKS);
+        give(h, "2-3");
+        cpuset(h, "0-2,4-5,7"); /* 3 and 6 are gone */
         *mask_of(50) = *mask_of(51) = cpu_set("2");
-        assert_int_equal(restore(&h, 0), 0);
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-2,4-5,7");
         assert_mask(51, "0-2,4-5,7"); /* the next best: all that there are */
 }
 
 /* Born with our CPUs: it would have had what its maker had. */
-TEST(born_bound) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(born_bound) {
         *mask_of(50) = cpu_set("1,4");
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
-        process(&h, 1, 60, 50, "2");
-        note(&h, NOTE_MASKS);
-        assert_int_equal(h.record->n_processes, 2);
-        assert_int_equal(restore(&h, 1), 0);
+        note(h, NOTE_MASKS);
+        give(h, "2");
+        process(h, 1, 60, 50, "2");
+        note(h, NOTE_MASKS);
+        assert_int_equal(h->record->n_processes, 2);
+        assert_int_equal(restore(h, 1), 0);
         assert_mask(60, "1,4");
         /* One that chose others was not born so. */
-        undo_record_remove(h.record, 1);
+        undo_record_remove(h->record, 1);
         *mask_of(60) = cpu_set("3");
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
-        assert_int_equal(restore(&h, 1), 0);
+        note(h, NOTE_MASKS);
+        give(h, "2");
+        assert_int_equal(restore(h, 1), 0);
         assert_mask(60, "3");
 }
 
 /* A backend with a cpuset has not touched the masks: kernels before 6.2 did, and those that chose
  * CPUs get them again. */
-TEST(only_choices_where_the_cpuset_did_it) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        thread(&h, 50, 51, "3");
-        thread(&h, 50, 52, "5");
-        note(&h, 0);
-        assert_false(h.record->processes[0].masks_set);
+HOST_TEST(only_choices_where_the_cpuset_did_it) {
+        thread(h, 50, 51, "3");
+        thread(h, 50, 52, "5");
+        note(h, 0);
+        assert_false(h->record->processes[0].masks_set);
         *mask_of(51) = cpu_set("0-7"); /* as the kernel leaves it after the widening */
         *mask_of(52) = cpu_set("6");   /* chosen since */
-        assert_int_equal(restore(&h, 0), 0);
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(51, "3");
         assert_mask(52, "6");
         assert_int_equal(n_sets, 1);
 }
 
-TEST(refused) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
+HOST_TEST(refused) {
+        note(h, NOTE_MASKS);
+        give(h, "2");
         set_error = -EPERM;
-        assert_int_equal(restore(&h, 0), -EPERM);
+        assert_int_equal(restore(h, 0), -EPERM);
         set_error = -ESRCH;
-        assert_int_equal(restore(&h, 0), 0);
-        fake_remove(&h.tree, "proc/50");
-        assert_int_equal(restore(&h, 0), -ESRCH);
+        assert_int_equal(restore(h, 0), 0);
+        fake_remove(&h->tree, "proc/50");
+        assert_int_equal(restore(h, 0), -ESRCH);
 }
 
 /* One answer that a thread has ended is not enough to leave it bound. */
-TEST(not_read_once) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
+HOST_TEST(not_read_once) {
+        note(h, NOTE_MASKS);
+        give(h, "2");
         read_error = -ESRCH;
-        assert_int_equal(restore(&h, 0), 0);
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-7");
-        give(&h, "2");
+        give(h, "2");
         read_error = -ENOMEM;
-        assert_int_equal(restore(&h, 0), -ENOMEM);
-        assert_int_equal(restore(&h, 0), 0);
+        assert_int_equal(restore(h, 0), -ENOMEM);
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-7");
 }
 
-TEST(whole_record) {
+HOST_TEST(whole_record) {
         sd_bus_slot *slot = NULL;
         UndoRestore r;
-        _cleanup_host_ Host h;
 
-        host_init(&h);
-        process(&h, 1, 60, 1, "0-7");
-        note(&h, NOTE_MASKS);
-        give(&h, "2");
-        fake_remove(&h.tree, "proc/60");
-        fake_process(&h.tree, 60, 1, "/srv/other", "/a/b", "2");
-        fake_stat_file(&h.tree, "proc/60", 60, 1, 'S', 7, 0); /* the number is another's now */
-        undo_restore_begin(&r, h.record);
-        assert_int_equal(undo_restore_masks(&h.backend, &r, NULL, NULL, &slot), 1);
+        process(h, 1, 60, 1, "0-7");
+        note(h, NOTE_MASKS);
+        give(h, "2");
+        fake_remove(&h->tree, "proc/60");
+        fake_process(&h->tree, 60, 1, "/srv/other", "/a/b", "2");
+        fake_stat_file(&h->tree, "proc/60", 60, 1, 'S', 7, 0); /* the number is another's now */
+        undo_restore_begin(&r, h->record);
+        assert_int_equal(undo_restore_masks(&h->backend, &r, NULL, NULL, &slot), 1);
         assert_mask(50, "0-7");
         assert_mask(60, "2");
 }
 
-TEST(cpuset_unknown) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_remove(&h.tree, "sys/fs/cgroup/a");
-        note(&h, NOTE_MASKS);
-        assert_int_equal(h.record->processes[0].n_masks, 1); /* to the letter, then */
-        give(&h, "2");
-        assert_int_equal(restore(&h, 0), 0);
+HOST_TEST(cpuset_unknown) {
+        fake_remove(&h->tree, "sys/fs/cgroup/a");
+        note(h, NOTE_MASKS);
+        assert_int_equal(h->record->processes[0].n_masks, 1); /* to the letter, then */
+        give(h, "2");
+        assert_int_equal(restore(h, 0), 0);
         assert_mask(50, "0-7");
 }
 
@@ -331,58 +299,48 @@ static void host_v1(Host *h) {
         fake_write(&h->tree, "sys/fs/cgroup/cpuset/home/cpuset.effective_cpus", "0-7");
 }
 
-TEST(home_in_v1) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        host_v1(&h);
-        note(&h, NOTE_MASKS);
-        assert_int_equal(h.record->processes[0].n_masks, 0);
-        assert_null(h.record->processes[0].cpuset);
-        h.record->stale = false;
-        note(&h, NOTE_MASKS | NOTE_CPUSET); /* another backend now */
-        assert_true(h.record->stale);
-        assert_string_equal(h.record->processes[0].cpuset, "/home");
+HOST_TEST(home_in_v1) {
+        host_v1(h);
+        note(h, NOTE_MASKS);
+        assert_int_equal(h->record->processes[0].n_masks, 0);
+        assert_null(h->record->processes[0].cpuset);
+        h->record->stale = false;
+        note(h, NOTE_MASKS | NOTE_CPUSET); /* another backend now */
+        assert_true(h->record->stale);
+        assert_string_equal(h->record->processes[0].cpuset, "/home");
         /* A child is born in our directory. */
-        process(&h, 1, 60, 50, "2");
-        fake_write(&h.tree, "proc/60/cgroup", "3:cpuset:/tidbnumad/a\n0::/a/b\n");
-        fake_write(&h.tree, "sys/fs/cgroup/cpuset/tidbnumad/a/cpuset.effective_cpus", "2");
-        note(&h, NOTE_MASKS | NOTE_CPUSET);
-        assert_string_equal(h.record->processes[1].cpuset, "/home");
+        process(h, 1, 60, 50, "2");
+        fake_write(&h->tree, "proc/60/cgroup", "3:cpuset:/tidbnumad/a\n0::/a/b\n");
+        fake_write(&h->tree, "sys/fs/cgroup/cpuset/tidbnumad/a/cpuset.effective_cpus", "2");
+        note(h, NOTE_MASKS | NOTE_CPUSET);
+        assert_string_equal(h->record->processes[1].cpuset, "/home");
 }
 
 /* Found in our directory, and no record says where it was. */
-TEST(home_that_nobody_knows) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        host_v1(&h);
-        fake_write(&h.tree, "proc/50/cgroup", "3:cpuset:/tidbnumad/a\n0::/a/b\n");
-        note(&h, NOTE_CPUSET);
-        assert_string_equal(h.record->processes[0].cpuset, "/");
+HOST_TEST(home_that_nobody_knows) {
+        host_v1(h);
+        fake_write(&h->tree, "proc/50/cgroup", "3:cpuset:/tidbnumad/a\n0::/a/b\n");
+        note(h, NOTE_CPUSET);
+        assert_string_equal(h->record->processes[0].cpuset, "/");
 }
 
-TEST(half_a_note_is_none) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        host_v1(&h);
-        fake_remove(&h.tree, "proc/50/cgroup");
-        assert_int_equal(undo_note_processes(&h.backend, &h.target, h.record, NOTE_CPUSET), -ESRCH);
-        assert_int_equal(h.record->n_processes, 0);
+HOST_TEST(half_a_note_is_none) {
+        host_v1(h);
+        fake_remove(&h->tree, "proc/50/cgroup");
+        assert_int_equal(undo_note_processes(&h->backend, &h->target, h->record, NOTE_CPUSET),
+                         -ESRCH);
+        assert_int_equal(h->record->n_processes, 0);
 }
 
 /* That its files are gone is believed once its pidfd says the same. */
-TEST(one_that_has_ended_is_left_out) {
-        _cleanup_host_ Host h;
+HOST_TEST(one_that_has_ended_is_left_out) {
         int ended[2];
 
-        host_init(&h);
-        host_v1(&h);
-        fake_remove(&h.tree, "proc/50/cgroup");
+        host_v1(h);
+        fake_remove(&h->tree, "proc/50/cgroup");
         assert_int_equal(pipe(ended), 0);
         (void)close(ended[1]); /* a hang-up, as a pidfd shows */
-        h.handles[0].pidfd = ended[0];
-        note(&h, NOTE_CPUSET);
-        assert_int_equal(h.record->n_processes, 0);
+        h->handles[0].pidfd = ended[0];
+        note(h, NOTE_CPUSET);
+        assert_int_equal(h->record->n_processes, 0);
 }

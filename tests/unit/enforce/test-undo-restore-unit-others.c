@@ -2,32 +2,26 @@
 #include "restore-host.h"
 
 /* The slice above has fewer: as wide as it lets it. */
-TEST(narrow_slice) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_write(&h.tree, SLICE "/cpuset.cpus.effective", "0-3");
-        step_and_answer(&h);
-        step_and_answer(&h);
-        group(&h, "0-2", "0-3");
-        assert_int_equal(step(&h), -EAGAIN);
-        group(&h, "0-3", "0-3");
-        step_and_answer(&h);
-        check_and_finish(&h, "", "");
+HOST_TEST(narrow_slice) {
+        fake_write(&h->tree, SLICE "/cpuset.cpus.effective", "0-3");
+        step_and_answer(h);
+        step_and_answer(h);
+        group(h, "0-2", "0-3");
+        assert_int_equal(step(h), -EAGAIN);
+        group(h, "0-3", "0-3");
+        step_and_answer(h);
+        check_and_finish(h, "", "");
 }
 
 /* Written to the cgroup's file by hand, with no property. */
-TEST(files_written_by_hand) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.record->files = (UndoFiles){ .known = true, .cpus = cpu_set("0-5") };
-        step_and_answer(&h);
-        step_and_answer(&h);
+HOST_TEST(files_written_by_hand) {
+        h->record->files = (UndoFiles){ .known = true, .cpus = cpu_set("0-5") };
+        step_and_answer(h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-5;");
-        group(&h, "0-5", "0-3");
-        step_and_answer(&h);
-        check_and_finish(&h, "", "");
+        group(h, "0-5", "0-3");
+        step_and_answer(h);
+        check_and_finish(h, "", "");
 }
 
 TEST(ended_or_without_the_controller_meanwhile) {
@@ -52,53 +46,44 @@ TEST(ended_or_without_the_controller_meanwhile) {
 }
 
 /* Somebody else has written to it between: then from the begin, and told. */
-TEST(changed_meanwhile) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        step_and_answer(&h);
-        step_and_answer(&h);
-        group(&h, "0-7", "0-3");
-        step_and_answer(&h);
+HOST_TEST(changed_meanwhile) {
+        step_and_answer(h);
+        step_and_answer(h);
+        group(h, "0-7", "0-3");
+        step_and_answer(h);
         bus.unit.cpus = cpu_set("5");
-        assert_int_equal(step(&h), 0);
+        assert_int_equal(step(h), 0);
         bus.read_reply(0, &bus.unit, bus.userdata);
-        assert_int_equal(h.replied, -EBUSY);
+        assert_int_equal(h->replied, -EBUSY);
 }
 
 /* Back to what is narrower than what stood: that has to show as well. */
-TEST(narrower_than_ours) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.record->cpus.before = id_set("0");
-        h.record->mems.before = id_set("1");
-        undo_values_clear(&h.record->cpus.ours);
-        add(&h.record->cpus, "0-2");
+HOST_TEST(narrower_than_ours) {
+        h->record->cpus.before = id_set("0");
+        h->record->mems.before = id_set("1");
+        undo_values_clear(&h->record->cpus.ours);
+        add(&h->record->cpus, "0-2");
         bus.unit.cpus = cpu_set("0-2");
-        group(&h, "0-2", "1");
-        step_and_answer(&h);
-        step_and_answer(&h);
-        assert_int_equal(step(&h), -EAGAIN);
-        group(&h, "0", "1");
-        check_and_finish(&h, "0", "1");
+        group(h, "0-2", "1");
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_int_equal(step(h), -EAGAIN);
+        group(h, "0", "1");
+        check_and_finish(h, "0", "1");
 }
 
-TEST(refusals) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(refusals) {
         bus.begins = -ECONNREFUSED;
-        assert_int_equal(step(&h), -ECONNREFUSED);
+        assert_int_equal(step(h), -ECONNREFUSED);
         bus.begins = 0;
         bus.error = -ETIMEDOUT;
-        step_and_answer(&h);
-        assert_int_equal(h.restore.stage, RESTORE_READ);
+        step_and_answer(h);
+        assert_int_equal(h->restore.stage, RESTORE_READ);
         bus.error = 0;
-        step_and_answer(&h);
+        step_and_answer(h);
         bus.error = -EACCES;
-        step_and_answer(&h);
-        assert_int_equal(h.restore.stage, RESTORE_WIDEN); /* nothing is taken for done */
+        step_and_answer(h);
+        assert_int_equal(h->restore.stage, RESTORE_WIDEN); /* nothing is taken for done */
         bus.begins = -ECONNREFUSED;
-        assert_int_equal(step(&h), -ECONNREFUSED);
+        assert_int_equal(step(h), -ECONNREFUSED);
 }

@@ -1,114 +1,93 @@
 /* Properties of a unit on their way back, with a systemd and a cgroup that the test makes up. */
 #include "restore-host.h"
 
-TEST(full_first_and_cleared_then) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        step_and_answer(&h);
+HOST_TEST(full_first_and_cleared_then) {
+        step_and_answer(h);
         assert_string_equal(bus.said, "");
-        step_and_answer(&h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
-        assert_int_equal(step(&h), -EAGAIN); /* it does not show yet */
-        group(&h, "0-7", "1");
-        assert_int_equal(step(&h), -EAGAIN);
-        group(&h, "0-7", "0-3");
-        step_and_answer(&h);
+        assert_int_equal(step(h), -EAGAIN); /* it does not show yet */
+        group(h, "0-7", "1");
+        assert_int_equal(step(h), -EAGAIN);
+        group(h, "0-7", "0-3");
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;MemoryNodes=,CPUs=;");
-        check_and_finish(&h, "", "");
-        assert_null(h.restore.shortfall);
+        check_and_finish(h, "", "");
+        assert_null(h->restore.shortfall);
 }
 
 /* systemd issue 43846. */
 /* Of one in a scope of ours, the scope's: that it came from a unit is of no matter. */
-TEST(scope) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_int_equal(undo_record_set_scope(h.record, "tidbnumad-a-1.scope", "/b.scope"), 0);
-        h.record->unit_noted = true;
+HOST_TEST(scope) {
+        assert_int_equal(undo_record_set_scope(h->record, "tidbnumad-a-1.scope", "/b.scope"), 0);
+        h->record->unit_noted = true;
         bus.name = "tidbnumad-a-1.scope";
-        step_and_answer(&h); /* read */
-        step_and_answer(&h); /* the full sets */
+        step_and_answer(h); /* read */
+        step_and_answer(h); /* the full sets */
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
 }
 
-TEST(narrow_again_after_the_clearing) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        step_and_answer(&h);
-        step_and_answer(&h);
-        group(&h, "0-7", "0-3");
-        step_and_answer(&h);
-        group(&h, "2", "0-3");
+HOST_TEST(narrow_again_after_the_clearing) {
+        step_and_answer(h);
+        step_and_answer(h);
+        group(h, "0-7", "0-3");
+        step_and_answer(h);
+        group(h, "2", "0-3");
         bus.unit.cpus = (CpuSet){ 0 };
         bus.unit.mems = (NodeSet){ 0 };
-        step_and_answer(&h);
-        assert_int_equal(step(&h), -EAGAIN);
+        step_and_answer(h);
+        assert_int_equal(step(h), -EAGAIN);
         bus.said[0] = '\0';
-        step_and_answer(&h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
 }
 
-TEST(idle_is_cleared_at_once) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(idle_is_cleared_at_once) {
         bus.unit.group = "";
-        h.record->mems.before = id_set("0-1");
-        step_and_answer(&h);
-        step_and_answer(&h);
+        h->record->mems.before = id_set("0-1");
+        step_and_answer(h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-1,CPUs=;");
-        check_and_finish(&h, "", "0-1");
+        check_and_finish(h, "", "0-1");
 }
 
-TEST(what_the_admin_had_set) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.record->cpus.before = id_set("0-3");
-        h.record->cpus.origin = UNDO_PERSISTENT;
-        step_and_answer(&h);
-        step_and_answer(&h);
+HOST_TEST(what_the_admin_had_set) {
+        h->record->cpus.before = id_set("0-3");
+        h->record->cpus.origin = UNDO_PERSISTENT;
+        step_and_answer(h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-3;");
-        group(&h, "0-3", "0-3");
+        group(h, "0-3", "0-3");
         bus.said[0] = '\0';
-        step_and_answer(&h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=;");
-        check_and_finish(&h, "0-3", "");
-        assert_non_null(strstr(h.restore.shortfall, "drop-in"));
+        check_and_finish(h, "0-3", "");
+        assert_non_null(strstr(h->restore.shortfall, "drop-in"));
 }
 
-TEST(all_had_a_value) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        h.record->cpus.before = id_set("0-3");
-        h.record->mems.before = id_set("0-1");
-        h.record->cpus.origin = h.record->mems.origin = UNDO_RUNTIME;
-        step_and_answer(&h);
-        step_and_answer(&h);
-        group(&h, "0-3", "0-1");
+HOST_TEST(all_had_a_value) {
+        h->record->cpus.before = id_set("0-3");
+        h->record->mems.before = id_set("0-1");
+        h->record->cpus.origin = h->record->mems.origin = UNDO_RUNTIME;
+        step_and_answer(h);
+        step_and_answer(h);
+        group(h, "0-3", "0-1");
         bus.said[0] = '\0';
-        check_and_finish(&h, "0-3", "0-1");
+        check_and_finish(h, "0-3", "0-1");
         assert_string_equal(bus.said, ""); /* one write was all */
-        assert_null(h.restore.shortfall);
+        assert_null(h->restore.shortfall);
 }
 
-TEST(only_what_is_ours) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(only_what_is_ours) {
         bus.unit.cpus = cpu_set("0-1"); /* somebody has set others since */
-        group(&h, "0-1", "1");
-        step_and_answer(&h);
-        step_and_answer(&h);
+        group(h, "0-1", "1");
+        step_and_answer(h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3;");
-        group(&h, "0-1", "0-3"); /* and their CPUs are not awaited to be wide */
-        step_and_answer(&h);
+        group(h, "0-1", "0-3"); /* and their CPUs are not awaited to be wide */
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3;MemoryNodes=;");
-        check_and_finish(&h, "0-1", "");
+        check_and_finish(h, "0-1", "");
 }
 
 /* Systemd shows the properties and sets none: then nothing is given back, and the record stays. */
@@ -138,87 +117,77 @@ TEST(not_to_be_set) {
 }
 
 /* The full sets stand when the daemon is killed, or the clearing fails: they are ours as well. */
-TEST(begun_anew_in_the_middle) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        step_and_answer(&h);
-        h.record->stale = false;
-        step_and_answer(&h);
-        assert_true(h.record->stale); /* to be written down, where that is done */
+HOST_TEST(begun_anew_in_the_middle) {
+        step_and_answer(h);
+        h->record->stale = false;
+        step_and_answer(h);
+        assert_true(h->record->stale); /* to be written down, where that is done */
         bus.unit.cpus = cpu_set("0-7");
         bus.unit.mems = node_set("0-3");
-        group(&h, "0-7", "0-3");
-        undo_restore_done(&h.restore);
-        undo_restore_begin(&h.restore, h.record);
-        step_and_answer(&h);
-        step_and_answer(&h);
+        group(h, "0-7", "0-3");
+        undo_restore_done(&h->restore);
+        undo_restore_begin(&h->restore, h->record);
+        step_and_answer(h);
+        step_and_answer(h);
         bus.said[0] = '\0';
-        step_and_answer(&h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=,CPUs=;");
-        check_and_finish(&h, "", "");
+        check_and_finish(h, "", "");
 }
 
 /* What stood before is nobody's but the admin's: a later value that is the same is not ours. */
-TEST(what_stood_before_is_not_ours) {
-        _cleanup_host_ Host h;
+HOST_TEST(what_stood_before_is_not_ours) {
         const IdSet before = id_set("0-3");
 
-        host_init(&h);
-        h.record->cpus.before = before;
-        step_and_answer(&h);
-        step_and_answer(&h);
-        assert_false(undo_values_have(&h.record->cpus.ours, ID_VIEW(&before)));
-        assert_int_equal(h.record->mems.ours.n, 2);
+        h->record->cpus.before = before;
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_false(undo_values_have(&h->record->cpus.ours, ID_VIEW(&before)));
+        assert_int_equal(h->record->mems.ours.n, 2);
 }
 
 /* Written down before systemd is asked. */
-TEST(the_full_sets_are_written_down) {
-        _cleanup_host_ Host h;
+HOST_TEST(the_full_sets_are_written_down) {
         Undo undo;
         struct stat st;
 
-        host_init(&h);
-        undo_init(&undo, &h.tree.sysroot);
-        assert_int_equal(undo_open(&undo, h.tree.fd), 0);
-        h.restore.undo = &undo;
-        step_and_answer(&h);
-        assert_null(h.record->file);
+        undo_init(&undo, &h->tree.sysroot);
+        assert_int_equal(undo_open(&undo, h->tree.fd), 0);
+        h->restore.undo = &undo;
+        step_and_answer(h);
+        assert_null(h->record->file);
         bus.begins = -ECONNREFUSED; /* it is too late for this */
-        assert_int_equal(step(&h), -ECONNREFUSED);
-        assert_non_null(h.record->file);
-        assert_int_equal(fstatat(undo.dir_fd, h.record->file, &st, 0), 0);
-        assert_false(h.record->stale);
+        assert_int_equal(step(h), -ECONNREFUSED);
+        assert_non_null(h->record->file);
+        assert_int_equal(fstatat(undo.dir_fd, h->record->file, &st, 0), 0);
+        assert_false(h->record->stale);
         bus.begins = 0;
         closep(&undo.dir_fd); /* no room any more: opened all the same */
         undo.dir_fd = -EBADF;
-        h.record->stale = true;
-        step_and_answer(&h);
+        h->record->stale = true;
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
         undo_done(&undo);
 }
 
 /* Born narrow, and the clearing of a group with processes changes nothing. */
-TEST(started_meanwhile) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
+HOST_TEST(started_meanwhile) {
         bus.unit.group = "";
-        step_and_answer(&h);
-        step_and_answer(&h);
+        step_and_answer(h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=,CPUs=;");
         bus.unit.cpus = (CpuSet){ 0 };
         bus.unit.mems = (NodeSet){ 0 };
         bus.unit.group = "/system.slice/a.service";
-        step_and_answer(&h);
-        assert_int_equal(step(&h), -EAGAIN);
+        step_and_answer(h);
+        assert_int_equal(step(h), -EAGAIN);
         bus.said[0] = '\0';
-        step_and_answer(&h);
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
-        group(&h, "0-7", "0-3");
-        step_and_answer(&h);
+        group(h, "0-7", "0-3");
+        step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;MemoryNodes=,CPUs=;");
-        check_and_finish(&h, "", "");
+        check_and_finish(h, "", "");
 }
 
 TEST(nothing_is_ours) {

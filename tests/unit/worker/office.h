@@ -72,6 +72,7 @@ static inline void office_done(Office *o) {
         sysroot_close(&o->sysroot);
 }
 #define _cleanup_office_ _cleanup_(office_done)
+#define OFFICE_TEST(test) TEST_WITH(test, Office, o, office_init, office_done)
 
 static inline int read_args(Office *o, unsigned i, uid_t uid) {
         _cleanup_process_ Process process = { .uid = uid };

@@ -31,58 +31,51 @@ static int read_args_in_the_end(Office *o, unsigned i, uid_t uid) {
 }
 
 /* The next is asked of another worker; and once it does answer, it is asked again. */
-TEST(one_that_is_late) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(one_that_is_late) {
         pid_t pid;
 
-        office_init(&o);
-        assert_int_equal(read_args_in_the_end(&o, 0, 1), 0);
-        stop_worker(&o.workers.facts);
-        pid = o.workers.facts.child->pid;
-        assert_int_equal(read_args(&o, 0, 1), -ETIME);
-        assert_null(o.workers.facts.child);
-        assert_int_equal(read_args_in_the_end(&o, 1, 1), 0);
-        assert_int_equal(read_args(&o, 0, 1), -ETIME);
-        assert_non_null(o.workers.facts.child); /* it was not even tried */
+        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
+        stop_worker(&o->workers.facts);
+        pid = o->workers.facts.child->pid;
+        assert_int_equal(read_args(o, 0, 1), -ETIME);
+        assert_null(o->workers.facts.child);
+        assert_int_equal(read_args_in_the_end(o, 1, 1), 0);
+        assert_int_equal(read_args(o, 0, 1), -ETIME);
+        assert_non_null(o->workers.facts.child); /* it was not even tried */
         assert_int_equal(kill(pid, SIGCONT), 0);
-        assert_int_equal(read_args_in_the_end(&o, 0, 1), 0);
-        assert_int_equal(o.n_hung, 0);
+        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
+        assert_int_equal(o->n_hung, 0);
 }
 
 /* One user's processes cost so much and no more, and others are asked nevertheless. */
-TEST(many_that_are_late) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
+OFFICE_TEST(many_that_are_late) {
         for (unsigned i = 0; i < WORKER_LATE_USER_MAX; i++) {
-                stop_new_worker(&o);
-                assert_int_equal(read_args(&o, i, 7), -ETIME);
+                stop_new_worker(o);
+                assert_int_equal(read_args(o, i, 7), -ETIME);
         }
-        assert_int_equal(read_args(&o, 3, 7), -EBUSY);
-        assert_int_equal(read_args_in_the_end(&o, 3, 8), 0);
+        assert_int_equal(read_args(o, 3, 7), -EBUSY);
+        assert_int_equal(read_args_in_the_end(o, 3, 8), 0);
 }
 
 /* A write of a control group is known as long as it may still be done. */
-TEST(write_that_is_late) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(write_that_is_late) {
         const ProcessId *id;
         pid_t pid;
 
-        office_init(&o);
-        worker_prepare(&o.workers.mems);
-        while (!worker_is_ready(&o.workers.mems))
-                assert_non_null(o.workers.mems.child);
-        stop_worker(&o.workers.mems);
-        pid = o.workers.mems.child->pid;
+        worker_prepare(&o->workers.mems);
+        while (!worker_is_ready(&o->workers.mems))
+                assert_non_null(o->workers.mems.child);
+        stop_worker(&o->workers.mems);
+        pid = o->workers.mems.child->pid;
         assert_int_equal(
-                worker_write_group(&o.workers, &o.handles[0], o.handles[0].dir_fd, "none", "1"),
+                worker_write_group(&o->workers, &o->handles[0], o->handles[0].dir_fd, "none", "1"),
                 -ETIME);
-        id = &(ProcessId){ o.children[0], o.handles[0].start_ticks };
-        assert_true(workers_write_group_of(&o.workers, id));
-        assert_false(workers_write_group_of(&o.workers, &(ProcessId){ o.children[1], 0 }));
+        id = &(ProcessId){ o->children[0], o->handles[0].start_ticks };
+        assert_true(workers_write_group_of(&o->workers, id));
+        assert_false(workers_write_group_of(&o->workers, &(ProcessId){ o->children[1], 0 }));
         assert_int_equal(kill(pid, SIGCONT), 0);
-        while (workers_write_group_of(&o.workers, id))
-                assert_true(sd_event_run(o.event, 10000) >= 0);
+        while (workers_write_group_of(&o->workers, id))
+                assert_true(sd_event_run(o->event, 10000) >= 0);
 }
 
 /* Those that no signal ends, as far as anybody can see. */
@@ -107,30 +100,28 @@ static int draw(Office *o) {
 
 /* Each is a task of the unit, which may have so many: one user's cost him the next, many cost all
  * but the guard. */
-TEST(workers_that_no_signal_ends) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(workers_that_no_signal_ends) {
         NodeSet nodes = { 0 };
 
-        office_init(&o);
         for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
-                add_stuck(&o, 7);
-        assert_int_equal(read_args(&o, 0, 7), -EBUSY);
-        assert_int_equal(read_args_in_the_end(&o, 0, 8), 0);
-        assert_int_equal(draw(&o), -EAGAIN);
+                add_stuck(o, 7);
+        assert_int_equal(read_args(o, 0, 7), -EBUSY);
+        assert_int_equal(read_args_in_the_end(o, 0, 8), 0);
+        assert_int_equal(draw(o), -EAGAIN);
         for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
-                add_stuck(&o, getuid());
-        while (worker_is_busy(&o.workers.sampler))
-                assert_true(sd_event_run(o.event, UINT64_MAX) >= 0);
-        assert_int_equal(draw(&o), 0);
-        assert_int_equal(draw(&o), -EBUSY);
-        while (o.workers.n_leaving < WORKER_STUCK_MAX)
-                add_stuck(&o, 9);
-        assert_int_equal(read_args_in_the_end(&o, 0, 8), 0); /* that worker is there */
-        o.workers.facts.child = worker_child_free(o.workers.facts.child);
-        assert_int_equal(read_args(&o, 0, 8), -ECHILD);
+                add_stuck(o, getuid());
+        while (worker_is_busy(&o->workers.sampler))
+                assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
+        assert_int_equal(draw(o), 0);
+        assert_int_equal(draw(o), -EBUSY);
+        while (o->workers.n_leaving < WORKER_STUCK_MAX)
+                add_stuck(o, 9);
+        assert_int_equal(read_args_in_the_end(o, 0, 8), 0); /* that worker is there */
+        o->workers.facts.child = worker_child_free(o->workers.facts.child);
+        assert_int_equal(read_args(o, 0, 8), -ECHILD);
         id_set_add(&nodes, 0);
         assert_int_equal(
-                worker_write_mems(&o.workers, &o.handles[0], o.handles[0].dir_fd, &nodes, true),
+                worker_write_mems(&o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, true),
                 -ESRCH); /* by the guard, who finds no control group there */
 }
 
@@ -143,32 +134,29 @@ static void be_late_since(Office *o, uint64_t usec, uid_t uid) {
 
 /* Where all places are taken, the first of them makes room after a while: it is given up and not
  * asked again. */
-TEST(one_that_is_given_up) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
+OFFICE_TEST(one_that_is_given_up) {
         for (unsigned i = 0; i <= WORKER_LATE_MAX; i++) {
                 if (i == WORKER_LATE_MAX) {
-                        be_late_since(&o, 0, UINT32_MAX);
-                        assert_int_equal(read_args(&o, 1, 100 + i), -EBUSY);
-                        be_late_since(&o, 2000000, 100);
+                        be_late_since(o, 0, UINT32_MAX);
+                        assert_int_equal(read_args(o, 1, 100 + i), -EBUSY);
+                        be_late_since(o, 2000000, 100);
                 }
-                stop_new_worker(&o);
-                assert_int_equal(read_args(&o, i == 0 ? 0 : 1, 100 + i), -ETIME);
+                stop_new_worker(o);
+                assert_int_equal(read_args(o, i == 0 ? 0 : 1, 100 + i), -ETIME);
                 for (unsigned k = 0; i > 0 && k < WORKER_LATE_MAX; k++)
-                        if (o.workers.late[k] && o.workers.late[k]->uid == 100 + i)
-                                o.workers.late[k]->process.pid = -(pid_t)i; /* another one */
+                        if (o->workers.late[k] && o->workers.late[k]->uid == 100 + i)
+                                o->workers.late[k]->process.pid = -(pid_t)i; /* another one */
         }
-        assert_int_equal(o.n_hung, 1);
-        assert_int_equal(o.hung.pid, o.children[0]);
-        assert_int_equal(o.hung_job, WORKER_ARGS);
-        assert_int_equal(o.workers.n_timeouts[WORKER_ARGS], 1);
-        assert_true(workers_is_hung(&o.workers, &o.hung, WORKER_WAIT_MEMORY));
-        assert_false(workers_is_hung(&o.workers, &o.hung, WORKER_WAIT_FILES));
-        assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN);
-        workers_forget(&o.workers, o.children[0]);
-        be_late_since(&o, 2000000, UINT32_MAX);
-        assert_int_equal(read_args_in_the_end(&o, 0, 0), 0);
+        assert_int_equal(o->n_hung, 1);
+        assert_int_equal(o->hung.pid, o->children[0]);
+        assert_int_equal(o->hung_job, WORKER_ARGS);
+        assert_int_equal(o->workers.n_timeouts[WORKER_ARGS], 1);
+        assert_true(workers_is_hung(&o->workers, &o->hung, WORKER_WAIT_MEMORY));
+        assert_false(workers_is_hung(&o->workers, &o->hung, WORKER_WAIT_FILES));
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
+        workers_forget(&o->workers, o->children[0]);
+        be_late_since(o, 2000000, UINT32_MAX);
+        assert_int_equal(read_args_in_the_end(o, 0, 0), 0);
 }
 
 static WorkerChild *late_one(Office *o) {
@@ -269,55 +257,49 @@ static void give_up(Office *o) {
         assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
 }
 
-TEST(one_that_the_kernel_held_up) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
-        give_up(&o);
-        hold_up(&o, 1);
-        worker_children_reap(&o.workers);
-        assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN); /* it is held up still */
-        o.workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
-        (void)kill(o.children[1], SIGKILL);
-        reap_all(&o);
-        o.children[1] = 0;
-        assert_int_equal(read_args_in_the_end(&o, 0, 0), 0);
-        give_up(&o); /* again: this time nothing held it up */
-        o.workers.hung[0].n = WORKER_EXCUSED_MAX + 1;
-        hold_up(&o, 2);
-        o.workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
-        (void)kill(o.children[2], SIGKILL);
-        reap_all(&o);
-        o.children[2] = 0;
-        assert_int_equal(read_args(&o, 0, 0), -EHOSTDOWN); /* so often, and no more */
+OFFICE_TEST(one_that_the_kernel_held_up) {
+        give_up(o);
+        hold_up(o, 1);
+        worker_children_reap(&o->workers);
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN); /* it is held up still */
+        o->workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
+        (void)kill(o->children[1], SIGKILL);
+        reap_all(o);
+        o->children[1] = 0;
+        assert_int_equal(read_args_in_the_end(o, 0, 0), 0);
+        give_up(o); /* again: this time nothing held it up */
+        o->workers.hung[0].n = WORKER_EXCUSED_MAX + 1;
+        hold_up(o, 2);
+        o->workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
+        (void)kill(o->children[2], SIGKILL);
+        reap_all(o);
+        o->children[2] = 0;
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN); /* so often, and no more */
 }
 
 TEST_GROUP(NULL, NULL)
 
 /* It gets no more time, as the process may wait for what it does; but it is tried again. */
-TEST(one_that_acts_and_runs) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
+OFFICE_TEST(one_that_acts_and_runs) {
         for (unsigned n = 0; n <= WORKER_EXCUSED_MAX; n++) {
                 const bool last = n == WORKER_EXCUSED_MAX;
                 WorkerChild *child;
                 pid_t worker;
 
-                worker_prepare(&o.workers.mover);
-                while (!worker_is_ready(&o.workers.mover))
-                        assert_non_null(o.workers.mover.child);
-                stop_worker(&o.workers.mover);
-                assert_int_equal(worker_sweep(&o.workers, &o.handles[0], 0, 0), -EAGAIN);
-                child = o.workers.mover.child;
+                worker_prepare(&o->workers.mover);
+                while (!worker_is_ready(&o->workers.mover))
+                        assert_non_null(o->workers.mover.child);
+                stop_worker(&o->workers.mover);
+                assert_int_equal(worker_sweep(&o->workers, &o->handles[0], 0, 0), -EAGAIN);
+                child = o->workers.mover.child;
                 worker = child->pid;
                 child->pid = start_spinner();
                 assert_int_equal(sd_event_source_set_time(child->timer, 0), 0);
-                while (o.n_idle == n)
-                        assert_true(sd_event_run(o.event, UINT64_MAX) >= 0);
-                assert_null(o.workers.mover.child);
-                assert_int_equal(o.n_hung, last);
-                assert_int_equal(worker_probe(&o.workers, &o.handles[0], 0) == -EHOSTDOWN, last);
+                while (o->n_idle == n)
+                        assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
+                assert_null(o->workers.mover.child);
+                assert_int_equal(o->n_hung, last);
+                assert_int_equal(worker_probe(&o->workers, &o->handles[0], 0) == -EHOSTDOWN, last);
                 (void)kill(worker, SIGKILL);
                 assert_int_equal(waitpid(worker, NULL, 0), worker);
         }

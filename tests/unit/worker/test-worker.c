@@ -15,38 +15,35 @@
 
 #include "office.h"
 
-TEST(facts_are_those_of_the_process) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(facts_are_those_of_the_process) {
         _cleanup_process_ Process process = { 0 }, same = { 0 };
         char policy[256];
 
-        office_init(&o);
-        assert_int_equal(process_read_args(&o.handles[0], &same), 0);
-        assert_int_equal(worker_read_args(&o.workers, &o.handles[0], &process), 0);
+        assert_int_equal(process_read_args(&o->handles[0], &same), 0);
+        assert_int_equal(worker_read_args(&o->workers, &o->handles[0], &process), 0);
         assert_string_equal(process.args, same.args);
-        assert_int_equal(worker_check_exe(&o.workers, &o.sysroot, &o.handles[0], &process), 0);
+        assert_int_equal(worker_check_exe(&o->workers, &o->sysroot, &o->handles[0], &process), 0);
         assert_int_equal(process.foreign, FOREIGN_NONE);
-        assert_int_equal(worker_probe(&o.workers, &o.handles[0], 0), 0);
+        assert_int_equal(worker_probe(&o->workers, &o->handles[0], 0), 0);
         assert_int_equal(
-                worker_read_memory_policy(&o.workers, &o.handles[0], 0, policy, sizeof(policy)), 0);
+                worker_read_memory_policy(&o->workers, &o->handles[0], 0, policy, sizeof(policy)),
+                0);
         assert_string_equal(policy, "default");
 }
 
-TEST(where_a_directory_is) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(where_a_directory_is) {
         _cleanup_storage_devices_ StorageDevices here = { 0 }, there = { 0 };
         _cleanup_free_ char *data_dir = NULL;
         const CpuSet any = { 0 };
 
-        office_init(&o);
-        const Member member = { .handle = &o.handles[0] };
-        const Members members = { .sysroot = &o.sysroot, .list = &member, .n = 1 };
+        const Member member = { .handle = &o->handles[0] };
+        const Members members = { .sysroot = &o->sysroot, .list = &member, .n = 1 };
         const int r = members_read_storage(&members, "/", &here);
 
-        assert_int_equal(worker_read_storage(&o.workers, &members, "/", &there), r);
+        assert_int_equal(worker_read_storage(&o->workers, &members, "/", &there), r);
         assert_true(r < 0 || strcmp(here.chain, there.chain) == 0);
         assert_true(id_set_equal(&here.nodes, &there.nodes));
-        assert_int_equal(worker_read_data_dir(&o.workers, &members, &any, &data_dir), -ENODATA);
+        assert_int_equal(worker_read_data_dir(&o->workers, &members, &any, &data_dir), -ENODATA);
 }
 
 TEST(ports) {
@@ -77,25 +74,23 @@ TEST(ports) {
 }
 
 /* A name service that does not answer is asked again: it is of no process. */
-TEST(users) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(users) {
         uid_t uid = 1;
 
-        office_init(&o);
-        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "root", &uid), 0);
+        assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "root", &uid), 0);
         assert_int_equal(uid, 0);
-        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "1234567", &uid), 0);
+        assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "1234567", &uid), 0);
         assert_int_equal(uid, 1234567);
-        assert_null(o.workers.facts.child); /* nobody had to be asked for these */
-        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
+        assert_null(o->workers.facts.child); /* nobody had to be asked for these */
+        assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ENOENT);
-        stop_worker(&o.workers.facts);
-        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
+        stop_worker(&o->workers.facts);
+        assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ETIME);
-        while (o.n_hung == 0)
-                assert_true(sd_event_run(o.event, UINT64_MAX) >= 0);
-        assert_int_equal(o.hung_job, WORKER_USER);
-        assert_int_equal(worker_look_up_user(&o.workers, &o.sysroot, "no-such-user-here", &uid),
+        while (o->n_hung == 0)
+                assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
+        assert_int_equal(o->hung_job, WORKER_USER);
+        assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ENOENT);
 }
 
@@ -108,37 +103,35 @@ static void fill(int dir_fd, const char *name, const char *text) {
 
 /* A folder stands for a control group. The guard's first worker is stopped while it writes: the
  * second one writes for the next process, at once. */
-TEST(memory_nodes) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(memory_nodes) {
         char folder[] = "/tmp/test-worker-XXXXXX", text[64];
         NodeSet nodes = { 0 };
         int fd, r = 0;
 
-        office_init(&o);
         assert_non_null(mkdtemp(folder));
         fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         fill(fd, "cpuset.mems", "\n");
         fill(fd, "cpuset.mems.effective", "0\n");
         id_set_add(&nodes, 1);
-        assert_int_equal(worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, false), 0);
+        assert_int_equal(worker_write_mems(&o->workers, &o->handles[0], fd, &nodes, false), 0);
         assert_true(read_file_at(fd, "cpuset.mems", text, sizeof(text)) > 0);
         assert_string_equal(text, "1");
 
-        worker_prepare_guard(&o.workers);
-        while (!worker_is_ready(&o.workers.guard[0]) || !worker_is_ready(&o.workers.guard[1]))
+        worker_prepare_guard(&o->workers);
+        while (!worker_is_ready(&o->workers.guard[0]) || !worker_is_ready(&o->workers.guard[1]))
                 ;
-        stop_worker(&o.workers.guard[0]);
-        assert_int_equal(worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, true), -ETIME);
-        assert_int_equal(worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, true), -ETIME);
+        stop_worker(&o->workers.guard[0]);
+        assert_int_equal(worker_write_mems(&o->workers, &o->handles[0], fd, &nodes, true), -ETIME);
+        assert_int_equal(worker_write_mems(&o->workers, &o->handles[0], fd, &nodes, true), -ETIME);
         /* The kernel's file does not change here. */
-        assert_true(worker_is_ready(&o.workers.guard[1]));
-        assert_int_equal(worker_write_mems(&o.workers, &o.handles[1], fd, &nodes, true), -ENODEV);
+        assert_true(worker_is_ready(&o->workers.guard[1]));
+        assert_int_equal(worker_write_mems(&o->workers, &o->handles[1], fd, &nodes, true), -ENODEV);
         /* Nor is the first process left to it: after a second another one takes over. */
         for (unsigned n = 0; n < 100 && (n == 0 || r == -ETIME); n++, (void)usleep(100000))
-                r = worker_write_mems(&o.workers, &o.handles[0], fd, &nodes, true);
+                r = worker_write_mems(&o->workers, &o->handles[0], fd, &nodes, true);
         assert_int_equal(r, -ENODEV);
-        end_child(&o, 2);
-        assert_int_equal(worker_write_mems(&o.workers, &o.handles[2], fd, &nodes, true), -ESRCH);
+        end_child(o, 2);
+        assert_int_equal(worker_write_mems(&o->workers, &o->handles[2], fd, &nodes, true), -ESRCH);
         (void)unlinkat(fd, "cpuset.mems", 0);
         (void)unlinkat(fd, "cpuset.mems.effective", 0);
         (void)close(fd);
@@ -146,50 +139,46 @@ TEST(memory_nodes) {
 }
 
 /* A fact of the process is late. The guard widens it at once, with all the tries that it has. */
-TEST(memory_nodes_beside_a_late_fact) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(memory_nodes_beside_a_late_fact) {
         NodeSet nodes = { 0 };
 
-        office_init(&o);
         id_set_add(&nodes, 1);
-        worker_prepare(&o.workers.facts);
-        while (!worker_is_ready(&o.workers.facts))
-                assert_non_null(o.workers.facts.child);
-        stop_worker(&o.workers.facts);
-        assert_int_equal(read_args(&o, 0, 1), -ETIME);
+        worker_prepare(&o->workers.facts);
+        while (!worker_is_ready(&o->workers.facts))
+                assert_non_null(o->workers.facts.child);
+        stop_worker(&o->workers.facts);
+        assert_int_equal(read_args(o, 0, 1), -ETIME);
         assert_int_equal(
-                worker_write_mems(&o.workers, &o.handles[0], o.handles[0].dir_fd, &nodes, true),
+                worker_write_mems(&o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, true),
                 -ESRCH); /* no control group there, which the guard has found out */
 }
 
 /* A FIFO that nobody reads stands for a write that waits for a lock: it is not waited for, and what
  * another process needs is written meanwhile. */
-TEST(control_groups) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(control_groups) {
         char folder[] = "/tmp/test-worker-XXXXXX", text[64], huge[ID_SET_LIST_MAX + 1];
         int fd;
 
-        office_init(&o);
         assert_non_null(mkdtemp(folder));
         fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         fill(fd, "cpuset.cpus", "\n");
         assert_int_equal(mkfifoat(fd, "cgroup.procs", 0600), 0);
-        assert_int_equal(worker_write_group(&o.workers, &o.handles[0], fd, "cgroup.procs", "1"),
+        assert_int_equal(worker_write_group(&o->workers, &o->handles[0], fd, "cgroup.procs", "1"),
                          -ETIME);
-        assert_int_equal(worker_write_group(&o.workers, &o.handles[0], fd, "cpuset.cpus", "0-3"),
+        assert_int_equal(worker_write_group(&o->workers, &o->handles[0], fd, "cpuset.cpus", "0-3"),
                          -ETIME); /* the process is waited for */
-        assert_int_equal(worker_write_group(&o.workers, &o.handles[1], fd, "cpuset.cpus", "0-3"),
+        assert_int_equal(worker_write_group(&o->workers, &o->handles[1], fd, "cpuset.cpus", "0-3"),
                          0);
         assert_true(read_file_at(fd, "cpuset.cpus", text, sizeof(text)) > 0);
         assert_string_equal(text, "0-3");
-        assert_int_equal(worker_write_group(&o.workers, &o.handles[1], fd, "no.such.file", "0"),
+        assert_int_equal(worker_write_group(&o->workers, &o->handles[1], fd, "no.such.file", "0"),
                          -ENOENT);
         memset(huge, '0', sizeof(huge) - 1);
         huge[sizeof(huge) - 1] = '\0';
-        assert_int_equal(worker_write_group(&o.workers, &o.handles[1], fd, "cpuset.cpus", huge),
+        assert_int_equal(worker_write_group(&o->workers, &o->handles[1], fd, "cpuset.cpus", huge),
                          -ENAMETOOLONG);
-        end_child(&o, 2);
-        assert_int_equal(worker_write_group(&o.workers, &o.handles[2], fd, "cpuset.cpus", "0"),
+        end_child(o, 2);
+        assert_int_equal(worker_write_group(&o->workers, &o->handles[2], fd, "cpuset.cpus", "0"),
                          -ESRCH);
         (void)unlinkat(fd, "cgroup.procs", 0);
         (void)unlinkat(fd, "cpuset.cpus", 0);
@@ -198,26 +187,20 @@ TEST(control_groups) {
 }
 
 /* The number may be another's by then. */
-TEST(a_process_that_has_ended) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
-        end_child(&o, 0);
-        assert_int_equal(read_args(&o, 0, 0), -ESRCH);
-        o.handles[1].start_ticks++;
-        assert_int_equal(read_args(&o, 1, 0), -ESRCH);
-        assert_int_equal(read_args(&o, 2, 0), 0);
+OFFICE_TEST(a_process_that_has_ended) {
+        end_child(o, 0);
+        assert_int_equal(read_args(o, 0, 0), -ESRCH);
+        o->handles[1].start_ticks++;
+        assert_int_equal(read_args(o, 1, 0), -ESRCH);
+        assert_int_equal(read_args(o, 2, 0), 0);
 }
 
-TEST(a_worker_that_ends) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
-        assert_int_equal(read_args(&o, 0, 0), 0);
-        assert_int_equal(kill(o.workers.facts.child->pid, SIGKILL), 0);
-        assert_int_equal(read_args(&o, 0, 0), -ECHILD);
-        assert_int_equal(read_args(&o, 0, 0), 0);
-        assert_int_equal(o.n_hung, 0);
+OFFICE_TEST(a_worker_that_ends) {
+        assert_int_equal(read_args(o, 0, 0), 0);
+        assert_int_equal(kill(o->workers.facts.child->pid, SIGKILL), 0);
+        assert_int_equal(read_args(o, 0, 0), -ECHILD);
+        assert_int_equal(read_args(o, 0, 0), 0);
+        assert_int_equal(o->n_hung, 0);
 }
 
 /* --- without waiting --- */
@@ -240,72 +223,63 @@ static int await_step(Office *o, unsigned i, uint64_t pass, Mover *mover) {
         return r;
 }
 
-TEST(a_pass_of_the_mover_goes_on_from_step_to_step) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(a_pass_of_the_mover_goes_on_from_step_to_step) {
         Mover mover = MOVER_NONE;
         unsigned n = 0;
         int r;
 
-        office_init(&o);
-        while ((r = await_step(&o, 0, 1, &mover)) > 0)
+        while ((r = await_step(o, 0, 1, &mover)) > 0)
                 assert_true(++n < 10000);
         assert_int_equal(r, 0);
         assert_true(n > 1); /* the survey, and the walk */
-        assert_true(o.n_idle >= n);
+        assert_true(o->n_idle >= n);
 }
 
 /* An answer is of the one who asked; the other has to wait for its turn. */
 /* A node's memory takes its time: others go on, and it has a deadline all the same. */
-TEST(a_node_moved_at_once) {
-        _cleanup_office_ Office o;
-
-        office_init(&o);
-        worker_on_idle(&o.workers.once, on_idle, &o);
-        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), -EAGAIN);
-        while (o.n_idle == 0)
-                assert_true(sd_event_run(o.event, UINT64_MAX) > 0);
-        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), 0);
-        stop_worker(&o.workers.once);
-        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), -EAGAIN);
-        assert_int_equal(worker_migrate(&o.workers, &o.handles[1], 0, 0), -EAGAIN);
-        assert_int_equal(read_args(&o, 1, 0), 0);
-        assert_true(o.workers.once.child->timer &&
-                    sd_event_source_get_enabled(o.workers.once.child->timer, NULL) > 0);
-        (void)sd_event_source_set_time(o.workers.once.child->timer, 0); /* half an hour later */
-        while (o.n_hung == 0)
-                assert_true(sd_event_run(o.event, UINT64_MAX) > 0);
-        assert_int_equal(o.hung_job, WORKER_ONCE);
-        assert_int_equal(worker_migrate(&o.workers, &o.handles[0], 0, 0), -EHOSTDOWN);
-        assert_int_equal(worker_migrate(&o.workers, &o.handles[1], 0, 0), -EAGAIN);
+OFFICE_TEST(a_node_moved_at_once) {
+        worker_on_idle(&o->workers.once, on_idle, o);
+        assert_int_equal(worker_migrate(&o->workers, &o->handles[0], 0, 0), -EAGAIN);
+        while (o->n_idle == 0)
+                assert_true(sd_event_run(o->event, UINT64_MAX) > 0);
+        assert_int_equal(worker_migrate(&o->workers, &o->handles[0], 0, 0), 0);
+        stop_worker(&o->workers.once);
+        assert_int_equal(worker_migrate(&o->workers, &o->handles[0], 0, 0), -EAGAIN);
+        assert_int_equal(worker_migrate(&o->workers, &o->handles[1], 0, 0), -EAGAIN);
+        assert_int_equal(read_args(o, 1, 0), 0);
+        assert_true(o->workers.once.child->timer &&
+                    sd_event_source_get_enabled(o->workers.once.child->timer, NULL) > 0);
+        (void)sd_event_source_set_time(o->workers.once.child->timer, 0); /* half an hour later */
+        while (o->n_hung == 0)
+                assert_true(sd_event_run(o->event, UINT64_MAX) > 0);
+        assert_int_equal(o->hung_job, WORKER_ONCE);
+        assert_int_equal(worker_migrate(&o->workers, &o->handles[0], 0, 0), -EHOSTDOWN);
+        assert_int_equal(worker_migrate(&o->workers, &o->handles[1], 0, 0), -EAGAIN);
 }
 
-TEST(two_that_ask_at_once) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(two_that_ask_at_once) {
         Mover mover = MOVER_NONE;
 
-        office_init(&o);
-        assert_int_equal(step(&o, 0, 1, &mover), -EAGAIN);
-        assert_int_equal(step(&o, 1, 1, &mover), -EAGAIN);
-        while (o.n_idle == 0)
-                assert_true(sd_event_run(o.event, 10000) >= 0);
-        assert_int_equal(step(&o, 1, 1, &mover), -EAGAIN);
-        assert_true(step(&o, 0, 1, &mover) >= 0);
-        assert_true(await_step(&o, 1, 1, &mover) >= 0);
+        assert_int_equal(step(o, 0, 1, &mover), -EAGAIN);
+        assert_int_equal(step(o, 1, 1, &mover), -EAGAIN);
+        while (o->n_idle == 0)
+                assert_true(sd_event_run(o->event, 10000) >= 0);
+        assert_int_equal(step(o, 1, 1, &mover), -EAGAIN);
+        assert_true(step(o, 0, 1, &mover) >= 0);
+        assert_true(await_step(o, 1, 1, &mover) >= 0);
 }
 
-TEST(a_sample) {
-        _cleanup_office_ Office o;
+OFFICE_TEST(a_sample) {
         Node node = { .id = 0 };
         const Topology topology = { .nodes = &node, .n_nodes = 1 };
         _cleanup_draws_ Draws draws = { 0 };
         uint64_t cpu_usec = 0;
         int r = -EAGAIN;
 
-        office_init(&o);
         for (unsigned n = 0; n < 1000 && r == -EAGAIN; n++) {
-                r = worker_draw(&o.workers, &topology, &o.handles[0], 256, 1, &draws, &cpu_usec);
+                r = worker_draw(&o->workers, &topology, &o->handles[0], 256, 1, &draws, &cpu_usec);
                 if (r == -EAGAIN)
-                        assert_true(sd_event_run(o.event, 10000) >= 0);
+                        assert_true(sd_event_run(o->event, 10000) >= 0);
         }
         assert_int_equal(r, 0);
         assert_true(draws.n_anon > 0);
