@@ -243,28 +243,19 @@ static int print_text(const Case *c, const Found *found) {
 }
 
 static json_t *process_json(const Process *p) {
-        Object o;
-
-        if (!p)
-                return json_null();
-        o = object_new();
-        object_set(&o, "pid", json_integer(p->id.pid));
-        object_set(&o, "exe", object_string(p->exe));
-        object_set(&o, "unit", object_string(p->unit));
-        object_set(&o, "uid", json_integer(p->uid));
-        return object_finish(&o);
+        return OBJECT_OF({ "pid", json_integer(p->id.pid) }, { "exe", object_string(p->exe) },
+                         { "unit", object_string(p->unit) }, { "uid", json_integer(p->uid) });
 }
 
 static int print_json(const Case *c, const Found *found) {
         const Process *p = found->process;
         const PlanReportInstance *row = found->row;
-        Object o = object_new();
 
-        object_set(&o, "process", process_json(p));
-        object_set(&o, "policies", p ? verdict_json(&c->policies.set, p) : json_array());
-        object_set(&o, "ignored", object_string(found->full ? "max_instances" : NULL));
-        object_set(&o, "instance", row ? plan_json_instance(row) : json_null());
-        return output_json(object_finish(&o));
+        return output_json(
+                OBJECT_OF({ "process", p ? process_json(p) : json_null() },
+                          { "policies", p ? verdict_json(&c->policies.set, p) : json_array() },
+                          { "ignored", object_string(found->full ? "max_instances" : NULL) },
+                          { "instance", row ? plan_json_instance(row) : json_null() }));
 }
 
 int command_explain(const Args *args) {

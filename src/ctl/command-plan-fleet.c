@@ -36,8 +36,17 @@ static void append_note(const PlanReportInstance *row, const TiupServer *server,
                                      placement_warning_to_rule(1u << i));
 }
 
-static void add_row(const FleetHost *host, const TiupServer *server, const PlanReportInstance *row,
-                    Table *table) {
+/* The row of the plan for a server of the host; NULL: no policy matches it. */
+static const PlanReportInstance *row_of(const FleetHost *host, size_t index) {
+        for (size_t i = 0; i < host->imagined.n_instances; i++)
+                if (host->imagined_from[i] == host->servers[index])
+                        return &host->planned.rows[i];
+        return NULL;
+}
+
+static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Table *table) {
+        const TiupServer *server = &fleet->topology.servers[host->servers[index]];
+        const PlanReportInstance *row = row_of(host, index);
         static const Placement nowhere;
         const Placement *placement = row ? row->placement : &nowhere;
         _cleanup_text_ Text note = { 0 };
@@ -53,17 +62,6 @@ static void add_row(const FleetHost *host, const TiupServer *server, const PlanR
         else
                 text_append(&note, "no policy matches it");
         table_add_text(table, &note);
-}
-
-static void add_host(const Fleet *fleet, const FleetHost *host, Table *table) {
-        for (size_t i = 0, next = 0; i < host->n_servers; i++) {
-                const bool planned = next < host->imagined.n_instances &&
-                                     host->imagined_from[next] == host->servers[i];
-
-                add_row(host, &fleet->topology.servers[host->servers[i]],
-                        planned ? &host->planned.rows[next] : NULL, table);
-                next += planned;
-        }
 }
 
 /* --- notes --- */
@@ -158,7 +156,8 @@ static int print_table(const Fleet *fleet) {
 
         table_init(&table, headings, ELEMENTSOF(headings));
         for (size_t i = 0; i < fleet->n_hosts; i++)
-                add_host(fleet, &fleet->hosts[i], &table);
+                for (size_t k = 0; k < fleet->hosts[i].n_servers; k++)
+                        add_row(fleet, &fleet->hosts[i], k, &table);
         text_appendf(&text, "Plan for %zu host%s of ", fleet->n_hosts,
                      fleet->n_hosts == 1 ? "" : "s");
         text_append_printable(&text, fleet->args->tiup_file);
@@ -171,38 +170,24 @@ static int print_table(const Fleet *fleet) {
 
 /* --- JSON --- */
 
-static json_t *unmatched_json(const Fleet *fleet, const FleetHost *host) {
-        json_t *names = json_array();
+static json_t *host_json(const Fleet *fleet, const FleetHost *host) {
+        json_t *unmatched = json_array();
 
-        for (size_t i = 0, next = 0; i < host->n_servers; i++) {
-                if (next < host->imagined.n_instances &&
-                    host->imagined_from[next] == host->servers[i])
-                        next++;
-                else
-                        names = object_append(
-                                names,
+        for (size_t i = 0; i < host->n_servers; i++)
+                if (!row_of(host, i))
+                        unmatched = object_append(
+                                unmatched,
                                 object_string(fleet->topology.servers[host->servers[i]].name));
-        }
-        return names;
+        return OBJECT_OF({ "host", object_string(host->name) },
+                         { "machine", object_string(host->class->path) },
+                         { "unmatched", unmatched },
+                         { "plan", plan_json_report(&host->planned.report) });
 }
 
 static int print_json(const Fleet *fleet) {
-        json_t *hosts = json_array();
-        Object all = object_new();
-
-        for (size_t i = 0; i < fleet->n_hosts; i++) {
-                const FleetHost *host = &fleet->hosts[i];
-                Object o = object_new();
-
-                object_set(&o, "host", object_string(host->name));
-                object_set(&o, "machine", object_string(host->class->path));
-                object_set(&o, "unmatched", unmatched_json(fleet, host));
-                object_set(&o, "plan", plan_json_report(&host->planned.report));
-                hosts = object_append(hosts, object_finish(&o));
-        }
-        object_set(&all, "daemon_binds", json_boolean(fleet->daemon_binds));
-        object_set(&all, "hosts", hosts);
-        return output_json(object_finish(&all));
+        return output_json(OBJECT_OF(
+                { "daemon_binds", json_boolean(fleet->daemon_binds) },
+                { "hosts", OBJECT_ARRAY(i, fleet->n_hosts, host_json(fleet, &fleet->hosts[i])) }));
 }
 
 int command_plan_fleet(const Args *args) {

@@ -23,33 +23,23 @@ static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
         return c->running.n_instances > 0 ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
 }
 
+static json_t *interrupts(const PlanRunIrq *irq) {
+        return irq->planned ? irq_plan_json(&irq->host, &irq->plan) : json_null();
+}
+
 /* Renders the plan by one set of policies, with that of interrupts if there is one. */
 static json_t *plan_json(const Case *c, const PlanRunIrq *irq) {
-        json_t *json = plan_json_report(&c->planned.report);
-        json_t *interrupts = irq->planned ? irq_plan_json(&irq->host, &irq->plan) : json_null();
-
-        /* Takes over `interrupts` even if it fails. */
-        if (json_object_set_new(json, "interrupts", interrupts) < 0) {
-                json_decref(json);
-                return NULL;
-        }
-        return json;
+        return object_set(plan_json_report(&c->planned.report), "interrupts", interrupts(irq));
 }
 
 static int print_plan_json(const Case *c, const PlanRunIrq *irq) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
-        json_t *json;
         int r = compare_with_force(c, &changes, &n);
 
-        if (r < 0)
-                return r;
-        json = plan_json(c, irq);
-        if (json && json_object_set_new(json, "changes", plan_json_changes(changes, n)) < 0) {
-                json_decref(json);
-                return -ENOMEM;
-        }
-        return output_json(json);
+        return r < 0 ? r
+                     : output_json(object_set(plan_json(c, irq), "changes",
+                                              plan_json_changes(changes, n)));
 }
 
 static void append_interrupts(const PlanRunIrq *irq, unsigned width, Text *text) {
@@ -236,12 +226,9 @@ static void pair_done(Pair *pair) {
 }
 
 static int print_against_json(const Pair *pair, const PlanChange *changes, size_t n) {
-        Object o = object_new();
-
-        object_set(&o, "before", plan_json(&pair->before, &pair->irq_before));
-        object_set(&o, "after", plan_json(&pair->after, &pair->irq_after));
-        object_set(&o, "changes", plan_json_changes(changes, n));
-        return output_json(object_finish(&o));
+        return output_json(OBJECT_OF({ "before", plan_json(&pair->before, &pair->irq_before) },
+                                     { "after", plan_json(&pair->after, &pair->irq_after) },
+                                     { "changes", plan_json_changes(changes, n) }));
 }
 
 static int print_against(const Situation *s, const Pair *pair, const PlanChange *changes,

@@ -37,42 +37,22 @@ static int warn_idle(const Machine *machine, Policies *p) {
 
 static json_t *message(const Diagnostics *d, size_t i) {
         const DiagnosticDetail *detail = &d->details[i];
-        Object o = object_new();
 
-        object_set(&o, "file", object_string(detail->path));
-        object_set(&o, "line", detail->line ? json_integer(detail->line) : json_null());
-        object_set(&o, "column", detail->column ? json_integer(detail->column) : json_null());
-        object_set(&o, "text", object_string(diagnostics_what(d, i)));
-        object_set(&o, "message", object_string(d->messages[i]));
-        object_set(&o, "excerpt", object_string(detail->excerpt));
-        return object_finish(&o);
-}
-
-static json_t *messages(const Diagnostics *d) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < d->n_messages && array; i++)
-                array = object_append(array, message(d, i));
-        return array;
-}
-
-static json_t *names(const PolicySet *set) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < set->n_policies && array; i++)
-                if (!set->policies[i].built_in)
-                        array = object_append(array, object_string(set->policies[i].name));
-        return array;
+        return OBJECT_OF({ "file", object_string(detail->path) },
+                         { "line", detail->line ? json_integer(detail->line) : json_null() },
+                         { "column", detail->column ? json_integer(detail->column) : json_null() },
+                         { "text", object_string(diagnostics_what(d, i)) },
+                         { "message", object_string(d->messages[i]) },
+                         { "excerpt", object_string(detail->excerpt) });
 }
 
 static int print_json(const Policies *p, bool valid) {
-        Object o = object_new();
-
-        object_set(&o, "valid", json_boolean(valid));
-        object_set(&o, "policies", names(&p->set));
-        object_set(&o, "errors", messages(&p->errors));
-        object_set(&o, "warnings", messages(&p->warnings));
-        return output_json(object_finish(&o));
+        return output_json(OBJECT_OF(
+                { "valid", json_boolean(valid) },
+                { "policies", OBJECT_ARRAY_IF(i, p->set.n_policies, !p->set.policies[i].built_in,
+                                              object_string(p->set.policies[i].name)) },
+                { "errors", OBJECT_ARRAY(i, p->errors.n_messages, message(&p->errors, i)) },
+                { "warnings", OBJECT_ARRAY(i, p->warnings.n_messages, message(&p->warnings, i)) }));
 }
 
 static int print_text(const Policies *p, bool valid) {

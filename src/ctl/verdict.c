@@ -130,26 +130,19 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
 static json_t *verdict(const Policy *policy, const Process *process, bool taken) {
         MatchKey key = match_failing_key(&policy->match, process);
         _cleanup_text_ Text text = { 0 };
-        Object o = object_new();
 
         verdict_render(policy, process, taken, &text);
-        object_set(&o, "name", object_string(policy->name));
-        object_set(&o, "file", object_string(policy->file));
-        object_set(&o, "line", json_integer(policy->line));
-        object_set(&o, "matches", json_boolean(key == MATCH_KEY_NONE));
-        object_set(&o, "key", object_string(key_name(key)));
-        object_set(&o, "text", text.error < 0 ? NULL : object_string(text.data));
-        return object_finish(&o);
+        return OBJECT_OF({ "name", object_string(policy->name) },
+                         { "file", object_string(policy->file) },
+                         { "line", json_integer(policy->line) },
+                         { "matches", json_boolean(key == MATCH_KEY_NONE) },
+                         { "key", object_string(key_name(key)) },
+                         { "text", text.error < 0 ? NULL : object_string(text.data) });
 }
 
 json_t *verdict_json(const PolicySet *policies, const Process *process) {
-        const Policy *owner = match_process(policies, process);
-        json_t *array = json_array();
+        const Policy *owner = match_process(policies, process), *all = policies->policies;
 
-        for (size_t i = 0; i < policies->n_policies && array; i++) {
-                const Policy *policy = &policies->policies[i];
-
-                array = object_append(array, verdict(policy, process, owner && owner < policy));
-        }
-        return array;
+        return OBJECT_ARRAY(i, policies->n_policies,
+                            verdict(&all[i], process, owner && owner < &all[i]));
 }

@@ -64,36 +64,23 @@ void audit_render_text(const AuditReport *report, unsigned width, bool colors, T
 }
 
 static json_t *finding(const AuditFinding *f) {
-        Object o = object_new();
-
-        object_set(&o, "rule", object_string(audit_rule_to_id(f->rule)));
-        object_set(&o, "severity", object_string(audit_state_to_string(f->state)));
-        object_set(&o, "found", object_string(f->found));
-        object_set(&o, "where", object_string(f->where));
-        object_set(&o, "remedy", object_string(f->remedy));
-        return object_finish(&o);
+        return OBJECT_OF({ "rule", object_string(audit_rule_to_id(f->rule)) },
+                         { "severity", object_string(audit_state_to_string(f->state)) },
+                         { "found", object_string(f->found) }, { "where", object_string(f->where) },
+                         { "remedy", object_string(f->remedy) });
 }
 
 static json_t *rule_json(const AuditReport *report, AuditRule rule) {
         const char *id = audit_rule_to_rule(rule);
-        Object o = object_new();
 
-        object_set(&o, "id", object_string(audit_rule_to_id(rule)));
-        object_set(&o, "rule", object_string(*id ? id : NULL));
-        object_set(&o, "state", object_string(audit_state_to_string(report->states[rule])));
-        return object_finish(&o);
+        return OBJECT_OF({ "id", object_string(audit_rule_to_id(rule)) },
+                         { "rule", object_string(*id ? id : NULL) },
+                         { "state", object_string(audit_state_to_string(report->states[rule])) });
 }
 
 json_t *audit_json(const AuditReport *report) {
-        json_t *findings = json_array(), *rules = json_array();
-        Object o = object_new();
-
-        for (size_t i = 0; i < report->n_findings && findings; i++)
-                findings = object_append(findings, finding(&report->findings[i]));
-        for (AuditRule rule = 0; rule < N_AUDIT_RULES && rules; rule++)
-                rules = object_append(rules, rule_json(report, rule));
-        object_set(&o, "result", object_string(audit_state_to_string(audit_report_worst(report))));
-        object_set(&o, "findings", findings);
-        object_set(&o, "rules", rules);
-        return object_finish(&o);
+        return OBJECT_OF(
+                { "result", object_string(audit_state_to_string(audit_report_worst(report))) },
+                { "findings", OBJECT_ARRAY(i, report->n_findings, finding(&report->findings[i])) },
+                { "rules", OBJECT_ARRAY(rule, N_AUDIT_RULES, rule_json(report, rule)) });
 }

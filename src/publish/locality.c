@@ -111,32 +111,22 @@ void locality_render(const LocalityReport *report, Text *text) {
 
 static json_t *node_json(const LocalityReport *report, size_t index) {
         const LocalityNode *node = &report->by_node[index];
-        Object o = object_new();
 
-        object_set(&o, "node", json_integer(report->topology->nodes[index].id));
-        object_set(&o, "anon_bytes", object_count(node->anon_bytes));
-        object_set(&o, "file_bytes", object_count(node->file_bytes));
-        object_set(&o, "shmem_bytes", object_count(node->shmem_bytes));
-        object_set(&o, "huge_bytes", object_count(node->huge_bytes));
-        return object_finish(&o);
+        return OBJECT_OF({ "node", json_integer(report->topology->nodes[index].id) },
+                         { "anon_bytes", object_count(node->anon_bytes) },
+                         { "file_bytes", object_count(node->file_bytes) },
+                         { "shmem_bytes", object_count(node->shmem_bytes) },
+                         { "huge_bytes", object_count(node->huge_bytes) });
 }
 
 json_t *locality_json(const LocalityReport *report) {
-        json_t *nodes = json_array(), *pids = json_array();
-        Object o = object_new();
-
-        for (size_t i = 0; i < report->n_pids; i++)
-                pids = object_append(pids, json_integer(report->pids[i]));
-        for (size_t i = 0; i < report->topology->n_nodes; i++)
-                nodes = object_append(nodes, node_json(report, i));
-        object_set(&o, "name", object_string(report->name));
-        object_set(&o, "pids", pids);
-        object_set(&o, "method", object_string(report->exact ? "numa_maps" : "sampled"));
-        object_set(&o, "anon_pages_seen",
-                   report->exact ? json_null() : object_count(report->n_pages));
-        object_set(&o, "share_halfwidth", object_number(report->halfwidth));
-        object_set(&o, "file_share_halfwidth", object_number(report->file_halfwidth));
-        object_set(&o, "shmem_share_halfwidth", object_number(report->shmem_halfwidth));
-        object_set(&o, "nodes", nodes);
-        return object_finish(&o);
+        return OBJECT_OF(
+                { "name", object_string(report->name) },
+                { "pids", OBJECT_ARRAY(i, report->n_pids, json_integer(report->pids[i])) },
+                { "method", object_string(report->exact ? "numa_maps" : "sampled") },
+                { "anon_pages_seen", object_known(!report->exact, report->n_pages) },
+                { "share_halfwidth", object_number(report->halfwidth) },
+                { "file_share_halfwidth", object_number(report->file_halfwidth) },
+                { "shmem_share_halfwidth", object_number(report->shmem_halfwidth) },
+                { "nodes", OBJECT_ARRAY(i, report->topology->n_nodes, node_json(report, i)) });
 }

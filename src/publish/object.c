@@ -1,4 +1,4 @@
-/* JSON objects being filled, over jansson. */
+/* JSON over jansson. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,29 +7,27 @@
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/object.h"
 
-Object object_new(void) {
-        json_t *json = json_object();
-
-        return (Object){ .json = json, .failed = !json };
-}
-
-void object_set(Object *object, const char *key, json_t *value) {
-        if (json_object_set_new_nocheck(object->json, key, value) < 0)
-                object->failed = true;
-}
-
-json_t *object_finish(Object *object) {
-        if (!object->failed)
-                return object->json;
-        json_decref(object->json);
+json_t *object_set(json_t *object, const char *key, json_t *value) {
+        if (json_object_set_new_nocheck(object, key, value) == 0)
+                return object;
+        json_decref(object);
         return NULL;
 }
 
+json_t *object_of(const ObjectField *fields, size_t n) {
+        json_t *object = json_object();
+
+        for (size_t i = 0; i < n; i++)
+                if (fields[i].key)
+                        object = object_set(object, fields[i].key, fields[i].value);
+                else
+                        json_decref(fields[i].value);
+        return object;
+}
+
 json_t *object_append(json_t *array, json_t *value) {
-        if (array && json_array_append_new(array, value) == 0)
+        if (json_array_append_new(array, value) == 0)
                 return array;
-        if (!array)
-                json_decref(value);
         json_decref(array);
         return NULL;
 }
@@ -75,11 +73,7 @@ json_t *object_list(IdView ids) {
 }
 
 json_t *object_strings(const char *const *values, size_t n) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < n && array; i++)
-                array = object_append(array, object_string(values[i]));
-        return array;
+        return OBJECT_ARRAY(i, n, object_string(values[i]));
 }
 
 /* jansson escapes the other control characters itself. DEL is in no JSON but in a string. */

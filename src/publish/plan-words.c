@@ -206,11 +206,8 @@ void plan_words_add_bytes(Table *table, uint64_t bytes) {
 /* --- warnings as JSON --- */
 
 static json_t *warning(PlacementWarning warning) {
-        Object o = object_new();
-
-        object_set(&o, "rule", object_string(placement_warning_to_rule(warning)));
-        object_set(&o, "text", object_string(placement_warning_to_string(warning)));
-        return object_finish(&o);
+        return OBJECT_OF({ "rule", object_string(placement_warning_to_rule(warning)) },
+                         { "text", object_string(placement_warning_to_string(warning)) });
 }
 
 json_t *placement_json_warnings(uint32_t warnings) {

@@ -104,14 +104,6 @@ static void set_list(Fields *f, const char *name, IdView ids) {
 
 /* --- the instance --- */
 
-static json_t *ports(const InstanceSnapshot *instance) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < instance->n_ports && array; i++)
-                array = object_append(array, json_integer(instance->ports[i]));
-        return array;
-}
-
 static void set_plan(Fields *f, const InstanceSnapshot *instance) {
         set_string(f, "name", instance->name);
         set_string(f, "policy", instance->policy);
@@ -119,7 +111,7 @@ static void set_plan(Fields *f, const InstanceSnapshot *instance) {
         set_string(f, "exe", instance->exe);
         set_count(f, "pid", (uint64_t)instance->pid);
         set_count(f, "processes", instance->n_processes);
-        set_json(f, "ports", ports(instance));
+        set_json(f, "ports", OBJECT_ARRAY(i, instance->n_ports, json_integer(instance->ports[i])));
         set_string(f, "data_dir", instance->data_dir);
         set_string(f, "backend", instance->backend);
         set_string(f, "bound_by", instance->bound_by);
@@ -169,18 +161,11 @@ static void set_memory(Fields *f, const Topology *topology, const NodeMemory *by
         text_append(f->text, topology->n_nodes > 0 ? "\n" INDENT "]" : "]");
 }
 
-static json_t *accesses(const InstanceSnapshot *instance) {
-        Object o = object_new();
-
-        for (Locality l = 0; l < N_LOCALITIES; l++)
-                object_set(&o, locality_to_string(l), object_count(instance->accesses[l]));
-        return object_finish(&o);
-}
-
 static void set_accesses(Fields *f, const InstanceSnapshot *instance) {
         if (!instance->access_known)
                 return;
-        set_json(f, "dram_accesses", accesses(instance));
+        set_json(f, "dram_accesses",
+                 OBJECT_COUNTS(N_LOCALITIES, locality_to_string, instance->accesses));
         set_number(f, "remote_access_ratio", instance->remote_access_ratio);
         set_number(f, "access_coverage_ratio", instance->access_coverage);
 }

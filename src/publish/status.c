@@ -1,4 +1,4 @@
-/* Snapshot to JSON, for `status.json` and its readers. Key order is the order of the calls here. */
+/* Snapshot to JSON, for `status.json` and its readers. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -8,7 +8,6 @@
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/status-instance.h"
-#include "tidbnumad/publish/status-irq.h"
 #include "tidbnumad/publish/status.h"
 
 /* RFC 3339, UTC, whole seconds; the exact value is beside it as a number. */
@@ -25,226 +24,177 @@ static json_t *timestamp(double seconds) {
         return json_string(buffer);
 }
 
+/* Only those that have occurred. */
 static json_t *failures(const PolicySnapshot *policy, uint64_t *ret_sum) {
-        Object o = object_new();
+        json_t *object = json_object();
 
         for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
-                *ret_sum += policy->bind_failures[r];
-                if (policy->bind_failures[r] > 0)
-                        object_set(&o, reason_to_string(r), object_count(policy->bind_failures[r]));
+                const uint64_t n = policy->bind_failures[r];
+
+                *ret_sum += n;
+                if (n > 0)
+                        object = object_set(object, reason_to_string(r), object_count(n));
         }
-        return object_finish(&o);
-}
-
-static json_t *repairs(const PolicySnapshot *policy) {
-        Object o = object_new();
-
-        for (DriftKind k = 0; k < N_DRIFTS; k++)
-                object_set(&o, drift_to_string(k), object_count(policy->drift_repairs[k]));
-        return object_finish(&o);
+        return object;
 }
 
 static json_t *policy(const PolicySnapshot *policy) {
         uint64_t n_failures = 0;
         json_t *by_reason = failures(policy, &n_failures);
-        Object o = object_new();
 
-        object_set(&o, "name", object_string(policy->name));
-        object_set(&o, "bind_attempts", object_count(policy->bind_attempts));
-        object_set(&o, "bind_failures", object_count(n_failures));
-        object_set(&o, "bind_failures_by_reason", by_reason);
-        object_set(&o, "drift_repairs", repairs(policy));
-        return object_finish(&o);
+        return OBJECT_OF({ "name", object_string(policy->name) },
+                         { "bind_attempts", object_count(policy->bind_attempts) },
+                         { "bind_failures", object_count(n_failures) },
+                         { "bind_failures_by_reason", by_reason },
+                         { "drift_repairs",
+                           OBJECT_COUNTS(N_DRIFTS, drift_to_string, policy->drift_repairs) });
 }
 
-static json_t *policies(const Snapshot *snapshot) {
-        Object o = object_new();
-        json_t *array = json_array();
+static json_t *policies(const Snapshot *s) {
+        return OBJECT_OF({ "load_success", json_boolean(s->policy_load_success) },
+                         { "load_time", timestamp(s->policy_load_seconds) },
+                         { "load_time_seconds", object_number(s->policy_load_seconds) },
+                         { "errors", object_strings(s->policy_errors, s->n_policy_errors) },
+                         { "warnings", object_strings(s->policy_warnings, s->n_policy_warnings) },
+                         { "policies", OBJECT_ARRAY(i, s->n_policies, policy(&s->policies[i])) });
+}
 
-        for (size_t i = 0; i < snapshot->n_policies && array; i++)
-                array = object_append(array, policy(&snapshot->policies[i]));
-        object_set(&o, "load_success", json_boolean(snapshot->policy_load_success));
-        object_set(&o, "load_time", timestamp(snapshot->policy_load_seconds));
-        object_set(&o, "load_time_seconds", object_number(snapshot->policy_load_seconds));
-        object_set(&o, "errors",
-                   object_strings(snapshot->policy_errors, snapshot->n_policy_errors));
-        object_set(&o, "warnings",
-                   object_strings(snapshot->policy_warnings, snapshot->n_policy_warnings));
-        object_set(&o, "policies", array);
-        return object_finish(&o);
+static json_t *distances(const Topology *t, size_t from) {
+        return t->distances ? OBJECT_ARRAY(i, t->n_nodes,
+                                           json_integer(t->distances[from * t->n_nodes + i]))
+                            : json_null();
 }
 
 static json_t *node(const Topology *topology, size_t index) {
         const Node *node = &topology->nodes[index];
-        json_t *distances = topology->distances ? json_array() : json_null();
-        Object o = object_new();
 
-        for (size_t i = 0; i < topology->n_nodes && topology->distances && distances; i++)
-                distances = object_append(
-                        distances,
-                        json_integer(topology->distances[index * topology->n_nodes + i]));
-        object_set(&o, "id", json_integer(node->id));
-        object_set(&o, "package", object_known(node->package != PACKAGE_UNKNOWN, node->package));
-        object_set(&o, "cpus", object_list(ID_VIEW(&node->cpus)));
-        object_set(&o, "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes));
-        object_set(&o, "distances", distances);
-        return object_finish(&o);
+        return OBJECT_OF(
+                { "id", json_integer(node->id) },
+                { "package", object_known(node->package != PACKAGE_UNKNOWN, node->package) },
+                { "cpus", object_list(ID_VIEW(&node->cpus)) },
+                { "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes) },
+                { "distances", distances(topology, index) });
 }
 
-static json_t *topology(const Topology *topology) {
-        Object o = object_new();
-        json_t *nodes;
-
-        if (!topology) {
-                json_decref(o.json);
-                return json_null();
-        }
-        nodes = json_array();
-        for (size_t i = 0; i < topology->n_nodes && nodes; i++)
-                nodes = object_append(nodes, node(topology, i));
-        object_set(&o, "nodes", nodes);
-        return object_finish(&o);
+static json_t *topology(const Topology *t) {
+        return t ? OBJECT_OF({ "nodes", OBJECT_ARRAY(i, t->n_nodes, node(t, i)) }) : json_null();
 }
 
 static json_t *access_sampling(const AccessSnapshot *access) {
-        Object o = object_new();
-
-        object_set(&o, "available", json_boolean(access->available));
-        object_set(&o, "reason", object_string(access->reason));
-        object_set(&o, "source", object_string(access->source));
-        object_set(&o, "coverage", object_string(access->coverage));
-        return object_finish(&o);
+        return OBJECT_OF({ "available", json_boolean(access->available) },
+                         { "reason", object_string(access->reason) },
+                         { "source", object_string(access->source) },
+                         { "coverage", object_string(access->coverage) });
 }
 
 static json_t *ignored_process(const IgnoredSnapshot *process) {
-        Object o = object_new();
-
-        object_set(&o, "pid", json_integer(process->pid));
-        object_set(&o, "exe", object_string(process->exe));
-        object_set(&o, "unit", object_string(process->unit));
-        object_set(&o, "policy", object_string(process->policy));
-        object_set(&o, "reason", object_string(process->reason));
-        return object_finish(&o);
-}
-
-static json_t *ignored_processes(const Snapshot *snapshot) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < snapshot->n_ignored_processes && array; i++)
-                array = object_append(array, ignored_process(&snapshot->ignored_processes[i]));
-        return array;
-}
-
-static json_t *ignored(const Snapshot *snapshot) {
-        Object o = object_new();
-
-        for (IgnoredReason r = 0; r < N_IGNORED_REASONS; r++)
-                object_set(&o, ignored_reason_to_string(r), object_count(snapshot->ignored[r]));
-        return object_finish(&o);
+        return OBJECT_OF({ "pid", json_integer(process->pid) },
+                         { "exe", object_string(process->exe) },
+                         { "unit", object_string(process->unit) },
+                         { "policy", object_string(process->policy) },
+                         { "reason", object_string(process->reason) });
 }
 
 static json_t *release(const ReleaseSnapshot *release) {
-        Object o = object_new();
-
-        object_set(&o, "name", object_string(release->name));
-        object_set(&o, "unit", object_string(release->unit));
-        object_set(&o, "reason", object_string(release->reason));
-        object_set(&o, "failure", object_string(release->failure));
-        object_set(&o, "failure_code", object_string(reason_to_string(release->failure_code)));
-        return object_finish(&o);
-}
-
-static json_t *releases(const Snapshot *snapshot) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < snapshot->n_releases && array; i++)
-                array = object_append(array, release(&snapshot->releases[i]));
-        return array;
+        return OBJECT_OF(
+                { "name", object_string(release->name) }, { "unit", object_string(release->unit) },
+                { "reason", object_string(release->reason) },
+                { "failure", object_string(release->failure) },
+                { "failure_code", object_string(reason_to_string(release->failure_code)) });
 }
 
 static json_t *unit(const UnitSnapshot *unit) {
-        Object o = object_new();
-
-        object_set(&o, "name", object_string(unit->name));
-        object_set(&o, "state", object_string(unit->state));
-        object_set(&o, "reason", object_string(unit->reason));
-        object_set(&o, "cpus", unit->cpus ? object_list(ID_VIEW(unit->cpus)) : json_null());
-        object_set(&o, "memory_nodes", unit->mems ? object_list(ID_VIEW(unit->mems)) : json_null());
-        return object_finish(&o);
-}
-
-static json_t *units(const Snapshot *snapshot) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < snapshot->n_units && array; i++)
-                array = object_append(array, unit(&snapshot->units[i]));
-        return array;
+        return OBJECT_OF(
+                { "name", object_string(unit->name) }, { "state", object_string(unit->state) },
+                { "reason", object_string(unit->reason) },
+                { "cpus", unit->cpus ? object_list(ID_VIEW(unit->cpus)) : json_null() },
+                { "memory_nodes", unit->mems ? object_list(ID_VIEW(unit->mems)) : json_null() });
 }
 
 static json_t *event(const EventSnapshot *event) {
-        Object o = object_new();
-
-        object_set(&o, "source", object_string(event->source));
-        object_set(&o, "received", object_count(event->received));
-        object_set(&o, "lost", object_count(event->lost));
-        object_set(&o, "rescans", object_count(event->rescans));
-        return object_finish(&o);
+        return OBJECT_OF({ "source", object_string(event->source) },
+                         { "received", object_count(event->received) },
+                         { "lost", object_count(event->lost) },
+                         { "rescans", object_count(event->rescans) });
 }
 
-static json_t *events(const Snapshot *snapshot) {
-        json_t *array = json_array();
-
-        for (size_t i = 0; i < snapshot->n_events && array; i++)
-                array = object_append(array, event(&snapshot->events[i]));
-        return array;
+static json_t *device(const IrqDeviceSnapshot *d) {
+        return OBJECT_OF({ "name", object_string(d->name) }, { "kind", object_string(d->kind) },
+                         { "pci", object_string(d->pci) },
+                         { "node", d->node < 0 ? json_null() : json_integer(d->node) },
+                         { "reason_code", object_string(d->reason_id) },
+                         { "reason", object_string(d->reason) },
+                         { "cpus", object_list(ID_VIEW(d->cpus)) },
+                         { "steered", object_count(d->vectors[IRQ_STATE_STEERED]) },
+                         { "managed", object_count(d->vectors[IRQ_STATE_MANAGED]) },
+                         { "contested", object_count(d->vectors[IRQ_STATE_CONTESTED]) },
+                         { "failed", object_count(d->vectors[IRQ_STATE_FAILED]) },
+                         { "left", object_count(d->vectors[IRQ_STATE_LEFT]) });
 }
 
-static json_t *process(const Snapshot *snapshot) {
-        Object o;
+static json_t *landed(const IrqLandedSnapshot *l) {
+        return OBJECT_OF({ "device", object_string(l->device) },
+                         { "instance", object_string(l->instance) },
+                         { "interrupts", object_count(l->count) });
+}
 
-        if (!snapshot->self_known)
+static json_t *irqbalance(const IrqSnapshot *irq) {
+        const bool sent = irq->irqbalance_sent;
+
+        if (irq->irqbalance_pid == 0)
                 return json_null();
-        o = object_new();
-        object_set(&o, "pid", json_integer(snapshot->self.pid));
-        object_set(&o, "cpu_seconds", object_number(snapshot->self.cpu_seconds));
-        object_set(&o, "resident_bytes", object_count(snapshot->self.resident_bytes));
-        object_set(&o, "open_fds", object_count(snapshot->self.open_fds));
-        object_set(&o, "start_time", timestamp(snapshot->self.start_seconds));
-        object_set(&o, "start_time_seconds", object_number(snapshot->self.start_seconds));
-        return object_finish(&o);
+        return OBJECT_OF(
+                { "pid", json_integer(irq->irqbalance_pid) }, { "told", json_boolean(sent) },
+                { "banned_cpus", sent ? object_list(ID_VIEW(irq->irqbalance_cpus)) : json_null() },
+                { "banned_interrupts", object_count(irq->n_irqbalance_irqs) });
 }
 
-static json_t *status(const Snapshot *snapshot) {
-        Object o = object_new();
+static json_t *interrupts(const IrqSnapshot *irq) {
+        return OBJECT_OF(
+                { "devices", OBJECT_ARRAY(i, irq->n_devices, device(&irq->devices[i])) },
+                { "on_instance_cpus", OBJECT_ARRAY(i, irq->n_landed, landed(&irq->landed[i])) },
+                { "writes", object_count(irq->n_writes) },
+                { "repairs", object_count(irq->n_repairs) },
+                { "undo_settings", object_count(irq->undo_settings) },
+                { "irqbalance", irqbalance(irq) });
+}
 
-        object_set(&o, "version", object_string(snapshot->version));
-        object_set(&o, "hwloc_version", object_string(snapshot->hwloc_version));
-        object_set(&o, "systemd_version", object_string(snapshot->systemd_version));
-        object_set(&o, "time", timestamp(snapshot->realtime_seconds));
-        object_set(&o, "time_seconds", object_number(snapshot->realtime_seconds));
-        object_set(&o, "ready", json_boolean(snapshot->ready));
-        object_set(&o, "enforcing", json_boolean(snapshot->enforcing));
-        object_set(&o, "backend", object_string(snapshot->backend));
-        object_set(&o, "sample_interval_seconds", object_number(snapshot->sample_interval_seconds));
-        object_set(&o, "policy", policies(snapshot));
-        object_set(&o, "topology", topology(snapshot->topology));
-        object_set(&o, "reserved_nodes", object_list(ID_VIEW(&snapshot->reserved_nodes)));
-        object_set(&o, "reserved_cpus", object_list(ID_VIEW(&snapshot->reserved_cpus)));
-        object_set(&o, "instances", json_array()); /* see put_instances_in() */
-        if (snapshot->n_unlisted > 0)
-                object_set(&o, "instances_unlisted", object_count(snapshot->n_unlisted));
-        object_set(&o, "units", units(snapshot));
-        object_set(&o, "strangers", ignored_processes(snapshot));
-        object_set(&o, "ignored", ignored(snapshot));
-        if (snapshot->n_releases > 0) /* seldom, and for seconds */
-                object_set(&o, "releases", releases(snapshot));
-        if (snapshot->irq.known)
-                object_set(&o, "interrupts", status_irq(&snapshot->irq));
-        if (snapshot->access.wanted)
-                object_set(&o, "access_sampling", access_sampling(&snapshot->access));
-        object_set(&o, "events", events(snapshot));
-        object_set(&o, "process", process(snapshot));
-        return object_finish(&o);
+static json_t *process(const ProcessSnapshot *self) {
+        return OBJECT_OF({ "pid", json_integer(self->pid) },
+                         { "cpu_seconds", object_number(self->cpu_seconds) },
+                         { "resident_bytes", object_count(self->resident_bytes) },
+                         { "open_fds", object_count(self->open_fds) },
+                         { "start_time", timestamp(self->start_seconds) },
+                         { "start_time_seconds", object_number(self->start_seconds) });
+}
+
+/* The list of instances is empty here: see put_instances_in(). */
+static json_t *status(const Snapshot *s) {
+        return OBJECT_OF(
+                { "version", object_string(s->version) },
+                { "hwloc_version", object_string(s->hwloc_version) },
+                { "systemd_version", object_string(s->systemd_version) },
+                { "time", timestamp(s->realtime_seconds) },
+                { "time_seconds", object_number(s->realtime_seconds) },
+                { "ready", json_boolean(s->ready) }, { "enforcing", json_boolean(s->enforcing) },
+                { "backend", object_string(s->backend) },
+                { "sample_interval_seconds", object_number(s->sample_interval_seconds) },
+                { "policy", policies(s) }, { "topology", topology(s->topology) },
+                { "reserved_nodes", object_list(ID_VIEW(&s->reserved_nodes)) },
+                { "reserved_cpus", object_list(ID_VIEW(&s->reserved_cpus)) },
+                { "instances", json_array() },
+                { s->n_unlisted > 0 ? "instances_unlisted" : NULL, object_count(s->n_unlisted) },
+                { "units", OBJECT_ARRAY(i, s->n_units, unit(&s->units[i])) },
+                { "strangers", OBJECT_ARRAY(i, s->n_ignored_processes,
+                                            ignored_process(&s->ignored_processes[i])) },
+                { "ignored",
+                  OBJECT_COUNTS(N_IGNORED_REASONS, ignored_reason_to_string, s->ignored) },
+                { s->n_releases > 0 ? "releases" : NULL,
+                  OBJECT_ARRAY(i, s->n_releases, release(&s->releases[i])) },
+                { s->irq.known ? "interrupts" : NULL, interrupts(&s->irq) },
+                { s->access.wanted ? "access_sampling" : NULL, access_sampling(&s->access) },
+                { "events", OBJECT_ARRAY(i, s->n_events, event(&s->events[i])) },
+                { "process", s->self_known ? process(&s->self) : json_null() });
 }
 
 static const char place[] = "\n  \"instances\": []";
