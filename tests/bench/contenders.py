@@ -139,9 +139,11 @@ def is_tmpfs(path):
 
 
 class Ours(Contender):
-    def __init__(self, program, backend, exe, folder):
+    """`host`: further lines of its policy."""
+
+    def __init__(self, program, backend, exe, folder, host=""):
         super().__init__("tidbnumad, " + backend, exe, folder)
-        self.program, self.backend = program, backend
+        self.program, self.backend, self.host = program, backend, host
 
     def is_ours(self):
         return True
@@ -161,7 +163,7 @@ class Ours(Contender):
         os.chmod(self.policies, 0o755)
         path = os.path.join(self.policies, "p.yaml")
         with open(path, "w", encoding="ascii") as f:
-            f.write(enforced(os.path.basename(self.exe), self.backend))
+            f.write(enforced(os.path.basename(self.exe), self.backend, host=self.host))
         os.chmod(path, 0o644)
 
     def command(self):
@@ -260,7 +262,10 @@ class Cgrulesengd(Unpacked):
                 time.sleep(0.05)
 
 
+def daemon(build):
+    return os.path.join(build, "src/daemon/tidbnumad")
+
+
 def contenders(build, unpacked, exe, folder):
-    program = os.path.join(build, "src/daemon/tidbnumad")
-    return [*(Ours(program, backend, exe, folder) for backend in BACKENDS),
+    return [*(Ours(daemon(build), backend, exe, folder) for backend in BACKENDS),
             Tuned("TuneD", unpacked, exe, folder), Cgrulesengd("cgrulesengd", unpacked, exe, folder)]

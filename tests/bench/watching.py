@@ -5,13 +5,15 @@ import statistics
 import subprocess
 import time
 
-from contenders import Unavailable, contenders
+from contenders import Ours, Unavailable, contenders, daemon
 from bound import Storm, bound_cpu, is_bound, one_cpu_only, quantile
 
 STARTS = 200
 SECONDS, PER_SECOND, MATCHING, ROUNDS = 3, 1000, 20, 3
 TOGETHER, THREADS = 10, 4
 INSTANCES, INSTANCE_THREADS, PROCESSES, WATCHED_SECONDS = 20, 500, 2000, 60
+# Two rounds of the daemon's slow scan: only the first reads processes that are new to it.
+SETTLE_SECONDS = 65
 
 
 class Storms:
@@ -142,19 +144,21 @@ def population(exe, other):
 def steady(build, unpacked, exe, other, folder):
     """[(name, % of a core, resident MiB)], all at once over the same minute, and those left out.
 
-    Without our second backend: it and cgrulesengd would pull at the same processes."""
+    The first does what the peers do: it watches and binds. The second also draws samples of where memory is, which no peer
+    does. Without our other backend: it and cgrulesengd would pull at the same processes."""
     here, left_out = available(build, unpacked, exe, folder)
-    here = [c for c in here if not c.name.endswith("cgroup1")]
+    peers = [c for c in here if not c.is_ours()]
     left_out = [(name, why) for name, why in left_out if not name.endswith("cgroup1")]
-    running, used = [], []
+    ours = [Ours(daemon(build), "affinity", exe, folder, host) for host in ("sampling: {interval: 1h}\n", "")]
     with contextlib.ExitStack() as stack:
-        for contender in here:
+        running = [stack.enter_context(one) for one in ours]
+        for contender in peers:
             try:
                 running.append(stack.enter_context(contender))
             except Unavailable as why:
                 left_out.append((contender.name, str(why)))
         stack.enter_context(population(exe, other))
-        time.sleep(10)
+        time.sleep(SETTLE_SECONDS)
         begin, used = time.monotonic(), [one.cpu_seconds() for one in running]
         time.sleep(WATCHED_SECONDS)
         took = time.monotonic() - begin
