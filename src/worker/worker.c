@@ -77,8 +77,10 @@ static void give_up(const WorkerChild *child) {
         if (wait != WORKER_WAIT_NAMES &&
             wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
                 hung = hung_remember(all, &child->process, wait);
-        if (hung)
+        if (hung) {
                 hung->excused = is_to_be_tried_again(child, hung);
+                hung->at_mems |= child->job == WORKER_MEMS;
+        }
         all->n_timeouts[child->job]++;
         worker_child_kill(child);
         if (!hung || !hung->excused)
@@ -165,13 +167,17 @@ static void put_aside(Worker *worker) {
                 all->late[at] = worker_child_free(all->late[at]);
 }
 
+static bool is_urgent(const WorkerRequest *request) {
+        return request->job == WORKER_MEMS && request->widen;
+}
+
 /* Does a worker wait for this process that another one must not join? A binding that has to be
  * widened before the kernel kills is tried by another one: the first may be stuck itself, and not
  * in the kernel. */
 static bool is_waited_for(const Workers *all, const WorkerRequest *request,
                           const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
-        const bool urgent = request->job == WORKER_MEMS && request->widen;
+        const bool urgent = is_urgent(request);
         const uint64_t now = clock_monotonic_usec();
         unsigned n = 0;
 
@@ -196,17 +202,21 @@ static bool is_guard(const Worker *worker) {
         return worker == &worker->all->guard[0] || worker == &worker->all->guard[1];
 }
 
-static bool is_hung(const Worker *worker, WorkerJob job, const ProcHandle *process) {
+/* A write of memory nodes changes a thread before it waits for the lock of the memory map. So the
+ * guard tries that also for a process whose map does not answer, unless such a write was abandoned
+ * before: each one leaves a worker behind that cannot be killed. */
+static bool is_hung(const Worker *worker, const WorkerRequest *request, const ProcHandle *process) {
         const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
+        const WorkerHung *hung = hung_find(worker->all, &id, worker_job_wait(request->job));
 
-        return workers_is_hung(worker->all, &id, worker_job_wait(job));
+        return hung && !hung->excused && (hung->at_mems || !is_urgent(request));
 }
 
 /* 0: the worker is ready. */
-static int prepare(Worker *worker, WorkerJob job, const ProcHandle *process) {
+static int prepare(Worker *worker, const WorkerRequest *request, const ProcHandle *process) {
         int r;
 
-        if (is_hung(worker, job, process))
+        if (is_hung(worker, request, process))
                 return -EHOSTDOWN;
         if (worker->child)
                 return 0;
@@ -271,12 +281,12 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
 
         if (is_waited_for(worker->all, request, process))
                 return -ETIME;
-        if (is_hung(worker, request->job, process))
+        if (is_hung(worker, request, process))
                 return -EHOSTDOWN;
         if (!is_guard(worker) &&
             (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
                 return -EBUSY;
-        r = prepare(worker, request->job, process);
+        r = prepare(worker, request, process);
         if (r >= 0)
                 r = wait_for_start(worker->child, reply);
         if (r >= 0)
@@ -331,7 +341,7 @@ static uid_t owner_of(const ProcHandle *process) {
 static int submit(Worker *worker, WorkerRequest *request, const ProcHandle *process) {
         const uid_t uid = owner_of(process);
         WorkerChild *child;
-        int r = prepare(worker, request->job, process);
+        int r = prepare(worker, request, process);
 
         if (r < 0)
                 return r;

@@ -3,6 +3,9 @@
 
 #include "tidbnumad/worker/worker.h"
 
+/* NULL: no job for it was abandoned. */
+WorkerHung *hung_find(Workers *all, const ProcessId *process, WorkerWait wait);
+
 /* Returns its entry, which counts how often that was so. */
 WorkerHung *hung_remember(Workers *all, const ProcessId *process, WorkerWait wait);
 

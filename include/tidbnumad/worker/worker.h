@@ -66,6 +66,7 @@ typedef struct WorkerHung {
         WorkerWait wait;
         unsigned n;   /* how often a job for it was abandoned */
         bool excused; /* it may be asked again */
+        bool at_mems; /* the job was a write of its memory nodes: the guard is refused as well */
 } WorkerHung;
 
 /* A child that was let go and is not reaped yet. */
@@ -115,7 +116,7 @@ bool worker_is_busy(const Worker *worker);
 void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata);
 
 /* Is the process known not to answer? */
-bool workers_is_hung(const Workers *workers, const ProcessId *process, WorkerWait wait);
+bool workers_is_hung(Workers *workers, const ProcessId *process, WorkerWait wait);
 
 /* Does a worker wait for that already, which all processes have in common? */
 bool workers_wait_for(const Workers *workers, WorkerWait wait);

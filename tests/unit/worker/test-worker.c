@@ -14,6 +14,7 @@
 #include "../../support/test.h"
 
 #include "office.h"
+#include "tidbnumad/worker/hung.h"
 
 OFFICE_TEST(facts_are_those_of_the_process) {
         _cleanup_process_ Process process = { 0 }, same = { 0 };
@@ -151,6 +152,29 @@ OFFICE_TEST(memory_nodes_beside_a_late_fact) {
         assert_int_equal(
                 worker_write_mems(&o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, true),
                 -ESRCH); /* no control group there, which the guard has found out */
+}
+
+/* A sample of the process was abandoned. The guard widens it nevertheless, until a write of its
+ * nodes was abandoned as well. */
+TEST(memory_nodes_of_a_process_that_does_not_answer) {
+        _cleanup_office_ Office o;
+        const ProcHandle *handle;
+        NodeSet nodes = { 0 };
+        WorkerHung *hung;
+
+        office_init(&o);
+        handle = &o.handles[0];
+        id_set_add(&nodes, 1);
+        hung = hung_remember(&o.workers,
+                             &(ProcessId){ .pid = handle->pid, .start_ticks = handle->start_ticks },
+                             WORKER_WAIT_MEMORY);
+        assert_int_equal(worker_write_mems(&o.workers, handle, handle->dir_fd, &nodes, false),
+                         -EHOSTDOWN);
+        assert_int_equal(worker_write_mems(&o.workers, handle, handle->dir_fd, &nodes, true),
+                         -ESRCH); /* no control group there, which the guard has found out */
+        hung->at_mems = true;
+        assert_int_equal(worker_write_mems(&o.workers, handle, handle->dir_fd, &nodes, true),
+                         -EHOSTDOWN);
 }
 
 /* A FIFO that nobody reads stands for a write that waits for a lock: it is not waited for, and what
