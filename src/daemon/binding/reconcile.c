@@ -70,7 +70,8 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
 }
 
 static void decide(const Binder *b, Instance *i, Step step) {
-        InstanceState state = verdict_state(step.kind, host_enforces(b->host), i->undo.released);
+        InstanceState state = verdict_state(step.kind, host_enforces(b->host),
+                                            i->undo.released && undo_is_open(b->undo));
         bool changed = step.kind != i->binding.step.kind ||
                        strcmp(step.reason, i->binding.step.reason) != 0 ||
                        state != i->binding.state;
@@ -98,11 +99,7 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
         if (i->undo.released) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
-                p.reason = host_enforces(b->host)
-                                   ? "released by enforcement.release; original binding restored, "
-                                     "monitoring only"
-                                   : "released by enforcement.release; the original binding is "
-                                     "restored when the daemon is resumed";
+                p.reason = undo_release_explain(b->undo);
         }
         i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
         return p;

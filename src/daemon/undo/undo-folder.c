@@ -32,6 +32,10 @@ static bool may_be_needed(const Host *host) {
         return host->sysroot.live && !host->args->dry_run;
 }
 
+bool undo_is_open(const Undoing *undo) {
+        return undo->records.dir_fd >= 0 || !may_be_needed(undo->host);
+}
+
 /* All or nothing: a part of the records would be taken for all that there are. */
 static int open_folder(Undoing *undo) {
         int r = undo_open(&undo->records, undo->host->runtime_fd);
@@ -66,7 +70,7 @@ int undo_start(Undoing *undo) {
 
 /* Without the folder no record is made, so none is lost here. */
 bool undo_start_late(Undoing *undo) {
-        if (undo->records.dir_fd >= 0 || !may_be_needed(undo->host) || open_folder(undo) < 0)
+        if (undo_is_open(undo) || open_folder(undo) < 0)
                 return false;
         journal_log(&undo->host->journal, LOG_NOTICE, NULL,
                     "The undo records in %s/%s can be used now", undo->host->args->runtime_dir,

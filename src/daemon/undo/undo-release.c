@@ -287,6 +287,16 @@ bool undo_release_is_asked(const Host *host, const char *name, const char *unit)
         return word_list_names(&host->policies.release, name, unit);
 }
 
+const char *undo_release_explain(const Undoing *undo) {
+        if (!undo_is_open(undo))
+                return "released by enforcement.release, but its original binding cannot be "
+                       "restored, because the undo records cannot be read; see the journal";
+        return host_enforces(undo->host) ? "released by enforcement.release; original binding "
+                                           "restored, monitoring only"
+                                         : "released by enforcement.release; the original binding "
+                                           "is restored when the daemon is resumed";
+}
+
 void undo_release_if_asked(Undoing *undo, Instance *i) {
         i->undo.released = undo_release_is_asked(undo->host, i->name, i->unit);
         if (i->undo.released && i->undo.record && host_enforces(undo->host))

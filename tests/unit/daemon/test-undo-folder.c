@@ -19,6 +19,8 @@ TEST(opens_late, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(renameat(dir, "undo", dir, "elsewhere"), 0);
         fake_write(&world.folder, "undo", "no folder");
         life_begin(&l);
+        assert_false(undo_is_open(&l.m.undo));
+        assert_non_null(strstr(undo_release_explain(&l.m.undo), "cannot be restored"));
         assert_null(l.instance->undo.record);
         assert_false(undo_start_late(&l.m.undo));
         l.instance->binding.placement.cpus = cpu_set("3");
@@ -29,6 +31,8 @@ TEST(opens_late, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(unlinkat(dir, "undo", 0), 0);
         assert_int_equal(renameat(dir, "elsewhere", dir, "undo"), 0);
         assert_true(undo_start_late(&l.m.undo));
+        assert_true(undo_is_open(&l.m.undo));
+        assert_non_null(strstr(undo_release_explain(&l.m.undo), "original binding restored"));
         assert_non_null(l.instance->undo.record);
         assert_false(undo_start_late(&l.m.undo));
         bind(&l, "3", "1");
@@ -46,7 +50,7 @@ TEST(is_not_needed, .setup_func = setup, .teardown_func = teardown) {
         life_begin(&l);
         undo_done(&l.m.undo.records);
         l.args.dry_run = true;
-        assert_false(undo_start_late(&l.m.undo));
+        assert_true(undo_is_open(&l.m.undo));
         l.args.dry_run = false;
         undo_init(&l.m.undo.records, &l.m.host.sysroot);
         assert_true(undo_start_late(&l.m.undo));

@@ -18,6 +18,9 @@ int undo_start(Undoing *undo);
  * its record of an earlier run; binding is to look at all of them again. */
 bool undo_start_late(Undoing *undo);
 
+/* False: it is not known what an earlier run of the daemon changed, and nothing can be restored. */
+bool undo_is_open(const Undoing *undo);
+
 /* Finds the record of an instance whose processes changed, and the name that the record has for it.
  */
 void undo_adopt(const Undoing *undo, Instance *instance);

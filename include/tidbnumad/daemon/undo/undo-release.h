@@ -21,6 +21,9 @@ void undo_release_stray(Undoing *undo);
 /* Does enforcement.release name an instance, by its name or its unit? `unit` may be NULL. */
 bool undo_release_is_asked(const Host *host, const char *name, const char *unit);
 
+/* What has become of an instance that enforcement.release names, in words for its status. */
+const char *undo_release_explain(const Undoing *undo);
+
 /* Releases the instance if enforcement.release names it. The name of a process without a unit
  * contains its port, so it may become known only after it was bound. */
 void undo_release_if_asked(Undoing *undo, Instance *instance);
