@@ -1,7 +1,5 @@
 /* tidbnumactl status: the state of each instance. */
 #include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,6 @@
 #include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/sysroot.h"
 
 static int cannot_read(const char *runtime_dir, int error) {
         if (error == -ENOENT)
@@ -31,12 +28,6 @@ static int cannot_read(const char *runtime_dir, int error) {
                 output_line(stderr, "tidbnumactl: %s/status.json cannot be read: %s", runtime_dir,
                             strerror(-error));
         return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
-}
-
-static int read_text(const char *runtime_dir, char **ret, size_t *ret_size) {
-        _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        return fd < 0 ? -errno : read_file_alloc_at(fd, "status.json", ret, ret_size);
 }
 
 static bool is_known(const StatusFile *status, const char *name) {
@@ -68,20 +59,17 @@ static int check_name(const StatusFile *status, const char *name) {
 }
 
 /* Prints the published JSON without the instances that were not asked for. */
-static int print_json(const char *text, size_t size, const StatusQuestion *q) {
-        json_error_t error;
-        json_t *root = json_loadb(text, size, 0, &error), *kept = json_array(), *row;
-        size_t index;
+static int print_json(const StatusQuestion *q) {
+        const StatusFile *status = q->status;
+        json_t *rows = json_object_get(status->root, "instances"), *root = json_copy(status->root);
 
-        json_array_foreach(json_object_get(root, "instances"), index,
-                           row) if (index < q->status->n_instances &&
-                                    status_is_asked(q, &q->status->instances[index]))(void)
-                json_array_append(kept, row);
-        (void)json_object_set_new(root, "instances", kept);
-        (void)json_object_set_new(root, "alive", json_boolean(q->alive));
-        (void)json_object_set_new(root, "age_seconds",
-                                  object_number(q->now_seconds - q->status->time_seconds));
-        return output_json(root);
+        root = object_set(root, "instances",
+                          OBJECT_ARRAY_IF(i, status->n_instances,
+                                          status_is_asked(q, &status->instances[i]),
+                                          json_incref(json_array_get(rows, i))));
+        root = object_set(root, "alive", json_boolean(q->alive));
+        return output_json(object_set(root, "age_seconds",
+                                      object_number(q->now_seconds - status->time_seconds)));
 }
 
 static int print_text(const StatusQuestion *q) {
@@ -107,19 +95,17 @@ static int exit_of(const StatusQuestion *q) {
 
 int command_status(const Args *args) {
         _cleanup_status_file_ StatusFile status = { 0 };
-        _cleanup_free_ char *text = NULL;
         StatusQuestion q = { .status = &status,
                              .names = args->names,
                              .n_names = args->n_names,
                              .now_seconds = clock_realtime_seconds(),
                              .width = output_width(),
                              .colors = output_colors() };
-        size_t size;
         int r;
 
-        r = read_text(args->runtime_dir, &text, &size);
-        if (r >= 0)
-                r = status_file_parse(text, size, &status);
+        if (args->watch)
+                return command_top(args);
+        r = status_file_read(args->runtime_dir, &status);
         if (r < 0)
                 return r == -ENOMEM ? r : cannot_read(args->runtime_dir, r);
         for (size_t i = 0; i < args->n_names && r >= 0; i++)
@@ -127,6 +113,6 @@ int command_status(const Args *args) {
         if (r < 0)
                 return r;
         q.alive = daemon_process_lives(&status);
-        r = args->json ? print_json(text, size, &q) : print_text(&q);
+        r = args->json ? print_json(&q) : print_text(&q);
         return r < 0 ? r : exit_of(&q);
 }

@@ -1,6 +1,7 @@
 /* Reads /run/tidbnumad/status.json, which the daemon publishes. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,18 +17,16 @@ typedef struct StatusMemory {
 } StatusMemory;
 
 typedef struct StatusInstance {
-        char *name, *policy, *exe; /* owned, as the others */
-        char *unit, *data_dir;     /* NULL: none */
-        char *state, *reason;
-        bool cpu_bound, memory_bound; /* false also: an older daemon reports neither */
-        char *reason_code, *remedy;   /* NULL: an older daemon does not report them */
-        char *cpus;                   /* likewise */
-        char *bound_by;        /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */
-        char *bound_by_reason; /* why it is bound by affinity; NULL: not applicable */
+        const char *name, *policy, *exe; /* all strings belong to the StatusFile */
+        const char *unit, *data_dir;     /* NULL: none */
+        const char *state, *reason;
+        bool cpu_bound, memory_bound;     /* false also: an older daemon reports neither */
+        const char *reason_code, *remedy; /* NULL: an older daemon does not report them */
+        const char *cpus;                 /* likewise */
+        const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */
+        const char *bound_by_reason; /* why it is bound by affinity; NULL: not applicable */
         pid_t pid;
         uint64_t n_threads;
-        uint16_t *ports;
-        size_t n_ports;
         NodeSet nodes;
         StatusMemory *memory; /* anonymous memory by node, for nodes that have any; owned */
         size_t n_memory;
@@ -38,23 +37,24 @@ typedef struct StatusInstance {
 
 /* A release that is under way. */
 typedef struct StatusRelease {
-        char *name, *unit, *failure; /* NULL: none; owned */
+        const char *name, *unit, *failure; /* NULL: none */
 } StatusRelease;
 
 /* A device with interrupts. */
 typedef struct StatusDevice {
-        char *name, *reason_code, *reason, *cpus; /* NULL: not reported; owned */
-        int32_t node;                             /* -1: not known */
+        const char *name, *reason_code, *reason, *cpus; /* NULL: not reported */
+        int32_t node;                                   /* -1: not known */
         uint64_t vectors[N_IRQ_STATES];
 } StatusDevice;
 
 /* A process that a policy names and the daemon ignores. */
 typedef struct StatusIgnored {
-        char *exe, *policy, *reason; /* NULL: not reported; owned */
+        const char *exe, *policy, *reason; /* NULL: not reported */
         pid_t pid;
 } StatusIgnored;
 
 typedef struct StatusFile {
+        json_t *root;        /* the whole, which owns the strings; owned */
         double time_seconds; /* when it was written, since the epoch */
         double sample_interval_seconds;
         bool enforcing;
@@ -62,15 +62,15 @@ typedef struct StatusFile {
         size_t n_instances;
 
         /* What an older daemon may leave out: zeros then. */
-        char *version; /* NULL; owned */
-        char *backend; /* backend of the host; NULL; owned */
-        pid_t pid;     /* the daemon's process */
+        const char *version; /* NULL */
+        const char *backend; /* of the host; NULL */
+        pid_t pid;           /* the daemon's process */
         double load_seconds;
         bool load_failed;
-        char **errors; /* errors of policies; owned */
+        const char **errors; /* of policies; owned */
         size_t n_errors;
         size_t n_policies, n_warnings;
-        char **units; /* names of known units; owned */
+        const char **units; /* names of known units; owned */
         size_t n_units;
         uint64_t n_full, n_of_others, n_in_containers; /* processes that are ignored, by reason */
         StatusRelease *releases;                       /* owned */
@@ -79,9 +79,9 @@ typedef struct StatusFile {
         size_t n_devices;
         StatusIgnored *ignored; /* some of them; owned */
         size_t n_ignored;
-        char *reserved_nodes, *reserved_cpus; /* lists; NULL: an older daemon; owned */
-        char *uncounted; /* why memory accesses are not counted although a policy asks for it; NULL;
-                            owned */
+        const char *reserved_nodes, *reserved_cpus; /* lists; NULL */
+        const char *uncounted; /* why memory accesses are not counted although a policy asks for it;
+                                  NULL */
 } StatusFile;
 
 void status_file_done(StatusFile *status);

@@ -10,7 +10,7 @@ static const char *const all[] = { "*" };
 static bool is_done(Command command, bool undo, bool enforcing, const char *state) {
         const Args args = { .command = command, .undo = undo };
         const Await await = { .args = &args, .globs = all, .n_globs = 1, .loaded_before = 1 };
-        StatusInstance instance = { .name = (char *)"tidb-4000", .state = (char *)state };
+        StatusInstance instance = { .name = "tidb-4000", .state = state };
         const StatusFile status = {
                 .enforcing = enforcing, .load_seconds = 2, .instances = &instance, .n_instances = 1
         };

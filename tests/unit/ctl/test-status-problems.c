@@ -5,14 +5,12 @@
 
 #include "tidbnumad/ctl/status-problems.h"
 
-#define TEXT(s) ((char *)(s))
-
 static void assert_threads(const char *exe, uint64_t n_threads, bool bound, const char *shown) {
-        StatusInstance one = { .name = TEXT("a-1"),
-                               .exe = TEXT(exe),
-                               .state = TEXT("bound"),
-                               .reason = TEXT(""),
-                               .cpus = TEXT("4-7"),
+        StatusInstance one = { .name = "a-1",
+                               .exe = exe,
+                               .state = "bound",
+                               .reason = "",
+                               .cpus = "4-7",
                                .cpu_bound = bound,
                                .n_threads = n_threads };
         const StatusFile status = { .instances = &one, .n_instances = 1, .time_seconds = 1000 };

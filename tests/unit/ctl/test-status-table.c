@@ -13,22 +13,20 @@ typedef struct Example {
         StatusMemory memory[5];
         StatusInstance instances[4];
         StatusRelease releases[1];
-        char *errors[1];
+        const char *errors[1];
         StatusFile status;
 } Example;
 
-#define TEXT(s) ((char *)(s))
-
 static StatusInstance instance(const char *name, const char *state, const char *reason,
                                const char *code, const char *remedy) {
-        return (StatusInstance){ .name = TEXT(name),
-                                 .policy = TEXT("p"),
-                                 .exe = TEXT("/x"),
-                                 .state = TEXT(state),
-                                 .reason = TEXT(reason),
-                                 .reason_code = TEXT(code),
-                                 .remedy = TEXT(remedy),
-                                 .cpus = TEXT(""),
+        return (StatusInstance){ .name = name,
+                                 .policy = "p",
+                                 .exe = "/x",
+                                 .state = state,
+                                 .reason = reason,
+                                 .reason_code = code,
+                                 .remedy = remedy,
+                                 .cpus = "",
                                  .pid = 7,
                                  .remote_ratio = (double)NAN,
                                  .left_seconds = (double)NAN };
@@ -45,9 +43,9 @@ static void init(Example *e) {
                                          "free memory"),
                                 instance("b-2", "partly", "no room", "no-room", "free memory"),
                                 instance("c-1", "moving", "", "", "") } };
-        e->instances[0].unit = TEXT("a-1.service");
+        e->instances[0].unit = "a-1.service";
         e->instances[0].nodes = node_set("1");
-        e->instances[0].cpus = TEXT("4-7");
+        e->instances[0].cpus = "4-7";
         e->instances[0].memory = e->memory;
         e->instances[0].n_memory = 4;
         e->instances[0].remote_ratio = 0.0625;
@@ -55,8 +53,8 @@ static void init(Example *e) {
         e->status = (StatusFile){ .time_seconds = 1000,
                                   .sample_interval_seconds = 10,
                                   .enforcing = true,
-                                  .version = TEXT("0.1.0"),
-                                  .backend = TEXT("systemd"),
+                                  .version = "0.1.0",
+                                  .backend = "systemd",
                                   .n_policies = 2,
                                   .load_seconds = 50,
                                   .instances = e->instances,
@@ -157,24 +155,24 @@ TEST(warnings) {
         e.status.enforcing = false;
         assert_reported(&e, 1001, true, "changing nothing");
         e.status.load_failed = true;
-        e.errors[0] = TEXT("a.yaml:1:1: wrong");
+        e.errors[0] = "a.yaml:1:1: wrong";
         e.status.errors = e.errors;
         e.status.n_errors = 1;
         assert_reported(&e, 1001, true, "policy files have errors");
         assert_reported(&e, 1001, true, "\n      a.yaml:1:1: wrong\n");
         e.status.n_warnings = 3;
         assert_reported(&e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
-        e.releases[0] = (StatusRelease){ .name = TEXT("r\x1b[2J"), .failure = TEXT("why") };
+        e.releases[0] = (StatusRelease){ .name = "r\x1b[2J", .failure = "why" };
         e.status.releases = e.releases;
         e.status.n_releases = 1;
         assert_reported(&e, 1001, true,
                         "\n  r\\x1b[2J: its release failed: why\n      the daemon tries again; ");
-        e.status.uncounted = TEXT("no\x1b such counters");
+        e.status.uncounted = "no\x1b such counters";
         assert_reported(&e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
         e.status.n_instances = 0;
         assert_reported(&e, 1001, true, "No process matches");
-        e.status.reserved_nodes = TEXT("");
-        e.status.reserved_cpus = TEXT("0-1");
+        e.status.reserved_nodes = "";
+        e.status.reserved_cpus = "0-1";
         assert_reported(&e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
 }
 
@@ -219,13 +217,13 @@ TEST(without_problems) {
 
 TEST(interrupts) {
         StatusDevice devices[] = {
-                { .name = TEXT("eth\x1b"
-                               "0"),
+                { .name = "eth\x1b"
+                          "0",
                   .node = 1,
-                  .cpus = TEXT("0-3"),
-                  .reason = TEXT("steered there"),
+                  .cpus = "0-3",
+                  .reason = "steered there",
                   .vectors = { [IRQ_STATE_STEERED] = 8, [IRQ_STATE_CONTESTED] = 2 } },
-                { .name = TEXT("nvme0"), .node = -1, .vectors = { [IRQ_STATE_FAILED] = 3 } }
+                { .name = "nvme0", .node = -1, .vectors = { [IRQ_STATE_FAILED] = 3 } }
         };
         Example e;
         char *text;
@@ -252,8 +250,7 @@ TEST(ignored_processes) {
 
         init(&e);
         for (size_t i = 0; i < ELEMENTSOF(ignored); i++)
-                ignored[i] = (StatusIgnored){ TEXT("/x\x1b"), TEXT("db"), TEXT("it runs as user 7"),
-                                              12 };
+                ignored[i] = (StatusIgnored){ "/x\x1b", "db", "it runs as user 7", 12 };
         e.status.ignored = ignored;
         e.status.n_ignored = 6;
         assert_reported(&e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
@@ -284,8 +281,8 @@ TEST(why_by_affinity) {
         char *text;
 
         init(&e);
-        e.instances[0].bound_by_reason = TEXT("its unit is shared");
-        e.instances[1].bound_by_reason = TEXT("its scope has limits");
+        e.instances[0].bound_by_reason = "its unit is shared";
+        e.instances[1].bound_by_reason = "its scope has limits";
         text = render(&e, NULL, 1000, true);
         assert_shows(text, " bound by affinity, because its unit is shared\n");
         assert_shows(text, " no-room; bound by affinity, because its scope has limits\n");
@@ -346,44 +343,43 @@ TEST(pause_and_resume) {
 
 TEST(release) {
         const char *const globs[] = { "a-1.serv*" };
-        char *stays[] = { TEXT("a-*") };
+        char *stays[] = { (char *)"a-*" };
         Args args = { .command = COMMAND_RELEASE };
         Await a = { .args = &args, .globs = globs, .n_globs = 1 };
-        StatusDevice devices[] = { { .name = TEXT("eth0"), .vectors = { [IRQ_STATE_STEERED] = 9 } },
-                                   { .name = TEXT("eth1"),
-                                     .vectors = { [IRQ_STATE_STEERED] = 9 } } };
+        StatusDevice devices[] = { { .name = "eth0", .vectors = { [IRQ_STATE_STEERED] = 9 } },
+                                   { .name = "eth1", .vectors = { [IRQ_STATE_STEERED] = 9 } } };
         Example e;
 
         init(&e);
         assert_true(await_names(&a, "a-1", "a-1.service"));
         assert_false(await_names(&a, "a-1", NULL));
         assert_false(await_is_done(&a, &e.status));
-        e.instances[0].state = TEXT("released");
+        e.instances[0].state = "released";
         assert_true(await_is_done(&a, &e.status)); /* whatever the others are */
-        e.releases[0] = (StatusRelease){ .name = TEXT("b-1"), .unit = TEXT("b-1.service") };
+        e.releases[0] = (StatusRelease){ .name = "b-1", .unit = "b-1.service" };
         e.status.releases = e.releases;
         e.status.n_releases = 1;
         assert_true(await_is_done(&a, &e.status));
-        e.releases[0].unit = TEXT("a-1.service");
+        e.releases[0].unit = "a-1.service";
         assert_false(await_is_done(&a, &e.status));
         e.status.n_releases = 0;
         e.status.devices = devices;
         e.status.n_devices = 2;
         assert_true(await_is_done(&a, &e.status)); /* no device of that name */
-        devices[1].name = TEXT("a-1.serv");
+        devices[1].name = "a-1.serv";
         assert_false(await_is_done(&a, &e.status));
         devices[1].vectors[IRQ_STATE_STEERED] = 0;
         assert_true(await_is_done(&a, &e.status));
         args.undo = true;
         devices[1].vectors[IRQ_STATE_STEERED] = 9; /* it is not waited for */
         assert_false(await_is_done(&a, &e.status));
-        e.instances[0].state = TEXT("bound");
+        e.instances[0].state = "bound";
         assert_true(await_is_done(&a, &e.status));
-        e.instances[0].state = TEXT("released");
+        e.instances[0].state = "released";
         a.stays = stays; /* another glob has it released all the same */
         a.n_stays = 1;
         assert_true(await_is_done(&a, &e.status));
         a.n_stays = 0;
-        e.instances[0].state = TEXT("binding");
+        e.instances[0].state = "binding";
         assert_true(await_is_done(&a, &e.status));
 }
