@@ -11,7 +11,7 @@
 #include "tidbnumad/ctl/options.h"
 #include "tidbnumad/ctl/output.h"
 
-enum { OPTIONS_MAX = 32 };
+enum { OPTIONS_MAX = 32, FIRST_OPTION = 0x100 };
 
 const char *args_command_name(Command command) {
         return options_command(command)->name;
@@ -52,103 +52,45 @@ static int find_command(const char *word, Command *ret) {
         return refuse_command(word);
 }
 
-static int try_help(Command command) {
-        output_line(stderr, "Try 'tidbnumactl %s --help'.", args_command_name(command));
+static int try_help(const Args *args) {
+        output_line(stderr, "Try 'tidbnumactl %s --help'.", args_command_name(args->command));
         return -EINVAL;
 }
 
-static int add_path(const char **paths, size_t *n, size_t max, const char *path,
-                    const char *option) {
-        if (*n == max) {
-                output_line(stderr, "tidbnumactl: more than %zu %s", max, option);
-                return -EINVAL;
-        }
-        paths[(*n)++] = path;
+#define REFUSE(args, ...) (output_line(stderr, "tidbnumactl: " __VA_ARGS__), try_help(args))
+
+static int add_word(const Args *args, const char **words, size_t *n, size_t max, const char *word,
+                    const char *what) {
+        if (*n == max)
+                return REFUSE(args, "more than %zu %s", max, what);
+        words[(*n)++] = word;
         return 1;
 }
 
-/* The field of an option without a value; NULL: the option has a value. */
-static bool *flag_of(Args *args, int id) {
-        switch (id) {
-        case OPTION_EXPLAIN:
-                return &args->explain;
-        case OPTION_JSON:
-                return &args->json;
-        case OPTION_TIUP:
-                return &args->tiup;
-        case OPTION_ASK:
-                return &args->ask;
-        case OPTION_EXACT:
-                return &args->exact;
-        case OPTION_ALL:
-                return &args->all;
-        case OPTION_UNDO:
-                return &args->undo;
-        case OPTION_DRY_RUN:
-                return &args->dry_run;
-        case OPTION_WATCH:
-                return &args->watch;
-        case OPTION_YES:
-                return &args->yes;
-        case OPTION_NO_WAIT:
-                return &args->no_wait;
-        default:
-                return NULL;
-        }
+static int add_policy_file(Args *args, const char *path, const char *what) {
+        return add_word(args, args->policy_files, &args->n_policy_files, ARGS_POLICY_FILES_MAX,
+                        path, what);
 }
 
-static int take_option(Args *args, int id) {
-        bool *flag = flag_of(args, id);
+static int take_option(Args *args, const OptionRow *row) {
+        void *field = (char *)args + row->field;
 
-        if (flag) {
-                *flag = true;
-                return 1;
-        }
-        switch (id) {
-        case OPTION_POLICY_DIR:
-                args->policy_is_set = true;
-                return add_path(args->policy_dirs, &args->n_policy_dirs, ARGS_POLICY_DIRS_MAX,
+        if (field == (void *)args->policy_dirs)
+                return add_word(args, args->policy_dirs, &args->n_policy_dirs, ARGS_POLICY_DIRS_MAX,
                                 optarg, "--policy-dir");
-        case OPTION_POLICY:
-                args->policy_is_set = true;
-                return add_path(args->policy_files, &args->n_policy_files, ARGS_POLICY_FILES_MAX,
-                                optarg, "--policy");
-        case OPTION_SYSROOT:
-                args->sysroot = optarg;
-                return 1;
-        case OPTION_TOPOLOGY:
-                args->topology = optarg;
-                return 1;
-        case OPTION_INSTANCES:
-                args->instances = optarg;
-                return 1;
-        case OPTION_AGAINST:
-                args->against = optarg;
-                return 1;
-        case OPTION_EXPORT:
-                args->export_path = optarg;
-                return 1;
-        case OPTION_RUNTIME_DIR:
-                args->runtime_dir = optarg;
-                return 1;
-        case OPTION_TIUP_FILE:
-                args->tiup_file = optarg;
-                return 1;
-        case OPTION_HOSTS:
-                args->hosts = optarg;
-                return 1;
-        case OPTION_OUTPUT:
-                args->output = optarg;
-                return 1;
-        default:
-                return -EINVAL;
-        }
+        if (field == (void *)args->policy_files)
+                return add_policy_file(args, optarg, "--policy");
+        if (row->argument)
+                *(const char **)field = optarg;
+        else
+                *(bool *)field = true;
+        return 1;
 }
 
-static int answer(const Args *args, int id, bool has_command) {
+static int answer(const Args *args, bool has_command) {
         _cleanup_text_ Text text = { 0 };
 
-        if (id == OPTION_VERSION)
+        if (args->version)
                 text_append(&text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
         else if (has_command)
                 options_append_command_help(args->command, &text);
@@ -179,10 +121,9 @@ static void suggest_option(const Args *args, const char *word) {
 static int refuse_option(const Args *args, const OptionRow *row) {
         char commands[OPTIONS_COMMANDS_MAX];
 
-        output_line(stderr, "tidbnumactl: %s has no option --%s; it is an option of %s",
-                    args_command_name(args->command), row->name,
-                    options_commands_of(row, commands));
-        return try_help(args->command);
+        return REFUSE(args, "%s has no option --%s; it is an option of %s",
+                      args_command_name(args->command), row->name,
+                      options_commands_of(row, commands));
 }
 
 /* Of two options of one name, each takes the one that its command has. */
@@ -207,77 +148,59 @@ static void fill_getopt(Command command, struct option *options) {
                                 (struct option){ .name = rows[i].name,
                                                  .has_arg = rows[i].argument ? required_argument
                                                                              : no_argument,
-                                                 .val = rows[i].id };
+                                                 .val = FIRST_OPTION + (int)i };
 }
 
 /* argv[0] is the command's name. Returns as args_parse(). */
 static int parse_options(Args *args, int argc, char *argv[]) {
         struct option options[OPTIONS_MAX] = { 0 };
+        const OptionRow *rows;
         int id, r;
 
+        (void)options_rows(&rows);
         fill_getopt(args->command, options);
         optind = 0; /* glibc: reset getopt for a repeated call */
         while ((id = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
-                const OptionRow *row = options_find(id);
+                const OptionRow *row = id >= FIRST_OPTION ? &rows[id - FIRST_OPTION] : NULL;
 
-                if (!row) { /* getopt_long() has printed the error */
+                if (id == 'h')
+                        args->help = true;
+                else if (!row) { /* getopt_long() has printed the error */
                         suggest_option(args, argv[optind > 1 ? optind - 1 : 1]);
-                        return try_help(args->command);
-                }
-                if (id == OPTION_HELP || id == OPTION_VERSION)
-                        return answer(args, id, true);
-                if (!(row->commands & (1u << args->command)))
+                        return try_help(args);
+                } else if (!(row->commands & (1u << args->command)))
                         return refuse_option(args, row);
-                r = take_option(args, id);
-                if (r < 0)
-                        return try_help(args->command);
+                else if ((r = take_option(args, row)) < 0)
+                        return r;
+                if (args->help || args->version)
+                        return answer(args, true);
         }
         return 1;
 }
 
 static int refuse_argument(const Args *args, const char *word) {
-        output_line(stderr, "tidbnumactl: %s takes no argument '%s'",
-                    args_command_name(args->command), word);
-        return try_help(args->command);
-}
-
-static int take_names(Args *args, int n, char *words[]) {
-        for (int i = 0; i < n; i++)
-                if (add_path(args->names, &args->n_names, ARGS_NAMES_MAX, words[i], "instances") <
-                    0)
-                        return try_help(args->command);
-        if (args->command == COMMAND_REPLAN && n == 0)
-                args->names[args->n_names++] = "*";
-        if (args->command != COMMAND_RELEASE || (n > 0) != args->all)
-                return 1;
-        output_line(stderr, n > 0 ? "tidbnumactl: --all cannot be combined with names"
-                                  : "tidbnumactl: release what? Expected names of instances, or "
-                                    "--all");
-        return try_help(args->command);
+        return REFUSE(args, "%s takes no argument '%s'", args_command_name(args->command), word);
 }
 
 static int take_subject(Args *args, int n, char *words[]) {
-        if (n == 0) {
-                output_line(stderr, "tidbnumactl: %s what? Expected the name of an instance%s",
-                            args_command_name(args->command),
-                            args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
-                                                             : " or a process number");
-                return try_help(args->command);
-        }
+        if (n == 0)
+                return REFUSE(args, "%s what? Expected the name of an instance%s",
+                              args_command_name(args->command),
+                              args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
+                                                               : " or a process number");
         args->subject = words[0];
         return n == 1 ? 1 : refuse_argument(args, words[1]);
 }
 
 /* Takes the arguments after the options. */
 static int take_arguments(Args *args, int n, char *words[]) {
+        int r = 1;
+
         switch (args->command) {
         case COMMAND_VALIDATE:
-                for (int i = 0; i < n; i++)
-                        if (add_path(args->policy_files, &args->n_policy_files,
-                                     ARGS_POLICY_FILES_MAX, words[i], "files") < 0)
-                                return try_help(args->command);
-                args->policy_is_set |= n > 0;
-                return 1;
+                for (int i = 0; i < n && r > 0; i++)
+                        r = add_policy_file(args, words[i], "files");
+                return r;
         case COMMAND_EXPLAIN:
         case COMMAND_LOCALITY:
                 return take_subject(args, n, words);
@@ -285,18 +208,15 @@ static int take_arguments(Args *args, int n, char *words[]) {
         case COMMAND_TOP:
         case COMMAND_REPLAN:
         case COMMAND_RELEASE:
-                return take_names(args, n, words);
+                for (int i = 0; i < n && r > 0; i++)
+                        r = add_word(args, args->names, &args->n_names, ARGS_NAMES_MAX, words[i],
+                                     "instances");
+                if (args->command == COMMAND_REPLAN && n == 0)
+                        args->names[args->n_names++] = "*";
+                return r;
         default:
                 return n == 0 ? 1 : refuse_argument(args, words[0]);
         }
-}
-
-/* Rejects two options that exclude each other. */
-static int check_pair(const Args *args, const char *a, const char *b, bool both) {
-        if (!both)
-                return 1;
-        output_line(stderr, "tidbnumactl: %s cannot be combined with %s", a, b);
-        return try_help(args->command);
 }
 
 static const char *planned_otherwise(const Args *args) {
@@ -309,51 +229,49 @@ static const char *planned_otherwise(const Args *args) {
                                    : NULL;
 }
 
-/* A whole cluster. */
-static int check_cluster(const Args *args) {
+/* Options that exclude each other. */
+static int check_pairs(const Args *args) {
         const char *other = planned_otherwise(args);
+        const struct {
+                const char *a, *b;
+                bool both;
+        } pairs[] = {
+                { "--sysroot", "--topology", args->sysroot && args->topology },
+                { "--policy-dir", args->command == COMMAND_VALIDATE ? "files" : "--policy",
+                  args->n_policy_dirs > 0 && args->n_policy_files > 0 },
+                { "--explain", "--against", args->explain && args->against },
+                { "--export", "--against", args->export_path && args->against },
+                { "--ask", other, args->ask && other },
+                { "--json", "--tiup", args->json && args->tiup },
+                { "--json", "--watch", args->json && args->watch },
+                { "--tiup", other, args->tiup_file && other },
+                { "--all", "names", args->all && args->n_names > 0 },
+        };
 
-        if (args->command != COMMAND_PLAN)
-                return 1;
-        if (args->tiup_file && other)
-                return check_pair(args, "--tiup", other, true);
-        if (!args->tiup_file != !args->hosts) {
-                output_line(stderr,
-                            "tidbnumactl: --tiup and --hosts are given together: the topology file "
-                            "of the cluster and the folder with its machines");
-                return try_help(args->command);
-        }
-        if (!args->output || args->tiup_file)
-                return 1;
-        output_line(stderr, "tidbnumactl: --output of plan needs --tiup and --hosts");
-        return try_help(args->command);
+        for (size_t i = 0; i < ELEMENTSOF(pairs); i++)
+                if (pairs[i].both)
+                        return REFUSE(args, "%s cannot be combined with %s", pairs[i].a,
+                                      pairs[i].b);
+        return 1;
 }
 
 static int check(const Args *args) {
-        const char *files = args->command == COMMAND_VALIDATE ? "files" : "--policy";
-        const char *other = planned_otherwise(args);
-        int r = check_pair(args, "--sysroot", "--topology", args->sysroot && args->topology);
-        if (r > 0)
-                r = check_pair(args, "--policy-dir", files,
-                               args->n_policy_dirs > 0 && args->n_policy_files > 0);
-        if (r > 0)
-                r = check_pair(args, "--explain", "--against", args->explain && args->against);
-        if (r > 0)
-                r = check_pair(args, "--export", "--against", args->export_path && args->against);
-        if (r > 0)
-                r = check_pair(args, "--ask", other, args->ask && other);
-        if (r > 0)
-                r = check_pair(args, "--json", args->tiup ? "--tiup" : "--watch",
-                               args->json && (args->tiup || args->watch));
-        if (r > 0)
-                r = check_cluster(args);
-        if (r > 0 && args->command == COMMAND_EXPLAIN && args->topology && !args->instances) {
-                output_line(stderr,
-                            "tidbnumactl: no process runs on --topology; give imagined instances "
-                            "with --instances");
-                return try_help(args->command);
-        }
-        return r;
+        const int r = check_pairs(args);
+
+        if (r < 0)
+                return r;
+        if (args->command == COMMAND_RELEASE && args->n_names == 0 && !args->all)
+                return REFUSE(args, "release what? Expected names of instances, or --all");
+        if (args->command == COMMAND_EXPLAIN && args->topology && !args->instances)
+                return REFUSE(
+                        args,
+                        "no process runs on --topology; give imagined instances with --instances");
+        if (!args->tiup_file != !args->hosts)
+                return REFUSE(args, "--tiup and --hosts are given together: the topology file of "
+                                    "the cluster and the folder with its machines");
+        if (args->command == COMMAND_PLAN && args->output && !args->tiup_file)
+                return REFUSE(args, "--output of plan needs --tiup and --hosts");
+        return 1;
 }
 
 static void set_default_dirs(Args *args) {
@@ -373,11 +291,10 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 output_line(stderr, "tidbnumactl: no command. Try 'tidbnumactl --help'.");
                 return -EINVAL;
         }
-        if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
+        args->version = strcmp(argv[1], "--version") == 0;
+        if (args->version || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
             strcmp(argv[1], "help") == 0)
-                return answer(args, OPTION_HELP, false);
-        if (strcmp(argv[1], "--version") == 0)
-                return answer(args, OPTION_VERSION, false);
+                return answer(args, false);
         if (argv[1][0] == '-') {
                 output_line(stderr,
                             "tidbnumactl: the command must come before '%s'. Try "
@@ -394,7 +311,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
         if (r > 0)
                 r = check(args);
-        if (r > 0 && !args->policy_is_set)
+        args->policy_is_set = args->n_policy_dirs + args->n_policy_files > 0;
+        if (!args->policy_is_set)
                 set_default_dirs(args);
         return r;
 }

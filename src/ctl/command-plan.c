@@ -282,8 +282,11 @@ static int plan_twice(const Situation *s) {
 
 int command_plan(const Args *args) {
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
-        int r = situation_open(args, &situation);
+        int r;
 
+        if (args->tiup_file)
+                return command_plan_fleet(args);
+        r = situation_open(args, &situation);
         if (r < 0)
                 return r;
         return args->against ? plan_twice(&situation) : plan_once(&situation);

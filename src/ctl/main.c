@@ -7,39 +7,15 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 
-static int run(const Args *args) {
-        switch (args->command) {
-        case COMMAND_VALIDATE:
-                return command_validate(args);
-        case COMMAND_PLAN:
-                return args->tiup_file ? command_plan_fleet(args) : command_plan(args);
-        case COMMAND_EXPLAIN:
-                return command_explain(args);
-        case COMMAND_ADVISE:
-                return command_advise(args);
-        case COMMAND_CHECK:
-                return command_check(args);
-        case COMMAND_STATUS:
-                return args->watch ? command_top(args) : command_status(args);
-        case COMMAND_TOP:
-                return command_top(args);
-        case COMMAND_LOCALITY:
-                return command_locality(args);
-        case COMMAND_GATHER:
-                return command_gather(args);
-        case COMMAND_PAUSE:
-                return command_pause(args);
-        case COMMAND_RESUME:
-                return command_resume(args);
-        case COMMAND_RELEASE:
-                return command_release(args);
-        case COMMAND_REPLAN:
-                return command_replan(args);
-        case N_COMMANDS:
-                break;
-        }
-        return -EINVAL;
-}
+static int (*const commands[N_COMMANDS])(const Args *) = {
+        [COMMAND_VALIDATE] = command_validate, [COMMAND_PLAN] = command_plan,
+        [COMMAND_EXPLAIN] = command_explain,   [COMMAND_ADVISE] = command_advise,
+        [COMMAND_CHECK] = command_check,       [COMMAND_STATUS] = command_status,
+        [COMMAND_TOP] = command_top,           [COMMAND_LOCALITY] = command_locality,
+        [COMMAND_GATHER] = command_gather,     [COMMAND_PAUSE] = command_pause,
+        [COMMAND_RESUME] = command_resume,     [COMMAND_RELEASE] = command_release,
+        [COMMAND_REPLAN] = command_replan,
+};
 
 int main(int argc, char *argv[]) {
         Args args;
@@ -49,7 +25,7 @@ int main(int argc, char *argv[]) {
         r = args_parse(&args, argc, argv);
         if (r <= 0)
                 return r < 0 ? COMMAND_EXIT_USAGE : EXIT_SUCCESS;
-        r = run(&args);
+        r = commands[args.command](&args);
         if (r == -ENOMEM)
                 output_line(stderr, "tidbnumactl: not enough memory");
         if (r == -EACCES || r == -EPERM)

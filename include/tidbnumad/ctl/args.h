@@ -41,6 +41,7 @@ typedef struct Args {
         const char *hosts;       /* of plan: a folder with its machines */
         const char *runtime_dir;
         const char *subject; /* of explain and locality */
+        bool help, version;
         bool json;
         bool explain;
         bool tiup;

@@ -6,44 +6,15 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/args.h"
 
-typedef enum OptionId {
-        OPTION_HELP = 'h',
-        OPTION_VERSION = 0x100,
-        OPTION_POLICY_DIR,
-        OPTION_POLICY,
-        OPTION_SYSROOT,
-        OPTION_TOPOLOGY,
-        OPTION_INSTANCES,
-        OPTION_AGAINST,
-        OPTION_EXPLAIN,
-        OPTION_EXPORT,
-        OPTION_JSON,
-        OPTION_TIUP,
-        OPTION_ASK,
-        OPTION_RUNTIME_DIR,
-        OPTION_EXACT,
-        OPTION_ALL,
-        OPTION_UNDO,
-        OPTION_DRY_RUN,
-        OPTION_NO_WAIT,
-        OPTION_YES,
-        OPTION_OUTPUT,
-        OPTION_TIUP_FILE,
-        OPTION_HOSTS,
-        OPTION_WATCH,
-} OptionId;
-
 typedef struct OptionRow {
         const char *name;     /* "policy-dir" */
         const char *argument; /* "DIR"; NULL: it takes no argument */
-        int id;               /* OptionId */
+        size_t field;         /* offset in Args: of a string, of a bool without an argument */
         unsigned commands;    /* bits 1 << Command: the commands that accept it */
         const char *help;     /* lines, separated by newlines */
 } OptionRow;
 
 size_t options_rows(const OptionRow **ret);
-
-const OptionRow *options_find(int id);
 
 typedef struct CommandRow {
         const char *name;
