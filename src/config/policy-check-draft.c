@@ -259,7 +259,6 @@ void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         check_match(&c);
         check_idle_keys(&c);
         policy_check_entries(draft, errors, warnings);
-        policy_check_later(draft->places, warnings);
         check_choice(&c);
         check_avoid(&c);
         check_cpus_of_choice(&c);

@@ -5,21 +5,6 @@
 
 #include "tidbnumad/config/policy-check.h"
 
-void policy_check_later(const PolicyPlace places[static POLICY_KEYS_MAX], Diagnostics *warnings) {
-        const PolicyKey *keys;
-        size_t n = policy_keys(&keys);
-
-        for (size_t i = 0; i < n; i++) {
-                const PolicyPlace *place = &places[i];
-                bool any = place->later && strcmp(place->later, "*") == 0;
-
-                if (place->later)
-                        diagnostics_add_at(warnings, place->file, place->at,
-                                           "`%s%s%s` " POLICY_LATER, keys[i].path, any ? "" : ": ",
-                                           any ? "" : place->later);
-        }
-}
-
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
                           Diagnostics *warnings) {
         const PolicyPlace *place = &places[policy_key_index(policy_key_at("host.reserve.devices"))];

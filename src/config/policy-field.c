@@ -150,20 +150,15 @@ static int load_scalar(PolicyLoader *l, const PolicyKey *key, const YamlNode *no
 }
 
 int policy_field_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {
-        PolicyPlace place = { .file = l->file, .at = node->at };
         void *field = (char *)target + key->offset;
-        size_t before = l->errors->n_added;
-        int r;
 
         if (key->is_set_offset > 0)
                 *(bool *)((char *)target + key->is_set_offset) = true;
-        r = node->kind == YAML_KIND_LIST && policy_list_is(key) ? load_items(l, key, node, field)
-                                                                : load_scalar(l, key, node, field);
-        if (l->errors->n_added == before)
-                place.later = policy_key_later(key, node->text ? node->text : "");
         if (l->places)
-                l->places[policy_key_index(key)] = place;
-        return r;
+                l->places[policy_key_index(key)] = (PolicyPlace){ .file = l->file, .at = node->at };
+        return node->kind == YAML_KIND_LIST && policy_list_is(key)
+                       ? load_items(l, key, node, field)
+                       : load_scalar(l, key, node, field);
 }
 
 int policy_field_set_defaults(const char *path, void *target) {

@@ -106,21 +106,7 @@ IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus)
 
 /* The word that may be in place of a list of this type, or none of them. */
 static bool parse_keyword(const PolicyKey *key, const char *text, void *target) {
-        static const char *const cpus[] = {
-                [CPUS_ALL] = "all", [CPUS_ONE_PER_CORE] = "one-per-core", NULL
-        };
-        static const char *const reserve[] = {
-                [RESERVE_NONE] = "none", [RESERVE_NIC] = "nic", NULL
-        };
-        static const char *const steer[] = {
-                [STEER_AUTO] = "auto", [STEER_RESERVED] = "reserved", [STEER_LOCAL] = "local",
-                [STEER_AWAY] = "away", [STEER_LEAVE] = "leave",       NULL
-        };
-        const char *const *words = key->type == POLICY_KEY_CPUS      ? cpus
-                                   : key->type == POLICY_KEY_RESERVE ? reserve
-                                   : key->type == POLICY_KEY_STEER   ? steer
-                                                                     : NULL;
-        int i = words ? policy_word_find(words, text) : -EINVAL;
+        int i = key->choices ? policy_word_find(key->choices, text) : -EINVAL;
 
         if (i < 0)
                 return false;

@@ -135,8 +135,6 @@ static int load_entry(PolicyLoader *l, const PolicyKey *key, const YamlNode *nod
 }
 
 int policy_entries_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {
-        if (key->later && node->n_children > 0)
-                diagnostics_add_at(l->warnings, l->file, node->at, "`%s` " POLICY_LATER, key->path);
         for (size_t i = 0; i < node->n_children; i++) {
                 const YamlNode *entry = &node->children[i];
                 char shown[POLICY_DESCRIBED_MAX];
@@ -183,7 +181,6 @@ static int load_files(PolicyLoader *l, const SourceFileList *files) {
                 l->file_index = i;
                 r = load_file(l);
         }
-        policy_check_later(places, l->warnings);
         policy_check_reserve(&l->set->host.reserve, places, l->warnings);
         policy_check_irqs(l->set, files, l->warnings);
         return r;

@@ -27,8 +27,8 @@ static json_t *choice_of(const char *const *words) {
 }
 
 /* One of the alternatives, or a list of them; or a word in place of a list. */
-static json_t *one_or_list(const PolicyKey *key, const char *const *words, json_t *alternatives) {
-        json_t *any = words ? json_pack("[o]", choice_of(words)) : json_array();
+static json_t *one_or_list(const PolicyKey *key, json_t *alternatives) {
+        json_t *any = key->choices ? json_pack("[o]", choice_of(key->choices)) : json_array();
 
         check(json_array_extend(any, alternatives));
         check(json_array_append_new(any, json_pack("{s:s, s:i, s:{s:o}}", "type", "array",
@@ -37,11 +37,10 @@ static json_t *one_or_list(const PolicyKey *key, const char *const *words, json_
         return json_pack("{s:o}", "anyOf", any);
 }
 
-static json_t *ids(const PolicyKey *key, const char *const *words, unsigned n_ids) {
-        return one_or_list(key, words,
-                           json_pack("[{s:s, s:i, s:i}, {s:s, s:s}]", "type", "integer", "minimum",
-                                     0, "maximum", (int)n_ids - 1, "type", "string", "pattern",
-                                     ID_LIST));
+static json_t *ids(const PolicyKey *key, unsigned n_ids) {
+        return one_or_list(key, json_pack("[{s:s, s:i, s:i}, {s:s, s:s}]", "type", "integer",
+                                          "minimum", 0, "maximum", (int)n_ids - 1, "type", "string",
+                                          "pattern", ID_LIST));
 }
 
 static const char *word_pattern(PolicyKeyType type) {
@@ -106,9 +105,6 @@ static json_t *scalar(const Scalar *s) {
 
 static json_t *value_of(const PolicyKey *key) {
         static const char *const switches[] = { "off", "on", NULL };
-        static const char *const cpus[] = { "all", "one-per-core", NULL };
-        static const char *const reserve[] = { "none", "nic", NULL };
-        static const char *const steer[] = { "auto", "reserved", "local", "away", "leave", NULL };
 
         if (key->type < ELEMENTSOF(SCALARS) && SCALARS[key->type].pattern)
                 return scalar(&SCALARS[key->type]);
@@ -121,21 +117,18 @@ static json_t *value_of(const PolicyKey *key) {
         case POLICY_KEY_BOOL:
                 return json_pack("{s:s}", "type", "boolean");
         case POLICY_KEY_NODES:
-                return ids(key, NULL, NODE_SET_MAX);
-        case POLICY_KEY_CPUS:
-                return ids(key, cpus, CPU_SET_MAX);
+        case POLICY_KEY_RESERVE:
+                return ids(key, NODE_SET_MAX);
         case POLICY_KEY_AUTO_NUMBER:
                 return json_pack("{s:[{s:s, s:I, s:I}, {s:s, s:s}]}", "anyOf", "type", "integer",
                                  "minimum", (json_int_t)key->min, "maximum", (json_int_t)key->max,
                                  "type", "string", "pattern", "^(auto|[0-9]+)$");
-        case POLICY_KEY_RESERVE:
-                return ids(key, reserve, NODE_SET_MAX);
+        case POLICY_KEY_CPUS:
         case POLICY_KEY_STEER:
-                return ids(key, steer, CPU_SET_MAX);
+                return ids(key, CPU_SET_MAX);
         default:
-                return one_or_list(key, NULL,
-                                   json_pack("[{s:s, s:s}]", "type", "string", "pattern",
-                                             word_pattern(key->type)));
+                return one_or_list(key, json_pack("[{s:s, s:s}]", "type", "string", "pattern",
+                                                  word_pattern(key->type)));
         }
 }
 
@@ -156,9 +149,6 @@ static json_t *description_of(const PolicyKey *key) {
         _cleanup_text_ Text text = { 0 };
 
         text_appendf(&text, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
-        for (size_t i = 0; key->later && key->later[i]; i++)
-                text_appendf(&text, " %s is checked, but has no effect in this version.",
-                             strcmp(key->later[i], "*") == 0 ? "It" : key->later[i]);
         return text.error < 0 ? NULL : json_string(text.data);
 }
 

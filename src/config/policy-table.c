@@ -43,7 +43,8 @@ static const PolicyKey keys[] = {
         KEY("host.reserve.nodes", RESERVE, PLACE,
             "The reserved nodes. nic: the node of the network card with the default route, or of "
             "the cards in devices.",
-            IN_SET(host.reserve), .default_text = "none"),
+            IN_SET(host.reserve), .default_text = "none",
+            .choices = WORDS([RESERVE_NONE] = "none", [RESERVE_NIC] = "nic")),
         KEY("host.reserve.cpus", AUTO_NUMBER, PLACE,
             "Whole cores of the node of the network card that are kept for interrupts, if that "
             "node is not kept free itself: no instance gets them, and `steer: reserved` and "
@@ -113,7 +114,8 @@ static const PolicyKey keys[] = {
         KEY("policies[].cpus", CPUS, BIND,
             "The CPUs of the nodes to use. one-per-core: the first thread of each core. If the "
             "nodes of an instance lack one of the listed CPUs, the instance is not bound.",
-            IN_POLICY(cpus), .default_text = "all"),
+            IN_POLICY(cpus), .default_text = "all",
+            .choices = WORDS([CPUS_ALL] = "all", [CPUS_ONE_PER_CORE] = "one-per-core")),
         KEY("policies[].memory", CHOICE, BIND,
             "bind: memory comes only from the nodes. preferred: memory comes from the nodes while "
             "they have room. none: only the CPUs are bound.",
@@ -181,7 +183,10 @@ static const PolicyKey keys[] = {
             "The CPUs that serve the interrupts. reserved: the CPUs of the reserved nodes. local: "
             "the CPUs of the device's node. away: the CPUs that no instance uses. leave: do not "
             "change the interrupts. auto: chosen by device. CPU numbers: these CPUs.",
-            .offset = 0, .default_text = "auto"),
+            .offset = 0, .default_text = "auto",
+            .choices =
+                    WORDS([STEER_AUTO] = "auto", [STEER_RESERVED] = "reserved",
+                          [STEER_LOCAL] = "local", [STEER_AWAY] = "away", [STEER_LEAVE] = "leave")),
         KEY("irq[].irqbalance", CHOICE, HOST,
             "What is sent to irqbalance. cooperate: the CPUs that it must not use, and the "
             "interrupts that tidbnumad places itself. ban: the same, and tidbnumad places all "
@@ -309,11 +314,4 @@ const PolicyKey *policy_key_nearest(const char *parent, const char *name) {
                 }
         nearest = suggest_nearest(name, words, n);
         return nearest < 0 ? NULL : rows[nearest];
-}
-
-const char *policy_key_later(const PolicyKey *key, const char *value) {
-        for (size_t i = 0; key->later && key->later[i]; i++)
-                if (strcmp(key->later[i], "*") == 0 || strcmp(key->later[i], value) == 0)
-                        return key->later[i];
-        return NULL;
 }

@@ -285,11 +285,6 @@ static void refuse_open_quote(const Fault *f) {
                        *find_column(&line, f->parser->context_mark.column));
 }
 
-static void refuse_escape(const Fault *f) {
-        REFUSE(f, "not a valid escape in double quotes; write the backslash twice, or use single "
-                  "quotes");
-}
-
 static void refuse_indicator(const Fault *f) {
         Line line = find_line(f->file, f->parser->context_mark.line);
 
@@ -301,29 +296,19 @@ static void refuse_directive(const Fault *f) {
         REFUSE_CONTEXT(f, "a line that begins with %%; remove it, or begin it with # as a comment");
 }
 
-static void refuse_outside(const Fault *f) {
-        REFUSE(f, "not part of the lines above, expected all top-level keys in one column");
-}
-
-static void refuse_list_start(const Fault *f) {
-        REFUSE(f, "a list cannot begin on the line of its key; begin it on the next line, or write "
-                  "[a, b]");
-}
-
-static void refuse_question(const Fault *f) {
-        REFUSE(f, "a value that begins with ? must be in quotes");
-}
-
 static void refuse_syntax(const Fault *f) {
         static const struct {
                 const char *problem, *context; /* parts of libyaml's words; NULL: any */
                 void (*refuse)(const Fault *);
+                const char *message; /* in its place, at the problem's mark */
         } faults[] = {
                 { "found a tab character", NULL, refuse_start },
                 { "cannot start any token", NULL, refuse_start },
                 { "unexpected end of stream", "quoted scalar", refuse_open_quote },
                 { "unexpected document indicator", "quoted scalar", refuse_open_quote },
-                { NULL, "parsing a quoted scalar", refuse_escape },
+                { NULL, "parsing a quoted scalar", NULL,
+                  "not a valid escape in double quotes; write the backslash twice, or use single "
+                  "quotes" },
                 { NULL, "scanning an alias", refuse_indicator },
                 { NULL, "scanning an anchor", refuse_indicator },
                 { NULL, "a tag", refuse_indicator },
@@ -331,13 +316,17 @@ static void refuse_syntax(const Fault *f) {
                 { NULL, "directive", refuse_directive },
                 { "could not find expected ':'", NULL, refuse_key },
                 { "mapping values are not allowed", NULL, refuse_colon },
-                { "mapping keys are not allowed", NULL, refuse_question },
-                { "block sequence entries are not", NULL, refuse_list_start },
+                { "mapping keys are not allowed", NULL, NULL,
+                  "a value that begins with ? must be in quotes" },
+                { "block sequence entries are not", NULL, NULL,
+                  "a list cannot begin on the line of its key; begin it on the next line, or write "
+                  "[a, b]" },
                 { "did not find expected key", NULL, refuse_in_block },
                 { "did not find expected '-'", NULL, refuse_in_block },
                 { "did not find expected ','", NULL, refuse_in_brackets },
                 { "expected node content", NULL, refuse_no_content },
-                { "expected <document start>", NULL, refuse_outside },
+                { "expected <document start>", NULL, NULL,
+                  "not part of the lines above, expected all top-level keys in one column" },
         };
         const char *problem = f->parser->problem, *context = f->parser->context;
 
@@ -345,7 +334,10 @@ static void refuse_syntax(const Fault *f) {
                 if ((faults[i].problem && !strstr(problem, faults[i].problem)) ||
                     (faults[i].context && !(context && strstr(context, faults[i].context))))
                         continue;
-                faults[i].refuse(f);
+                if (faults[i].refuse)
+                        faults[i].refuse(f);
+                else
+                        REFUSE(f, "%s", faults[i].message);
                 return;
         }
         REFUSE(f, "%s; check the indentation and the quotes of this line and the one above",

@@ -6,12 +6,6 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
-#define POLICY_LATER "is checked, and not carried out by this version yet"
-
-/* Warns of values that this version does not carry out. `places` has an element for each row of
- * the table. */
-void policy_check_later(const PolicyPlace places[static POLICY_KEYS_MAX], Diagnostics *warnings);
-
 /* Warns of network cards that decide nothing. */
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
                           Diagnostics *warnings);

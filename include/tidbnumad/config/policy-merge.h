@@ -13,7 +13,6 @@
 typedef struct PolicyPlace {
         const SourceFile *file; /* NULL: it is not given; borrowed */
         SourceSpan at;
-        const char *later; /* see policy_key_later() */
 } PolicyPlace;
 
 /* Where an entry of `instances` and its nodes are. */

@@ -63,9 +63,9 @@ typedef struct PolicyKey {
         PolicyReload reload;
         const char *default_text;   /* as one would write it; NULL: none */
         const char *example;        /* of a SECTION, as one would write it; NULL: none */
-        const char *const *choices; /* of a CHOICE, ends with NULL */
-        const char *const *later;   /* values that are checked, and not carried out by this version,
-                                     * ends with NULL; "*": any that is given. NULL: none is */
+        const char *const *choices; /* the values of a CHOICE, or the words in place of a
+                                       list of CPUS, RESERVE and STEER, by the values of their enum;
+                                       ends with NULL */
         uint64_t min, max;          /* of a NUMBER, an AUTO_NUMBER, a DURATION and a PERCENT */
         bool empty_ok;              /* a list may be empty */
         size_t offset;        /* of the field: in Policy under policies[], in PolicyInstance under
@@ -97,7 +97,3 @@ bool policy_key_is_part(const PolicyKey *key, const char *parent);
 
 /* The nearest known key below `parent` for a misspelled one, or NULL. */
 const PolicyKey *policy_key_nearest(const char *parent, const char *name);
-
-/* Of a value that is checked and not carried out by this version: the row's own text for it, "*"
- * where any value is. NULL: it is carried out. */
-const char *policy_key_later(const PolicyKey *key, const char *value);

@@ -13,17 +13,6 @@
                 assert_warnings(_load, __VA_ARGS__);                                               \
         } while (0)
 
-/* All of the language is carried out: nothing that is well-formed is warned of for its own sake. */
-TEST(later) {
-        assert_warned(V "host: {numa_balancing: off}\n"
-                        "irq: [{match: {net: '*'}}]\n"
-                        "sampling: {access: on, budget: 2%, events: {local: 1}}\n"
-                        "enforcement: {on_stop: restore, release: '*'}\n",
-                      NULL);
-        assert_warned(P "  on_full: keep\n  migrate: kernel\n  place: {count: 2, near: nic}\n",
-                      NULL);
-}
-
 TEST(count) {
         assert_errors(
                 P "  place: {count: 9}\n",

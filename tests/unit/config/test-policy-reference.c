@@ -32,22 +32,6 @@ static void append_line(Text *text, const char *before, const char *plain, const
         text_appendf(text, "%s\n", after);
 }
 
-static void render_later(Text *text, const PolicyKey *key) {
-        if (!key->later)
-                return;
-        if (strcmp(key->later[0], "*") == 0) {
-                text_append(text, "It is checked, but has no effect in this version.\n");
-                return;
-        }
-        for (size_t i = 0; key->later[i]; i++) {
-                text_append(text, i == 0 ? "\\fB" : key->later[i + 1] ? ", \\fB" : " and \\fB");
-                append_plain(text, key->later[i]);
-                text_append(text, "\\fR");
-        }
-        text_appendf(text, " %s no effect in this version.\n",
-                     key->later[1] ? "are checked, but have" : "is checked, but has");
-}
-
 /* The units of a number; NULL: none. */
 static const char *units_of(const PolicyKey *key) {
         switch (key->type) {
@@ -95,7 +79,6 @@ static void render_key(Text *text, const PolicyKey *key) {
                 append_line(text, "Default: \\fB", key->default_text, "\\fR.");
         if (key->need == POLICY_KEY_REQUIRED)
                 text_append(text, "Required.\n");
-        render_later(text, key);
         if (reload) {
                 text_append(text, ".br\n");
                 append_line(text, "A change takes effect ", reload, ".");
