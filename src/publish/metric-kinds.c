@@ -13,14 +13,36 @@ static void append_instance(Text *text, const Metric *metric, size_t index) {
         text_append(text, metric->instances[index]);
 }
 
-void metric_render_number(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        double value = metric->value.number(snapshot);
+static const void *field_of(const Metric *metric, const void *from) {
+        return (const char *)from + metric->offset;
+}
 
-        if (isnan(value))
-                return;
-        text_appendf(text, "%s ", metric->name);
-        prometheus_append_number(text, value);
-        text_append(text, "\n");
+bool metric_has_value(const Metric *metric, const void *from) {
+        return metric->field != METRIC_NUMBER || !isnan(*(const double *)field_of(metric, from));
+}
+
+void metric_append_value(const Metric *metric, const void *from, Text *text) {
+        const void *field = field_of(metric, from);
+        double number;
+
+        if (metric->field == METRIC_BOOL)
+                prometheus_append_count(text, *(const bool *)field);
+        else if (metric->field == METRIC_COUNT)
+                prometheus_append_count(text, *(const uint64_t *)field);
+        else {
+                number = *(const double *)field;
+                text_append(text, " ");
+                prometheus_append_number(text, isnan(number) ? 0 : number);
+                text_append(text, "\n");
+        }
+}
+
+void metric_render_snapshot(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        for (size_t i = 0; i < ELEMENTSOF(metric->known); i++)
+                if (metric->known[i] > 0 && !*((const bool *)snapshot + metric->known[i]))
+                        return;
+        text_append(text, metric->name);
+        metric_append_value(metric, snapshot, text);
 }
 
 void metric_render_build(const Metric *metric, const Snapshot *snapshot, Text *text) {
@@ -37,7 +59,8 @@ void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text
 
                 text_append(text, metric->name);
                 prometheus_append_label(text, "{", "policy", policy->name);
-                text_appendf(text, "} %" PRIu64 "\n", metric->value.policy(policy));
+                text_append(text, "}");
+                metric_append_value(metric, policy, text);
         }
 }
 
@@ -88,30 +111,18 @@ void metric_render_events(const Metric *metric, const Snapshot *snapshot, Text *
 
                 text_append(text, metric->name);
                 prometheus_append_label(text, "{", "source", event->source);
-                text_appendf(text, "} %" PRIu64 "\n", metric->value.event(event));
-        }
-}
-
-void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                append_instance(text, metric, i);
                 text_append(text, "}");
-                prometheus_append_count(text,
-                                        metric->value.instance_count(&snapshot->instances[i]));
+                metric_append_value(metric, event, text);
         }
 }
 
-void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text) {
+void metric_render_instances(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
-                double value = metric->value.instance(instance);
-
-                if (isnan(value))
+                if (!metric_has_value(metric, &snapshot->instances[i]))
                         continue;
                 append_instance(text, metric, i);
-                text_append(text, "} ");
-                prometheus_append_number(text, value);
-                text_append(text, "\n");
+                text_append(text, "}");
+                metric_append_value(metric, &snapshot->instances[i], text);
         }
 }
 

@@ -1,6 +1,5 @@
 /* Samples of metrics of nodes, interrupts and accesses. */
 #include <inttypes.h>
-#include <math.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/publish/metric-kinds.h"
@@ -134,17 +133,15 @@ void metric_render_policy_accesses(const Metric *metric, const Snapshot *snapsho
                               snapshot->policies[i].accesses);
 }
 
-void metric_render_access_numbers(const Metric *metric, const Snapshot *snapshot, Text *text) {
+void metric_render_access(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
                 const InstanceSnapshot *instance = &snapshot->instances[i];
-                const double value = metric->value.instance(instance);
 
-                if (!instance->access_known || isnan(value))
+                if (!instance->access_known || !metric_has_value(metric, instance))
                         continue;
                 append_labels(text, metric, instance->policy, instance->name);
                 append_source(text, &snapshot->access);
-                text_append(text, "} ");
-                prometheus_append_number(text, value);
-                text_append(text, "\n");
+                text_append(text, "}");
+                metric_append_value(metric, instance, text);
         }
 }

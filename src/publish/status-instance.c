@@ -197,8 +197,7 @@ void status_instance_append(Text *text, const Topology *topology,
         set_memory(&f, topology, instance->by_node);
         set_string(&f, "memory_method", instance->memory_method);
         set_number(&f, "remote_memory_ratio", instance->remote_ratio);
-        set_number(&f, "remote_memory_ratio_halfwidth",
-                   isnan(instance->remote_ratio) ? (double)NAN : instance->remote_ratio_halfwidth);
+        set_number(&f, "remote_memory_ratio_halfwidth", instance->remote_ratio_halfwidth);
         set_accesses(&f, instance);
         set_migration(&f, instance);
         text_append(text, "\n    }");

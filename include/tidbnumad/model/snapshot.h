@@ -108,7 +108,8 @@ typedef struct InstanceSnapshot {
         const char *memory_method; /* how `by_node` was had: "numa_stat", counted; "sampled", an
                                     * estimate; NULL: it was not */
         double remote_ratio;       /* anonymous memory, 0..1; NAN: not known */
-        double remote_ratio_halfwidth; /* of its 95 % confidence interval; 0: exact */
+        double remote_ratio_halfwidth; /* of its 95 % confidence interval; 0: exact; NAN: not known
+                                        */
 
         bool access_known;               /* some of its threads have counters, or had */
         uint64_t accesses[N_LOCALITIES]; /* since it was first counted */

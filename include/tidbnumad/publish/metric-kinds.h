@@ -4,25 +4,31 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/snapshot.h"
 
+typedef enum MetricField {
+        METRIC_BOOL,
+        METRIC_COUNT,       /* uint64_t */
+        METRIC_NUMBER,      /* double; NAN: there is no sample */
+        METRIC_NUMBER_OR_0, /* double; NAN is 0 */
+} MetricField;
+
 typedef struct Metric {
         const char *name;
         const char *type;
         const char *labels; /* for the reference: "node, state=total|free"; "" for none */
         const char *help;   /* no backslash, no newline */
         void (*render)(const struct Metric *metric, const Snapshot *snapshot, Text *text);
-        union {
-                double (*number)(const Snapshot *snapshot);
-                uint64_t (*policy)(const PolicySnapshot *policy);
-                double (*instance)(const InstanceSnapshot *instance);
-                uint64_t (*instance_count)(const InstanceSnapshot *instance);
-                uint64_t (*event)(const EventSnapshot *event);
-        } value;
+        /* Of the value in the snapshot, or in the instance, policy or source that a sample is
+         * about. */
+        size_t offset;
+        MetricField field;
+        size_t known[2]; /* offsets of bools of the snapshot, without which there is no sample; 0:
+                            none */
         /* While it is rendered: `{policy="…",name="…"` of each instance. In the table: NULL. */
         const char *const *instances;
 } Metric;
 
-/* Each renders all samples of one metric; `value` is what its kind reads. */
-void metric_render_number(const Metric *metric, const Snapshot *snapshot, Text *text);
+/* Each renders all samples of one metric. */
+void metric_render_snapshot(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_build(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text);
@@ -39,9 +45,8 @@ void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, T
 void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_accesses(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_policy_accesses(const Metric *metric, const Snapshot *snapshot, Text *text);
-void metric_render_access_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
-void metric_render_instance_counts(const Metric *metric, const Snapshot *snapshot, Text *text);
-void metric_render_instance_numbers(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_access(const Metric *metric, const Snapshot *snapshot, Text *text);
+void metric_render_instances(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot, Text *text);
 void metric_render_instance_state(const Metric *metric, const Snapshot *snapshot, Text *text);
@@ -55,7 +60,12 @@ void prometheus_append_label(Text *text, const char *separator, const char *name
 /* The labels that name an instance, without the closing brace. */
 void prometheus_append_instance(Text *text, const InstanceSnapshot *instance);
 
-/* Appends ` NUMBER\n`, behind the name and labels of a sample: what most lines end with. */
+/* `from` is the struct that has the value of the metric. Is there a sample? Appends its value as
+ * ` NUMBER\n`, behind the name and the labels. */
+bool metric_has_value(const Metric *metric, const void *from);
+void metric_append_value(const Metric *metric, const void *from, Text *text);
+
+/* Appends ` NUMBER\n`, what most lines end with. */
 void prometheus_append_count(Text *text, uint64_t value);
 
 /* Appends a number that is not NAN, with a point in every locale: nine decimals at most, six from a

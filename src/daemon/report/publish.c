@@ -1,4 +1,5 @@
 /* Writes the daemon's state to the published files. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,7 +58,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
                                  : i->sampling.sampled    ? "sampled"
                                                           : NULL,
                 .remote_ratio = i->sampling.remote_ratio,
-                .remote_ratio_halfwidth = sample_halfwidth(i),
+                .remote_ratio_halfwidth =
+                        isnan(i->sampling.remote_ratio) ? (double)NAN : sample_halfwidth(i),
                 .bind_attempts = i->binding.bind_attempts,
                 .bind_failures = i->binding.bind_failures,
                 .migrated_bytes = i->binding.migrated_bytes,

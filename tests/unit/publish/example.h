@@ -104,6 +104,7 @@ static inline void example_init(Example *e) {
                 .reason = "nothing to bind with",
                 .reason_code = REASON_NO_UNIT,
                 .remote_ratio = (double)NAN,
+                .remote_ratio_halfwidth = (double)NAN,
                 .remote_access_ratio = (double)NAN,
                 .access_coverage = (double)NAN,
                 .migration_left_seconds = (double)NAN,

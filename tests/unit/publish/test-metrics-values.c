@@ -53,6 +53,7 @@ TEST(unknown_ratio_is_left_out) {
 
         example_init(&e);
         e.instances[0].remote_ratio = (double)NAN;
+        e.instances[0].remote_ratio_halfwidth = (double)NAN;
         assert_int_equal(metrics_render(&e.snapshot, &text), 0);
         assert_null(strstr(text.data, "remote_memory_ratio"));
         assert_null(strstr(text.data, "NaN"));
