@@ -18,23 +18,6 @@ static int parse(const SourceFileList *files, PolicySet *ret) {
         return policy_set_parse(files, NULL, NULL, ret, &errors, &warnings);
 }
 
-static bool has(const WordList *list, const char *word) {
-        for (size_t i = 0; i < list->n_words; i++)
-                if (strcmp(list->words[i], word) == 0)
-                        return true;
-        return false;
-}
-
-static int add_all(WordList *list, const WordList *words) {
-        for (size_t i = 0; i < words->n_words; i++) {
-                int r = has(list, words->words[i]) ? 0 : word_list_add(list, words->words[i]);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 /* 1: the drop-in is among the files. */
 static int list_others(const SourceFileList *files, SourceFileList *ret) {
         int found = 0, r;
@@ -62,9 +45,9 @@ int brakes_read(const SourceFileList *files, PolicySet *set, Brakes *ret) {
         const PolicySet *in_force = found > 0 ? &without : set;
 
         if (r >= 0)
-                r = add_all(&brakes.release, &in_force->release);
+                r = word_list_add_missing(&brakes.release, &in_force->release);
         if (r >= 0)
-                r = add_all(&set->release, &brakes.release);
+                r = word_list_add_missing(&set->release, &brakes.release);
         if (r < 0)
                 return r;
         brakes.mode = in_force->mode;
@@ -79,9 +62,9 @@ int brakes_apply(const SourceFileList *drop_in, const Brakes *others, PolicySet 
         int r = parse(drop_in, &own);
 
         if (r >= 0)
-                r = add_all(&release, &others->release);
+                r = word_list_add_missing(&release, &others->release);
         if (r >= 0)
-                r = add_all(&release, &own.release);
+                r = word_list_add_missing(&release, &own.release);
         if (r < 0) {
                 word_list_done(&release);
                 return r;

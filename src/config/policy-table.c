@@ -302,16 +302,10 @@ const PolicyKey *policy_key_find(const char *parent, const char *name) {
 }
 
 const PolicyKey *policy_key_nearest(const char *parent, const char *name) {
-        const PolicyKey *rows[ELEMENTSOF(keys)];
-        const char *words[ELEMENTSOF(keys)];
-        size_t n = 0;
-        int nearest;
+        Suggestion similar = { .word = name };
 
         for (size_t i = 0; i < ELEMENTSOF(keys); i++)
-                if (policy_key_is_below(&keys[i], parent)) {
-                        rows[n] = &keys[i];
-                        words[n++] = policy_key_leaf(&keys[i]);
-                }
-        nearest = suggest_nearest(name, words, n);
-        return nearest < 0 ? NULL : rows[nearest];
+                if (policy_key_is_below(&keys[i], parent))
+                        suggest(&similar, policy_key_leaf(&keys[i]));
+        return similar.nearest ? policy_key_find(parent, similar.nearest) : NULL;
 }

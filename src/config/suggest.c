@@ -1,6 +1,5 @@
 /* "did you mean …?" */
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "tidbnumad/config/suggest.h"
@@ -13,7 +12,9 @@ static size_t min(size_t a, size_t b) {
         return a < b ? a : b;
 }
 
-size_t suggest_distance(const char *a, const char *b) {
+/* Damerau-Levenshtein distance (optimal string alignment); SUGGEST_WORD_MAX + 1 for longer words.
+ */
+static size_t distance_between(const char *a, const char *b) {
         size_t rows[3][SUGGEST_WORD_MAX + 1];
         size_t *before = rows[0], *above = rows[1], *row = rows[2];
         size_t length_a = strlen(a), length_b = strlen(b);
@@ -47,18 +48,12 @@ static size_t distance_max(const char *word, const char *known) {
         return SUGGEST_DISTANCE_MAX + is_long;
 }
 
-int suggest_nearest(const char *word, const char *const *words, size_t n_words) {
-        size_t best = SIZE_MAX;
-        int nearest = -1;
+void suggest(Suggestion *s, const char *known) {
+        const size_t distance = distance_between(s->word, known);
 
-        for (size_t i = 0; i < n_words; i++) {
-                size_t distance = suggest_distance(word, words[i]);
-
-                if (distance < best && distance <= distance_max(word, words[i]) &&
-                    distance * 2 <= strlen(words[i])) {
-                        best = distance;
-                        nearest = (int)i;
-                }
-        }
-        return nearest;
+        if ((s->nearest && distance >= s->distance) || distance > distance_max(s->word, known) ||
+            distance * 2 > strlen(known))
+                return;
+        s->nearest = known;
+        s->distance = distance;
 }

@@ -19,26 +19,23 @@ const char *args_command_name(Command command) {
 
 /* Prints the error, with a similar command if there is one. Returns -EINVAL. */
 static int refuse_command(const char *word) {
+        Suggestion similar = { .word = word };
         _cleanup_text_ Text list = { 0 };
-        const char *names[N_COMMANDS];
-        int nearest;
 
-        for (unsigned c = 0; c < N_COMMANDS; c++)
-                names[c] = args_command_name(c);
-        nearest = suggest_nearest(word, names, N_COMMANDS);
-        if (nearest >= 0)
+        for (unsigned c = 0; c < N_COMMANDS; c++) {
+                suggest(&similar, args_command_name(c));
+                text_appendf(&list, "%s %s",
+                             c == 0                ? ""
+                             : c + 1 == N_COMMANDS ? " or"
+                                                   : ",",
+                             args_command_name(c));
+        }
+        if (similar.nearest)
                 output_line(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?", word,
-                            names[nearest]);
-        else {
-                for (unsigned c = 0; c < N_COMMANDS; c++)
-                        text_appendf(&list, "%s %s",
-                                     c == 0                ? ""
-                                     : c + 1 == N_COMMANDS ? " or"
-                                                           : ",",
-                                     names[c]);
+                            similar.nearest);
+        else
                 output_line(stderr, "tidbnumactl: unknown command '%s', expected%s", word,
                             list.data ? list.data : "");
-        }
         output_line(stderr, "Try 'tidbnumactl --help'.");
         return -EINVAL;
 }
@@ -101,21 +98,19 @@ static int answer(const Args *args, bool has_command) {
 
 /* getopt_long(3) has rejected the option and suggests none: print a similar one of this command. */
 static void suggest_option(const Args *args, const char *word) {
-        const char *names[OPTIONS_MAX];
-        const OptionRow *rows;
-        size_t n = options_rows(&rows), n_names = 0;
         char name[SUGGEST_WORD_MAX];
-        int nearest;
+        Suggestion similar = { .word = name };
+        const OptionRow *rows;
+        size_t n = options_rows(&rows);
 
         if (strncmp(word, "--", 2) != 0)
                 return;
         (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-        for (size_t i = 0; i < n && n_names < OPTIONS_MAX; i++)
+        for (size_t i = 0; i < n; i++)
                 if (rows[i].commands & (1u << args->command))
-                        names[n_names++] = rows[i].name;
-        nearest = suggest_nearest(name, names, n_names);
-        if (nearest >= 0)
-                output_line(stderr, "Did you mean '--%s'?", names[nearest]);
+                        suggest(&similar, rows[i].name);
+        if (similar.nearest)
+                output_line(stderr, "Did you mean '--%s'?", similar.nearest);
 }
 
 static int refuse_option(const Args *args, const OptionRow *row) {
@@ -211,8 +206,6 @@ static int take_arguments(Args *args, int n, char *words[]) {
                 for (int i = 0; i < n && r > 0; i++)
                         r = add_word(args, args->names, &args->n_names, ARGS_NAMES_MAX, words[i],
                                      "instances");
-                if (args->command == COMMAND_REPLAN && n == 0)
-                        args->names[args->n_names++] = "*";
                 return r;
         default:
                 return n == 0 ? 1 : refuse_argument(args, words[0]);
@@ -311,6 +304,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
         if (r > 0)
                 r = check(args);
+        if (args->n_names == 0 && (args->all || args->command == COMMAND_REPLAN))
+                args->names[args->n_names++] = "*";
         args->policy_is_set = args->n_policy_dirs + args->n_policy_files > 0;
         if (!args->policy_is_set)
                 set_default_dirs(args);

@@ -9,7 +9,6 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/model/policy.h"
 #include "tidbnumad/sys/clock.h"
 
 #define POLL_NSEC (100L * 1000 * 1000)
@@ -18,28 +17,25 @@
 #define LOAD_USEC (UINT64_C(30) * 1000 * 1000)
 #define RELEASE_USEC (UINT64_C(180) * 1000 * 1000)
 
-bool await_names(const Await *a, const char *name, const char *unit) {
-        const WordList globs = { .words = (char **)a->globs, .n_words = a->n_globs };
-        const WordList stays = { .words = (char **)a->stays, .n_words = a->n_stays };
-
-        return word_list_names(&globs, name, unit) &&
-               !(a->args && a->args->undo && word_list_names(&stays, name, unit));
+static bool names(const Await *a, const char *name, const char *unit) {
+        return word_list_names(&a->globs, name, unit) &&
+               !(a->args->undo && a->stays && word_list_names(a->stays, name, unit));
 }
 
 static bool are_released(const Await *a, const StatusFile *s, bool released) {
         for (size_t i = 0; i < s->n_releases; i++)
-                if (s->releases[i].name && await_names(a, s->releases[i].name, s->releases[i].unit))
+                if (s->releases[i].name && names(a, s->releases[i].name, s->releases[i].unit))
                         return false;
         for (size_t i = 0; i < s->n_instances; i++) {
                 const StatusInstance *instance = &s->instances[i];
 
-                if (await_names(a, instance->name, instance->unit) &&
+                if (names(a, instance->name, instance->unit) &&
                     (strcmp(instance->state, "released") == 0) != released)
                         return false;
         }
         for (size_t i = 0; released && i < s->n_devices; i++)
                 if (s->devices[i].vectors[IRQ_STATE_STEERED] > 0 &&
-                    await_names(a, s->devices[i].name, NULL))
+                    names(a, s->devices[i].name, NULL))
                         return false;
         return true;
 }
@@ -76,12 +72,12 @@ static void tell_instance(const StatusInstance *i) {
 
 static void tell_instances(const Await *a, const StatusFile *s) {
         for (size_t i = 0; i < s->n_instances; i++)
-                if (await_names(a, s->instances[i].name, s->instances[i].unit))
+                if (names(a, s->instances[i].name, s->instances[i].unit))
                         tell_instance(&s->instances[i]);
         for (size_t i = 0; i < s->n_devices; i++)
                 if (s->devices[i].reason_code &&
                     strcmp(s->devices[i].reason_code, "released") == 0 &&
-                    await_names(a, s->devices[i].name, NULL))
+                    names(a, s->devices[i].name, NULL))
                         output_line(stdout, "%s: its interrupts are released", s->devices[i].name);
         for (size_t i = 0; i < s->n_releases; i++)
                 output_line(stdout, "%s: release in progress%s%s",

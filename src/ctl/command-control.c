@@ -22,9 +22,6 @@
 /* Name for settings that belong to no instance: irqbalance and kernel.numa_balancing. */
 #define HOST "host"
 
-/* --all */
-static const char *const EVERYTHING[] = { "*" };
-
 typedef struct Control {
         const Args *args;
         Await await;
@@ -119,8 +116,7 @@ static int open_control(const Args *args, Control *c) {
 
         *c = (Control){ .args = args, .dir_fd = -EBADF };
         c->await = (Await){ .args = args,
-                            .globs = args->all ? EVERYTHING : args->names,
-                            .n_globs = args->all ? 1 : args->n_names };
+                            .globs = { .words = (char **)args->names, .n_words = args->n_names } };
         r = open_folder(c);
         if (r >= 0)
                 r = load(c);
@@ -182,8 +178,7 @@ static int carry_out(Control *c) {
         if (r < 0)
                 return r;
         (void)flock(c->dir_fd, LOCK_UN);
-        c->await.stays = c->drop_in.release;
-        c->await.n_stays = c->drop_in.n_release;
+        c->await.stays = &c->drop_in.release;
         if (!c->daemon_lives) {
                 output_line(stdout, "No daemon runs; this takes effect at its next start, until "
                                     "the next boot.");
@@ -222,35 +217,37 @@ int command_resume(const Args *args) {
 /* --- release --- */
 
 static bool is_known(const StatusFile *s, const char *glob) {
-        const Await one = { .globs = &glob, .n_globs = 1 };
+        const WordList one = { .words = (char **)&glob, .n_words = 1 };
 
         for (size_t i = 0; i < s->n_instances; i++)
-                if (await_names(&one, s->instances[i].name, s->instances[i].unit))
+                if (word_list_names(&one, s->instances[i].name, s->instances[i].unit))
                         return true;
         for (size_t i = 0; i < s->n_units; i++)
-                if (await_names(&one, s->units[i], s->units[i]))
+                if (word_list_names(&one, s->units[i], NULL))
                         return true;
         for (size_t i = 0; i < s->n_devices; i++)
-                if (await_names(&one, s->devices[i].name, NULL))
+                if (word_list_names(&one, s->devices[i].name, NULL))
                         return true;
-        return await_names(&one, HOST, NULL);
+        return word_list_names(&one, HOST, NULL);
 }
 
-static int unknown(const StatusFile *s, const char *glob) {
-        const size_t n = s->n_instances + s->n_devices;
-        _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
-        int nearest;
+static int refuse_unknown(const StatusFile *s, const char *glob) {
+        Suggestion similar = { .word = glob };
 
-        if (!names)
-                return -ENOMEM;
         for (size_t i = 0; i < s->n_instances; i++)
-                names[i] = s->instances[i].name;
+                suggest(&similar, s->instances[i].name);
         for (size_t i = 0; i < s->n_devices; i++)
-                names[s->n_instances + i] = s->devices[i].name;
-        nearest = suggest_nearest(glob, names, n);
-        output_line(stderr, "tidbnumactl: no instance, unit or device is named '%s'%s%s%s", glob,
-                    nearest >= 0 ? ", did you mean '" : "; tidbnumactl status lists all",
-                    nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+                suggest(&similar, s->devices[i].name);
+        if (similar.nearest)
+                output_line(stderr,
+                            "tidbnumactl: no instance, unit or device is named '%s', did you mean "
+                            "'%s'?",
+                            glob, similar.nearest);
+        else
+                output_line(stderr,
+                            "tidbnumactl: no instance, unit or device is named '%s'; tidbnumactl "
+                            "status lists all",
+                            glob);
         return -ENOENT;
 }
 
@@ -261,58 +258,58 @@ static bool can_name(const Control *c) {
 }
 
 static int add_all(Control *c) {
-        for (size_t i = 0; i < c->await.n_globs; i++) {
-                const char *glob = c->await.globs[i];
-                int r;
-
-                if (can_name(c) && !c->args->all && !is_known(&c->status, glob))
-                        return unknown(&c->status, glob);
-                r = drop_in_add(&c->drop_in, glob);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        for (size_t i = 0; i < c->await.globs.n_words && can_name(c) && !c->args->all; i++)
+                if (!is_known(&c->status, c->await.globs.words[i]))
+                        return refuse_unknown(&c->status, c->await.globs.words[i]);
+        return word_list_add_missing(&c->drop_in.release, &c->await.globs);
 }
 
-static int not_released(const Control *c, const char *glob) {
+static int refuse_released(const char *glob) {
+        output_line(stderr,
+                    "tidbnumactl: a policy file releases '%s' (enforcement.release); change that "
+                    "file",
+                    glob);
+        return -ENOENT;
+}
+
+static int refuse_not_released(const WordList *released, const char *glob) {
         _cleanup_text_ Text list = { 0 };
 
-        if (drop_in_base_releases(&c->drop_in, glob))
-                output_line(stderr,
-                            "tidbnumactl: a policy file releases '%s' (enforcement.release); "
-                            "change that file",
-                            glob);
-        else {
-                for (size_t i = 0; i < c->drop_in.n_release; i++)
-                        text_appendf(&list, " '%s'", c->drop_in.release[i]);
-                output_line(stderr, "tidbnumactl: '%s' is not released; %s%s", glob,
-                            list.data ? "released are" : "nothing is released",
-                            list.data ? list.data : "");
-        }
+        for (size_t i = 0; i < released->n_words; i++)
+                text_appendf(&list, " '%s'", released->words[i]);
+        output_line(stderr, "tidbnumactl: '%s' is not released; %s%s", glob,
+                    list.data ? "released are" : "nothing is released", list.data ? list.data : "");
         return -ENOENT;
 }
 
 static int remove_named(Control *c) {
-        for (size_t i = 0; i < c->await.n_globs; i++) {
-                const char *glob = c->await.globs[i];
+        WordList *released = &c->drop_in.release;
 
-                if (drop_in_base_releases(&c->drop_in, glob) ||
-                    drop_in_remove(&c->drop_in, glob) == 0)
-                        return not_released(c, glob);
+        for (size_t i = 0; i < c->await.globs.n_words; i++) {
+                const char *glob = c->await.globs.words[i];
+                size_t k = 0;
+
+                if (word_list_has(&c->drop_in.base.release, glob))
+                        return refuse_released(glob);
+                while (k < released->n_words && strcmp(released->words[k], glob) != 0)
+                        k++;
+                if (k == released->n_words)
+                        return refuse_not_released(released, glob);
+                word_list_remove(released, k);
         }
         return 0;
 }
 
 /* Globs of the other files stay. */
 static int remove_all(Control *c) {
-        for (size_t i = c->drop_in.n_release; i > 0; i--)
-                if (!drop_in_base_releases(&c->drop_in, c->drop_in.release[i - 1]))
-                        (void)drop_in_remove(&c->drop_in, c->drop_in.release[i - 1]);
-        if (c->drop_in.n_release == 0)
-                return 0;
-        output_line(stderr, "note: %zu in enforcement.release of a policy file stay released",
-                    c->drop_in.n_release);
-        return 0;
+        WordList *released = &c->drop_in.release;
+
+        word_list_done(released);
+        if (c->drop_in.base.release.n_words > 0)
+                output_line(stderr,
+                            "note: %zu in enforcement.release of a policy file stay released",
+                            c->drop_in.base.release.n_words);
+        return word_list_add_missing(released, &c->drop_in.base.release);
 }
 
 int command_release(const Args *args) {

@@ -107,39 +107,27 @@ static void append_names(const Case *c, Text *text) {
         }
 }
 
-/* -EACCES: it may be a process that this user cannot see. */
-static int append_nearest(const Case *c, const char *subject, Text *text) {
-        const size_t n = c->planned.report.n_instances;
-        _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
-        int nearest;
-
-        if (!names)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                names[i] = c->planned.rows[i].name;
-        nearest = suggest_nearest(subject, names, n);
-        if (nearest < 0 && c->running.n_denied > 0 && geteuid() != 0)
-                return -EACCES;
-        if (nearest < 0) {
-                append_names(c, text);
-                return -ENOENT;
-        }
-        text_append(text, ", did you mean '");
-        text_append_printable(text, names[nearest]);
-        text_append(text, "'?");
-        return -ENOENT;
-}
-
 static int refuse(const Case *c, const char *subject, int error) {
+        const bool hidden = c->running.n_denied > 0 && geteuid() != 0;
+        Suggestion similar = { .word = subject };
         _cleanup_text_ Text text = { 0 };
-        int r = error == -EACCES || error == -EPERM ? -EACCES : append_nearest(c, subject, &text);
+        bool denied = error == -EACCES || error == -EPERM;
 
-        if (r == -EACCES)
+        for (size_t i = 0; i < c->planned.report.n_instances && !denied; i++)
+                suggest(&similar, c->planned.rows[i].name);
+        denied |= !similar.nearest && hidden;
+        if (denied)
                 text_append(&text, " that you may see; run it as root");
-        if (r == -ENOMEM || text.error < 0)
-                return -ENOMEM;
+        else if (similar.nearest) {
+                text_append(&text, ", did you mean '");
+                text_append_printable(&text, similar.nearest);
+                text_append(&text, "'?");
+        } else
+                append_names(c, &text);
+        if (text.error < 0)
+                return text.error;
         output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
-        return r;
+        return denied ? -EACCES : -ENOENT;
 }
 
 static int find(const Situation *s, const Case *c, Found *ret) {

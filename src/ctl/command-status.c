@@ -41,20 +41,15 @@ static bool is_known(const StatusFile *status, const char *name) {
 
 /* -ENOENT: there is none; prints a similar name if there is one. */
 static int check_name(const StatusFile *status, const char *name) {
-        _cleanup_free_ const char **names = NULL;
-        int nearest;
+        Suggestion similar = { .word = name };
 
         if (is_known(status, name))
                 return 0;
-        names = calloc(status->n_instances + 1, sizeof(*names));
-        if (!names)
-                return -ENOMEM;
         for (size_t i = 0; i < status->n_instances; i++)
-                names[i] = status->instances[i].name;
-        nearest = suggest_nearest(name, names, status->n_instances);
+                suggest(&similar, status->instances[i].name);
         output_line(stderr, "tidbnumactl: no instance '%s'%s%s%s; tidbnumactl status lists all",
-                    name, nearest >= 0 ? ", did you mean '" : "",
-                    nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+                    name, similar.nearest ? ", did you mean '" : "",
+                    similar.nearest ? similar.nearest : "", similar.nearest ? "'?" : "");
         return -ENOENT;
 }
 

@@ -2,55 +2,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/drop-in.h"
 
 void drop_in_done(DropIn *d) {
-        for (size_t i = 0; i < d->n_release; i++)
-                free(d->release[i]);
-        free(d->release);
+        word_list_done(&d->release);
         word_list_done(&d->replan);
         source_file_list_done(&d->others);
         policy_set_done(&d->base);
         diagnostics_done(&d->errors);
         *d = (DropIn){ 0 };
-}
-
-static bool has(char *const *words, size_t n, const char *word) {
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(words[i], word) == 0)
-                        return true;
-        return false;
-}
-
-bool drop_in_base_releases(const DropIn *d, const char *glob) {
-        return has(d->base.release.words, d->base.release.n_words, glob);
-}
-
-int drop_in_add(DropIn *d, const char *glob) {
-        char *copy;
-
-        if (has(d->release, d->n_release, glob))
-                return 0;
-        copy = strdup(glob);
-        if (!copy || ARRAY_RESERVE(d->release, d->release_allocated, d->n_release + 1) < 0) {
-                free(copy);
-                return -ENOMEM;
-        }
-        d->release[d->n_release++] = copy;
-        return 1;
-}
-
-int drop_in_remove(DropIn *d, const char *glob) {
-        for (size_t i = 0; i < d->n_release; i++) {
-                if (strcmp(d->release[i], glob) != 0)
-                        continue;
-                free(d->release[i]);
-                ARRAY_REMOVE(d->release, d->n_release, i);
-                return 1;
-        }
-        return 0;
 }
 
 /* Nodes are not checked: the daemon does that, and the drop-in contains none. */
@@ -74,27 +35,16 @@ static int split(const SourceFileList *files, const char *path, SourceFileList *
         return 0;
 }
 
-static int take_words(DropIn *d, const WordList *list) {
-        for (size_t i = 0; i < list->n_words; i++) {
-                int r = drop_in_add(d, list->words[i]);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 static int take_own(const SourceFileList *own, DropIn *d) {
         _cleanup_policy_set_ PolicySet set = { 0 };
         int r = parse(own, &set, &d->errors);
 
         if (r < 0)
                 return r;
-        d->is_there = own->n_files > 0;
         d->observe = set.mode == ENFORCEMENT_OBSERVE;
         d->had_replan = set.replan.n_words > 0;
-        r = take_words(d, &set.release);
-        return r < 0 ? r : take_words(d, &d->base.release);
+        r = word_list_add_missing(&d->release, &set.release);
+        return r < 0 ? r : word_list_add_missing(&d->release, &d->base.release);
 }
 
 int drop_in_load(const SourceFileList *files, const char *path, DropIn *ret) {
@@ -110,12 +60,11 @@ int drop_in_load(const SourceFileList *files, const char *path, DropIn *ret) {
         return r < 0 && r != -EINVAL ? r : take_own(&own, ret);
 }
 
-/* Does it release more than the other files? */
-static bool says_release(const DropIn *d) {
-        for (size_t i = 0; i < d->n_release; i++)
-                if (!drop_in_base_releases(d, d->release[i]))
-                        return true;
-        return false;
+static bool has_all(const WordList *list, const WordList *words) {
+        for (size_t i = 0; i < words->n_words; i++)
+                if (!word_list_has(list, words->words[i]))
+                        return false;
+        return true;
 }
 
 static void append_quoted(Text *text, const char *word) {
@@ -125,18 +74,18 @@ static void append_quoted(Text *text, const char *word) {
         text_append(text, "\"");
 }
 
-static void append_words(Text *text, const char *key, char *const *words, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                if (i == 0)
-                        text_appendf(text, "  %s:\n", key);
+static void append_words(Text *text, const char *key, const WordList *list) {
+        if (list->n_words > 0)
+                text_appendf(text, "  %s:\n", key);
+        for (size_t i = 0; i < list->n_words; i++) {
                 text_append(text, "    - ");
-                append_quoted(text, words[i]);
+                append_quoted(text, list->words[i]);
                 text_append(text, "\n");
         }
 }
 
 void drop_in_render(const DropIn *d, Text *text) {
-        const bool release = says_release(d);
+        const bool release = !has_all(&d->base.release, &d->release);
 
         text_append(text, "");
         if (!d->observe && !release && d->replan.n_words == 0)
@@ -149,8 +98,8 @@ void drop_in_render(const DropIn *d, Text *text) {
         if (d->observe)
                 text_append(text, "  mode: observe\n");
         if (release)
-                append_words(text, "release", d->release, d->n_release);
-        append_words(text, "replan", d->replan.words, d->replan.n_words);
+                append_words(text, "release", &d->release);
+        append_words(text, "replan", &d->replan);
 }
 
 /* In the order of their names, as the daemon reads them; only the drop-in if the others are
@@ -172,18 +121,6 @@ static int join(const DropIn *d, const char *path, const Text *text, SourceFileL
         return r < 0 || added ? r : source_file_list_add(ret, path, text->data, text->length);
 }
 
-static bool says_so(const DropIn *d, const PolicySet *set) {
-        if (d->observe && set->mode != ENFORCEMENT_OBSERVE)
-                return false;
-        for (size_t i = 0; i < d->n_release; i++)
-                if (!has(set->release.words, set->release.n_words, d->release[i]))
-                        return false;
-        for (size_t i = 0; i < d->replan.n_words; i++)
-                if (!has(set->replan.words, set->replan.n_words, d->replan.words[i]))
-                        return false;
-        return true;
-}
-
 int drop_in_check(DropIn *d, const char *path, const Text *text) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_policy_set_ PolicySet set = { 0 };
@@ -194,7 +131,8 @@ int drop_in_check(DropIn *d, const char *path, const Text *text) {
         r = join(d, path, text, &files);
         if (r >= 0)
                 r = parse(&files, &set, &d->errors);
-        if (r < 0 || says_so(d, &set))
+        if (r < 0 || ((!d->observe || set.mode == ENFORCEMENT_OBSERVE) &&
+                      has_all(&set.release, &d->release) && has_all(&set.replan, &d->replan)))
                 return r;
         diagnostics_addf(&d->errors,
                          "%s: a policy file with a later name sets the same keys of enforcement; "

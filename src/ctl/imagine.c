@@ -1,5 +1,6 @@
 /* Imagined instances: what --instances describes. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,30 +27,18 @@ void imagined_list_done(ImaginedList *list) {
         *list = (ImaginedList){ 0 };
 }
 
-static int refuse(Text *message, char **ret_message) {
-        if (message->error < 0)
-                return message->error;
-        *ret_message = TAKE_PTR(message->data);
-        return -EINVAL;
-}
+static int refuse(char **ret_message, const char *format, ...) _printf_(2, 3);
+static int refuse(char **ret_message, const char *format, ...) {
+        va_list args;
+        int n;
 
-static int refuse_word(const char *word, char **ret_message) {
-        _cleanup_text_ Text message = { 0 };
-
-        text_appendf(&message,
-                     "'%s' is not COUNT:POLICY, expected for example 4:tidb, 4:tikv:32GiB or "
-                     "2:tikv@nvme0n1",
-                     word);
-        return refuse(&message, ret_message);
-}
-
-static int refuse_size(const char *size, int error, char **ret_message) {
-        _cleanup_text_ Text message = { 0 };
-
-        text_appendf(&message,
-                     "'%s' is %s, expected the memory of one instance with its unit, such as 32GiB",
-                     size, error == -ERANGE ? "too large" : "not a size above zero");
-        return refuse(&message, ret_message);
+        va_start(args, format);
+        n = vasprintf(ret_message, format, args);
+        va_end(args);
+        if (n >= 0)
+                return -EINVAL;
+        *ret_message = NULL;
+        return -ENOMEM;
 }
 
 static char *strip(char *word) {
@@ -106,14 +95,20 @@ static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
         if (size) {
                 r = parse_size(size, &ret->need_bytes);
                 if (r < 0 || ret->need_bytes == 0)
-                        return refuse_size(size, r, ret_message);
+                        return refuse(ret_message,
+                                      "'%s' is %s, expected the memory of one instance with its "
+                                      "unit, such as 32GiB",
+                                      size, r == -ERANGE ? "too large" : "not a size above zero");
         }
         rest = word;
         r = parse_count(&rest, &ret->count);
         at = strchr(rest, '@');
         if (r < 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') || strchr(rest, ':') ||
             (at && strchr(at + 1, '@')))
-                return refuse_word(word, ret_message);
+                return refuse(ret_message,
+                              "'%s' is not COUNT:POLICY, expected for example 4:tidb, 4:tikv:32GiB "
+                              "or 2:tikv@nvme0n1",
+                              word);
         if (at) {
                 *at = '\0';
                 ret->disk = strdup(at + 1);
@@ -135,12 +130,8 @@ static int parse_words(char *text, ImagineList *list, char **ret_message) {
                 if (r < 0)
                         return r;
                 total += list->entries[list->n_entries - 1].count;
-                if (total > IMAGINE_INSTANCES_MAX) {
-                        _cleanup_text_ Text message = { 0 };
-
-                        text_appendf(&message, "more than %u instances", IMAGINE_INSTANCES_MAX);
-                        return refuse(&message, ret_message);
-                }
+                if (total > IMAGINE_INSTANCES_MAX)
+                        return refuse(ret_message, "more than %u instances", IMAGINE_INSTANCES_MAX);
         }
         return 0;
 }
@@ -161,40 +152,33 @@ int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
 }
 
 static int refuse_policy(const char *name, const PolicySet *policies, char **ret_message) {
-        _cleanup_free_ const char **names = calloc(policies->n_policies + 1, sizeof(char *));
-        _cleanup_text_ Text message = { 0 };
-        int nearest;
+        Suggestion similar = { .word = name };
+        _cleanup_text_ Text names = { 0 };
 
-        if (!names)
-                return -ENOMEM;
-        for (size_t i = 0; i < policies->n_policies; i++)
-                names[i] = policies->policies[i].name;
-        nearest = suggest_nearest(name, names, policies->n_policies);
-        text_appendf(&message, "no policy '%s'", name);
-        if (nearest >= 0)
-                text_appendf(&message, ", did you mean '%s'?", names[nearest]);
-        text_append(&message, nearest >= 0 ? " There are: " : ", expected one of: ");
-        for (size_t i = 0; i < policies->n_policies; i++)
-                text_appendf(&message, "%s%s", i > 0 ? ", " : "", names[i]);
-        if (policies->n_policies == 0)
-                text_append(&message, "none at all");
-        return refuse(&message, ret_message);
+        for (size_t i = 0; i < policies->n_policies; i++) {
+                suggest(&similar, policies->policies[i].name);
+                text_appendf(&names, "%s%s", i > 0 ? ", " : "", policies->policies[i].name);
+        }
+        if (names.error < 0)
+                return names.error;
+        return refuse(ret_message, "no policy '%s'%s%s%s%s", name,
+                      similar.nearest ? ", did you mean '" : ", expected one of: ",
+                      similar.nearest ? similar.nearest : "",
+                      similar.nearest ? "'? There are: " : "",
+                      names.data ? names.data : "none at all");
 }
 
 static int refuse_disk(const char *name, const DeviceList *devices, char **ret_message) {
-        _cleanup_text_ Text message = { 0 };
-        bool any = false;
+        _cleanup_text_ Text names = { 0 };
 
-        text_appendf(&message, "the machine has no disk '%s', expected one of: ", name);
-        for (size_t i = 0; i < devices->n_devices; i++) {
-                if (devices->devices[i].kind != DEVICE_DISK)
-                        continue;
-                text_appendf(&message, "%s%s", any ? ", " : "", devices->devices[i].name);
-                any = true;
-        }
-        if (!any)
-                text_append(&message, "none at all; leave out what follows the @");
-        return refuse(&message, ret_message);
+        for (size_t i = 0; i < devices->n_devices; i++)
+                if (devices->devices[i].kind == DEVICE_DISK)
+                        text_appendf(&names, "%s%s", names.length > 0 ? ", " : "",
+                                     devices->devices[i].name);
+        if (names.error < 0)
+                return names.error;
+        return refuse(ret_message, "the machine has no disk '%s', expected one of: %s", name,
+                      names.data ? names.data : "none at all; leave out what follows the @");
 }
 
 static bool is_in_turn(const Device *device, bool nvme_alone) {

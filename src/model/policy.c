@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/model/policy.h"
 
 static void policy_match_done(PolicyMatch *match) {
@@ -35,6 +36,27 @@ int word_list_add(WordList *list, const char *word) {
                 return -ENOMEM;
         list->n_words++;
         return 0;
+}
+
+void word_list_remove(WordList *list, size_t index) {
+        free(list->words[index]);
+        ARRAY_REMOVE(list->words, list->n_words, index);
+}
+
+bool word_list_has(const WordList *list, const char *word) {
+        for (size_t i = 0; i < list->n_words; i++)
+                if (strcmp(list->words[i], word) == 0)
+                        return true;
+        return false;
+}
+
+int word_list_add_missing(WordList *list, const WordList *words) {
+        int r = 0;
+
+        for (size_t i = 0; i < words->n_words && r >= 0; i++)
+                if (!word_list_has(list, words->words[i]))
+                        r = word_list_add(list, words->words[i]);
+        return r;
 }
 
 void word_list_done(WordList *list) {

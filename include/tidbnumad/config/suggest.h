@@ -6,10 +6,14 @@
 /* Longer words are not compared. */
 #define SUGGEST_WORD_MAX 64u
 
-/* Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap of two
- * neighbours cost 1 each). Words above SUGGEST_WORD_MAX: SUGGEST_WORD_MAX + 1. */
-size_t suggest_distance(const char *a, const char *b);
+typedef struct Suggestion {
+        const char *word; /* what was written */
+        const char *
+                nearest; /* of the known words so far, the first among equals; NULL: none is near */
+        size_t distance; /* of that */
+} Suggestion;
 
-/* The nearest of `words`, the first among equals, as an index into it; or -1 when none is within
- * two edits and half of its own length ("exe" is not a misspelled "net"). */
-int suggest_nearest(const char *word, const char *const *words, size_t n_words);
+/* Considers a known word, which is borrowed. It is near when it is within two edits (insert,
+ * delete, replace, swap of two neighbours) and within half of its own length: "exe" is not a
+ * misspelled "net". A long word whose beginning is right may have a third edit. */
+void suggest(Suggestion *suggestion, const char *known);

@@ -14,13 +14,11 @@
 typedef struct DropIn {
         SourceFileList others; /* all other policy files, in order */
         PolicySet base;        /* the policies of these files */
-        bool refused;   /* they are invalid: `base` is not known, and the daemon rejects them */
-        bool is_there;  /* there is a drop-in */
-        bool observe;   /* it contains `mode: observe` */
-        char **release; /* globs that it releases; owned */
-        size_t n_release, release_allocated;
-        bool had_replan; /* an earlier replan was interrupted: the daemon still has its names */
-        WordList replan; /* globs of instances to be placed again */
+        bool refused;     /* they are invalid: `base` is not known, and the daemon rejects them */
+        bool observe;     /* it contains `mode: observe` */
+        WordList release; /* globs that it releases */
+        bool had_replan;  /* an earlier replan was interrupted: the daemon still has its names */
+        WordList replan;  /* globs of instances to be placed again */
         Diagnostics errors;
 } DropIn;
 
@@ -30,13 +28,6 @@ typedef struct DropIn {
 int drop_in_load(const SourceFileList *files, const char *path, DropIn *ret);
 void drop_in_done(DropIn *drop_in);
 #define _cleanup_drop_in_ _cleanup_(drop_in_done)
-
-/* Adds or removes a glob. 1: done; 0: it was there already, or was not; -ENOMEM. */
-int drop_in_add(DropIn *drop_in, const char *glob);
-int drop_in_remove(DropIn *drop_in, const char *glob);
-
-/* Do the other files release it? */
-bool drop_in_base_releases(const DropIn *drop_in, const char *glob);
 
 /* Renders the file; nothing when the other files contain the same. */
 void drop_in_render(const DropIn *drop_in, Text *text);

@@ -153,7 +153,13 @@ typedef struct WordList {
 } WordList;
 
 int word_list_add(WordList *list, const char *word); /* a copy; 0 or -ENOMEM */
+void word_list_remove(WordList *list, size_t index);
 void word_list_done(WordList *list);
+
+bool word_list_has(const WordList *list, const char *word);
+
+/* Adds copies of those words that the list does not have. 0 or -ENOMEM. */
+int word_list_add_missing(WordList *list, const WordList *words);
 
 /* Does one of the globs match the name of an instance, or its unit (may be NULL)? */
 bool word_list_names(const WordList *globs, const char *name, const char *unit);

@@ -6,38 +6,49 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/config/suggest.h"
 
-TEST(distance) {
-        char longest[SUGGEST_WORD_MAX + 2];
+TEST(nearest) {
+        static const struct {
+                const char *word, *known[4]; /* words that are known, */
+                int nearest;                 /* and which of them is suggested; -1: none */
+        } cases[] = {
+                { "memry", { "exe", "unit", "memory" }, 2 },   /* insert */
+                { "memoryy", { "exe", "unit", "memory" }, 2 }, /* delete */
+                { "memary", { "exe", "unit", "memory" }, 2 },  /* replace */
+                { "memroy", { "exe", "unit", "memory" }, 2 },  /* swap */
+                { "memory", { "memery", "memory" }, 1 },
+                { "usr", { "exe", "unit", "user" }, 2 },
+                { "exec", { "exe", "exef" }, 0 }, /* the first among equals */
+                { "ext", { "exe" }, 0 },
+                { "mmr", { "exe", "unit", "user", "memory" }, -1 },
+                { "kitten", { "sitting" }, -1 },
+                { "xer", { "exe" }, -1 }, /* two edits of three letters */
+                { "x", { NULL }, -1 },
+                { "", { "abc" }, -1 },
+                /* A long word that begins right may have one letter more that is wrong. */
+                { "policy", { "policies" }, 0 },
+                { "colicy", { "policies" }, -1 },
+                { "memo", { "memories" }, -1 },
+        };
 
-        assert_int_equal(suggest_distance("", ""), 0);
-        assert_int_equal(suggest_distance("memory", "memory"), 0);
-        assert_int_equal(suggest_distance("", "abc"), 3);
-        assert_int_equal(suggest_distance("abc", ""), 3);
-        assert_int_equal(suggest_distance("memry", "memory"), 1);   /* insert */
-        assert_int_equal(suggest_distance("memoryy", "memory"), 1); /* delete */
-        assert_int_equal(suggest_distance("memary", "memory"), 1);  /* replace */
-        assert_int_equal(suggest_distance("memroy", "memory"), 1);  /* swap */
-        assert_int_equal(suggest_distance("kitten", "sitting"), 3);
-        memset(longest, 'a', sizeof(longest));
-        longest[SUGGEST_WORD_MAX] = '\0';
-        assert_int_equal(suggest_distance(longest, longest), 0);
-        longest[SUGGEST_WORD_MAX] = 'a';
-        longest[SUGGEST_WORD_MAX + 1] = '\0';
-        assert_int_equal(suggest_distance(longest, longest), SUGGEST_WORD_MAX + 1);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                Suggestion s = { .word = cases[i].word };
+
+                for (size_t k = 0; k < ELEMENTSOF(cases[i].known) && cases[i].known[k]; k++)
+                        suggest(&s, cases[i].known[k]);
+                assert_ptr_equal(s.nearest,
+                                 cases[i].nearest < 0 ? NULL : cases[i].known[cases[i].nearest]);
+        }
 }
 
-TEST(nearest) {
-        static const char *const words[] = { "exe", "unit", "user", "memory" };
+TEST(long_words) {
+        char word[SUGGEST_WORD_MAX + 2];
+        Suggestion s = { .word = word };
 
-        assert_int_equal(suggest_nearest("memroy", words, ELEMENTSOF(words)), 3);
-        assert_int_equal(suggest_nearest("usr", words, ELEMENTSOF(words)), 2);
-        assert_int_equal(suggest_nearest("exec", words, ELEMENTSOF(words)), 0);
-        assert_int_equal(suggest_nearest("ext", words, 1), 0);
-        assert_int_equal(suggest_nearest("mmr", words, ELEMENTSOF(words)), -1);
-        assert_int_equal(suggest_nearest("xer", words, 1), -1); /* two edits of three letters */
-        assert_int_equal(suggest_nearest("x", words, 0), -1);
-        /* A long word that begins right may have one letter more that is wrong. */
-        assert_int_equal(suggest_nearest("policy", (const char *const[]){ "policies" }, 1), 0);
-        assert_int_equal(suggest_nearest("colicy", (const char *const[]){ "policies" }, 1), -1);
-        assert_int_equal(suggest_nearest("memo", (const char *const[]){ "memories" }, 1), -1);
+        memset(word, 'a', sizeof(word));
+        word[SUGGEST_WORD_MAX + 1] = '\0';
+        suggest(&s, word);
+        assert_null(s.nearest);
+        word[SUGGEST_WORD_MAX] = '\0';
+        suggest(&s, word);
+        assert_ptr_equal(s.nearest, word);
 }

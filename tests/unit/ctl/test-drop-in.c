@@ -42,8 +42,8 @@ TEST(nothing) {
         char *text;
 
         assert_int_equal(load(NULL, NULL, NULL, &d), 0);
-        assert_false(d.is_there || d.observe);
-        assert_int_equal(d.n_release, 0);
+        assert_false(d.observe);
+        assert_int_equal(d.release.n_words, 0);
         text = round_trip(&d, &again);
         assert_string_equal(text, "");
         free(text);
@@ -58,8 +58,8 @@ TEST(pause) {
         text = round_trip(&d, &again);
         assert_non_null(strstr(text, "version: 1\nenforcement:\n  mode: observe\n"));
         assert_null(strstr(text, "release:"));
-        assert_true(again.observe && again.is_there);
-        assert_int_equal(again.n_release, 0);
+        assert_true(again.observe);
+        assert_int_equal(again.release.n_words, 0);
         free(text);
 }
 
@@ -70,15 +70,13 @@ TEST(release_adds_up) {
         assert_int_equal(
                 load(NULL, "version: 1\nenforcement: {mode: observe, release: [a, b]}\n", NULL, &d),
                 0);
-        assert_int_equal(drop_in_add(&d, "b"), 0);
-        assert_int_equal(drop_in_add(&d, "tikv-*"), 1);
-        assert_int_equal(drop_in_remove(&d, "a"), 1);
-        assert_int_equal(drop_in_remove(&d, "a"), 0);
+        assert_int_equal(word_list_add(&d.release, "tikv-*"), 0);
+        word_list_remove(&d.release, 0);
         text = round_trip(&d, &again);
         assert_true(again.observe);
-        assert_int_equal(again.n_release, 2);
-        assert_string_equal(again.release[0], "b");
-        assert_string_equal(again.release[1], "tikv-*");
+        assert_int_equal(again.release.n_words, 2);
+        assert_string_equal(again.release.words[0], "b");
+        assert_string_equal(again.release.words[1], "tikv-*");
         free(text);
 }
 
@@ -113,11 +111,11 @@ TEST(beside_a_policy) {
         _cleanup_text_ Text text = { 0 };
 
         assert_int_equal(load("version: 1\nenforcement: {release: [mine]}\n", NULL, NULL, &d), 0);
-        assert_true(drop_in_base_releases(&d, "mine"));
-        assert_false(drop_in_base_releases(&d, "a"));
+        assert_true(word_list_has(&d.base.release, "mine"));
+        assert_false(word_list_has(&d.base.release, "a"));
         drop_in_render(&d, &text);
         assert_string_equal(text.data, ""); /* nothing is said that is said already */
-        assert_int_equal(drop_in_add(&d, "a"), 1);
+        assert_int_equal(word_list_add(&d.release, "a"), 0);
         text_reset(&text);
         drop_in_render(&d, &text);
         assert_non_null(strstr(text.data, "release:\n    - \"mine\"\n    - \"a\"\n"));
@@ -132,10 +130,10 @@ TEST(names) {
                 _cleanup_drop_in_ DropIn d, again;
 
                 assert_int_equal(load(NULL, NULL, NULL, &d), 0);
-                assert_int_equal(drop_in_add(&d, names[i]), 1);
+                assert_int_equal(word_list_add(&d.release, names[i]), 0);
                 free(round_trip(&d, &again));
-                assert_int_equal(again.n_release, 1);
-                assert_string_equal(again.release[0], names[i]);
+                assert_int_equal(again.release.n_words, 1);
+                assert_string_equal(again.release.words[0], names[i]);
         }
 }
 
@@ -144,7 +142,7 @@ static void assert_refused(const char *name) {
         _cleanup_text_ Text text = { 0 };
 
         assert_int_equal(load(NULL, NULL, NULL, &d), 0);
-        assert_int_equal(drop_in_add(&d, name), 1);
+        assert_int_equal(word_list_add(&d.release, name), 0);
         drop_in_render(&d, &text);
         assert_int_equal(drop_in_check(&d, OWN, &text), -EINVAL);
         assert_true(d.errors.n_messages > 0);
@@ -167,7 +165,7 @@ TEST(overruled) {
         assert_int_equal(drop_in_check(&d, OWN, &text), -EINVAL);
         assert_non_null(strstr(d.errors.messages[0], "later name"));
         assert_int_equal(load(NULL, NULL, "version: 1\nenforcement: {release: x}\n", &e), 0);
-        assert_int_equal(drop_in_add(&e, "y"), 1);
+        assert_int_equal(word_list_add(&e.release, "y"), 0);
         text_reset(&text);
         drop_in_render(&e, &text);
         assert_int_equal(drop_in_check(&e, OWN, &text), -EINVAL);
@@ -184,12 +182,12 @@ TEST(beside_broken_policies) {
         assert_true(d.refused);
         assert_int_equal(d.errors.n_messages, 2);
         assert_true(d.observe);
-        assert_int_equal(d.n_release, 1);
-        assert_int_equal(drop_in_add(&d, "b"), 1);
+        assert_int_equal(d.release.n_words, 1);
+        assert_int_equal(word_list_add(&d.release, "b"), 0);
         d.observe = false;
         text = round_trip(&d, &again);
         assert_false(again.observe);
-        assert_int_equal(again.n_release, 2);
+        assert_int_equal(again.release.n_words, 2);
         free(text);
 }
 

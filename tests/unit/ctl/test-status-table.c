@@ -1,12 +1,10 @@
-/* What the operator is shown of a status, and when the daemon is said to have done what it was
- * asked for. */
+/* What the operator is shown of a status. */
 #include <math.h>
 #include <string.h>
 
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/ctl/await.h"
 #include "tidbnumad/ctl/status-table.h"
 
 typedef struct Example {
@@ -316,70 +314,4 @@ TEST(at_rest) {
 
                 assert_int_equal(status_is_at_rest(&one), rows[i].rests);
         }
-}
-
-/* --- waiting --- */
-
-TEST(pause_and_resume) {
-        Args args = { .command = COMMAND_PAUSE };
-        Await a = { .args = &args, .loaded_before = 50 };
-        Example e;
-
-        init(&e);
-        e.status.enforcing = false;
-        assert_false(await_is_done(&a, &e.status)); /* it has not read them yet */
-        e.status.load_seconds = 51;
-        assert_true(await_is_done(&a, &e.status));
-        e.status.load_failed = true; /* the former policies stay, and the pause counts */
-        assert_true(await_is_done(&a, &e.status));
-        e.status.load_failed = false;
-        args.command = COMMAND_RESUME;
-        assert_false(await_is_done(&a, &e.status));
-        e.status.enforcing = true;
-        assert_true(await_is_done(&a, &e.status));
-        args.command = COMMAND_PAUSE;
-        assert_false(await_is_done(&a, &e.status));
-}
-
-TEST(release) {
-        const char *const globs[] = { "a-1.serv*" };
-        char *stays[] = { (char *)"a-*" };
-        Args args = { .command = COMMAND_RELEASE };
-        Await a = { .args = &args, .globs = globs, .n_globs = 1 };
-        StatusDevice devices[] = { { .name = "eth0", .vectors = { [IRQ_STATE_STEERED] = 9 } },
-                                   { .name = "eth1", .vectors = { [IRQ_STATE_STEERED] = 9 } } };
-        Example e;
-
-        init(&e);
-        assert_true(await_names(&a, "a-1", "a-1.service"));
-        assert_false(await_names(&a, "a-1", NULL));
-        assert_false(await_is_done(&a, &e.status));
-        e.instances[0].state = "released";
-        assert_true(await_is_done(&a, &e.status)); /* whatever the others are */
-        e.releases[0] = (StatusRelease){ .name = "b-1", .unit = "b-1.service" };
-        e.status.releases = e.releases;
-        e.status.n_releases = 1;
-        assert_true(await_is_done(&a, &e.status));
-        e.releases[0].unit = "a-1.service";
-        assert_false(await_is_done(&a, &e.status));
-        e.status.n_releases = 0;
-        e.status.devices = devices;
-        e.status.n_devices = 2;
-        assert_true(await_is_done(&a, &e.status)); /* no device of that name */
-        devices[1].name = "a-1.serv";
-        assert_false(await_is_done(&a, &e.status));
-        devices[1].vectors[IRQ_STATE_STEERED] = 0;
-        assert_true(await_is_done(&a, &e.status));
-        args.undo = true;
-        devices[1].vectors[IRQ_STATE_STEERED] = 9; /* it is not waited for */
-        assert_false(await_is_done(&a, &e.status));
-        e.instances[0].state = "bound";
-        assert_true(await_is_done(&a, &e.status));
-        e.instances[0].state = "released";
-        a.stays = stays; /* another glob has it released all the same */
-        a.n_stays = 1;
-        assert_true(await_is_done(&a, &e.status));
-        a.n_stays = 0;
-        e.instances[0].state = "binding";
-        assert_true(await_is_done(&a, &e.status));
 }
