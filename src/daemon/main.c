@@ -31,9 +31,8 @@ static void raise_descriptor_limit(void) {
 }
 
 static bool all_bound(const Manager *m) {
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->binding.step.kind == STEP_REFUSE ||
-                    m->roster.instances[i]->binding.step.kind == STEP_PARTLY)
+        ROSTER_FOREACH(i, &m->roster)
+                if (i->binding.step.kind == STEP_REFUSE || i->binding.step.kind == STEP_PARTLY)
                         return false;
         return true;
 }

@@ -66,8 +66,8 @@ int manager_new(const Args *args, Manager **ret) {
 Manager *manager_free(Manager *m) {
         if (!m)
                 return NULL;
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                turn_free_instance(m->roster.instances[i]);
+        ROSTER_FOREACH(i, &m->roster)
+                turn_free_instance(i);
         for (Instance *i; (i = roster_take_ended(&m->roster));)
                 turn_free_instance(i);
         free(m->roster.instances);

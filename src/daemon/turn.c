@@ -44,9 +44,9 @@ static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
 static void arm_work(Manager *m) {
         uint64_t due = INSTANCE_NEVER;
 
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                if (m->roster.instances[i]->binding.due_usec < due)
-                        due = m->roster.instances[i]->binding.due_usec;
+        ROSTER_FOREACH(i, &m->roster)
+                if (i->binding.due_usec < due)
+                        due = i->binding.due_usec;
         if (due == INSTANCE_NEVER)
                 (void)sd_event_source_set_enabled(m->binding.work_timer, SD_EVENT_OFF);
         else
@@ -58,8 +58,8 @@ void turn_retry_records(Manager *m) {
 
         if (!undo_start_late(&m->undo))
                 return;
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                binding_restart(m->roster.instances[k], now_usec);
+        ROSTER_FOREACH(i, &m->roster)
+                binding_restart(i, now_usec);
         irq_read_record(m->irq);
         irq_reconcile(m->irq);
         undo_release_unwanted(&m->undo);
@@ -114,8 +114,8 @@ void turn_hand_on(Manager *m) {
                 access_end(&m->sampling, i);
                 turn_free_instance(i);
         }
-        for (size_t k = 0; k < m->roster.n_instances; k++)
-                hand_on(m, m->roster.instances[k], now);
+        ROSTER_FOREACH(i, &m->roster)
+                hand_on(m, i, now);
 }
 
 void turn_notify_ready(Manager *m) {

@@ -205,10 +205,8 @@ static void on_noted(int error, const char *message, void *userdata) {
 }
 
 static void log_pid_reuses(const Binder *b, Instance *i, uint64_t before) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-
         if (b->host->backend.n_pid_reuses > before)
-                journal_log(&b->host->journal, LOG_WARNING, &fields,
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
                             "%s: the number of one of its threads was reused by another process "
                             "while it was bound; that process has its own CPUs again (%llu such "
                             "cases so far)",
@@ -324,9 +322,7 @@ void bind_choose_backend(Binder *b) {
                             "The backend is now %s instead of %s. What units were given by %s is "
                             "released first",
                             backend_name(&b->host->backend), before, before);
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                Instance *i = b->roster->instances[k];
-
+        ROSTER_FOREACH(i, b->roster) {
                 i->binding.call = sd_bus_slot_unref(i->binding.call);
                 i->binding.due_usec = clock_monotonic_usec();
                 binding_reset_cpus(i);

@@ -128,13 +128,10 @@ uint64_t binding_interval_usec(const Binder *b) {
 }
 
 void binding_follow_plan(Binder *b, uint64_t now_usec) {
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                Instance *i = b->roster->instances[k];
-
+        ROSTER_FOREACH(i, b->roster)
                 if (place_take_change(&i->planned) && now_usec < i->binding.due_usec &&
                     !i->binding.call)
                         i->binding.due_usec = now_usec;
-        }
 }
 
 void binding_clear_failure(Instance *i) {

@@ -25,10 +25,10 @@ static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 /* --- noticing --- */
 
 static Instance *watcher_of(const Binder *b, int watch) {
-        for (size_t k = 0; k < b->roster->n_instances; k++)
+        ROSTER_FOREACH(i, b->roster)
                 for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                        if (b->roster->instances[k]->binding.drift_watches[n] == watch)
-                                return b->roster->instances[k];
+                        if (i->binding.drift_watches[n] == watch)
+                                return i;
         return NULL;
 }
 
@@ -63,10 +63,9 @@ void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_
                 memcpy(&event, events + at, sizeof(event));
                 if (event.mask &
                     IN_Q_OVERFLOW) /* the queue overflowed: it is unknown whose events were lost */
-                        for (size_t k = 0; k < b->roster->n_instances; k++)
-                                if (wants_look(b->roster->instances[k], now_usec))
-                                        b->roster->instances[k]->binding.due_usec =
-                                                now_usec + DELAY_USEC;
+                        ROSTER_FOREACH(i, b->roster)
+                                if (wants_look(i, now_usec))
+                                        i->binding.due_usec = now_usec + DELAY_USEC;
                 note_event(b, &event, now_usec);
                 at += sizeof(event) + event.len;
         }

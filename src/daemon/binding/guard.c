@@ -47,8 +47,7 @@ static NodeSet usable_by(const Instance *i) {
 static uint64_t pull_rate_to(const Binder *b, uint32_t node) {
         uint64_t rate = 0;
 
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                const Instance *i = b->roster->instances[k];
+        ROSTER_FOREACH(i, b->roster) {
                 const uint64_t now = move_rate_in_force(i),
                                peak = i->binding.pull_peak_bytes_per_sec;
 
@@ -90,8 +89,8 @@ static void read_nodes(Binder *b, const NodeSet *nodes, uint64_t now_usec) {
                 else
                         guard_add(node, &reading);
         }
-        for (size_t k = 0; k < b->roster->n_instances; k++)
-                b->roster->instances[k]->binding.pull_peak_bytes_per_sec = 0;
+        ROSTER_FOREACH(i, b->roster)
+                i->binding.pull_peak_bytes_per_sec = 0;
 }
 
 static GuardOutlook outlook_on(const Binder *b, const NodeSet *nodes) {
@@ -260,18 +259,18 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
 
         if (!host_enforces(b->host))
                 return INSTANCE_NEVER; /* paused or stopping; the next reconcile watches it again */
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                const NodeSet its = usable_by(b->roster->instances[k]);
+        ROSTER_FOREACH(i, b->roster) {
+                const NodeSet its = usable_by(i);
 
-                if (b->roster->instances[k]->binding.guard.watched)
+                if (i->binding.guard.watched)
                         id_set_union(&nodes, &its);
         }
         if (id_set_is_empty(&nodes))
                 return INSTANCE_NEVER;
         read_nodes(b, &nodes, now_usec);
-        for (size_t k = 0; k < b->roster->n_instances; k++)
-                if (b->roster->instances[k]->binding.guard.watched)
-                        fast |= attend(b, b->roster->instances[k], now_usec);
+        ROSTER_FOREACH(i, b->roster)
+                if (i->binding.guard.watched)
+                        fast |= attend(b, i, now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
 }
 
@@ -349,7 +348,6 @@ static bool is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
 
 /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
 static bool is_to_be_watched(const Binder *b, const Instance *i, const NodeSet *home) {
-
         return b->guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&
                (is_narrow(b, i, home) || !id_set_is_empty(&i->binding.guard.extra));
 }

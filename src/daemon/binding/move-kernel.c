@@ -67,7 +67,6 @@ static int migrate(const Binder *b, const Member *member, const NodeMove *move) 
 
 int move_kernel_step(const Binder *b, Instance *i) {
         KernelMoves *kernel = &i->binding.kernel;
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         const NodeMove *move = &kernel->list[kernel->next / i->n_members];
         const Member *member = &i->members[kernel->next % i->n_members];
         int r = migrate(b, member, move);
@@ -75,7 +74,7 @@ int move_kernel_step(const Binder *b, Instance *i) {
         if (r == -EAGAIN)
                 return r;
         if (r < 0 && r != -ESRCH)
-                journal_log(&b->host->journal, LOG_DEBUG, &fields,
+                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "the kernel was not asked to move node %u of process %d: %s",
                             move->from, member->handle->pid, strerror(-r));
         return ++kernel->next < kernel->n * i->n_members;

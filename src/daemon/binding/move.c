@@ -40,10 +40,8 @@ static void end_pass(const Binder *b, Instance *i, bool whole, uint64_t now_usec
 }
 
 static void note_missed(const Binder *b, Instance *i, int error) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-
         i->binding.missed = true;
-        journal_log(&b->host->journal, LOG_DEBUG, &fields,
+        journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                     "the memory of process %d of %s cannot be read: %s",
                     i->members[i->binding.mover_process].process.id.pid, i->name, strerror(-error));
 }
@@ -80,12 +78,11 @@ static bool begin_process(const Binder *b, Instance *i) {
 
 /* The result of the calls is not reported; the next reconcile sees what they moved. */
 static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         int r = move_kernel_begin(b, i);
 
         i->binding.missed = true;
         if (r < 0)
-                journal_log(&b->host->journal, LOG_DEBUG, &fields,
+                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "the kernel was not asked to move the memory of %s: %s", i->name,
                             strerror(-r));
         if (r <= 0)
@@ -173,9 +170,7 @@ static void wait_for_worker(Instance *i) {
 void move_worker_idle(const Binder *b) {
         const uint64_t now_usec = clock_monotonic_usec();
 
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                Instance *i = b->roster->instances[k];
-
+        ROSTER_FOREACH(i, b->roster) {
                 if (i->binding.moving && i->binding.at_worker)
                         i->binding.due_usec = now_usec;
                 i->binding.at_worker = false;
@@ -199,7 +194,6 @@ static void note_pull(Instance *i) {
 
 /* -EAGAIN: the worker is busy with it. */
 static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         const ProcHandle *process = i->members[k].handle;
         uint32_t target;
         int r;
@@ -209,7 +203,7 @@ static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) 
         r = has_worker(b) ? worker_sweep(&b->host->workers, process, from, target)
                           : pages_sweep(process->pid, from, target);
         if (r < 0 && r != -ESRCH && r != -EAGAIN)
-                journal_log(&b->host->journal, LOG_DEBUG, &fields,
+                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "sweeping node %u for process %d: %s", from, process->pid,
                             strerror(-r));
         return r;
@@ -255,7 +249,6 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         const uint64_t end = now_usec + SLICE_USEC;
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
 
         i->binding.at_worker = false;
@@ -286,7 +279,7 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                         return;
                 }
                 if (r < 0)
-                        journal_log(&b->host->journal, LOG_DEBUG, &fields,
+                        journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                                     "the pass over the memory of %s ended early: %s", i->name,
                                     strerror(-r));
                 if (r <= 0) {
@@ -304,13 +297,10 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 Instance *move_next(const Binder *b, uint64_t now_usec) {
         Instance *next = NULL;
 
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                Instance *i = b->roster->instances[k];
-
+        ROSTER_FOREACH(i, b->roster)
                 if (i->binding.moving && i->binding.due_usec <= now_usec &&
                     (!next || i->binding.due_usec < next->binding.due_usec))
                         next = i;
-        }
         return next;
 }
 

@@ -277,7 +277,6 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = REASON_STATE_UNREADABLE };
-        const JournalFields debug = { .instance = i->name, .policy = i->policy->name };
         Step step;
         int r = observe(b, i);
 
@@ -295,7 +294,7 @@ static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
         guard_note(b, i);
         bind_note_latency(b, i, clock_monotonic_usec());
         step = plan(b, i, now_usec);
-        journal_log(&b->host->journal, LOG_DEBUG, &debug,
+        journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
                     instance_state_to_string(
                             verdict_state(step.kind, host_enforces(b->host), i->undo.released)),
@@ -368,9 +367,7 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
         bind_tidy(b);
         hotplug_check(b->host);
         thread_rounds_choose(b);
-        for (size_t k = 0; k < b->roster->n_instances; k++) {
-                Instance *i = b->roster->instances[k];
-
+        ROSTER_FOREACH(i, b->roster) {
                 /* Work under way continues; an instance at a final step is observed again from the
                  * start. */
                 if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
@@ -387,9 +384,8 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
 bool reconcile_is_settled(const Binder *b) {
         if (b->undo->releases.n > 0)
                 return false;
-        for (size_t i = 0; i < b->roster->n_instances; i++)
-                if (b->roster->instances[i]->binding.call ||
-                    b->roster->instances[i]->binding.due_usec != INSTANCE_NEVER)
+        ROSTER_FOREACH(i, b->roster)
+                if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
                         return false;
         return true;
 }

@@ -24,9 +24,9 @@ static size_t threads_per_round(const Binder *b, bool in_cpuset) {
         const uint64_t within_usec = in_cpuset ? THREADS_CPUSET_USEC : THREADS_USEC;
         uint64_t n = 0;
 
-        for (size_t k = 0; k < b->roster->n_instances; k++)
-                if (is_in_cpuset(b->roster->instances[k]) == in_cpuset)
-                        n += b->roster->instances[k]->binding.observed.n_threads;
+        ROSTER_FOREACH(i, b->roster)
+                if (is_in_cpuset(i) == in_cpuset)
+                        n += i->binding.observed.n_threads;
         n = n * binding_interval_usec(b) / within_usec + 1;
         return n > ROUND_THREADS ? n : ROUND_THREADS;
 }

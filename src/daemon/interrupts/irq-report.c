@@ -231,8 +231,8 @@ static void fill_device(const IrqSummary *s, IrqDeviceSnapshot *ret) {
 
 /* The list is of the last reconcile: an instance may have ended or been renamed since. */
 static bool is_there(const Roster *roster, const char *instance) {
-        for (size_t i = 0; i < roster->n_instances; i++)
-                if (strcmp(roster->instances[i]->name, instance) == 0)
+        ROSTER_FOREACH(i, roster)
+                if (strcmp(i->name, instance) == 0)
                         return true;
         return false;
 }

@@ -38,9 +38,7 @@ enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
 static size_t collect_owners(const Interrupts *irq, IrqOwner *ret) {
         size_t n = 0;
 
-        for (size_t i = 0; i < irq->roster->n_instances; i++) {
-                const Instance *instance = irq->roster->instances[i];
-
+        ROSTER_FOREACH(instance, irq->roster) {
                 if (!instance->planned.known || id_set_is_empty(&instance->planned.placement.nodes))
                         continue;
                 ret[n++] = (IrqOwner){ .name = instance->name,
@@ -65,10 +63,9 @@ void irq_note_owners(Interrupts *irq) {
 
         if (!irq)
                 return;
-        for (size_t i = 0; i < irq->roster->n_instances; i++)
-                if (irq->roster->instances[i]->planned.known &&
-                    !id_set_is_empty(&irq->roster->instances[i]->planned.placement.nodes))
-                        sum += sum_owner(irq->roster->instances[i]);
+        ROSTER_FOREACH(i, irq->roster)
+                if (i->planned.known && !id_set_is_empty(&i->planned.placement.nodes))
+                        sum += sum_owner(i);
         if (sum != irq->owners_sum)
                 irq_events_reconcile_within(irq, OWNERS_DELAY_USEC);
         irq->owners_sum = sum;

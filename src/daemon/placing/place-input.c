@@ -134,9 +134,8 @@ static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
 }
 
 static bool has_instance(const Placing *placing, const char *unit) {
-        for (size_t i = 0; i < placing->roster->n_instances; i++)
-                if (placing->roster->instances[i]->unit &&
-                    strcmp(placing->roster->instances[i]->unit, unit) == 0)
+        ROSTER_FOREACH(i, placing->roster)
+                if (i->unit && strcmp(i->unit, unit) == 0)
                         return true;
         return false;
 }

@@ -113,10 +113,9 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
 static uint64_t held_on(const Placing *placing, size_t node) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < placing->roster->n_instances; i++)
-                if (placing->roster->instances[i]->sampling.memory_known)
-                        bytes += node_memory_held(
-                                &placing->roster->instances[i]->sampling.by_node[node]);
+        ROSTER_FOREACH(i, placing->roster)
+                if (i->sampling.memory_known)
+                        bytes += node_memory_held(&i->sampling.by_node[node]);
         return bytes;
 }
 
@@ -138,8 +137,8 @@ void place_refresh(Placing *placing) {
 
         if (!(placing->host->marks & HOST_MARK_PLAN))
                 return;
-        for (size_t i = 0; i < placing->roster->n_instances; i++)
-                sample_observe(placing->sampling, placing->roster->instances[i]);
+        ROSTER_FOREACH(i, placing->roster)
+                sample_observe(placing->sampling, i);
         read_room(placing);
         input = input_of(placing, &placing->host->policies);
         placing->reserved = placement_reserved(&input);
@@ -224,9 +223,7 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
         NodeSet newly = placement_reserved(&after);
 
         id_set_subtract(&newly, &reserved);
-        for (size_t i = 0; i < placing->roster->n_instances; i++) {
-                Instance *instance = placing->roster->instances[i];
-
+        ROSTER_FOREACH(instance, placing->roster) {
                 instance->planned.again |=
                         weighs_anew(instance->policy, fresh, &instance->planned, &newly) ||
                         is_replanned(placing, fresh, instance->name, instance->unit);
@@ -246,8 +243,8 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
 /* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
  * cannot be read again: what has come is allowed, unless its next start shows that it is not. */
 void place_note_topology(Placing *placing) {
-        for (size_t i = 0; i < placing->roster->n_instances; i++)
-                placing->roster->instances[i]->planned.allowed_known = false;
+        ROSTER_FOREACH(i, placing->roster)
+                i->planned.allowed_known = false;
         for (size_t i = 0; i < placing->n_units; i++) {
                 CpuSet *allowed = &placing->units[i]->planned.allowed_cpus;
 

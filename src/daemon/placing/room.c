@@ -9,14 +9,11 @@
 uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t node) {
         uint64_t bytes = 0;
 
-        for (size_t i = 0; i < placing->roster->n_instances; i++) {
-                const Instance *other = placing->roster->instances[i];
-
+        ROSTER_FOREACH(other, placing->roster)
                 if (other != self && other->binding.moving &&
                     id_set_has(&other->binding.placement.nodes, node))
                         bytes += other->binding.outside_bytes /
                                  id_set_count(&other->binding.placement.nodes);
-        }
         return bytes;
 }
 

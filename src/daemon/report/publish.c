@@ -321,7 +321,7 @@ void dry_run_render(const Report *report, Text *text) {
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < report->roster->n_instances; i++)
-                add_row(report, report->roster->instances[i], &table);
+        ROSTER_FOREACH(i, report->roster)
+                add_row(report, i, &table);
         table_render(&table, 0, text);
 }

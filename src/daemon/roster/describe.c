@@ -107,9 +107,9 @@ static int describe(Roster *roster, Instance *i) {
 static void arm(Roster *roster) {
         uint64_t due = INSTANCE_NEVER;
 
-        for (size_t k = 0; k < roster->n_instances; k++)
-                if (roster->instances[k]->describe_due_usec < due)
-                        due = roster->instances[k]->describe_due_usec;
+        ROSTER_FOREACH(i, roster)
+                if (i->describe_due_usec < due)
+                        due = i->describe_due_usec;
         if (!roster->describe_timer)
                 return; /* with --once nothing is read again */
         if (due != INSTANCE_NEVER)
@@ -121,9 +121,9 @@ static void arm(Roster *roster) {
 /* Returns one at a time, so that other events are handled in between; a rename also moves the
  * instance in the roster. */
 static Instance *find_due(const Roster *roster, uint64_t now_usec) {
-        for (size_t k = 0; k < roster->n_instances; k++)
-                if (roster->instances[k]->describe_due_usec <= now_usec)
-                        return roster->instances[k];
+        ROSTER_FOREACH(i, roster)
+                if (i->describe_due_usec <= now_usec)
+                        return i;
         return NULL;
 }
 

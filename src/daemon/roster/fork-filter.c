@@ -29,19 +29,16 @@ static int append_child(pid_t pid, void *userdata) {
 }
 
 static int collect_members(const Roster *roster, Collection *c) {
-        for (size_t k = 0; k < roster->n_instances; k++)
-                for (size_t p = 0; p < roster->instances[k]->n_members; p++)
-                        if (append(&c->members, roster->instances[k]->members[p].process.id.pid) <
-                            0)
+        ROSTER_FOREACH(i, roster)
+                for (size_t p = 0; p < i->n_members; p++)
+                        if (append(&c->members, i->members[p].process.id.pid) < 0)
                                 return -ENOMEM;
         return 0;
 }
 
 /* To be called after the kernel's filter is set: from then on each fork causes an event. */
 static void collect_children(const Roster *roster, Collection *c) {
-        for (size_t k = 0; k < roster->n_instances; k++) {
-                Instance *i = roster->instances[k];
-
+        ROSTER_FOREACH(i, roster) {
                 for (size_t p = 0; p < i->n_members; p++) {
                         if (!i->members[p].forks_reported)
                                 (void)proc_foreach_child(i->members[p].handle, append_child, c);

@@ -42,9 +42,9 @@ Instance *roster_find_owner(const Roster *roster, const Process *process) {
 
         if (!process->scope && !unit_is_service(process->unit))
                 return roster_find_pid(roster, process->id.pid, &unused);
-        for (size_t i = 0; i < roster->n_instances; i++)
-                if (instance_owns(roster->instances[i], process))
-                        return roster->instances[i];
+        ROSTER_FOREACH(i, roster)
+                if (instance_owns(i, process))
+                        return i;
         return NULL;
 }
 

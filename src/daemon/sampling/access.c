@@ -78,9 +78,9 @@ static const char *choose(const Sampling *s, AccessEvents *ret) {
 
 /* Sums of other events cannot be continued. */
 static void begin_again(Sampling *s) {
-        for (size_t i = 0; i < s->roster->n_instances; i++) {
-                access_close(&s->roster->instances[i]->sampling.access.counters);
-                s->roster->instances[i]->sampling.access = (InstanceAccess){ .logged = false };
+        ROSTER_FOREACH(i, s->roster) {
+                access_close(&i->sampling.access.counters);
+                i->sampling.access = (InstanceAccess){ .logged = false };
         }
         for (size_t i = 0; i < s->access.n_policies; i++)
                 memset(s->access.policies[i].counts, 0, sizeof(s->access.policies[i].counts));
@@ -194,9 +194,9 @@ static size_t room(const Sampling *s, const Instance *i) {
                 perf_descriptors_max() / access_codes(&s->access.events, codes, localities);
         size_t others = 0;
 
-        for (size_t k = 0; k < s->roster->n_instances; k++)
-                if (s->roster->instances[k] != i)
-                        others += s->roster->instances[k]->sampling.access.counters.n_threads;
+        ROSTER_FOREACH(other, s->roster)
+                if (other != i)
+                        others += other->sampling.access.counters.n_threads;
         return others < n_max ? n_max - others : 0;
 }
 
@@ -214,12 +214,10 @@ static void add(Sampling *s, Instance *i, const AccessSample *sample) {
 }
 
 static void log_missing(const Sampling *s, Instance *i, const AccessSample *sample) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-
         if (sample->n_missing == 0 || i->sampling.access.logged)
                 return;
         i->sampling.access.logged = true;
-        journal_log(&s->host->journal, LOG_NOTICE, &fields,
+        journal_log(&s->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
                     "Accesses of %zu of the %zu threads of %s are not counted: %s",
                     sample->n_missing, sample->n_missing + sample->n_counted, i->name,
                     open_reason(i->sampling.access.counters.error));

@@ -236,13 +236,11 @@ static const char *not_drawn_reason(int error) {
 
 /* Not for a process that ends or executes another program: the next round samples it. */
 static void log_not_drawn(const Sampling *s, Instance *i, int error) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-
         if (i->sampling.not_drawn_logged || i->n_members == 0 || error == -ESRCH ||
             error == -ESTALE)
                 return;
         i->sampling.not_drawn_logged = true;
-        journal_log(&s->host->journal, LOG_NOTICE, &fields,
+        journal_log(&s->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
                     "The location of the memory of %s cannot be sampled: %s", i->name,
                     not_drawn_reason(error));
 }

@@ -65,8 +65,8 @@ int sampling_start(Sampling *s) {
 }
 
 void sampling_forget_steady(Sampling *s) {
-        for (size_t k = 0; k < s->roster->n_instances; k++)
-                s->roster->instances[k]->sampling.steady = (Steady){ .ratio = NAN };
+        ROSTER_FOREACH(i, s->roster)
+                i->sampling.steady = (Steady){ .ratio = NAN };
 }
 
 bool sampling_is_due(const Sampling *s, uint64_t now_usec) {

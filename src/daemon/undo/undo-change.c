@@ -85,7 +85,6 @@ static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const S
 
 /* Logs the memory policies of the processes, the only property that cannot be restored. */
 static void tell_policies(const Undoing *undo, const Instance *i) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
         char policy[256];
 
         for (size_t k = 0; k < i->n_members; k++)
@@ -93,7 +92,7 @@ static void tell_policies(const Undoing *undo, const Instance *i) {
                                               policy, sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)
                         journal_log(
-                                &undo->host->journal, LOG_NOTICE, &fields,
+                                &undo->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
                                 "%s: process %d has its own memory policy, %s (numactl?). The "
                                 "kernel changes this policy when memory is bound, and a release "
                                 "cannot restore it: restart the process after a release",
@@ -188,9 +187,7 @@ void undo_after(Undoing *undo, Instance *i, StepKind step) {
 }
 
 void undo_reset(Undoing *undo, UndoRecord *record) {
-        for (size_t k = 0; k < undo->roster->n_instances; k++) {
-                Instance *i = undo->roster->instances[k];
-
+        ROSTER_FOREACH(i, undo->roster) {
                 if (i->undo.record != record)
                         continue;
                 i->undo.record = i->undo.note.record = NULL;

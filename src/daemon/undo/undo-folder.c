@@ -75,7 +75,7 @@ bool undo_start_late(Undoing *undo) {
         journal_log(&undo->host->journal, LOG_NOTICE, NULL,
                     "The undo records in %s/%s can be used now", undo->host->args->runtime_dir,
                     UNDO_FOLDER);
-        for (size_t k = 0; k < undo->roster->n_instances; k++)
-                undo_adopt(undo, undo->roster->instances[k]);
+        ROSTER_FOREACH(i, undo->roster)
+                undo_adopt(undo, i);
         return true;
 }

@@ -67,12 +67,9 @@ static void schedule(Undoing *undo) {
  * binding. systemd handles requests of one connection in order, so those of the release come after
  * it. */
 static void end_binding(Undoing *undo, const UndoRecord *record) {
-        for (size_t k = 0; k < undo->roster->n_instances; k++) {
-                Instance *i = undo->roster->instances[k];
-
+        ROSTER_FOREACH(i, undo->roster)
                 if (i->undo.record == record)
                         i->undo.reset = true;
-        }
 }
 
 static void begin(UndoRelease *r, UndoRecord *record) {
@@ -330,9 +327,9 @@ void undo_release_without_place(Undoing *undo, Instance *i) {
 }
 
 static const Instance *instance_of(const Undoing *undo, const UndoRecord *record) {
-        for (size_t i = 0; i < undo->roster->n_instances; i++)
-                if (undo->roster->instances[i]->undo.record == record)
-                        return undo->roster->instances[i];
+        ROSTER_FOREACH(i, undo->roster)
+                if (i->undo.record == record)
+                        return i;
         return NULL;
 }
 

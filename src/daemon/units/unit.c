@@ -241,9 +241,8 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         if (u->place.released || u->active_since_usec == 0 ||
             !(u->place.cpus.ours || u->mems.ours) || now_usec < u->active_since_usec + MISUSED_USEC)
                 return false;
-        for (size_t i = 0; i < units->roster->n_instances; i++)
-                if (units->roster->instances[i]->unit &&
-                    strcmp(units->roster->instances[i]->unit, u->place.name) == 0)
+        ROSTER_FOREACH(i, units->roster)
+                if (i->unit && strcmp(i->unit, u->place.name) == 0)
                         return false;
         return true;
 }

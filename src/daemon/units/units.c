@@ -35,7 +35,6 @@ static void on_unit_file(const char *name, void *userdata) {
 }
 
 static void try_later(Units *units) {
-
         units->subscribed = false;
         if (!units->loss_logged)
                 journal_log(&units->host->journal, LOG_NOTICE, NULL,
@@ -159,7 +158,6 @@ void units_follow_plan(Units *units) {
 }
 
 void units_done(Units *units) {
-
         for (size_t i = 0; i < units->n_units; i++)
                 unit_free(units->units[i]);
         free(units->units);

@@ -74,6 +74,18 @@ typedef struct Roster {
         bool identify_failed, budget_logged; /* logged once */
 } Roster;
 
+/* Goes through all instances by name; none may be added, renamed or removed meanwhile. */
+#define ROSTER_FOREACH(i, roster)                                                                  \
+        for (Instance **i##_at = (roster)->instances, *i;                                          \
+             (size_t)(i##_at - (roster)->instances) < (roster)->n_instances && (i = *i##_at);      \
+             i##_at++)
+
+/* The subject of a message about an instance. */
+#define INSTANCE_FIELDS(i)                                                                         \
+        (JournalFields) {                                                                          \
+                .instance = (i)->name, .policy = (i)->policy->name                                 \
+        }
+
 /* The instance that the process belongs to, or NULL. */
 Instance *roster_find_owner(const Roster *roster, const Process *process);
 
