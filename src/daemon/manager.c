@@ -106,11 +106,10 @@ static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
         (void)usec;
-        (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         reconcile_all(&m->binding, now);
         if (sampling_is_due(&m->sampling, now))
                 sampling_begin_round(&m->sampling, now);
-        return event_source_set_after(source, binding_interval_usec(&m->binding));
+        return event_source_arm_after(source, binding_interval_usec(&m->binding));
 }
 
 /* Puts the policies of the files in force in every room; if they are rejected, the former ones

@@ -13,6 +13,7 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 
 /* Changes within this time are published together. */
 #define PUBLISH_DELAY_USEC (UINT64_C(100) * 1000)
@@ -23,12 +24,6 @@
 /* The timer may fire this much later, together with other timers. */
 #define WORK_ACCURACY_USEC UINT64_C(1000)
 
-static int arm(sd_event_source *timer, uint64_t usec) {
-        int r = sd_event_source_set_time(timer, usec);
-
-        return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
-}
-
 /* Arms the timer unless it fires earlier already. */
 static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
         const uint64_t due = clock_monotonic_usec() + delay_usec;
@@ -38,7 +33,7 @@ static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
         (void)sd_event_source_get_enabled(timer, &enabled);
         (void)sd_event_source_get_time(timer, &before);
         if (enabled == SD_EVENT_OFF || due < before)
-                (void)arm(timer, due);
+                (void)event_source_arm(timer, due);
 }
 
 static void arm_work(Manager *m) {
@@ -50,7 +45,7 @@ static void arm_work(Manager *m) {
         if (due == INSTANCE_NEVER)
                 (void)sd_event_source_set_enabled(m->binding.work_timer, SD_EVENT_OFF);
         else
-                (void)arm(m->binding.work_timer, due);
+                (void)event_source_arm(m->binding.work_timer, due);
 }
 
 void turn_retry_records(Manager *m) {
@@ -263,22 +258,14 @@ static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-static int add_timer(Manager *m, sd_event_source **timer, uint64_t accuracy_usec,
-                     sd_event_time_handler_t handler) {
-        int r = sd_event_add_time(m->host.event, timer, CLOCK_MONOTONIC, 0, accuracy_usec, handler,
-                                  m);
-
-        return r < 0 ? r : sd_event_source_set_enabled(*timer, SD_EVENT_OFF);
-}
-
 int turn_start(Manager *m) {
-        int r;
+        sd_event *event = m->host.event;
+        int r = event_source_add_off(event, &m->binding.work_timer, WORK_ACCURACY_USEC, on_work, m);
 
-        r = add_timer(m, &m->binding.work_timer, WORK_ACCURACY_USEC, on_work);
         if (r >= 0)
-                r = add_timer(m, &m->placing.timer, 0, on_plan);
+                r = event_source_add_off(event, &m->placing.timer, 0, on_plan, m);
         if (r >= 0)
-                r = add_timer(m, &m->report.timer, 0, on_publish);
+                r = event_source_add_off(event, &m->report.timer, 0, on_publish, m);
         /* As new processes: thousands that start one after the other must not delay it. */
         if (r >= 0)
                 r = sd_event_source_set_priority(m->report.timer, SD_EVENT_PRIORITY_IMPORTANT);

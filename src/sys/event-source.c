@@ -29,9 +29,23 @@ int event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec
                      : sd_event_add_time(event, ret, CLOCK_MONOTONIC, at, 0, callback, userdata);
 }
 
-int event_source_set_after(sd_event_source *source, uint64_t usec) {
+int event_source_add_off(sd_event *event, sd_event_source **ret, uint64_t accuracy_usec,
+                         sd_event_time_handler_t callback, void *userdata) {
+        int r = sd_event_add_time(event, ret, CLOCK_MONOTONIC, 0, accuracy_usec, callback,
+                                  userdata);
+
+        return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+int event_source_arm(sd_event_source *source, uint64_t usec) {
+        int r = sd_event_source_set_time(source, usec);
+
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+int event_source_arm_after(sd_event_source *source, uint64_t usec) {
         uint64_t at;
         int r = from_now(sd_event_source_get_event(source), usec, &at);
 
-        return r < 0 ? r : sd_event_source_set_time(source, at);
+        return r < 0 ? r : event_source_arm(source, at);
 }

@@ -94,8 +94,7 @@ static int on_reap(sd_event_source *source, uint64_t usec, void *userdata) {
                 all->reap_timer = event_source_drop(all->reap_timer);
                 return 0;
         }
-        (void)event_source_set_after(source, 10 * REAP_USEC);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return event_source_arm_after(source, 10 * REAP_USEC);
 }
 
 void worker_children_reap(Workers *all) {

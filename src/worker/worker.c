@@ -107,8 +107,7 @@ static bool extend(WorkerChild *child, sd_event_source *timer) {
                 return false;
         child->n_extended++;
         child->deadline_usec = clock_monotonic_usec() + worker_job_deadline_usec(child->job);
-        return sd_event_source_set_time(timer, child->deadline_usec) >= 0 &&
-               sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT) >= 0;
+        return event_source_arm(timer, child->deadline_usec) >= 0;
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -142,11 +141,9 @@ static int on_late(sd_event_source *source, int fd, uint32_t revents, void *user
 }
 
 static int arm(WorkerChild *child) {
-        if (!child->timer)
-                return sd_event_add_time(child->all->event, &child->timer, CLOCK_MONOTONIC,
-                                         child->deadline_usec, 0, on_deadline, child);
-        (void)sd_event_source_set_time(child->timer, child->deadline_usec);
-        return sd_event_source_set_enabled(child->timer, SD_EVENT_ONESHOT);
+        return child->timer ? event_source_arm(child->timer, child->deadline_usec)
+                            : sd_event_add_time(child->all->event, &child->timer, CLOCK_MONOTONIC,
+                                                child->deadline_usec, 0, on_deadline, child);
 }
 
 /* If all places are taken, the oldest one is dropped. */

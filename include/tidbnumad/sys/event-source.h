@@ -12,5 +12,10 @@ sd_event_source *event_source_drop(sd_event_source *source);
 int event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec,
                            sd_event_time_handler_t callback, void *userdata);
 
-/* Moves a timer of the monotonic clock to `usec` from now. It is not enabled by that. */
-int event_source_set_after(sd_event_source *source, uint64_t usec);
+/* A timer of the monotonic clock that is off until it is armed. */
+int event_source_add_off(sd_event *event, sd_event_source **ret, uint64_t accuracy_usec,
+                         sd_event_time_handler_t callback, void *userdata);
+
+/* Lets a timer of the monotonic clock fire once: at that time, or `usec` from now. */
+int event_source_arm(sd_event_source *source, uint64_t usec);
+int event_source_arm_after(sd_event_source *source, uint64_t usec);

@@ -275,8 +275,7 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
 }
 
 static void arm(Guard *guard, uint64_t usec) {
-        guard->armed = sd_event_source_set_time(guard->timer, usec) >= 0 &&
-                       sd_event_source_set_enabled(guard->timer, SD_EVENT_ONESHOT) >= 0;
+        guard->armed = event_source_arm(guard->timer, usec) >= 0;
 }
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -308,10 +307,7 @@ int guard_start(Binder *b) {
                 return -ENOMEM;
         for (size_t n = 0; n < b->host->topology.n_nodes; n++)
                 guard->nodes[n].node = b->host->topology.nodes[n].id;
-        r = sd_event_add_time(b->host->event, &guard->timer, CLOCK_MONOTONIC, 0, ACCURACY_USEC,
-                              on_timer, b);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(guard->timer, SD_EVENT_OFF);
+        r = event_source_add_off(b->host->event, &guard->timer, ACCURACY_USEC, on_timer, b);
         /* A process may fill a gigabyte in a second. */
         return r < 0 ? r : sd_event_source_set_priority(guard->timer, SD_EVENT_PRIORITY_IMPORTANT);
 }

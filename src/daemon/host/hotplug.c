@@ -122,8 +122,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 static void on_uevent(void *userdata) {
         Host *h = userdata;
 
-        (void)event_source_set_after(h->hotplug.timer, DELAY_USEC);
-        (void)sd_event_source_set_enabled(h->hotplug.timer, SD_EVENT_ONESHOT);
+        (void)event_source_arm_after(h->hotplug.timer, DELAY_USEC);
 }
 
 int hotplug_start(Host *h) {
@@ -134,9 +133,7 @@ int hotplug_start(Host *h) {
         if (!h->sysroot.live || !read_present(h, &now))
                 return 0;
         remember(&h->hotplug, &now);
-        r = sd_event_add_time(h->event, &h->hotplug.timer, CLOCK_MONOTONIC, 0, 0, on_timer, h);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(h->hotplug.timer, SD_EVENT_OFF);
+        r = event_source_add_off(h->event, &h->hotplug.timer, 0, on_timer, h);
         if (r < 0)
                 return r;
         r = uevents_open(&h->hotplug.uevents, h->event, subsystems, on_uevent, h);

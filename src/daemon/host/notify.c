@@ -60,20 +60,16 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         Notifier *n = userdata;
 
         (void)usec;
-        if (n->pending && send_text(n, n->pending) == -EAGAIN) {
-                (void)event_source_set_after(source, RETRY_USEC);
-                return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        }
+        if (n->pending && send_text(n, n->pending) == -EAGAIN)
+                return event_source_arm_after(source, RETRY_USEC);
         free(n->pending);
         n->pending = NULL;
         return 0;
 }
 
 static int retry_later(Notifier *n) {
-        if (!n->retry)
-                return event_source_add_after(n->event, &n->retry, RETRY_USEC, on_retry, n);
-        (void)event_source_set_after(n->retry, RETRY_USEC);
-        return sd_event_source_set_enabled(n->retry, SD_EVENT_ONESHOT);
+        return n->retry ? event_source_arm_after(n->retry, RETRY_USEC)
+                        : event_source_add_after(n->event, &n->retry, RETRY_USEC, on_retry, n);
 }
 
 /* A state that waits is out of date: the new one takes its place. */
@@ -101,8 +97,7 @@ static int on_ping(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)usec;
         (void)send_text(n, "WATCHDOG=1");
-        (void)event_source_set_after(source, n->ping_usec);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return event_source_arm_after(source, n->ping_usec);
 }
 
 int notify_start_watchdog(Notifier *n) {

@@ -19,8 +19,7 @@ void irq_events_schedule(Interrupts *irq) {
                 return;
         (void)sd_event_source_set_time_accuracy(
                 irq->timer, soon < irq->due_usec ? EVENT_ACCURACY_USEC : SLOW_ACCURACY_USEC);
-        (void)sd_event_source_set_time(irq->timer, soon < irq->due_usec ? soon : irq->due_usec);
-        (void)sd_event_source_set_enabled(irq->timer, SD_EVENT_ONESHOT);
+        (void)event_source_arm(irq->timer, soon < irq->due_usec ? soon : irq->due_usec);
 }
 
 void irq_events_reconcile_within(Interrupts *irq, uint64_t usec) {

@@ -8,6 +8,7 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/ask.h"
 
 /* Times of reading after the start of the last process. A TiKV replays its log before it listens,
@@ -112,10 +113,10 @@ static void arm(Roster *roster) {
                         due = i->describe_due_usec;
         if (!roster->describe_timer)
                 return; /* with --once nothing is read again */
-        if (due != INSTANCE_NEVER)
-                (void)sd_event_source_set_time(roster->describe_timer, due);
-        (void)sd_event_source_set_enabled(roster->describe_timer,
-                                          due == INSTANCE_NEVER ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+        if (due == INSTANCE_NEVER)
+                (void)sd_event_source_set_enabled(roster->describe_timer, SD_EVENT_OFF);
+        else
+                (void)event_source_arm(roster->describe_timer, due);
 }
 
 /* Returns one at a time, so that other events are handled in between; a rename also moves the
@@ -174,8 +175,8 @@ int describe_all(Roster *roster) {
 }
 
 int describe_start(Roster *roster) {
-        int r = sd_event_add_time(roster->host->event, &roster->describe_timer, CLOCK_MONOTONIC, 0,
-                                  0, on_describe, roster);
+        int r = event_source_add_off(roster->host->event, &roster->describe_timer, 0, on_describe,
+                                     roster);
 
         if (r < 0)
                 return r;

@@ -230,8 +230,6 @@ void roster_scan_soon(Roster *roster) {
 
         if (roster->rescan_timer)
                 (void)sd_event_source_get_enabled(roster->rescan_timer, &pending);
-        if (pending != SD_EVENT_OFF)
-                return;
-        (void)event_source_set_after(roster->rescan_timer, SOON_USEC);
-        (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
+        if (pending == SD_EVENT_OFF)
+                (void)event_source_arm_after(roster->rescan_timer, SOON_USEC);
 }

@@ -94,9 +94,8 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
                                                                  : roster->scan.n_entries);
         if (r < 0)
                 roster->scan_next = roster->scan.n_entries; /* the next round begins anew */
-        (void)event_source_set_after(source, roster->connector_fd >= 0 ? pause_usec(roster)
+        (void)event_source_arm_after(source, roster->connector_fd >= 0 ? pause_usec(roster)
                                                                        : ROSTER_POLL_INTERVAL_USEC);
-        (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;
 }
 
@@ -131,8 +130,7 @@ static int on_ends(sd_event_source *source, uint64_t usec, void *userdata) {
                         roster_remove_process(roster, instance, index);
         }
         ignored_prune(&roster->ignored);
-        (void)event_source_set_after(source, ENDS_INTERVAL_USEC);
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return event_source_arm_after(source, ENDS_INTERVAL_USEC);
 }
 
 static int watch_ends(Roster *roster) {
@@ -200,9 +198,8 @@ static void events_were_lost(Roster *roster, int error) {
         journal_log(&roster->host->journal, LOG_WARNING, &fields,
                     "The kernel's process events were lost (%s); scanning all processes",
                     strerror(-error));
-        (void)sd_event_source_set_time(roster->rescan_timer,
-                                       roster->rescan_usec + ROSTER_RESCAN_INTERVAL_USEC);
-        (void)sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_ONESHOT);
+        (void)event_source_arm(roster->rescan_timer,
+                               roster->rescan_usec + ROSTER_RESCAN_INTERVAL_USEC);
 }
 
 /* Reads a whole batch of events before any instance is reconciled: bash, numactl, env and server on
@@ -241,10 +238,8 @@ static const char *connector_hint(int error) {
 static int add_connector_sources(Roster *roster) {
         int r;
 
-        r = sd_event_add_time(roster->host->event, &roster->rescan_timer, CLOCK_MONOTONIC, 0, 1000,
-                              on_rescan, roster);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(roster->rescan_timer, SD_EVENT_OFF);
+        r = event_source_add_off(roster->host->event, &roster->rescan_timer, 1000, on_rescan,
+                                 roster);
         if (r >= 0)
                 r = sd_event_source_set_priority(roster->rescan_timer, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)

@@ -6,6 +6,7 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/event-source.h"
 
 #define SHOW_POLL_USEC (UINT64_C(50) * 1000)
 
@@ -57,10 +58,8 @@ static void schedule(Undoing *undo) {
         for (size_t i = 0; i < undo->releases.n; i++)
                 if (undo->releases.list[i]->due_usec < due)
                         due = undo->releases.list[i]->due_usec;
-        if (undo->releases.timer && due != INSTANCE_NEVER) {
-                (void)sd_event_source_set_time(undo->releases.timer, due);
-                (void)sd_event_source_set_enabled(undo->releases.timer, SD_EVENT_ONESHOT);
-        }
+        if (undo->releases.timer && due != INSTANCE_NEVER)
+                (void)event_source_arm(undo->releases.timer, due);
 }
 
 /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
@@ -264,10 +263,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 int undo_release_start(Undoing *undo) {
-        int r = sd_event_add_time(undo->host->event, &undo->releases.timer, CLOCK_MONOTONIC, 0,
-                                  1000, on_timer, undo);
-
-        return r < 0 ? r : sd_event_source_set_enabled(undo->releases.timer, SD_EVENT_OFF);
+        return event_source_add_off(undo->host->event, &undo->releases.timer, 1000, on_timer, undo);
 }
 
 void undo_release_done(Undoing *undo) {

@@ -41,8 +41,7 @@ static void try_later(Units *units) {
                             "not connected to systemd on D-Bus: units are not prepared before they "
                             "start; trying again every second");
         units->loss_logged = true;
-        (void)event_source_set_after(units->retry, RETRY_USEC);
-        (void)sd_event_source_set_enabled(units->retry, SD_EVENT_ONESHOT);
+        (void)event_source_arm_after(units->retry, RETRY_USEC);
 }
 
 static void on_bus_event(BusEvent event, const char *name, const char *active_state,
@@ -105,10 +104,7 @@ static int begin(Units *units) {
         int r;
 
         (void)sd_pid_get_unit(0, &units->own_unit);
-        r = sd_event_add_time(units->host->event, &units->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
-                              units);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(units->retry, SD_EVENT_OFF);
+        r = event_source_add_off(units->host->event, &units->retry, 0, on_retry, units);
         if (r < 0)
                 return r;
         unit_files_watch(&units->files, units->host->event, on_unit_file, units);
