@@ -52,12 +52,10 @@ int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuS
 }
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                    BackendCall *call) {
         int result = -ESRCH;
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         for (size_t i = 0; i < target->n_members; i++) {
                 int r = backend_affinity_set(backend, target->members[i].handle, cpus,
                                              !target->members[i].cpus_applied);
@@ -71,12 +69,10 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
 }
 
 static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, NOTE_MASKS);
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         return r < 0 ? r : 1;
 }
 

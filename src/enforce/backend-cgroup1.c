@@ -156,13 +156,11 @@ static int attach_all(Backend *backend, const BackendTarget *target, int group_f
 }
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                    BackendCall *call) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         give_cpus_early(backend, target, cpus);
         r = ensure_group(backend, target, &fd);
         if (r < 0)
@@ -174,13 +172,11 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
 /* The kernel has done it when the write returns: what waits for memory elsewhere is not moved
  * (memory_migrate is off), so that this is quick. */
 static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                    BackendCall *call) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         r = ensure_group(backend, target, &fd);
         if (r < 0)
                 return r;
@@ -189,12 +185,10 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
 }
 
 static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, NOTE_MASKS | NOTE_CPUSET);
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         return r < 0 ? r : 1;
 }
 

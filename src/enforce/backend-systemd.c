@@ -21,25 +21,24 @@ int backend_systemd_ensure_bus(Backend *backend) {
 }
 
 static int set_property(Backend *backend, const BackendTarget *target, const char *property,
-                        IdView value, BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                        IdView value, BackendCall *call) {
         int r = backend_systemd_ensure_bus(backend);
 
         if (r < 0)
                 return r;
-        r = bus_units_set(backend->bus, target->unit, property, value, reply, userdata, ret_slot);
+        r = bus_units_set(backend->bus, target->unit, property, value, call->reply, call->userdata,
+                          &call->slot);
         return r < 0 ? r : 0;
 }
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        return set_property(backend, target, "AllowedCPUs", ID_VIEW(cpus), reply, userdata,
-                            ret_slot);
+                    BackendCall *call) {
+        return set_property(backend, target, "AllowedCPUs", ID_VIEW(cpus), call);
 }
 
 static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
-        return set_property(backend, target, "AllowedMemoryNodes", ID_VIEW(mems), reply, userdata,
-                            ret_slot);
+                    BackendCall *call) {
+        return set_property(backend, target, "AllowedMemoryNodes", ID_VIEW(mems), call);
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {
@@ -47,13 +46,13 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
 
         if (error == 0)
                 undo_note_unit(note->backend->sysroot, note->record, unit);
-        note->reply(error, "", note->userdata);
+        note->call->reply(error, "", note->call->userdata);
 }
 
 /* The unit once. Of its processes, the threads that have chosen CPUs themselves: kernels before 6.2
  * forget that choice when the cpuset changes. */
 static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, 0);
 
         if (r < 0 || note->record->unit_noted)
@@ -62,9 +61,8 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
         if (r < 0)
                 return r;
         note->backend = backend;
-        note->reply = reply;
-        note->userdata = userdata;
-        r = bus_manager_read_unit(backend->bus, target->unit, on_unit, note, ret_slot);
+        note->call = call;
+        r = bus_manager_read_unit(backend->bus, target->unit, on_unit, note, &call->slot);
         return r < 0 ? r : 0;
 }
 
@@ -99,8 +97,7 @@ static const char *refuses(Backend *backend, const BackendTarget *target,
         return NULL;
 }
 
-static int restore(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                   sd_bus_slot **ret_slot) {
+static int restore(Backend *backend, UndoRestore *restore, BackendCall *call) {
         int r;
 
         if (restore->record->scope && restore->stage == RESTORE_READ) {
@@ -108,7 +105,7 @@ static int restore(Backend *backend, UndoRestore *restore, BackendReply reply, v
                 if (r != 0)
                         return r;
         }
-        return undo_restore_unit(backend, restore, reply, userdata, ret_slot);
+        return undo_restore_unit(backend, restore, call);
 }
 
 static bool has_cpuset_controller(const Sysroot *sysroot) {

@@ -64,7 +64,7 @@ static void on_former(int error, const BusScopeState *state, void *userdata) {
                         .limit = scope_lost_limit(state->limit),
                         .tasks_max = state->tasks_max,
                 };
-        note->reply(error, "", note->userdata);
+        note->call->reply(error, "", note->call->userdata);
 }
 
 static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
@@ -72,31 +72,29 @@ static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
 
         if (error == 0)
                 note->record->former.default_tasks_max = tasks_max;
-        note->reply(error, "", note->userdata);
+        note->call->reply(error, "", note->call->userdata);
 }
 
 static bool is_former_known(const UndoFormer *former) {
         return former->known && (former->tasks_max == UINT64_MAX || former->default_tasks_max > 0);
 }
 
-static int read_former(Backend *backend, const char *home, BackendNote *note, BackendReply reply,
-                       void *userdata, sd_bus_slot **ret_slot) {
+static int read_former(Backend *backend, const char *home, BackendNote *note, BackendCall *call) {
         int r = backend_systemd_ensure_bus(backend);
 
         if (r < 0)
                 return r;
         note->backend = backend;
-        note->reply = reply;
-        note->userdata = userdata;
-        r = note->record->former.known
-                    ? bus_scope_read_default_tasks(backend->bus, on_default_tasks, note, ret_slot)
-                    : bus_scope_read(backend->bus, last_part(home, strlen(home)), on_former, note,
-                                     ret_slot);
+        note->call = call;
+        r = note->record->former.known ? bus_scope_read_default_tasks(
+                                                 backend->bus, on_default_tasks, note, &call->slot)
+                                       : bus_scope_read(backend->bus, last_part(home, strlen(home)),
+                                                        on_former, note, &call->slot);
         return r < 0 ? r : 0;
 }
 
-int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendReply reply,
-               void *userdata, sd_bus_slot **ret_slot) {
+int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
+               BackendCall *call) {
         const Process *first = scope_first_outside(target);
         UndoRecord *record = note->record;
         char name[NAME_MAX_BYTES + 1];
@@ -108,7 +106,7 @@ int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
         if (r < 0)
                 return r;
         if (!is_former_known(&record->former))
-                return read_former(backend, first->cgroup, note, reply, userdata, ret_slot);
+                return read_former(backend, first->cgroup, note, call);
         if (record->scope)
                 return 1;
         r = render_name(target, name);
@@ -159,7 +157,7 @@ static int join(const BackendTarget *target, int group_fd) {
 }
 
 static int ask(Backend *backend, const BackendTarget *target, const UndoRecord *record,
-               BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+               BackendCall *call) {
         _cleanup_free_ pid_t *pids = calloc(target->n_members + 1, sizeof(*pids));
         _cleanup_free_ char *slice = slice_of(record->home), *description = NULL;
         BusScope scope = { .name = record->scope,
@@ -180,11 +178,12 @@ static int ask(Backend *backend, const BackendTarget *target, const UndoRecord *
                 if (!target->members[i].process.scope && proc_is_alive(target->members[i].handle))
                         pids[scope.n_pids++] = target->members[i].handle->pid;
         return scope.n_pids == 0 ? -ESRCH
-                                 : bus_scope_start(backend->bus, &scope, reply, userdata, ret_slot);
+                                 : bus_scope_start(backend->bus, &scope, call->reply,
+                                                   call->userdata, &call->slot);
 }
 
 int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord *record,
-                BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                BackendCall *call) {
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
         int r = scope_open(backend->sysroot, record, &path, &fd);
@@ -194,6 +193,6 @@ int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord 
         if (r == -ESRCH)
                 r = backend_systemd_ensure_bus(backend);
         if (r >= 0)
-                r = ask(backend, target, record, reply, userdata, ret_slot);
+                r = ask(backend, target, record, call);
         return r < 0 ? r : 0;
 }

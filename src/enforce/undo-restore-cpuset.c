@@ -127,17 +127,14 @@ static int send_fallen(Backend *backend, UndoRestore *restore) {
         return result;
 }
 
-int undo_restore_cpuset(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                        sd_bus_slot **ret_slot) {
+int undo_restore_cpuset(Backend *backend, UndoRestore *restore, BackendCall *call) {
         const BackendTarget target = { .instance = restore->record->instance };
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
         size_t n = 1;
         int r;
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         r = backend_cgroup1_open(backend, &target, &fd, &path);
         if (r == -ENOENT)
                 return backend->own_fd < 0 ? 1 : send_fallen(backend, restore);

@@ -93,13 +93,10 @@ int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoP
         return r;
 }
 
-int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                       sd_bus_slot **ret_slot) {
+int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendCall *call) {
         const UndoRecord *record = restore->record;
 
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;

@@ -58,16 +58,15 @@ static void on_read(int error, const BusUnit *unit, void *userdata) {
 
         if (error == 0)
                 error = begin(restore, unit);
-        restore->reply(error, "", restore->userdata);
+        restore->call->reply(error, "", restore->call->userdata);
 }
 
-static int read_unit(Backend *backend, UndoRestore *restore, BusUnitReply reply,
-                     sd_bus_slot **ret_slot) {
+static int read_unit(Backend *backend, UndoRestore *restore, BusUnitReply reply) {
         int r = backend_systemd_ensure_bus(backend);
 
         if (r >= 0)
                 r = bus_manager_read_unit(backend->bus, undo_record_unit(restore->record), reply,
-                                          restore, ret_slot);
+                                          restore, &restore->call->slot);
         return r < 0 ? r : 0;
 }
 
@@ -93,12 +92,11 @@ static void on_written(int error, const char *message, void *userdata) {
 
         if (error == 0)
                 restore->stage = restore->stage == RESTORE_WIDEN ? RESTORE_WIDENING : RESTORE_CHECK;
-        restore->reply(error, message, restore->userdata);
+        restore->call->reply(error, message, restore->call->userdata);
 }
 
 /* A set without words is not written. */
-static int write_sets(Backend *backend, UndoRestore *restore, IdView cpus, IdView mems,
-                      sd_bus_slot **ret_slot) {
+static int write_sets(Backend *backend, UndoRestore *restore, IdView cpus, IdView mems) {
         BusUnitsProperty properties[2];
         size_t n = 0;
         int r;
@@ -112,12 +110,12 @@ static int write_sets(Backend *backend, UndoRestore *restore, IdView cpus, IdVie
         r = backend_systemd_ensure_bus(backend);
         if (r >= 0)
                 r = bus_units_set_all(backend->bus, undo_record_unit(restore->record), properties,
-                                      n, on_written, restore, ret_slot);
+                                      n, on_written, restore, &restore->call->slot);
         return r < 0 ? r : 0;
 }
 
 /* The unit's own value again, or none. Of one that was widened, what had a value has it already. */
-static int clear(Backend *backend, UndoRestore *restore, sd_bus_slot **ret_slot) {
+static int clear(Backend *backend, UndoRestore *restore) {
         const UndoRecord *r = restore->record;
         IdView cpus = { NULL, 0 }, mems = { NULL, 0 };
 
@@ -125,7 +123,7 @@ static int clear(Backend *backend, UndoRestore *restore, sd_bus_slot **ret_slot)
                 cpus = ID_VIEW(&r->cpus.before);
         if (!restore->group || id_set_is_empty(&r->mems.before))
                 mems = ID_VIEW(&r->mems.before);
-        return write_sets(backend, restore, cpus, mems, ret_slot);
+        return write_sets(backend, restore, cpus, mems);
 }
 
 /* The full set is ours, too: when the daemon is killed before it is cleared, or that fails,
@@ -137,7 +135,7 @@ static int note_opening(UndoRestore *restore, UndoProperty *p, bool writes, IdVi
         return r;
 }
 
-static int open_up(Backend *backend, UndoRestore *restore, sd_bus_slot **ret_slot) {
+static int open_up(Backend *backend, UndoRestore *restore) {
         UndoRecord *record = restore->record;
         const IdView cpus = full_cpus(backend, record);
         const IdView mems = full_mems(backend, record);
@@ -149,7 +147,7 @@ static int open_up(Backend *backend, UndoRestore *restore, sd_bus_slot **ret_slo
                 return r;
         if (restore->undo)
                 (void)undo_write(restore->undo, record);
-        return write_sets(backend, restore, cpus, mems, ret_slot);
+        return write_sets(backend, restore, cpus, mems);
 }
 
 /* --- what the kernel shows --- */
@@ -221,8 +219,8 @@ static void on_checked(int error, const BusUnit *unit, void *userdata) {
                 error = note_group(restore, unit);
         if (error == 0)
                 restore->stage = RESTORE_CHECKED;
-        restore->reply(error, error == -EBUSY ? "something else changed it meanwhile" : "",
-                       restore->userdata);
+        restore->call->reply(error, error == -EBUSY ? "something else changed it meanwhile" : "",
+                             restore->call->userdata);
 }
 
 /* Emptied, and narrow again: then from the begin. */
@@ -240,33 +238,31 @@ static int finish(Backend *backend, UndoRestore *restore) {
         return 1;
 }
 
-int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                      sd_bus_slot **ret_slot) {
+int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call) {
         const UndoRecord *r = restore->record;
         int cleared;
 
         if (!undo_record_has_unit(r) && restore->stage == RESTORE_READ)
                 return 1;
-        restore->reply = reply;
-        restore->userdata = userdata;
+        restore->call = call;
         switch (restore->stage) {
         case RESTORE_READ:
-                return read_unit(backend, restore, on_read, ret_slot);
+                return read_unit(backend, restore, on_read);
         case RESTORE_WIDEN:
-                return open_up(backend, restore, ret_slot);
+                return open_up(backend, restore);
         case RESTORE_WIDENING:
                 if (!shows(backend, restore))
                         return -EAGAIN;
                 restore->stage = RESTORE_CLEAR;
                 /* fall through */
         case RESTORE_CLEAR:
-                cleared = clear(backend, restore, ret_slot);
+                cleared = clear(backend, restore);
                 if (cleared <= 0)
                         return cleared;
                 restore->stage = RESTORE_CHECK;
                 /* fall through */
         case RESTORE_CHECK:
-                return read_unit(backend, restore, on_checked, ret_slot);
+                return read_unit(backend, restore, on_checked);
         case RESTORE_CHECKED:
                 return finish(backend, restore);
         }

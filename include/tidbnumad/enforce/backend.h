@@ -40,14 +40,21 @@ typedef struct BackendTarget {
  * that was begun. */
 typedef void (*BackendReply)(int error, const char *message, void *userdata);
 
+/* An operation that may be answered later. Kept by the caller until then. */
+typedef struct BackendCall {
+        BackendReply reply;
+        void *userdata;
+        sd_bus_slot *slot; /* of what was begun; unref it, and no reply comes */
+} BackendCall;
+
 typedef struct Backend Backend;
 
-/* 1: done, and no reply will come. 0: begun; `*ret_slot`: unref to never hear of it. -ESRCH: there
- * is no such process any more; other negative errno: it failed. */
+/* 1: done, and no reply will come. 0: begun. -ESRCH: there is no such process any more; other
+ * negative errno: it failed. */
 typedef int (*BackendSetCpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                              BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+                              BackendCall *call);
 typedef int (*BackendSetMems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                              BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+                              BackendCall *call);
 
 typedef struct UndoRestore UndoRestore;
 
@@ -55,9 +62,8 @@ typedef struct UndoRestore UndoRestore;
  * answer. */
 typedef struct BackendNote {
         Backend *backend;
-        UndoRecord *record; /* borrowed */
-        BackendReply reply;
-        void *userdata;
+        UndoRecord *record; /* borrowed, as the call */
+        BackendCall *call;
 } BackendNote;
 
 typedef struct BackendOps {
@@ -69,18 +75,17 @@ typedef struct BackendOps {
         /* Puts into the record what the two above are about to change, unless it is there
          * already. Answers as they do. */
         int (*note)(Backend *backend, const BackendTarget *target, BackendNote *note,
-                    BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+                    BackendCall *call);
 
         /* Into a scope of its own, of which the two above are then asked: the same for that.
          * NULL: it needs none. */
         int (*note_scope)(Backend *backend, const BackendTarget *target, BackendNote *note,
-                          BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+                          BackendCall *call);
         int (*start_scope)(Backend *backend, const BackendTarget *target, const UndoRecord *record,
-                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+                           BackendCall *call);
 
         /* Takes back what this backend has done, whichever is in use now: see restore.h. */
-        int (*restore)(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                       sd_bus_slot **ret_slot);
+        int (*restore)(Backend *backend, UndoRestore *restore, BackendCall *call);
 
         /* The kernel is to allow these memory nodes as well, now: to be followed by set_mems, for
          * what manages the cpuset does not hear of it. 0; -EINPROGRESS, -ETIME: see

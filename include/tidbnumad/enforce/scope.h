@@ -30,13 +30,12 @@ const char *scope_lost_limit(const char *property);
 const Process *scope_first_outside(const BackendTarget *target);
 
 /* Records the values that the move changes. Answers as BackendOps.note does. */
-int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendReply reply,
-               void *userdata, sd_bus_slot **ret_slot);
+int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note, BackendCall *call);
 
 /* Moves the processes that are not in the scope yet. Answers as BackendSet does; a scope appears a
  * moment after systemd's answer. */
 int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord *record,
-                BackendReply reply, void *userdata, sd_bus_slot **ret_slot);
+                BackendCall *call);
 
 /* The group of the record's scope, and its path; the caller owns both. -ESRCH: there is none. */
 int scope_open(const Sysroot *sysroot, const UndoRecord *record, char **ret_path, int *ret_fd);

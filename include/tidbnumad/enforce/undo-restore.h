@@ -22,10 +22,8 @@ typedef struct UndoRestore {
         Undo *undo;         /* where it is written down; NULL: nowhere; borrowed */
         UndoRestoreStage stage;
         bool writes_cpus, writes_mems;
-        char *group; /* of the unit, NULL: it does not run; owned */
-        Backend *backend;
-        BackendReply reply; /* of the call in flight */
-        void *userdata;
+        char *group;       /* of the unit, NULL: it does not run; owned */
+        BackendCall *call; /* in flight; borrowed */
 
         /* What could not be as it was; constants, NULL: nothing. */
         const char *shortfall;
@@ -39,11 +37,8 @@ void undo_restore_done(UndoRestore *restore);
 int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
                          const ProcHandle *handle);
 
-/* The parts. 1: done; 0: begun, and `reply` will come, after which it is to be called again;
+/* The parts. 1: done; 0: begun, and the reply will come, after which it is to be called again;
  * -EAGAIN: it was written, and does not show yet; other negative errno: it failed. */
-int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                      sd_bus_slot **ret_slot);
-int undo_restore_cpuset(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                        sd_bus_slot **ret_slot);
-int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                       sd_bus_slot **ret_slot);
+int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call);
+int undo_restore_cpuset(Backend *backend, UndoRestore *restore, BackendCall *call);
+int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendCall *call);

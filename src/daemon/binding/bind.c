@@ -164,9 +164,11 @@ static void succeeded(const Binder *b, Instance *i) {
         p->passes = p->sweeps = p->settles = 0;
 }
 
-static Answer *answer_to(const Binder *b, Instance *i) {
+static BackendCall *call_of(const Binder *b, Instance *i, BackendReply reply) {
         i->binding.answer = (Answer){ .binder = b, .instance = i };
-        return &i->binding.answer;
+        i->binding.call.reply = reply;
+        i->binding.call.userdata = &i->binding.answer;
+        return &i->binding.call;
 }
 
 static void on_reply(int error, const char *message, void *userdata) {
@@ -175,7 +177,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         Instance *i = answer->instance;
         uint64_t now = clock_monotonic_usec();
 
-        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         if (error < 0)
                 failed(b, i, error, message);
         else {
@@ -192,7 +194,7 @@ static void on_noted(int error, const char *message, void *userdata) {
         Instance *i = answer->instance;
 
         (void)message;
-        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         if (error < 0) {
                 cannot_note(b, i, error);
         } else {
@@ -218,20 +220,15 @@ static int ask(const Binder *b, Instance *i, const Step *step) {
         const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = undo_target(i);
         const uint64_t reuses = backend->n_pid_reuses;
-        int r;
+        BackendCall *call = call_of(b, i, on_reply);
+        int r = -EOPNOTSUPP;
 
-        if (step->kind == STEP_SCOPE)
-                r = ops->start_scope ? ops->start_scope(backend, &target, i->undo.record, on_reply,
-                                                        answer_to(b, i), &i->binding.call)
-                                     : -EOPNOTSUPP;
-        else if (step->kind == STEP_SET_CPUS)
-                r = ops->set_cpus(backend, &target, &i->binding.placement.cpus, on_reply,
-                                  answer_to(b, i), &i->binding.call);
-        else if (ops->set_mems)
-                r = ops->set_mems(backend, &target, &step->mems, on_reply, answer_to(b, i),
-                                  &i->binding.call);
-        else
-                r = -EOPNOTSUPP;
+        if (step->kind == STEP_SET_CPUS)
+                r = ops->set_cpus(backend, &target, &i->binding.placement.cpus, call);
+        else if (step->kind == STEP_SCOPE && ops->start_scope)
+                r = ops->start_scope(backend, &target, i->undo.record, call);
+        else if (step->kind != STEP_SCOPE && ops->set_mems)
+                r = ops->set_mems(backend, &target, &step->mems, call);
         log_pid_reuses(b, i, reuses);
         return r;
 }
@@ -255,7 +252,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
-        r = undo_before(b->undo, i, step, on_noted, answer_to(b, i), &i->binding.call);
+        r = undo_before(b->undo, i, step, call_of(b, i, on_noted));
         if (r < 0)
                 start_take_back(b->roster, i);
         if (r < 0 && r != -ESRCH)
@@ -296,7 +293,7 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
                 return 0;
         }
         /* systemd handles an earlier request before this one, so this value is the final one. */
-        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         i->binding.guard.extra_pending = true;
         i->binding.mems_drift.stood = false; /* the daemon itself is changing them */
         if (bind_carry_out(b, i, &step, now_usec))
@@ -323,7 +320,7 @@ void bind_choose_backend(Binder *b) {
                             "released first",
                             backend_name(&b->host->backend), before, before);
         ROSTER_FOREACH(i, b->roster) {
-                i->binding.call = sd_bus_slot_unref(i->binding.call);
+                i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
                 i->binding.due_usec = clock_monotonic_usec();
                 binding_reset_cpus(i);
         }

@@ -108,7 +108,7 @@ void binding_restart(Instance *i, uint64_t now_usec) {
 
 /* Drop the pending call: its answer would be taken for that of a later call. */
 void binding_reset(Instance *i, uint64_t now_usec) {
-        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         i->binding.we_narrowed = i->binding.pulled = false;
         binding_reset_cpus(i);
         binding_end_widening(i);
@@ -117,7 +117,7 @@ void binding_reset(Instance *i, uint64_t now_usec) {
 
 void binding_end(Instance *i) {
         end_pass(i);
-        i->binding.call = sd_bus_slot_unref(i->binding.call);
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         binding_clear_failure(i);
 }
 
@@ -130,7 +130,7 @@ uint64_t binding_interval_usec(const Binder *b) {
 void binding_follow_plan(Binder *b, uint64_t now_usec) {
         ROSTER_FOREACH(i, b->roster)
                 if (place_take_change(&i->planned) && now_usec < i->binding.due_usec &&
-                    !i->binding.call)
+                    !i->binding.call.slot)
                         i->binding.due_usec = now_usec;
 }
 

@@ -35,7 +35,7 @@ static Instance *watcher_of(const Binder *b, int watch) {
 /* An instance with work under way is reconciled anyway, and one in back-off waits until its minute
  * is over. */
 static bool wants_look(const Instance *i, uint64_t now_usec) {
-        return !i->binding.call && !i->binding.moving &&
+        return !i->binding.call.slot && !i->binding.moving &&
                i->binding.due_usec > now_usec + DELAY_USEC &&
                drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
                drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX;

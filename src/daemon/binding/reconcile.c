@@ -317,7 +317,7 @@ static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
 
 static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
         /* The answer, or the end of the release, triggers the next reconcile. */
-        if (i->binding.call || (i->undo.record && i->undo.record->releasing))
+        if (i->binding.call.slot || (i->undo.record && i->undo.record->releasing))
                 i->binding.due_usec = INSTANCE_NEVER;
         else if (i->binding.moving)
                 move_slice(b, i, now_usec);
@@ -370,7 +370,7 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
         ROSTER_FOREACH(i, b->roster) {
                 /* Work under way continues; an instance at a final step is observed again from the
                  * start. */
-                if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
+                if (i->binding.call.slot || i->binding.due_usec != INSTANCE_NEVER)
                         continue;
                 i->binding.progress = (Progress){ 0 };
                 if (has_time(now_usec))
@@ -385,7 +385,7 @@ bool reconcile_is_settled(const Binder *b) {
         if (b->undo->releases.n > 0)
                 return false;
         ROSTER_FOREACH(i, b->roster)
-                if (i->binding.call || i->binding.due_usec != INSTANCE_NEVER)
+                if (i->binding.call.slot || i->binding.due_usec != INSTANCE_NEVER)
                         return false;
         return true;
 }

@@ -115,21 +115,18 @@ static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
         return r;
 }
 
-static int note(const Undoing *undo, Instance *i, const Step *step, BackendReply reply,
-                void *userdata, sd_bus_slot **ret_call) {
+static int note(const Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
         Backend *backend = &undo->host->backend;
         const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = undo_target(i);
 
         if (step->kind != STEP_SCOPE)
-                return ops->note(backend, &target, &i->undo.note, reply, userdata, ret_call);
-        return ops->note_scope
-                       ? ops->note_scope(backend, &target, &i->undo.note, reply, userdata, ret_call)
-                       : -EOPNOTSUPP;
+                return ops->note(backend, &target, &i->undo.note, call);
+        return ops->note_scope ? ops->note_scope(backend, &target, &i->undo.note, call)
+                               : -EOPNOTSUPP;
 }
 
-int undo_before(Undoing *undo, Instance *i, const Step *step, BackendReply reply, void *userdata,
-                sd_bus_slot **ret_call) {
+int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
         UndoRecord *record;
         int r;
 
@@ -141,7 +138,7 @@ int undo_before(Undoing *undo, Instance *i, const Step *step, BackendReply reply
         if (record->releasing)
                 return -EAGAIN;
         i->undo.note.record = record;
-        r = note(undo, i, step, reply, userdata, ret_call);
+        r = note(undo, i, step, call);
         if (r <= 0)
                 return r;
         r = will_do(undo, i, record, step);

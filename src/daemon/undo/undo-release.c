@@ -21,7 +21,7 @@ static const BackendKind ORDER[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_A
 /* --- the list --- */
 
 static UndoRelease *undo_release_free(UndoRelease *r) {
-        sd_bus_slot_unref(r->call);
+        sd_bus_slot_unref(r->call.slot);
         undo_restore_done(&r->restore);
         free(r->failure);
         free(r);
@@ -150,7 +150,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         UndoRelease *r = userdata;
         Undoing *undo = r->undo;
 
-        r->call = sd_bus_slot_unref(r->call);
+        r->call.slot = sd_bus_slot_unref(r->call.slot);
         r->deadline_usec = 0;
         if (error < 0)
                 failed(r, error, message);
@@ -209,6 +209,7 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
                 return;
         }
         r->due_usec = INSTANCE_NEVER;
+        r->call = (BackendCall){ .reply = on_reply, .userdata = r };
         for (; r->part < ELEMENTSOF(ORDER); r->part++) {
                 int result;
 
@@ -216,8 +217,7 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
                         r->due_usec = now_usec + SHOW_POLL_USEC;
                         return;
                 }
-                result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, on_reply, r,
-                                                               &r->call);
+                result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, &r->call);
                 if (result == 0)
                         return; /* the answer continues the release */
                 if (result == -EAGAIN)
@@ -246,7 +246,7 @@ static void end_stop(Undoing *undo, uint64_t now_usec) {
 void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
         /* From the end, because a completed release is replaced by the last one in the list. */
         for (size_t i = undo->releases.n; i > 0 && may_release(undo); i--)
-                if (i <= undo->releases.n && !undo->releases.list[i - 1]->call &&
+                if (i <= undo->releases.n && !undo->releases.list[i - 1]->call.slot &&
                     undo->releases.list[i - 1]->due_usec <= now_usec)
                         carry_on(undo->releases.list[i - 1], now_usec);
         schedule(undo);

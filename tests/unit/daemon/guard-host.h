@@ -40,24 +40,20 @@ static inline int fake_widen(Backend *backend, const BackendTarget *target, cons
 }
 
 static inline int fake_set(Backend *backend, const BackendTarget *target, const NodeSet *set,
-                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                           BackendCall *call) {
         (void)backend;
         (void)target;
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         seen.n_set++;
         seen.set = *set;
         return 1;
 }
 
 static inline int fake_note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                            BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                            BackendCall *call) {
         (void)backend;
         (void)target;
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         note->record->unit_noted = true;
         return 1;
 }

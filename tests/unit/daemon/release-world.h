@@ -144,27 +144,25 @@ static inline void do_mems(const void *argument) {
 }
 
 /* Like systemd, it answers later; like the others, at once. */
-static inline int answer(int r, BackendReply reply, void *userdata) {
+static inline int answer(int r, const BackendCall *call) {
         if (world.ops->kind != BACKEND_SYSTEMD || (r < 0 && world.error % 2))
                 return r < 0 ? r : 1;
-        reply(r, "", userdata);
+        call->reply(r, "", call->userdata);
         return 0;
 }
 
 static inline int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                           BackendCall *call) {
         (void)backend;
         (void)target;
-        (void)ret_slot;
-        return answer(operate(do_cpus, cpus), reply, userdata);
+        return answer(operate(do_cpus, cpus), call);
 }
 
 static inline int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                           BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                           BackendCall *call) {
         (void)backend;
         (void)target;
-        (void)ret_slot;
-        return answer(operate(do_mems, mems), reply, userdata);
+        return answer(operate(do_mems, mems), call);
 }
 
 static inline int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
@@ -193,36 +191,33 @@ static inline int note_process(const BackendTarget *target, UndoRecord *r) {
 }
 
 static inline int note(Backend *backend, const BackendTarget *target, BackendNote *n,
-                       BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                       BackendCall *call) {
         int r = operate(NULL, NULL);
 
         (void)backend;
-        (void)ret_slot;
         if (world.ops->kind != BACKEND_SYSTEMD)
                 return r < 0 ? r : note_process(target, n->record) < 0 ? -ENOMEM : 1;
         if (n->record->unit_noted)
                 return r < 0 ? r : 1;
         if (r >= 0)
                 note_unit(n->record);
-        return answer(r, reply, userdata);
+        return answer(r, call);
 }
 
-static inline int restore_systemd(Backend *backend, UndoRestore *restore, BackendReply reply,
-                                  void *userdata, sd_bus_slot **ret_slot) {
+static inline int restore_systemd(Backend *backend, UndoRestore *restore, BackendCall *call) {
         UndoRecord *r = restore->record;
 
         (void)backend;
-        (void)ret_slot;
         switch (restore->stage) {
         case RESTORE_READ:
                 assert_non_null(restore->undo); /* what it opens is to be written down */
                 if (!undo_record_has_unit(r))
                         return 1;
                 restore->stage = RESTORE_WIDEN;
-                return answer(operate(NULL, NULL), reply, userdata);
+                return answer(operate(NULL, NULL), call);
         case RESTORE_WIDEN:
                 restore->stage = RESTORE_WIDENING;
-                return answer(operate(do_mems, &r->mems.before), reply, userdata);
+                return answer(operate(do_mems, &r->mems.before), call);
         case RESTORE_WIDENING:
                 restore->stage = RESTORE_CLEAR;
                 return -EAGAIN;
@@ -230,19 +225,16 @@ static inline int restore_systemd(Backend *backend, UndoRestore *restore, Backen
                 restore->stage = RESTORE_CHECK;
                 if (is(ID_VIEW(&world.cpus), BEFORE_CPUS))
                         return 1;
-                return answer(operate(do_cpus, &r->cpus.before), reply, userdata);
+                return answer(operate(do_cpus, &r->cpus.before), call);
         }
 }
 
-static inline int restore_others(Backend *backend, UndoRestore *restore, BackendReply reply,
-                                 void *userdata, sd_bus_slot **ret_slot) {
+static inline int restore_others(Backend *backend, UndoRestore *restore, BackendCall *call) {
         const UndoRecord *r = restore->record;
         int result = 0;
 
         (void)backend;
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         if (r->n_processes > 0)
                 result = operate(do_cpus, undo_process_mask(&r->processes[0], world.pid, 0));
         return result < 0 ? result : 1;

@@ -16,14 +16,14 @@ HOST_TEST(bindings_go_first) {
         mover->binding.due_usec = 2;
         other->binding.due_usec = 1;
         fresh->binding.due_usec = fake.now;
-        fresh->binding.call = (void *)&in_flight; /* its look then ends there */
+        fresh->binding.call.slot = (void *)&in_flight; /* its look then ends there */
         reconcile_due(&h->rooms.binding, fake.now);
         assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
         assert_ptr_equal(fake.last, &other->binding.mover);
         assert_int_equal(mover->binding.due_usec, 2);
         reconcile_due(&h->rooms.binding, fake.now);
         assert_ptr_equal(fake.last, &mover->binding.mover);
-        fresh->binding.call = NULL;
+        fresh->binding.call.slot = NULL;
 }
 
 HOST_TEST(moves_take_turns) {

@@ -219,14 +219,12 @@ static struct {
 } backend;
 
 static int note_scope(Backend *b, const BackendTarget *target, BackendNote *note,
-                      BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                      BackendCall *call) {
         const ProcessId *id = &target->members[0].process.id;
         UndoProcess *entry;
 
         (void)b;
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         if (!undo_record_find(note->record, id))
                 assert_int_equal(undo_record_add(note->record, id, &entry), 0);
         if (backend.note == 1 && !note->record->scope)
@@ -236,15 +234,13 @@ static int note_scope(Backend *b, const BackendTarget *target, BackendNote *note
 
 /* By what another life of the daemon would read. */
 static int start_scope(Backend *b, const BackendTarget *target, const UndoRecord *record,
-                       BackendReply reply, void *userdata, sd_bus_slot **ret_slot) {
+                       BackendCall *call) {
         const TestHost *h = (const TestHost *)(const void *)((const char *)b -
                                                              offsetof(TestHost, m.host.backend));
         Undo undo;
 
         (void)target;
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         backend.n_starts++;
         assert_string_equal(record->scope, NAME);
         undo_init(&undo, &h->m.host.sysroot);

@@ -15,28 +15,21 @@
 static struct {
         const char *slow; /* whose group does not show yet */
         int slow_result;
-        BackendReply reply; /* to that one */
-        void *userdata;
-        char said[64]; /* whose masks, in order */
+        BackendCall *call; /* of that one */
+        char said[64];     /* whose masks, in order */
 } seen;
 
-static int fake_group(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                      sd_bus_slot **ret_slot) {
+static int fake_group(Backend *backend, UndoRestore *restore, BackendCall *call) {
         (void)backend;
-        (void)ret_slot;
         if (!seen.slow || strcmp(restore->record->instance, seen.slow) != 0)
                 return 1;
-        seen.reply = reply;
-        seen.userdata = userdata;
+        seen.call = call;
         return seen.slow_result;
 }
 
-static int fake_masks(Backend *backend, UndoRestore *restore, BackendReply reply, void *userdata,
-                      sd_bus_slot **ret_slot) {
+static int fake_masks(Backend *backend, UndoRestore *restore, BackendCall *call) {
         (void)backend;
-        (void)reply;
-        (void)userdata;
-        (void)ret_slot;
+        (void)call;
         (void)strncat(seen.said, restore->record->instance,
                       sizeof(seen.said) - strlen(seen.said) - 1);
         return 1;
@@ -142,7 +135,7 @@ HOST_TEST(the_last_is_given_up) {
                 assert_true(h->rooms.undo.releases.n > 0);
                 h->now_usec += SEC(5);
                 undo_release_at_due(&h->rooms.undo, h->now_usec);
-                seen.reply(-EIO, "", seen.userdata);
+                seen.call->reply(-EIO, "", seen.call->userdata);
         }
         assert_int_equal(h->rooms.undo.releases.n, 0);
         assert_int_equal(h->rooms.undo.records.n_records, 1);

@@ -71,6 +71,7 @@ typedef struct Host {
         Backend backend;
         UndoRecord *record;
         UndoRestore restore;
+        BackendCall call;
         int replied; /* 1: not yet */
 } Host;
 
@@ -126,9 +127,8 @@ static inline void on_reply(int error, const char *message, void *userdata) {
 }
 
 static inline int step(Host *h) {
-        sd_bus_slot *slot = NULL;
-
-        return undo_restore_unit(&h->backend, &h->restore, on_reply, h, &slot);
+        h->call = (BackendCall){ .reply = on_reply, .userdata = h };
+        return undo_restore_unit(&h->backend, &h->restore, &h->call);
 }
 
 /* A step that asks systemd, and systemd's answer. */

@@ -147,6 +147,7 @@ typedef struct Host {
         ProcHandle handles[2];
         BackendTarget target;
         UndoRestore restore;
+        BackendCall call;
         int replied; /* 1: not yet */
 } Host;
 
@@ -201,15 +202,13 @@ static inline void on_reply(int error, const char *message, void *userdata) {
 }
 
 static inline int note(Host *h) {
-        sd_bus_slot *slot = NULL;
-
-        return scope_note(&h->backend, &h->target, &h->note, on_reply, h, &slot);
+        h->call = (BackendCall){ .reply = on_reply, .userdata = h };
+        return scope_note(&h->backend, &h->target, &h->note, &h->call);
 }
 
 static inline int start(Host *h) {
-        sd_bus_slot *slot = NULL;
-
-        return scope_start(&h->backend, &h->target, h->record, on_reply, h, &slot);
+        h->call = (BackendCall){ .reply = on_reply, .userdata = h };
+        return scope_start(&h->backend, &h->target, h->record, &h->call);
 }
 
 static inline void note_all(Host *h) {

@@ -56,7 +56,7 @@ static int set_cpus(Host *h) {
         const BackendTarget target = { .members = &h->member, .n_members = 1 };
         const CpuSet cpus = cpu_set("4-7");
 
-        return backend_affinity_ops.set_cpus(&h->backend, &target, &cpus, NULL, NULL, NULL);
+        return backend_affinity_ops.set_cpus(&h->backend, &target, &cpus, NULL);
 }
 
 /* One pass more than those that changed something: a thread may have been made meanwhile. */

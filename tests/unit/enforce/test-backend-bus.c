@@ -49,7 +49,7 @@ typedef struct Host Host;
 
 typedef struct Caller {
         Host *host;
-        sd_bus_slot *slot;
+        BackendCall call;
         unsigned n_replies;
         int error;
 } Caller;
@@ -69,7 +69,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         Host *h = caller->host;
 
         (void)message;
-        caller->slot = sd_bus_slot_unref(caller->slot);
+        caller->call.slot = sd_bus_slot_unref(caller->call.slot);
         caller->n_replies++;
         caller->error = error;
         if (error < 0 && h->asks_again)
@@ -81,8 +81,8 @@ static int ask(Caller *caller) {
         const CpuSet cpus = cpu_set("1");
         Backend *backend = &caller->host->backend;
 
-        return backend_systemd_ops.set_cpus(backend, &target, &cpus, on_reply, caller,
-                                            &caller->slot);
+        caller->call = (BackendCall){ .reply = on_reply, .userdata = caller };
+        return backend_systemd_ops.set_cpus(backend, &target, &cpus, &caller->call);
 }
 
 static void host_init(Host *h) {
@@ -96,7 +96,7 @@ static void host_init(Host *h) {
 
 static void host_done(Host *h) {
         for (size_t i = 0; i < CALLS; i++)
-                sd_bus_slot_unref(h->callers[i].slot);
+                sd_bus_slot_unref(h->callers[i].call.slot);
         backend_done(&h->backend);
         peer.bus = bus_units_close(peer.bus);
         sd_event_unref(h->event);
@@ -213,7 +213,7 @@ HOST_TEST(asked_while_others_are_told) {
 HOST_TEST(no_bus) {
         peer.refuses = -ECONNREFUSED;
         assert_int_equal(ask(&h->callers[0]), -ECONNREFUSED);
-        assert_null(h->callers[0].slot);
+        assert_null(h->callers[0].call.slot);
         peer.refuses = 0;
         assert_int_equal(ask(&h->callers[0]), 0);
         run(h);

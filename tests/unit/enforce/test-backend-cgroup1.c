@@ -87,7 +87,7 @@ static void host_init(Host *h) {
 }
 
 static int set_cpus(Host *h, const CpuSet *cpus) {
-        return backend_cgroup1_ops.set_cpus(&h->backend, &h->target, cpus, NULL, NULL, NULL);
+        return backend_cgroup1_ops.set_cpus(&h->backend, &h->target, cpus, NULL);
 }
 
 static void assert_in(const Host *h, const char *expected) {
@@ -122,9 +122,7 @@ HOST_TEST(binds) {
         /* Others, in the same place; the memory nodes with them. */
         assert_int_equal(set_cpus(h, &h->all), 1);
         assert_cpus(h, &h->all);
-        assert_int_equal(
-                backend_cgroup1_ops.set_mems(&h->backend, &h->target, &h->mems, NULL, NULL, NULL),
-                1);
+        assert_int_equal(backend_cgroup1_ops.set_mems(&h->backend, &h->target, &h->mems, NULL), 1);
         /* In use it stays. */
         backend_cgroup1_ops.tidy(&h->backend);
         assert_in(h, path);
@@ -258,7 +256,7 @@ HOST_TEST(foreign_cpuset) {
 static int note(Host *h, UndoRecord *record) {
         BackendNote n = { .record = record };
 
-        return backend_cgroup1_ops.note(&h->backend, &h->target, &n, NULL, NULL, NULL);
+        return backend_cgroup1_ops.note(&h->backend, &h->target, &n, NULL);
 }
 
 static int put_back(Host *h, UndoRecord *record) {
@@ -266,9 +264,9 @@ static int put_back(Host *h, UndoRecord *record) {
         int result;
 
         undo_restore_begin(&r, record);
-        result = backend_cgroup1_ops.restore(&h->backend, &r, NULL, NULL, NULL);
+        result = backend_cgroup1_ops.restore(&h->backend, &r, NULL);
         if (result == 1)
-                result = backend_affinity_ops.restore(&h->backend, &r, NULL, NULL, NULL);
+                result = backend_affinity_ops.restore(&h->backend, &r, NULL);
         undo_restore_done(&r);
         return result;
 }

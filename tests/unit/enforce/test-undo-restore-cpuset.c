@@ -81,7 +81,7 @@ static int put_back(Host *h) {
         int r;
 
         undo_restore_begin(&restore, h->record);
-        r = undo_restore_cpuset(&h->backend, &restore, NULL, NULL, NULL);
+        r = undo_restore_cpuset(&h->backend, &restore, NULL);
         undo_restore_done(&restore);
         return r;
 }

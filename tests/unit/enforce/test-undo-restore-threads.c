@@ -265,7 +265,6 @@ HOST_TEST(not_read_once) {
 }
 
 HOST_TEST(whole_record) {
-        sd_bus_slot *slot = NULL;
         UndoRestore r;
 
         process(h, 1, 60, 1, "0-7");
@@ -275,7 +274,7 @@ HOST_TEST(whole_record) {
         fake_process(&h->tree, 60, 1, "/srv/other", "/a/b", "2");
         fake_stat_file(&h->tree, "proc/60", 60, 1, 'S', 7, 0); /* the number is another's now */
         undo_restore_begin(&r, h->record);
-        assert_int_equal(undo_restore_masks(&h->backend, &r, NULL, NULL, &slot), 1);
+        assert_int_equal(undo_restore_masks(&h->backend, &r, NULL), 1);
         assert_mask(50, "0-7");
         assert_mask(60, "2");
 }

@@ -179,7 +179,7 @@ typedef struct InstanceBinding {
         InstanceState state; /* state by the last decision */
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
-        sd_bus_slot *call;             /* a call to the backend that is in flight */
+        BackendCall call;              /* to the backend; in flight if it has a slot */
         Answer answer;                 /* who gets the answer of `call` */
         StepKind call_kind;            /* purpose of the last call */
         NodeSet call_mems;             /* nodes that the last call asked for */

@@ -32,10 +32,9 @@ UndoRecord *undo_of_unit(const Undoing *undo, const char *unit);
 BackendTarget undo_target(const Instance *instance);
 
 /* To be called before a step that changes something: reads the present values, and writes them to
- * the record together with the new ones. 1: continue; 0: `reply` will be called; negative errno:
+ * the record together with the new ones. 1: continue; 0: the call will be answered; negative errno:
  * there is no record, so nothing may be changed. */
-int undo_before(Undoing *undo, Instance *instance, const Step *step, BackendReply reply,
-                void *userdata, sd_bus_slot **ret_call);
+int undo_before(Undoing *undo, Instance *instance, const Step *step, BackendCall *call);
 
 /* Do the admin's settings of the unit contain CPUs or memory nodes? That is known after the answer
  * to undo_before(): the planner then chooses among these, before anything is bound. */

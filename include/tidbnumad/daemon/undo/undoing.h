@@ -11,8 +11,8 @@
 typedef struct UndoRelease {
         struct Undoing *undo; /* borrowed */
         UndoRestore restore;
-        size_t part; /* index into the order of release */
-        sd_bus_slot *call;
+        size_t part;      /* index into the order of release */
+        BackendCall call; /* in flight if it has a slot */
         uint64_t due_usec,
                 deadline_usec; /* monotonic; the deadline by which a written value must show */
         unsigned failures;
