@@ -113,16 +113,16 @@ static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
         return 0;
 }
 
-static void count(Mover *mover, bool shared, size_t n_found, size_t n_left) {
+static void count(MoverCounters *c, bool shared, size_t n_found, size_t n_left) {
         const uint64_t page = page_size_bytes();
 
         if (shared) {
-                mover->shared_moved_bytes += (n_found - n_left) * page;
+                c->shared_moved_bytes += (n_found - n_left) * page;
                 return;
         }
-        mover->found_bytes += n_found * page;
-        mover->moved_bytes += (n_found - n_left) * page;
-        mover->failed_pages += n_left;
+        c->found_bytes += n_found * page;
+        c->moved_bytes += (n_found - n_left) * page;
+        c->failed_pages += n_left;
 }
 
 static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target,
@@ -144,7 +144,7 @@ static int64_t flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint3
                 r = keep_outside(mover, batch, nodes, by_touch);
         if (r < 0)
                 return r;
-        count(mover, batch->shared, n_found, batch->n);
+        count(&mover->counters, batch->shared, n_found, batch->n);
         return (int64_t)(n_found * page_size_bytes());
 }
 
@@ -157,7 +157,7 @@ int64_t mover_batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, 
                 bytes = proc_is_alive(mover->process)
                                 ? flush(mover, batch, nodes, target, &by_touch)
                                 : -ESRCH;
-        count(mover, batch->shared, by_touch, 0);
+        count(&mover->counters, batch->shared, by_touch, 0);
         batch->n = 0;
         batch->dense = false;
         return bytes < 0 ? bytes : bytes + (int64_t)(by_touch * page_size_bytes());

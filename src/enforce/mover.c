@@ -93,11 +93,6 @@ void mover_end(Mover *mover) {
         mover->pagemap_fd = -EBADF;
 }
 
-void mover_reset_counters(Mover *mover) {
-        mover->found_bytes = mover->moved_bytes = mover->failed_pages = 0;
-        mover->shared_moved_bytes = 0;
-}
-
 int mover_begin(Mover *mover, const ProcHandle *process) {
         int r;
 

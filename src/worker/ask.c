@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
-#include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
-#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/memory-policy.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
@@ -189,10 +187,6 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
         return 0;
 }
 
-static int write_mems(int group_fd, const NodeSet *mems, bool widen) {
-        return widen ? cgroup_mems_widen(group_fd, mems) : cgroup_mems_write(group_fd, mems);
-}
-
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
                       const NodeSet *mems, bool widen) {
         WorkerRequest request = { .job = WORKER_MEMS, .nodes = *mems, .widen = widen };
@@ -201,8 +195,6 @@ int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers))
-                return write_mems(group_fd, mems, widen);
         if (!proc_is_alive(process)) /* the worker is not given its directory */
                 return -ESRCH;
         group.dir_fd = group_fd;
@@ -221,8 +213,6 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
         ProcHandle group = *process;
         WorkerReply reply;
 
-        if (!are_started(workers))
-                return cgroup_write(group_fd, file, text);
         if (!proc_is_alive(process))
                 return -ESRCH;
         if (strlen(file) >= sizeof(request.group.file) ||
@@ -234,13 +224,10 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
         return worker_call(&workers->mems, &request, &group, NO_USER, &reply);
 }
 
-int worker_make_group(Workers *workers, const Sysroot *sysroot, const ProcHandle *process,
-                      const char *instance) {
+int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance) {
         WorkerRequest request = { .job = WORKER_MAKE_GROUP };
         WorkerReply reply;
 
-        if (!are_started(workers))
-                return cgroup1_groups_make(sysroot, instance);
         if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
                 return -ETIME;
         if (strlen(instance) >= sizeof(request.path))
@@ -253,8 +240,6 @@ int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
         WorkerRequest request = { .job = WORKER_REMOVE_GROUPS };
         WorkerReply reply;
 
-        if (!are_started(workers))
-                return cgroup1_groups_remove(sysroot);
         if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
                 return -ETIME;
         return call_for_host(&workers->mems, sysroot, &request, &reply);
@@ -301,7 +286,8 @@ int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *ha
 }
 
 int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
-                const NodeSet *nodes, const CpuSet *cpus, Mover *mover, uint64_t *ret_bytes) {
+                const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                uint64_t *ret_bytes) {
         WorkerRequest request = {
                 .job = WORKER_MOVE, .nodes = *nodes, .cpus = *cpus, .move = *move
         };
@@ -312,10 +298,10 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
         if (r == -EAGAIN || r == -EHOSTDOWN || r == -ECHILD || r == -ENOMEM)
                 return r;
         *ret_bytes = reply.moved.paid_bytes;
-        mover->found_bytes += reply.moved.found_bytes;
-        mover->moved_bytes += reply.moved.moved_bytes;
-        mover->failed_pages += reply.moved.failed_pages;
-        mover->shared_moved_bytes += reply.moved.shared_moved_bytes;
+        counters->found_bytes += reply.moved.counters.found_bytes;
+        counters->moved_bytes += reply.moved.counters.moved_bytes;
+        counters->failed_pages += reply.moved.counters.failed_pages;
+        counters->shared_moved_bytes += reply.moved.counters.shared_moved_bytes;
         return r;
 }
 

@@ -16,6 +16,9 @@
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/serve.h"
 
+/* Address space that one step scans when nothing is found in it. */
+#define SCAN_BYTES (UINT64_C(16) << 20)
+
 /* A walk of the mover through one process. */
 typedef struct Move {
         uint64_t pass;
@@ -195,15 +198,12 @@ static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *h
                 r = add_move(*walks, request, handle, &move);
         if (r < 0)
                 return r;
-        mover_reset_counters(&move->mover);
+        move->mover.counters = (MoverCounters){ 0 };
         move->mover.alone = request->move.alone;
         move->mover.files = request->move.files;
-        r = mover_step(&move->mover, &request->nodes, request->move.target,
-                       request->move.scan_bytes, &reply->moved.paid_bytes);
-        reply->moved.found_bytes = move->mover.found_bytes;
-        reply->moved.moved_bytes = move->mover.moved_bytes;
-        reply->moved.failed_pages = move->mover.failed_pages;
-        reply->moved.shared_moved_bytes = move->mover.shared_moved_bytes;
+        r = mover_step(&move->mover, &request->nodes, request->move.target, SCAN_BYTES,
+                       &reply->moved.paid_bytes);
+        reply->moved.counters = move->mover.counters;
         if (r <= 0)
                 drop_move(*walks, move);
         return r;

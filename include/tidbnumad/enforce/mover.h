@@ -68,6 +68,16 @@ typedef enum MoverTouch {
         MOVER_TOUCH_NO,
 } MoverTouch;
 
+/* What a pass has seen and moved so far. */
+typedef struct MoverCounters {
+        /* Private memory. */
+        uint64_t found_bytes;  /* seen outside the nodes */
+        uint64_t moved_bytes;  /* and no longer there when asked again */
+        uint64_t failed_pages; /* and still there */
+        /* Shared memory and files. */
+        uint64_t shared_moved_bytes;
+} MoverCounters;
+
 typedef struct Mover {
         const ProcHandle *process; /* borrowed; NULL: idle */
         bool alone;                /* the instance is the whole of its cgroup */
@@ -81,13 +91,7 @@ typedef struct Mover {
         uint64_t address;                       /* where; mapping.end: through with it */
         bool cannot_skip;                       /* a kernel without PAGEMAP_SCAN */
         MoverTouch touch;
-
-        /* Of this pass, private memory. */
-        uint64_t found_bytes;  /* seen outside the nodes */
-        uint64_t moved_bytes;  /* and no longer there when asked again */
-        uint64_t failed_pages; /* and still there */
-        /* Shared memory and files. */
-        uint64_t shared_moved_bytes;
+        MoverCounters counters;
 } Mover;
 
 #define MOVER_NONE                                                                                 \
@@ -95,10 +99,8 @@ typedef struct Mover {
                 .pagemap_fd = -EBADF                                                               \
         }
 
-/* Begins a pass over a process. The counters go on from where they are (mover_reset_counters()).
- * -ESRCH: gone. */
+/* Begins a pass over a process. The counters go on from where they are. -ESRCH: gone. */
 int mover_begin(Mover *mover, const ProcHandle *process);
-void mover_reset_counters(Mover *mover);
 void mover_end(Mover *mover);
 
 /* Looks at pages until some lay outside `nodes`, and moves those to `target`; or until the work of

@@ -37,12 +37,6 @@ int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
 int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord *record,
                 BackendCall *call);
 
-/* The group of the record's scope, and its path; the caller owns both. -ESRCH: there is none. */
-int scope_open(const Sysroot *sysroot, const UndoRecord *record, char **ret_path, int *ret_fd);
-
-/* Moves one process into a group. -ESRCH: it has ended; -ENOENT: the group is gone. */
-int scope_attach(int group_fd, const ProcHandle *handle);
-
 /* Moves the processes back. 1: they are where they came from, or there are none; 0: that group is
  * gone, so they stay and only the scope's properties are left to be restored; negative: it failed.
  */

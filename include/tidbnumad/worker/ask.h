@@ -1,10 +1,10 @@
-/* Jobs for workers as functions. Those of the first group wait for the answer, at most
- * WORKER_CALL_USEC for a process; those of the second do not wait: -EAGAIN until the answer is
+/* Jobs for workers as functions. Those of the first two groups wait for the answer, at most
+ * WORKER_CALL_USEC for a process; those of the third do not wait: -EAGAIN until the answer is
  * there. Beside the errors of the function that the job runs, they return those of worker_call()
- * and worker_ask(). Without workers the first group runs the job in this process. */
+ * and worker_ask(). Without workers, as for a dump, the first group runs the job in this process.
+ */
 #pragma once
 
-#include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/worker/worker.h"
 
@@ -35,6 +35,14 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
  * WORKER_CALL_USEC for each lookup. */
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
 
+/* Starts the workers for widening in advance, because there may be no memory to start one later. */
+void worker_prepare_guard(Workers *workers);
+
+/* Does the memory map of the process answer? 0, or as above. */
+int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
+
+/* --- control groups; these and the next need workers --- */
+
 /* cgroup_mems_widen() or cgroup_mems_write() for the group of the process. Widening has workers of
  * its own: if one waits for a lock and returns -ETIME, the other one is ready. */
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
@@ -46,26 +54,20 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
                        const char *text);
 
 /* cgroup1_groups_make() for the process's instance, and cgroup1_groups_remove(). */
-int worker_make_group(Workers *workers, const Sysroot *sysroot, const ProcHandle *process,
-                      const char *instance);
+int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance);
 int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
 
-/* Starts the workers for widening in advance, because there may be no memory to start one later. */
-void worker_prepare_guard(Workers *workers);
-
-/* Does the memory map of the process answer? 0, or as above. */
-int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
-
-/* --- without waiting; these need workers --- */
+/* --- without waiting --- */
 
 /* sampler_draw(), with the CPU time that it took. */
 int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *handle,
                 size_t n_pages, uint64_t seed, Draws *ret, uint64_t *ret_cpu_usec);
 
 /* mover_step(), from the start of a process that was not walked in this pass yet. Adds to the
- * counters of `mover`. */
+ * counters. */
 int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
-                const NodeSet *nodes, const CpuSet *cpus, Mover *mover, uint64_t *ret_bytes);
+                const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                uint64_t *ret_bytes);
 
 /* pages_sweep(). */
 int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/listen-ports.h"
@@ -57,7 +58,6 @@ uint64_t worker_job_deadline_usec(WorkerJob job);
 /* One pass of the mover over a process; its steps have the same `pass`. */
 typedef struct WorkerMove {
         uint64_t pass;
-        uint64_t scan_bytes;
         uint32_t target;
         bool alone, files; /* as in Mover */
 } WorkerMove;
@@ -91,7 +91,7 @@ typedef struct WorkerRequest {
 
 typedef struct WorkerMoved {
         uint64_t paid_bytes;
-        uint64_t found_bytes, moved_bytes, failed_pages, shared_moved_bytes;
+        MoverCounters counters; /* of this step */
 } WorkerMoved;
 
 /* Room for the longest text, and for the draws of as many nodes as a kernel supports. */

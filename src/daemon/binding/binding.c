@@ -78,7 +78,6 @@ void binding_end_kernel_moves(Instance *i) {
 }
 
 static void end_pass(Instance *i) {
-        mover_end(&i->binding.mover);
         binding_end_kernel_moves(i);
         i->binding.moving = i->binding.sweeping = false;
 }
@@ -97,7 +96,6 @@ void binding_note_joined(Instance *i) {
         i->binding.pulled = false;
 }
 
-/* End the pass first: it borrows a handle of one of the processes, which may be replaced now. */
 void binding_restart(Instance *i, uint64_t now_usec) {
         end_pass(i);
         i->binding.progress = (Progress){ 0 };

@@ -3,18 +3,12 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/move-kernel.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
-
-/* A slice ends after this time, so that the loop handles other events; a piece that was begun is
- * completed. */
-#define SLICE_USEC UINT64_C(5000)
 
 /* A start script executes two or three programs. A process that executes more during one pass is
  * left to a later pass. */
@@ -23,18 +17,14 @@ enum { EXECS_MAX = 8 };
 /* Interval of polling the worker, in case its answer is missed. */
 #define WORKER_POLL_USEC UINT64_C(100000)
 
-/* Address space that is scanned in one piece when nothing is found in it. */
-#define SCAN_BYTES (UINT64_C(16) << 20)
-
 static void end_pass(const Binder *b, Instance *i, bool whole, uint64_t now_usec) {
         i->binding.passed = true;
         i->binding.progress.passes++;
         i->binding.progress.pass_whole = whole && !i->binding.missed;
-        i->binding.progress.pass_found_bytes = i->binding.mover.found_bytes;
-        i->binding.progress.pass_moved_bytes = i->binding.mover.moved_bytes;
-        i->binding.failed_pages += i->binding.mover.failed_pages;
-        b->policy_counters[i->policy_index].failed_pages += i->binding.mover.failed_pages;
-        mover_end(&i->binding.mover);
+        i->binding.progress.pass_found_bytes = i->binding.counted.found_bytes;
+        i->binding.progress.pass_moved_bytes = i->binding.counted.moved_bytes;
+        i->binding.failed_pages += i->binding.counted.failed_pages;
+        b->policy_counters[i->policy_index].failed_pages += i->binding.counted.failed_pages;
         i->binding.moving = false;
         i->binding.due_usec = now_usec;
 }
@@ -46,39 +36,109 @@ static void note_missed(const Binder *b, Instance *i, int error) {
                     i->members[i->binding.mover_process].process.id.pid, i->name, strerror(-error));
 }
 
-static bool has_worker(const Binder *b) {
-        return b->host->workers.program;
-}
-
-/* Where a worker walks, it opens the process itself at the first step. */
-static int begin_walk(const Binder *b, Instance *i) {
-        const size_t k = i->binding.mover_process;
-
-        if (!has_worker(b))
-                return mover_begin(&i->binding.mover, i->members[k].handle);
-        i->binding.pass = clock_monotonic_usec();
-        return workers_is_hung(&b->host->workers, &i->members[k].process.id, WORKER_WAIT_MEMORY)
-                       ? -EHOSTDOWN
-                       : 0;
+/* The worker opens the process at the first step. False: the process is known not to answer. */
+static bool begin_walk(const Binder *b, Instance *i) {
+        i->binding.walk.pass = clock_monotonic_usec();
+        return !workers_is_hung(&b->host->workers, &i->members[i->binding.mover_process].process.id,
+                                WORKER_WAIT_MEMORY);
 }
 
 /* Advances to the next live process; false when all were walked. */
 static bool begin_process(const Binder *b, Instance *i) {
         i->binding.execs = 0;
         for (; i->binding.mover_process < i->n_members; i->binding.mover_process++) {
-                int r = begin_walk(b, i);
-
-                if (r == 0)
+                if (begin_walk(b, i))
                         return true;
-                if (r != -ESRCH)
-                        note_missed(b, i, r);
+                note_missed(b, i, -EHOSTDOWN);
         }
         return false;
 }
 
+/* --- `migrate: kernel` ---
+ *
+ * The kernel moves all pages of a node in one call of migrate_pages(2), which takes seconds for
+ * some GiB and makes the target wait for much of that time. A call cannot be divided, and the
+ * daemon has to guard nodes meanwhile, so a worker makes them. On cgroup v1 a write to cpuset.mems
+ * with cpuset.memory_migrate could do the same, but only towards nodes that become the only ones of
+ * the process, which is wrong for `preferred`, and it blocks the writer. */
+
+/* Sends each node's pages to the node that will have the most room after the moves before it. */
+static size_t plan_node_moves(const Binder *b, const Instance *i, NodeRoom *rooms, size_t n_rooms,
+                              NodeMove *node_moves) {
+        const Topology *topology = &b->host->topology;
+        size_t n = 0;
+
+        for (size_t k = 0; k < topology->n_nodes; k++) {
+                const uint64_t bytes = i->sampling.by_node[k].anon_bytes;
+                int best;
+
+                if (bytes == 0 || id_set_has(&i->binding.placement.nodes, topology->nodes[k].id))
+                        continue;
+                best = fit_best(rooms, n_rooms, bytes);
+                if (best < 0)
+                        continue;
+                rooms[best].free_bytes -=
+                        bytes < rooms[best].free_bytes ? bytes : rooms[best].free_bytes;
+                node_moves[n++] =
+                        (NodeMove){ .from = topology->nodes[k].id, .to = rooms[best].node };
+        }
+        return n;
+}
+
+/* 0: there is nothing to move; 1: the first call is due; negative errno. */
+static int plan_kernel_moves(const Binder *b, Instance *i) {
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        _cleanup_free_ NodeMove *node_moves = NULL;
+        size_t n_rooms, n;
+        int r;
+
+        binding_end_kernel_moves(i);
+        r = room_of(b->placing, i, &rooms, &n_rooms);
+        if (r < 0)
+                return r;
+        node_moves = calloc(b->host->topology.n_nodes, sizeof(*node_moves));
+        if (!node_moves)
+                return -ENOMEM;
+        n = i->sampling.memory_known ? plan_node_moves(b, i, rooms, n_rooms, node_moves) : 0;
+        if (n == 0)
+                return 0;
+        i->binding.kernel = (KernelMoves){ .list = TAKE_PTR(node_moves), .n = n };
+        return 1;
+}
+
+/* A process whose memory map does not answer would block the worker, and everybody who waits for
+ * it, until its deadline. */
+static int migrate(const Binder *b, const Member *member, const NodeMove *move) {
+        Workers *workers = &b->host->workers;
+        int r = 0;
+
+        if (!proc_is_alive(member->handle))
+                return -ESRCH;
+        if (!worker_is_busy(&workers->once))
+                r = worker_probe(workers, member->handle, member->process.uid);
+        return r < 0 ? r : worker_migrate(workers, member->handle, move->from, move->to);
+}
+
+/* Makes the next call. 1: another one is due; 0: all were made; -EAGAIN: the worker is busy with
+ * it. */
+static int migrate_next(const Binder *b, Instance *i) {
+        KernelMoves *kernel = &i->binding.kernel;
+        const NodeMove *move = &kernel->list[kernel->next / i->n_members];
+        const Member *member = &i->members[kernel->next % i->n_members];
+        int r = migrate(b, member, move);
+
+        if (r == -EAGAIN)
+                return r;
+        if (r < 0 && r != -ESRCH)
+                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
+                            "the kernel was not asked to move node %u of process %d: %s",
+                            move->from, member->handle->pid, strerror(-r));
+        return ++kernel->next < kernel->n * i->n_members;
+}
+
 /* The result of the calls is not reported; the next reconcile sees what they moved. */
 static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
-        int r = move_kernel_begin(b, i);
+        int r = plan_kernel_moves(b, i);
 
         i->binding.missed = true;
         if (r < 0)
@@ -89,6 +149,8 @@ static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
                 end_pass(b, i, false, now_usec);
 }
 
+/* --- passes --- */
+
 /* False where the control group is not known: then nobody has checked who else is in it. */
 static bool is_alone(const Instance *i) {
         return i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
@@ -96,11 +158,11 @@ static bool is_alone(const Instance *i) {
 
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.moving = true;
-        i->binding.mover.alone = is_alone(i);
-        i->binding.mover.files = binding_narrowing_takes_files(b, i);
+        i->binding.walk.alone = is_alone(i);
+        i->binding.walk.files = binding_narrowing_takes_files(b, i);
         i->binding.missed = false;
         i->binding.mover_process = 0;
-        mover_reset_counters(&i->binding.mover);
+        i->binding.counted = (MoverCounters){ 0 };
         move_progress_begin(b, i, now_usec);
         rate_init(&i->binding.rate, move_rate_in_force(i), now_usec);
         i->binding.due_usec = now_usec;
@@ -110,52 +172,31 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 end_pass(b, i, true, now_usec);
 }
 
-/* Makes one step of the walk, by the worker or, without one, in this process. -EAGAIN: the worker
- * is busy with it. */
-static int step_walk(const Binder *b, Instance *i, uint32_t target, uint64_t *ret_bytes) {
-        const WorkerMove move = { .pass = i->binding.pass,
-                                  .scan_bytes = SCAN_BYTES,
-                                  .target = target,
-                                  .alone = i->binding.mover.alone,
-                                  .files = i->binding.mover.files };
-
-        if (!has_worker(b))
-                return mover_step(&i->binding.mover, &i->binding.placement.nodes, target,
-                                  SCAN_BYTES, ret_bytes);
-        return worker_move(&b->host->workers, i->members[i->binding.mover_process].handle, &move,
-                           &i->binding.placement.nodes, &i->binding.placement.cpus,
-                           &i->binding.mover, ret_bytes);
-}
-
-/* True if this process has nothing more to walk; others of the instance may. */
-static bool is_end_of_process(int error) {
-        return error == -ESRCH || error == -ESTALE || error == -EHOSTDOWN;
-}
-
 /* Moves one piece. 1: continue; 0: the pass is complete; negative errno: it cannot continue;
- * -EAGAIN: not yet. */
+ * -EAGAIN: the worker is busy with it. */
 static int move_piece(const Binder *b, Instance *i) {
-        const uint64_t own_before = i->binding.mover.moved_bytes;
-        const uint64_t shared_before = i->binding.mover.shared_moved_bytes;
+        const MoverCounters before = i->binding.counted;
         uint64_t bytes, own;
-        uint32_t target;
         int r;
 
-        r = room_choose_node(b->placing, i, &target);
+        r = room_choose_node(b->placing, i, &i->binding.walk.target);
         if (r < 0)
                 return r;
-        r = step_walk(b, i, target, &bytes);
+        r = worker_move(&b->host->workers, i->members[i->binding.mover_process].handle,
+                        &i->binding.walk, &i->binding.placement.nodes, &i->binding.placement.cpus,
+                        &i->binding.counted, &bytes);
         rate_take(&i->binding.rate, bytes);
-        own = i->binding.mover.moved_bytes - own_before;
+        own = i->binding.counted.moved_bytes - before.moved_bytes;
         i->binding.outside_bytes -= own < i->binding.outside_bytes ? own : i->binding.outside_bytes;
-        move_progress_add(b, i, own + i->binding.mover.shared_moved_bytes - shared_before);
+        move_progress_add(b, i,
+                          own + i->binding.counted.shared_moved_bytes - before.shared_moved_bytes);
         if (r > 0)
                 return 1;
         /* The process executed another program: its memory is new, so walk it from the start. */
-        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX && begin_walk(b, i) == 0)
+        if (r == -ESTALE && i->binding.execs++ < EXECS_MAX && begin_walk(b, i))
                 return 1;
-        if (r < 0 && !is_end_of_process(r))
-                return r;
+        if (r < 0 && r != -ESRCH && r != -ESTALE && r != -EHOSTDOWN)
+                return r; /* others of its processes have no chance either */
         if (r == -EHOSTDOWN)
                 note_missed(b, i, r);
         i->binding.mover_process++;
@@ -177,12 +218,6 @@ void move_worker_idle(const Binder *b) {
         }
 }
 
-/* Puts this instance last in the queue for the worker. */
-static void give_turn(const Binder *b, Instance *i) {
-        move_worker_idle(b);
-        i->binding.due_usec = clock_monotonic_usec() + 1;
-}
-
 /* Records the peak rate for the guard: a pass may begin and end between two readings of the guard.
  */
 static void note_pull(Instance *i) {
@@ -200,8 +235,7 @@ static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) 
 
         if (room_choose_node(b->placing, i, &target) < 0 || !proc_is_alive(process))
                 return 0;
-        r = has_worker(b) ? worker_sweep(&b->host->workers, process, from, target)
-                          : pages_sweep(process->pid, from, target);
+        r = worker_sweep(&b->host->workers, process, from, target);
         if (r < 0 && r != -ESRCH && r != -EAGAIN)
                 journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "sweeping node %u for process %d: %s", from, process->pid,
@@ -235,7 +269,7 @@ static void sweep_slice(const Binder *b, Instance *i) {
  * also move the libraries of other processes. The pass of the mover that follows can tell the two
  * apart. */
 static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
-        int r = move_kernel_step(b, i);
+        int r = migrate_next(b, i);
 
         i->binding.due_usec = now_usec;
         if (r == -EAGAIN)
@@ -248,8 +282,8 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
-        const uint64_t end = now_usec + SLICE_USEC;
-        _cleanup_affinity_loan_ AffinityLoan loan = { 0 };
+        uint64_t wait;
+        int r;
 
         i->binding.at_worker = false;
         if (i->binding.kernel.list) {
@@ -262,36 +296,26 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         }
         move_progress_note(b, i, now_usec);
         note_pull(i);
-        /* The walk touches pages that NUMA balancing has hidden: do that on the instance's CPUs. */
-        if (!has_worker(b))
-                affinity_borrow(&i->binding.placement.cpus, &loan);
-        for (uint64_t now = now_usec; now < end; now = clock_monotonic_usec()) {
-                uint64_t wait = rate_wait_usec(&i->binding.rate, now);
-                int r;
-
-                if (wait > 0) {
-                        i->binding.due_usec = now + wait;
-                        return;
-                }
-                r = move_piece(b, i);
-                if (r == -EAGAIN) {
-                        wait_for_worker(i);
-                        return;
-                }
-                if (r < 0)
-                        journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
-                                    "the pass over the memory of %s ended early: %s", i->name,
-                                    strerror(-r));
-                if (r <= 0) {
-                        end_pass(b, i, r == 0, now);
-                        return;
-                }
-                if (has_worker(b)) {
-                        give_turn(b, i);
-                        return;
-                }
+        wait = rate_wait_usec(&i->binding.rate, now_usec);
+        if (wait > 0) {
+                i->binding.due_usec = now_usec + wait;
+                return;
         }
-        i->binding.due_usec = clock_monotonic_usec();
+        r = move_piece(b, i);
+        if (r == -EAGAIN) {
+                wait_for_worker(i);
+                return;
+        }
+        if (r > 0) { /* it is last in the queue for the worker now */
+                move_worker_idle(b);
+                i->binding.due_usec = clock_monotonic_usec() + 1;
+                return;
+        }
+        if (r < 0)
+                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
+                            "the pass over the memory of %s ended early: %s", i->name,
+                            strerror(-r));
+        end_pass(b, i, r == 0, now_usec);
 }
 
 Instance *move_next(const Binder *b, uint64_t now_usec) {

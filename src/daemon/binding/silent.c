@@ -95,10 +95,9 @@ static int write_group(const ProcHandle *process, int group_fd, const char *file
 static int make_group(const ProcHandle *process, const char *instance, void *userdata) {
         const Binder *b = userdata;
         Workers *workers = &b->host->workers;
-        const Sysroot *sysroot = &b->host->sysroot;
 
-        return as_error_of_writer(process ? worker_make_group(workers, sysroot, process, instance)
-                                          : worker_remove_groups(workers, sysroot));
+        return as_error_of_writer(process ? worker_make_group(workers, process, instance)
+                                          : worker_remove_groups(workers, &b->host->sysroot));
 }
 
 void silent_start(Binder *b, const char *program) {

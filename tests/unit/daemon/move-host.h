@@ -10,11 +10,11 @@
 #include "../../support/fake-tree.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/move-kernel.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/worker/ask.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 
@@ -34,11 +34,11 @@ typedef struct Sweeps {
 
 static struct {
         uint64_t now;
-        unsigned n_begun, n_steps;
-        const Mover *last;
-        int answer; /* of mover_step() */
-        uint64_t own, shared;
-        int begin_error;
+        unsigned n_walks, n_steps;
+        uint64_t pass;             /* of the last step */
+        const MoverCounters *last; /* of the instance that made it */
+        int answer;                /* to a step */
+        uint64_t own, shared, failed;
         Sweeps sweeps;
 } fake;
 
@@ -47,33 +47,35 @@ uint64_t __wrap_clock_monotonic_usec(void) {
         return fake.now += CLOCK_STEP;
 }
 
-int __wrap_mover_begin(Mover *mover, const ProcHandle *process);
-int __wrap_mover_begin(Mover *mover, const ProcHandle *process) {
-        fake.n_begun++;
-        mover->process = process;
-        return fake.begin_error;
-}
-
-int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
-                      uint64_t *ret_bytes);
-int __wrap_mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
-                      uint64_t *ret_bytes) {
-        assert_true(id_set_has(nodes, target) && scan_bytes > 0);
+int __wrap_worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                       const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                       uint64_t *ret_bytes);
+int __wrap_worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                       const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                       uint64_t *ret_bytes) {
+        (void)workers;
+        (void)handle;
+        (void)cpus;
+        assert_true(id_set_has(nodes, move->target));
         fake.n_steps++;
+        fake.n_walks += move->pass != fake.pass;
+        fake.pass = move->pass;
         fake.sweeps.n_pulls++;
-        fake.sweeps.pulled_alone = mover->alone;
-        fake.last = mover;
-        mover->moved_bytes += fake.own;
-        mover->shared_moved_bytes += fake.shared;
+        fake.sweeps.pulled_alone = move->alone;
+        fake.last = counters;
+        counters->moved_bytes += fake.own;
+        counters->shared_moved_bytes += fake.shared;
+        counters->failed_pages += fake.failed;
         *ret_bytes = fake.own + fake.shared;
         return fake.answer;
 }
 
-int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to);
-int __wrap_pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
+int __wrap_worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
+int __wrap_worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
         Sweeps *s = &fake.sweeps;
 
-        s->list[s->n++] = (Sweep){ .pid = pid, .from = from, .to = to };
+        (void)workers;
+        s->list[s->n++] = (Sweep){ .pid = handle->pid, .from = from, .to = to };
         return 0;
 }
 

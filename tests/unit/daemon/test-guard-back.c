@@ -74,9 +74,8 @@ TEST(becomes_keep) {
 /* --- and back --- */
 
 HOST_TEST(narrows_again) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
         seen.forbidden = node_set("0");
         (void)guard_tick(&h->rooms.binding, SEC(1));
@@ -144,11 +143,10 @@ HOST_TEST(all_nodes_there_are) {
 
 /* What the mover may take on the way back: as much as the guard counts. */
 HOST_TEST(room_on_the_way_back) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
         NodeRoom *rooms;
         size_t n;
 
-        i = add(h, 10, "1");
         fake_write(&h->tree, "sys/devices/system/node/node1/meminfo",
                    "Node 1 MemTotal: 1024000 kB\nNode 1 MemFree: 1024 kB\n"
                    "Node 1 Active(file): 4096 kB\nNode 1 Inactive(file): 3072 kB\n"
@@ -168,9 +166,8 @@ HOST_TEST(room_on_the_way_back) {
 }
 
 HOST_TEST(forget) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
         binding_end_widening(i);

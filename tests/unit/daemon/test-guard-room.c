@@ -112,9 +112,8 @@ HOST_TEST(what_the_mover_brings) {
 
 /* A mover that goes slowly, so as not to stall its owner, has not brought all that is gone. */
 HOST_TEST(what_a_slow_mover_brings) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
 
-        i = add(h, 10, "1");
         i->binding.moving = true;
         i->binding.migration.pace.shift = PACE_SHIFT_MAX;
         for (unsigned s = 1; s <= 5; s++) {

@@ -103,10 +103,9 @@ HOST_TEST(not_for_a_single_run_or_a_dump) {
 /* --- widening --- */
 
 HOST_TEST(widens_a_full_node) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
         Capture c;
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 21, 0);
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(1)), GUARD_INTERVAL_USEC);
         assert_int_equal(seen.n_widened, 0);
@@ -176,9 +175,8 @@ HOST_TEST(foresees) {
 
 /* It moves nothing at either of them, and what it brought is no burst. */
 HOST_TEST(a_pass_between_two_readings_is_no_fall) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 400, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
         (void)guard_tick(&h->rooms.binding, SEC(2));
@@ -216,10 +214,9 @@ HOST_TEST(all_on_the_node) {
 }
 
 HOST_TEST(nodes_that_are_not_allowed) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
         Capture c;
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
         seen.forbidden = node_set("0,2");
         (void)guard_tick(&h->rooms.binding, SEC(1));
@@ -246,10 +243,9 @@ HOST_TEST(nodes_that_are_not_allowed) {
 }
 
 HOST_TEST(one_that_has_ended) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
         Capture c;
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
         seen.error = -ESRCH;
         capture_begin(&c, STDERR_FILENO);
@@ -277,9 +273,8 @@ HOST_TEST(one_that_has_ended) {
 /* A process of it is stalled and holds the lock that the writer waits for. Nobody else writes
  * meanwhile: systemd would wait for it too. What the kernel's file shows counts. */
 HOST_TEST(a_write_that_has_not_come_back) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
 
-        i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
         seen.error = -ETIME;
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(1)), GUARD_FAST_INTERVAL_USEC);

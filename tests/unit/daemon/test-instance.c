@@ -116,8 +116,6 @@ TEST(new) {
         assert_true(isnan(i->binding.bind_seconds) && isnan(i->sampling.remote_ratio));
         assert_int_equal(i->binding.state, INSTANCE_WAITING);
         assert_non_null(i->binding.step.reason);
-        assert_null(i->binding.mover.process);
-        assert_int_equal(i->binding.mover.pagemap_fd, -EBADF);
         assert_null(instance_free(NULL));
 }
 
@@ -188,17 +186,11 @@ TEST(removal_closes) {
 /* As if a pass over the instance's first process were under way. */
 static void pretend_pass(Instance *i) {
         i->binding.moving = true;
-        i->binding.mover.process = i->members[0].handle;
-        i->binding.mover.maps = calloc(1, sizeof(*i->binding.mover.maps));
-        assert_non_null(i->binding.mover.maps);
-        i->binding.mover.maps->fd = -EBADF;
         i->binding.kernel = (KernelMoves){ .list = calloc(1, sizeof(NodeMove)), .n = 1 };
 }
 
 static void assert_no_pass(const Instance *i) {
         assert_false(i->binding.moving);
-        assert_null(i->binding.mover.process); /* it would lead to where the handle was */
-        assert_null(i->binding.mover.maps);
         assert_null(i->binding.kernel.list);
 }
 

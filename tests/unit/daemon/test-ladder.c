@@ -152,9 +152,8 @@ SERVICE_TEST(shared_from_the_start_it_is_bound_by_affinity_until_it_is_alone_for
 }
 
 SERVICE_TEST(the_policy_is_followed_at_once_both_ways) {
-        UndoRecord *r;
+        UndoRecord *r = bound_record(h, "agent.service");
 
-        r = bound_record(h, "agent.service");
         h->policy.backend = POLICY_BACKEND_AFFINITY;
         assert_true(ladder_follow(&h->m.binding, h->instance, SECOND));
         assert_true(r->releasing);

@@ -15,10 +15,9 @@ static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint6
 /* --- what is told --- */
 
 HOST_TEST(told_at_start_and_end) {
-        Instance *i;
+        Instance *i = add(h, 10);
         Capture c;
 
-        i = add(h, 10);
         fake.answer = 0;
         fake.own = MIB(2);
         capture_begin(&c, STDERR_FILENO);
@@ -39,10 +38,9 @@ HOST_TEST(told_at_start_and_end) {
 }
 
 HOST_TEST(a_little_is_not_told) {
-        Instance *i;
+        Instance *i = add(h, 10);
         Capture c;
 
-        i = add(h, 10);
         i->binding.outside_bytes = MOVE_LOGGED_BYTES - 1;
         capture_begin(&c, STDERR_FILENO);
         move_begin(&h->rooms.binding, i, fake.now);
@@ -62,9 +60,8 @@ HOST_TEST(a_little_is_not_told) {
 
 HOST_TEST(pace) {
         uint64_t memory = 500, cpu = 700;
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         set_pressure(h, 10, memory, cpu);
         assert_int_equal(move_rate_in_force(i), 0);
         assert_true(isnan(move_left_seconds(i, fake.now)));
@@ -91,9 +88,8 @@ HOST_TEST(pace) {
 
 /* A group that holds others too says nothing of the instance. */
 HOST_TEST(pressure_of_others) {
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         i->binding.observed.alone = false;
         set_pressure(h, 0, 0, 0);
         move_begin(&h->rooms.binding, i, fake.now);
@@ -104,9 +100,8 @@ HOST_TEST(pressure_of_others) {
 }
 
 HOST_TEST(time_left_by_what_was_reached) {
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         move_begin(&h->rooms.binding, i, fake.now);
         move_progress_add(&h->rooms.binding, i, MIB(20));
         fake.now = i->binding.migration.begun_usec + 2000000;
@@ -116,9 +111,8 @@ HOST_TEST(time_left_by_what_was_reached) {
 /* --- the kernel's own way --- */
 
 HOST_TEST(kernel) {
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         i->binding.placement.nodes = node_set("1,2");
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
@@ -134,7 +128,7 @@ HOST_TEST(kernel) {
         move_slice(&h->rooms.binding, i, fake.now); /* one call, and others have their turns */
         assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
         assert_int_equal(fake.sweeps.n, 1);
-        assert_int_equal(fake.n_begun + fake.n_steps, 0);
+        assert_int_equal(fake.n_steps, 0);
         wait_for_end(h, i);
         assert_int_equal(i->binding.progress.passes, 1);
         assert_int_equal(fake.sweeps.n, 2);
@@ -149,14 +143,12 @@ HOST_TEST(kernel) {
 
 /* Nobody counts what goes from where to where: the mover looks at every page. */
 HOST_TEST(kernel_cannot_be_told) {
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = false;
         move_begin(&h->rooms.binding, i, fake.now);
         assert_true(i->binding.moving);
-        assert_int_equal(fake.n_begun, 1);
         fake.answer = 0;
         move_slice(&h->rooms.binding, i, fake.now);
         assert_false(i->binding.moving);
@@ -166,9 +158,8 @@ HOST_TEST(kernel_cannot_be_told) {
 
 /* Nothing outside: no call. Given up: no further call. */
 HOST_TEST(kernel_has_nothing_to_do) {
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
         fake.answer = 0;

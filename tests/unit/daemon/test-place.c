@@ -129,9 +129,8 @@ HOST_TEST(cpu_time_is_read_once_in_a_while) {
 }
 
 HOST_TEST(nothing_is_planned_that_did_not_change) {
-        Instance *a;
+        Instance *a = host_add(h, "a", 0);
 
-        a = host_add(h, "a", 0);
         assert_place(h, a, "0");
         a->planned.placement.nodes = node_set("3");
         place_refresh(&h->rooms.placing);

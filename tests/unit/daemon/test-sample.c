@@ -227,9 +227,8 @@ static void draw_in_vain(TestHost *h, int error) {
 /* Why, once; not of what has ended, nor of what is gone while it is looked at. */
 HOST_TEST(why_not) {
         Member members[100];
-        ProcHandle elsewhere;
+        ProcHandle elsewhere = h->handle;
 
-        elsewhere = h->handle;
         for (size_t i = 0; i < 100; i++)
                 members[i] = (Member){ .handle = &h->handle };
         h->instance.members = members;

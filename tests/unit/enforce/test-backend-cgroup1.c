@@ -146,9 +146,8 @@ HOST_TEST(narrow_before) {
 
 /* From CPUs to others that its present directory does not allow, and to all. */
 HOST_TEST(moves_to_other_cpus) {
-        CpuSet other;
+        CpuSet other = h->all;
 
-        other = h->all;
         id_set_subtract(&other, &h->one);
         if (id_set_is_empty(&other))
                 skip();

@@ -61,9 +61,8 @@ TREE_TEST(dump_is_never_changed) {
 
 /* What `tidbnumactl plan` foretells for the machine of an archive that gather made. */
 TREE_TEST(chosen_on_the_machine_of_a_dump) {
-        Sysroot without;
+        Sysroot without = tree->sysroot;
 
-        without = tree->sysroot;
         without.cgroup_fd = -EBADF;
         assert_int_equal(backend_kind_there(&without, BACKEND_AUTO), BACKEND_AUTO);
         assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AFFINITY), BACKEND_AFFINITY);

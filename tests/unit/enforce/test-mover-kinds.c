@@ -23,7 +23,7 @@ TEST(a_huge_page_is_asked_for_once, .teardown_func = end_test) {
         kernel.huge_pages = pages;
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES)); /* paid for by its bytes */
-        assert_int_equal(tested.mover.moved_bytes, BYTES(PAGES));
+        assert_int_equal(tested.mover.counters.moved_bytes, BYTES(PAGES));
         assert_int_equal(kernel.moves[kernel.huge_first], 1);
         for (size_t i = 1; i < pages; i++)
                 assert_int_equal(kernel.moves[kernel.huge_first + i], 0);
@@ -43,7 +43,7 @@ TEST(a_marked_huge_page_is_found, .teardown_func = end_test) {
         }
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(pages));
-        assert_int_equal(tested.mover.moved_bytes, BYTES(pages));
+        assert_int_equal(tested.mover.counters.moved_bytes, BYTES(pages));
         assert_int_equal(kernel.nodes[kernel.huge_first], 0);
 }
 
@@ -65,7 +65,7 @@ TEST(small_mappings_of_a_chunk_are_read_at_once, .teardown_func = end_test) {
         kernel.n_mappings = 3;
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(3));
-        assert_int_equal(tested.mover.moved_bytes, BYTES(3));
+        assert_int_equal(tested.mover.counters.moved_bytes, BYTES(3));
         for (size_t i = 0; i < 3; i++) {
                 assert_int_equal(kernel.nodes[first + i * 150 + 99], 0);
                 assert_int_equal(kernel.nodes[first + i * 150 + 100], 1);
@@ -130,8 +130,9 @@ TEST(files_come_along_where_the_kernel_would_move_them, .teardown_func = end_tes
                 assert_int_equal(begin(state), 0);
                 tested.mover.files = true;
                 assert_int_equal(walk(&tested.mover, "0", 0), on_disk ? BYTES(PAGES) : 0);
-                assert_int_equal(tested.mover.shared_moved_bytes, on_disk ? BYTES(PAGES - 1) : 0);
-                assert_int_equal(tested.mover.found_bytes, 0);
+                assert_int_equal(tested.mover.counters.shared_moved_bytes,
+                                 on_disk ? BYTES(PAGES - 1) : 0);
+                assert_int_equal(tested.mover.counters.found_bytes, 0);
                 assert_int_equal(kernel.nodes[3], 1);
                 assert_int_equal(kernel.nodes[4], on_disk ? 0 : 1);
                 assert_int_equal(kernel.reach, PAGES_ALONE);
@@ -147,9 +148,10 @@ TEST(shared_memory_with_a_name, .teardown_func = end_test) {
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0),
                          BYTES(PAGES - 1)); /* refused ones are paid for too */
-        assert_int_equal(tested.mover.shared_moved_bytes, BYTES(PAGES - 3));
-        assert_int_equal(
-                tested.mover.found_bytes + tested.mover.moved_bytes + tested.mover.failed_pages, 0);
+        assert_int_equal(tested.mover.counters.shared_moved_bytes, BYTES(PAGES - 3));
+        assert_int_equal(tested.mover.counters.found_bytes + tested.mover.counters.moved_bytes +
+                                 tested.mover.counters.failed_pages,
+                         0);
         assert_int_equal(kernel.reach, PAGES_ALONE);
         assert_int_equal(kernel.touches[5], 0);
         assert_int_equal(kernel.nodes[3], 1);
@@ -193,8 +195,8 @@ TEST(shared_memory, .teardown_func = end_test) {
         kernel.others[3] = true;
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES));
-        assert_int_equal(tested.mover.shared_moved_bytes, BYTES(PAGES));
-        assert_int_equal(tested.mover.found_bytes, 0);
+        assert_int_equal(tested.mover.counters.shared_moved_bytes, BYTES(PAGES));
+        assert_int_equal(tested.mover.counters.found_bytes, 0);
         assert_int_equal(kernel.reach, PAGES_ALL);
 }
 

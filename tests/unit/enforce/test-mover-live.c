@@ -62,7 +62,7 @@ TEST(real_process_in_its_place, .teardown_func = end_test) {
                                  sizeof(nodes)) > 0);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         assert_int_equal(walk(&mover, nodes, 0), 0);
-        assert_int_equal(mover.found_bytes, 0);
+        assert_int_equal(mover.counters.found_bytes, 0);
         mover_end(&mover);
         end_child(pid);
 }
@@ -83,11 +83,12 @@ TEST(real_process_is_found_whole, .teardown_func = end_test) {
         open_sleeper(*state, pid, &handle);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         assert_int_equal(walk(&mover, "", 0), anonymous_bytes(&handle));
-        assert_int_equal(mover.found_bytes, anonymous_bytes(&handle));
-        assert_true(mover.found_bytes > 0);
-        assert_int_equal(mover.moved_bytes, 0);
-        assert_int_equal(mover.shared_moved_bytes, 0);
-        assert_int_equal(mover.failed_pages * page_size_bytes(), mover.found_bytes);
+        assert_int_equal(mover.counters.found_bytes, anonymous_bytes(&handle));
+        assert_true(mover.counters.found_bytes > 0);
+        assert_int_equal(mover.counters.moved_bytes, 0);
+        assert_int_equal(mover.counters.shared_moved_bytes, 0);
+        assert_int_equal(mover.counters.failed_pages * page_size_bytes(),
+                         mover.counters.found_bytes);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         survey(&mover, &none, NO_SUCH_NODE);
         assert_int_equal(mover_step(&mover, &none, NO_SUCH_NODE, UINT64_MAX, &bytes), -ENODEV);

@@ -14,9 +14,9 @@ TEST(moves_every_page_once, .teardown_func = end_test) {
         }
         assert_int_equal(kernel.largest_call, MOVER_BATCH_PAGES);
         assert_int_equal(kernel.reach, PAGES_ALL);
-        assert_int_equal(tested.mover.found_bytes, BYTES(PAGES));
-        assert_int_equal(tested.mover.moved_bytes, BYTES(PAGES));
-        assert_int_equal(tested.mover.failed_pages, 0);
+        assert_int_equal(tested.mover.counters.found_bytes, BYTES(PAGES));
+        assert_int_equal(tested.mover.counters.moved_bytes, BYTES(PAGES));
+        assert_int_equal(tested.mover.counters.failed_pages, 0);
 }
 
 TEST(leaves_what_is_in_its_place, .teardown_func = end_test) {
@@ -39,7 +39,7 @@ TEST(nothing_to_do, .teardown_func = end_test) {
         assert_int_equal(kernel.calls, 0);
         assert_true(kernel.queries > 1);
         assert_int_equal(tested.mover.n_ranked, 0);
-        assert_int_equal(tested.mover.found_bytes, 0);
+        assert_int_equal(tested.mover.counters.found_bytes, 0);
 }
 
 /* Marked for NUMA hinting, or gone since: no node, so nothing to move now. */
@@ -51,7 +51,7 @@ TEST(pages_without_a_node, .teardown_func = end_test) {
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(1));
         for (size_t i = 0; i < PAGES; i++)
                 assert_int_equal(kernel.moves[i], i == 5);
-        assert_int_equal(tested.mover.failed_pages, 0);
+        assert_int_equal(tested.mover.counters.failed_pages, 0);
 }
 
 /* Marked by NUMA balancing: touched once, and then moved as the others. */
@@ -78,9 +78,9 @@ static void assert_touch_moves(void **state, bool tells, size_t n_paid) {
         }
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(n_paid));
-        assert_int_equal(tested.mover.moved_bytes, BYTES(n_paid));
-        assert_int_equal(tested.mover.found_bytes, BYTES(n_paid));
-        assert_int_equal(tested.mover.failed_pages, 0);
+        assert_int_equal(tested.mover.counters.moved_bytes, BYTES(n_paid));
+        assert_int_equal(tested.mover.counters.found_bytes, BYTES(n_paid));
+        assert_int_equal(tested.mover.counters.failed_pages, 0);
 }
 
 TEST(touches_that_move, .teardown_func = end_test) {
@@ -95,7 +95,7 @@ TEST(marked_pages_that_may_not_be_touched, .teardown_func = end_test) {
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES - 1));
         assert_int_equal(kernel.nodes[7], 1);
-        assert_int_equal(tested.mover.failed_pages, 0);
+        assert_int_equal(tested.mover.counters.failed_pages, 0);
 }
 
 TEST(statuses_are_not_believed, .teardown_func = end_test) {
@@ -105,9 +105,9 @@ TEST(statuses_are_not_believed, .teardown_func = end_test) {
                 kernel.stubborn[100 * i + 1] = true;
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES));
-        assert_int_equal(tested.mover.found_bytes, BYTES(PAGES));
-        assert_int_equal(tested.mover.moved_bytes, BYTES(PAGES - 10));
-        assert_int_equal(tested.mover.failed_pages, 10);
+        assert_int_equal(tested.mover.counters.found_bytes, BYTES(PAGES));
+        assert_int_equal(tested.mover.counters.moved_bytes, BYTES(PAGES - 10));
+        assert_int_equal(tested.mover.counters.failed_pages, 10);
         for (size_t i = 0; i < 10; i++)
                 assert_true(kernel.moves[100 * i + 1] <= 2); /* and not again and again in a pass */
 }
@@ -122,7 +122,7 @@ TEST(refusals, .teardown_func = end_test) {
         survey(&tested.mover, &nodes, 0);
         assert_int_equal(mover_step(&tested.mover, &nodes, 0, UINT64_MAX, &bytes), -EACCES);
         assert_int_equal(bytes, 0);
-        assert_int_equal(tested.mover.moved_bytes, 0);
+        assert_int_equal(tested.mover.counters.moved_bytes, 0);
         assert_int_equal(kernel.calls, 1);
 }
 
@@ -185,11 +185,12 @@ TEST(begin_again, .teardown_func = end_test) {
                 kernel.nodes[i] = 1;
         assert_int_equal(mover_begin(&tested.mover, &tested.handle), 0); /* from the start */
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES));
-        assert_int_equal(tested.mover.found_bytes,
+        assert_int_equal(tested.mover.counters.found_bytes,
                          BYTES(PAGES) + bytes); /* an instance has several */
-        mover_reset_counters(&tested.mover);
-        assert_int_equal(
-                tested.mover.found_bytes + tested.mover.moved_bytes + tested.mover.failed_pages, 0);
+        tested.mover.counters = (MoverCounters){ 0 };
+        assert_int_equal(tested.mover.counters.found_bytes + tested.mover.counters.moved_bytes +
+                                 tested.mover.counters.failed_pages,
+                         0);
         mover_end(&tested.mover);
         assert_null(tested.mover.process);
         assert_int_equal(tested.mover.pagemap_fd, -EBADF);

@@ -291,10 +291,9 @@ HOST_TEST(half_written) {
 /* The former record stays whole, and the new one counts as not written. */
 HOST_TEST(disk_that_is_full) {
         struct rlimit before, small;
-        UndoRecord *r;
+        UndoRecord *r = put(h, "a", "a.service");
         int result;
 
-        r = put(h, "a", "a.service");
         r->cpus.before = id_set("99");
         r->stale = true;
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);

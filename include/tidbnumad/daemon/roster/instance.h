@@ -24,6 +24,7 @@
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sample/access.h"
 #include "tidbnumad/sys/proc.h"
+#include "tidbnumad/worker/job.h"
 
 #define INSTANCE_NEVER UINT64_MAX
 
@@ -145,7 +146,7 @@ typedef struct NodeMove {
         uint32_t from, to;
 } NodeMove;
 
-/* See move-kernel.h. */
+/* The calls of `migrate: kernel`. */
 typedef struct KernelMoves {
         NodeMove *list; /* NULL: none is under way; owned */
         size_t n, next; /* `next` counts each process of each */
@@ -192,14 +193,14 @@ typedef struct InstanceBinding {
         int drift_watches[2]; /* inotify watches of its cpuset files; -1: none */
         InstanceGuard guard;
 
-        Mover mover;
-        bool moving; /* a pass is under way */
-        size_t mover_process;
-        bool missed;        /* a live process could not be read */
-        unsigned execs;     /* programs that the current process has executed during the pass */
-        KernelMoves kernel; /* calls of migrate_pages(2), made before the pass */
-        uint64_t pass;      /* identifies the walk of the current process to the worker */
-        bool at_worker;     /* a worker has the next piece; `due_usec` is when to poll it */
+        bool moving;           /* a pass is under way */
+        size_t mover_process;  /* the process that it walks, and how the worker is asked for it */
+        WorkerMove walk;       /* `pass` identifies the walk of this process */
+        MoverCounters counted; /* by the pass */
+        bool missed;           /* a live process could not be read */
+        unsigned execs;        /* programs that the current process has executed during the pass */
+        KernelMoves kernel;    /* calls of migrate_pages(2), made before the pass */
+        bool at_worker;        /* a worker has the next piece; `due_usec` is when to poll it */
         bool sweeping; /* the pass is a sweep; `sweep_node` and `sweep_process` are its position */
         size_t sweep_node, sweep_process;
         Rate rate;
@@ -215,7 +216,10 @@ typedef struct InstanceBinding {
 #define INSTANCE_BINDING_NONE                                                                      \
         (InstanceBinding) {                                                                        \
                 .step = { .reason = "" }, .due_usec = INSTANCE_NEVER, .bind_seconds = NAN,         \
-                .drift_watches = { -1, -1 }, .mover = MOVER_NONE                                   \
+                .drift_watches = {                                                                 \
+                        -1,                                                                        \
+                        -1                                                                         \
+                }                                                                                  \
         }
 
 /* What has happened to an instance since the last turn. The roster appends it, and the turn hands
