@@ -220,10 +220,6 @@ bool backend_cgroup1_is_ours(const char *path) {
         return strncmp(path, own, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-static bool is_free(const char *path) {
-        return strcmp(path, "/") == 0 || backend_cgroup1_is_ours(path);
-}
-
 static const char *refuses(Backend *backend, const BackendTarget *target,
                            const Placement *placement) {
         for (size_t i = 0; i < target->n_members; i++) {
@@ -231,7 +227,8 @@ static const char *refuses(Backend *backend, const BackendTarget *target,
 
                 if (proc_cgroup_path_read(target->members[i].handle, "cpuset", &path) < 0)
                         continue; /* it has ended */
-                if (!is_free(path) && !allows(backend, path, placement))
+                if (strcmp(path, "/") != 0 && !backend_cgroup1_is_ours(path) &&
+                    !allows(backend, path, placement))
                         return "its present cpuset cgroup, of a container or another manager, does "
                                "not allow all CPUs and memory of its nodes";
         }

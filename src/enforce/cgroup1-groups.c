@@ -65,12 +65,6 @@ static void sweep(int own_fd) {
                         (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 }
 
-static int fill_own(const Groups *groups) {
-        int r = fill_from(groups->root_fd, groups->own_fd, CPUS);
-
-        return r < 0 ? r : fill_from(groups->root_fd, groups->own_fd, MEMS);
-}
-
 /* It may be removed while it is empty: then once more. */
 static int make_own(Groups *groups) {
         int r = -ENOENT;
@@ -80,7 +74,9 @@ static int make_own(Groups *groups) {
                 groups->own_fd = -EBADF;
                 r = open_group(groups->root_fd, CGROUP1_FOLDER, true, &groups->own_fd);
                 if (r == 0)
-                        r = fill_own(groups);
+                        r = fill_from(groups->root_fd, groups->own_fd, CPUS);
+                if (r == 0)
+                        r = fill_from(groups->root_fd, groups->own_fd, MEMS);
         }
         return r;
 }

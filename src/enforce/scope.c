@@ -75,10 +75,6 @@ static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
         note->call->reply(error, "", note->call->userdata);
 }
 
-static bool is_former_known(const UndoFormer *former) {
-        return former->known && (former->tasks_max == UINT64_MAX || former->default_tasks_max > 0);
-}
-
 static int read_former(Backend *backend, const char *home, BackendNote *note, BackendCall *call) {
         int r = backend_systemd_ensure_bus(backend);
 
@@ -105,7 +101,8 @@ int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
         r = undo_note_processes(backend, target, record, 0);
         if (r < 0)
                 return r;
-        if (!is_former_known(&record->former))
+        if (!record->former.known ||
+            (record->former.tasks_max != UINT64_MAX && record->former.default_tasks_max == 0))
                 return read_former(backend, first->cgroup, note, call);
         if (record->scope)
                 return 1;
@@ -246,11 +243,6 @@ static int send_all(Home *home, int scope_fd) {
         return r < 0 ? r : home->n_seen == 0 ? 1 : -EAGAIN;
 }
 
-/* True if the processes cannot return: the unit has ended, or now contains groups of its own. */
-static bool is_gone(int error) {
-        return error == -ESRCH || error == -ENOENT || error == -EOPNOTSUPP;
-}
-
 static int stay(UndoRestore *restore) {
         restore->shortfall = "its original cgroup is gone: it stays in its own scope, which no "
                              "longer has limits";
@@ -275,5 +267,6 @@ int scope_send_home(Backend *backend, UndoRestore *restore) {
         closep(&home.fd);
         if (r == -ESRCH && faccessat(scope_fd, "cgroup.procs", F_OK, 0) < 0)
                 return 1; /* the scope is gone with its last process */
-        return is_gone(r) ? stay(restore) : r;
+        /* The unit has ended, or now contains groups of its own. */
+        return r == -ESRCH || r == -ENOENT || r == -EOPNOTSUPP ? stay(restore) : r;
 }

@@ -204,22 +204,16 @@ static int note_process(Backend *backend, UndoRecord *record, const Member *memb
         return 0;
 }
 
-static void drop(UndoRecord *record, const ProcessId *id) {
-        const UndoProcess *entry = undo_record_find(record, id);
-
-        if (entry)
-                undo_record_remove(record, (size_t)(entry - record->processes));
-}
-
 int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
                         unsigned what) {
         for (size_t i = 0; i < target->n_members; i++) {
                 const Member *member = &target->members[i];
+                const UndoProcess *entry;
                 int r = note_process(backend, record, member, what);
 
                 /* Half of what is to be known is nothing: it is not to be believed later. */
-                if (r < 0)
-                        drop(record, &member->process.id);
+                if (r < 0 && (entry = undo_record_find(record, &member->process.id)))
+                        undo_record_remove(record, (size_t)(entry - record->processes));
                 /* One answer that it is gone is not enough to bind it without a record. */
                 if (r < 0 && (r != -ESRCH || proc_is_alive(member->handle)))
                         return r;
@@ -229,17 +223,12 @@ int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecor
 
 /* --- the unit --- */
 
-static UndoOrigin origin_of(const Sysroot *sysroot, const char *unit, const char *property,
-                            const IdSet *value) {
-        if (id_set_is_empty(value))
-                return UNDO_UNSET;
-        return bus_manager_is_runtime(sysroot, unit, property) ? UNDO_RUNTIME : UNDO_PERSISTENT;
-}
-
 static void note_property(const Sysroot *sysroot, UndoProperty *p, const char *unit,
                           const char *name, IdView value) {
         id_view_convert(value, ID_TARGET(&p->before));
-        p->origin = origin_of(sysroot, unit, name, &p->before);
+        p->origin = id_set_is_empty(&p->before)                   ? UNDO_UNSET
+                    : bus_manager_is_runtime(sysroot, unit, name) ? UNDO_RUNTIME
+                                                                  : UNDO_PERSISTENT;
 }
 
 static void note_files(const Sysroot *sysroot, const char *group, UndoFiles *ret) {

@@ -26,16 +26,9 @@ int undo_starts_add(UndoStarts *starts, const CpuSet *cpus) {
         return 0;
 }
 
-static int render(const UndoStarts *starts, char **ret, size_t *ret_size) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < starts->n; i++)
-                undo_json_append(&list, undo_json_from_set(ID_VIEW(&starts->cpus[i])));
-        return undo_json_render(json_pack("{s:o}", "cpus", list), ret, ret_size);
-}
-
 int undo_starts_write(int dir_fd, const UndoStarts *starts) {
         _cleanup_free_ char *text = NULL;
+        json_t *list;
         size_t size;
         int r;
 
@@ -43,7 +36,10 @@ int undo_starts_write(int dir_fd, const UndoStarts *starts) {
                 return -EBADF;
         if (starts->n == 0)
                 return unlinkat(dir_fd, UNDO_STARTS_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
-        r = render(starts, &text, &size);
+        list = json_array();
+        for (size_t i = 0; i < starts->n; i++)
+                undo_json_append(&list, undo_json_from_set(ID_VIEW(&starts->cpus[i])));
+        r = undo_json_render(json_pack("{s:o}", "cpus", list), &text, &size);
         return r < 0 ? r : atomic_file_write(dir_fd, UNDO_STARTS_FILE, text, size, 0600);
 }
 

@@ -81,15 +81,14 @@ static json_t *from_processes(const UndoRecord *r) {
         return list;
 }
 
-static json_t *from_record(const UndoRecord *r) {
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instance",
-                         undo_json_from_bytes(r->instance), "service", from_name(r->unit), "scope",
-                         from_name(r->scope), "home", from_name(r->home), "unit", from_unit(r),
-                         "given", from_values(&r->given), "processes", from_processes(r));
-}
+int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
+        json_t *record =
+                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instance",
+                          undo_json_from_bytes(r->instance), "service", from_name(r->unit), "scope",
+                          from_name(r->scope), "home", from_name(r->home), "unit", from_unit(r),
+                          "given", from_values(&r->given), "processes", from_processes(r));
 
-int undo_text_render(const UndoRecord *record, char **ret, size_t *ret_size) {
-        return undo_json_render(from_record(record), ret, ret_size);
+        return undo_json_render(record, ret, ret_size);
 }
 
 /* --- out of JSON. Whatever does not fit makes the whole text invalid --- */

@@ -150,19 +150,15 @@ static void drop_move(WorkerWalks *walks, const Move *move) {
                 }
 }
 
-/* Ends walks of processes that have ended, for which no next step will be requested. */
-static void drop_dead(WorkerWalks *walks) {
-        for (size_t i = walks->n_moves; i > 0; i--)
-                if (!proc_is_alive(&walks->moves[i - 1]->handle))
-                        drop_move(walks, walks->moves[i - 1]);
-}
-
 static int add_move(WorkerWalks *walks, const WorkerRequest *request, ProcHandle *handle,
                     Move **ret) {
         Move *move;
         int r;
 
-        drop_dead(walks);
+        /* For processes that have ended no next step will be requested. */
+        for (size_t i = walks->n_moves; i > 0; i--)
+                if (!proc_is_alive(&walks->moves[i - 1]->handle))
+                        drop_move(walks, walks->moves[i - 1]);
         if (ARRAY_RESERVE(walks->moves, walks->allocated, walks->n_moves + 1) < 0)
                 return -ENOMEM;
         move = calloc(1, sizeof(*move));

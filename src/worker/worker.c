@@ -62,13 +62,6 @@ void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata) {
 
 /* --- processes that do not answer --- */
 
-/* A job that changes a process may hold it up meanwhile, so it gets no more time. But one that runs
- * does not wait for the process, which may be asked again. */
-static bool is_to_be_tried_again(const WorkerChild *child, const WorkerHung *hung) {
-        return worker_job_acts(child->job) && hung->n <= WORKER_EXCUSED_MAX &&
-               worker_child_is_running(child);
-}
-
 static void give_up(const WorkerChild *child) {
         const WorkerWait wait = worker_job_wait(child->job);
         Workers *all = child->all;
@@ -78,7 +71,10 @@ static void give_up(const WorkerChild *child) {
             wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
                 hung = hung_remember(all, &child->process, wait);
         if (hung) {
-                hung->excused = is_to_be_tried_again(child, hung);
+                /* A job that changes a process may hold it up meanwhile, so it gets no more time.
+                 * But one that runs does not wait for the process, which may be asked again. */
+                hung->excused = worker_job_acts(child->job) && hung->n <= WORKER_EXCUSED_MAX &&
+                                worker_child_is_running(child);
                 hung->at_mems |= child->job == WORKER_MEMS;
         }
         all->n_timeouts[child->job]++;
@@ -328,15 +324,10 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
-/* The owner of its folder is who it runs as, or root where it hides its memory. */
-static uid_t owner_of(const ProcHandle *process) {
-        struct stat st;
-
-        return fstat(process->dir_fd, &st) < 0 ? 0 : st.st_uid;
-}
-
 static int submit(Worker *worker, WorkerRequest *request, const ProcHandle *process) {
-        const uid_t uid = owner_of(process);
+        struct stat st;
+        /* The owner of its folder is who it runs as, or root where it hides its memory. */
+        const uid_t uid = fstat(process->dir_fd, &st) < 0 ? 0 : st.st_uid;
         WorkerChild *child;
         int r = prepare(worker, request, process);
 

@@ -120,13 +120,6 @@ unsigned drift_repairs(const Drift *drift, uint64_t now_usec) {
         return now_usec < drift->end_usec ? drift->n_repairs : 0;
 }
 
-static void count(Drift *drift, uint64_t now_usec) {
-        drift->n_repairs = drift_repairs(drift, now_usec) + 1;
-        /* The minute of back-off begins with the last repair. */
-        if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
-                drift->end_usec = now_usec + WINDOW_USEC;
-}
-
 void drift_note(Instance *i, StepInput *in) {
         i->binding.cpus_drift.stood |= step_cpus_stand(in->backend, in->binding, in->placement);
         i->binding.mems_drift.stood |= step_mems_stand(in);
@@ -159,8 +152,12 @@ static void say(const Binder *b, const Instance *i, DriftKind kind, const char *
 
 static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
         const bool mems = kind == DRIFT_MEMS;
+        Drift *drift = mems ? &i->binding.mems_drift : &i->binding.cpus_drift;
 
-        count(mems ? &i->binding.mems_drift : &i->binding.cpus_drift, now_usec);
+        drift->n_repairs = drift_repairs(drift, now_usec) + 1;
+        /* The minute of back-off begins with the last repair. */
+        if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
+                drift->end_usec = now_usec + WINDOW_USEC;
         b->policy_counters[i->policy_index].drift_repairs[kind]++;
         say(b, i, kind, mems ? "memory nodes" : "CPUs",
             mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus), ours);
@@ -172,16 +169,13 @@ static bool is_for_new_ones(const Binder *b, const Instance *i) {
                !binding_cpus_applied(i);
 }
 
-static DriftKind kind_of_cpus(const Binder *b, const Instance *i) {
-        return instance_backend(i, &b->host->backend) == BACKEND_AFFINITY ? DRIFT_THREADS
-                                                                          : DRIFT_CPUS;
-}
-
 void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
+        const bool by_thread = instance_backend(i, &b->host->backend) == BACKEND_AFFINITY;
+
         if (step->kind == STEP_SET_CPUS) {
                 if (i->binding.cpus_drift.stood && !is_for_new_ones(b, i))
-                        repair(b, i, kind_of_cpus(b, i), ID_VIEW(&i->binding.placement.cpus),
-                               now_usec);
+                        repair(b, i, by_thread ? DRIFT_THREADS : DRIFT_CPUS,
+                               ID_VIEW(&i->binding.placement.cpus), now_usec);
                 i->binding.cpus_drift.stood = false;
                 return;
         }

@@ -15,23 +15,12 @@ void groups_close(Groups *groups) {
         *groups = GROUPS_NONE;
 }
 
-static int open_group(const Binder *b, const Instance *i, Groups *g) {
-        const Members members = instance_members(i, &b->host->sysroot);
-        const bool v1 = cgroup_version(members.sysroot) == CGROUP_V1;
-        int r = members_open_group(&members, &g->group_fd, v1 ? &g->group_path : &g->unit_path);
-
-        return r < 0 ? r : 0;
-}
-
-static void open_own_cpuset(const Binder *b, Instance *i, Groups *g) {
-        const BackendTarget target = undo_target(i);
-
-        (void)backend_cgroup1_open(&b->host->backend, &target, &g->cpuset_fd, &g->cpuset_path);
-}
-
 int groups_open(const Binder *b, Instance *i, Groups *ret) {
+        const Members members = instance_members(i, &b->host->sysroot);
+        const BackendTarget target = undo_target(i);
+        const bool v1 = cgroup_version(members.sysroot) == CGROUP_V1;
         _cleanup_groups_ Groups g = GROUPS_NONE;
-        int r = open_group(b, i, &g);
+        int r = members_open_group(&members, &g.group_fd, v1 ? &g.group_path : &g.unit_path);
 
         switch (instance_backend(i, &b->host->backend)) {
         case BACKEND_SYSTEMD: /* this backend needs the unit */
@@ -42,7 +31,8 @@ int groups_open(const Binder *b, Instance *i, Groups *ret) {
                 g.cpuset_fd = g.group_fd < 0 ? -EBADF : fcntl(g.group_fd, F_DUPFD_CLOEXEC, 3);
                 break;
         case BACKEND_CGROUP1:
-                open_own_cpuset(b, i, &g);
+                (void)backend_cgroup1_open(&b->host->backend, &target, &g.cpuset_fd,
+                                           &g.cpuset_path);
                 break;
         case BACKEND_AFFINITY:
                 break;

@@ -342,17 +342,14 @@ static bool is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
                !id_set_equal(&i->binding.observed.mems, &all) && is_ours(b, i);
 }
 
-/* An instance that was widened to all nodes is not narrow, but must become narrow again. */
-static bool is_to_be_watched(const Binder *b, const Instance *i, const NodeSet *home) {
-        return b->guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&
-               (is_narrow(b, i, home) || !id_set_is_empty(&i->binding.guard.extra));
-}
-
 void guard_note(const Binder *b, Instance *i) {
         const NodeSet home = home_of(b, i);
         Guard *guard = b->guard;
 
-        i->binding.guard.watched = is_to_be_watched(b, i, &home);
+        /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
+        i->binding.guard.watched =
+                guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&
+                (is_narrow(b, i, &home) || !id_set_is_empty(&i->binding.guard.extra));
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
             id_set_equal(&i->binding.observed.mems, &home)) {
                 i->binding.guard.widened = false;

@@ -151,14 +151,11 @@ static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
 
 /* --- passes --- */
 
-/* False where the control group is not known: then nobody has checked who else is in it. */
-static bool is_alone(const Instance *i) {
-        return i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
-}
-
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.moving = true;
-        i->binding.walk.alone = is_alone(i);
+        /* Where the control group is not known, nobody has checked who else is in it. */
+        i->binding.walk.alone =
+                i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
         i->binding.walk.files = binding_narrowing_takes_files(b, i);
         i->binding.missed = false;
         i->binding.mover_process = 0;
@@ -218,15 +215,6 @@ void move_worker_idle(const Binder *b) {
         }
 }
 
-/* Records the peak rate for the guard: a pass may begin and end between two readings of the guard.
- */
-static void note_pull(Instance *i) {
-        const uint64_t rate = move_rate_in_force(i);
-
-        if (rate > i->binding.pull_peak_bytes_per_sec)
-                i->binding.pull_peak_bytes_per_sec = rate;
-}
-
 /* -EAGAIN: the worker is busy with it. */
 static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
         const ProcHandle *process = i->members[k].handle;
@@ -282,7 +270,7 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
-        uint64_t wait;
+        uint64_t rate, wait;
         int r;
 
         i->binding.at_worker = false;
@@ -295,7 +283,10 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                 return;
         }
         move_progress_note(b, i, now_usec);
-        note_pull(i);
+        /* For the guard: a pass may begin and end between two of its readings. */
+        rate = move_rate_in_force(i);
+        if (rate > i->binding.pull_peak_bytes_per_sec)
+                i->binding.pull_peak_bytes_per_sec = rate;
         wait = rate_wait_usec(&i->binding.rate, now_usec);
         if (wait > 0) {
                 i->binding.due_usec = now_usec + wait;

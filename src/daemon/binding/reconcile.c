@@ -56,17 +56,12 @@ static void finish(const Binder *b, Instance *i) {
         i->binding.logged = i->binding.step;
 }
 
-/* Is its final step left alone for now? */
-static bool is_resting(const Instance *i, uint64_t now_usec) {
-        return step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
-               i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
-}
-
-/* Postpones a pass: it walks the whole process, which is not worth it for a few pages or for pages
- * that do not move. */
+/* Is its final step left alone for now? A pass walks the whole process, which is not worth it for a
+ * few pages or for pages that do not move. */
 static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
         return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
-               is_resting(i, now_usec);
+               step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
+               i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
 }
 
 static void decide(const Binder *b, Instance *i, Step step) {

@@ -8,12 +8,6 @@
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/worker/ask.h"
 
-/* While the host boots, network cards may still appear and be renamed: a policy that names one must
- * not be rejected for that. */
-static bool cards_known(const Host *h) {
-        return h->policies_known || h->args->once;
-}
-
 static int look_up(const char *user, uid_t *ret, void *userdata) {
         Host *h = userdata;
 
@@ -22,6 +16,9 @@ static int look_up(const char *user, uid_t *ret, void *userdata) {
 
 static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
+        /* While the host boots, network cards may still appear and be renamed: a policy that names
+         * one must not be rejected for that. */
+        const bool cards_known = h->policies_known || h->args->once;
         int r;
 
         diagnostics_done(&h->policy_errors);
@@ -30,7 +27,7 @@ static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
                             &h->policy_warnings);
         if (r < 0)
                 return r;
-        r = policy_set_parse(&files, &h->topology, cards_known(h) ? &h->devices : NULL, ret,
+        r = policy_set_parse(&files, &h->topology, cards_known ? &h->devices : NULL, ret,
                              &h->policy_errors, &h->policy_warnings);
         if (r < 0)
                 return r;

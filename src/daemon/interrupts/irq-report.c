@@ -9,7 +9,7 @@
 #include "tidbnumad/sys/clock.h"
 
 /* A driver has initialized its queues within this time. */
-#define ANEW_USEC (UINT64_C(2000) * 1000)
+#define RESET_USEC (UINT64_C(2000) * 1000)
 
 /* --- interrupts on instances' CPUs --- */
 
@@ -101,16 +101,16 @@ static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
 }
 
 /* 0: never since the device was first seen. */
-static uint64_t anew_since(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
+static uint64_t last_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
         const IrqSummary *s = find_summary(irq, d);
 
-        return !s ? 0 : has_changed(s, d) ? now_usec : s->anew_usec;
+        return !s ? 0 : has_changed(s, d) ? now_usec : s->reset_usec;
 }
 
-bool irq_report_is_anew(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
-        const uint64_t since = anew_since(irq, d, now_usec);
+bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
+        const uint64_t since = last_reset(irq, d, now_usec);
 
-        return since != 0 && now_usec < since + ANEW_USEC;
+        return since != 0 && now_usec < since + RESET_USEC;
 }
 
 static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t index) {
@@ -141,7 +141,7 @@ static int summarise(const Interrupts *irq, const IrqPlanDevice *p, IrqSummary *
                          .n_rx = d->n_rx,
                          .n_vectors = d->n_vectors,
                          .link = d->link,
-                         .anew_usec = anew_since(irq, d, clock_monotonic_usec()) };
+                         .reset_usec = last_reset(irq, d, clock_monotonic_usec()) };
 
         s.name = strdup(d->name);
         s.pci = d->pci ? strdup(d->pci) : NULL;
@@ -156,11 +156,6 @@ static int summarise(const Interrupts *irq, const IrqPlanDevice *p, IrqSummary *
         }
         *ret = s;
         return 0;
-}
-
-/* A card that was just added has no interface yet: log it at the next reconcile. */
-static bool is_premature(const IrqSummary *before, const IrqSummary *now) {
-        return !before && now->reason == IRQ_REASON_OTHER_NETNS;
 }
 
 static bool is_news(const IrqSummary *before, const IrqSummary *now) {
@@ -205,7 +200,8 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
         for (size_t i = 0; i < n; i++) {
                 const IrqSummary *before = find_summary(irq, plan->devices[i].device);
 
-                list[i].unlogged = is_premature(before, &list[i]);
+                /* A card that was just added has no interface yet: the next reconcile logs it. */
+                list[i].unlogged = !before && list[i].reason == IRQ_REASON_OTHER_NETNS;
                 if (list[i].unlogged || !is_news(before, &list[i]))
                         continue;
                 log_device(irq, &list[i]);

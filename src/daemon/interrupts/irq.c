@@ -17,8 +17,8 @@
 
 /* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
  * only update counters. */
-#define LOOK_USEC (UINT64_C(3) * 1000 * 1000)
-#define IDLE_LOOK_USEC (UINT64_C(10) * 1000 * 1000)
+#define INTERVAL_USEC (UINT64_C(3) * 1000 * 1000)
+#define IDLE_INTERVAL_USEC (UINT64_C(10) * 1000 * 1000)
 
 /* A cluster starts within some seconds, and irqbalance redistributes everything with each new
  * setting. */
@@ -93,7 +93,7 @@ static uint64_t search_pause_usec(const IrqBalance *b) {
                        : FIND_IRQBALANCE_MAX_USEC;
 }
 
-static void look_for_irqbalance(Interrupts *irq, IrqHost *host) {
+static void find_irqbalance(Interrupts *irq, IrqHost *host) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
 
@@ -128,7 +128,7 @@ static int load(Interrupts *irq, IrqHost *ret) {
         if (r < 0)
                 return r;
         mark_managed(irq, ret);
-        look_for_irqbalance(irq, ret);
+        find_irqbalance(irq, ret);
         return 0;
 }
 
@@ -212,19 +212,18 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
         return 0;
 }
 
-/* The driver has set all masks of the device again and may continue: that is not a dispute over
+/* A driver that has just set all masks of its device again may continue: that is not a dispute over
  * them. */
-static void reset_contention(Interrupts *irq, const IrqDevice *d) {
-        for (size_t i = 0; i < irq->n_settings; i++)
-                if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
-                    strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
-                        irq_step_reset_contention(&irq->settings[i].progress);
-}
-
 static void reset_driver_contention(Interrupts *irq, const IrqHost *host, uint64_t now_usec) {
-        for (size_t i = 0; i < host->n_devices; i++)
-                if (irq_report_is_anew(irq, &host->devices[i], now_usec))
-                        reset_contention(irq, &host->devices[i]);
+        for (size_t k = 0; k < host->n_devices; k++) {
+                const IrqDevice *d = &host->devices[k];
+                const bool is_reset = irq_report_was_reset(irq, d, now_usec);
+
+                for (size_t i = 0; is_reset && i < irq->n_settings; i++)
+                        if ((d->ifindex > 0 && irq->settings[i].key.ifindex == d->ifindex) ||
+                            strcmp(irq->settings[i].key.device, irq_device_key(d)) == 0)
+                                irq_step_reset_contention(&irq->settings[i].progress);
+        }
 }
 
 /* --- reconcile --- */
@@ -244,11 +243,6 @@ static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
         irq_put_on(irq, host, desired);
         if (irq->host->policies_known || plan->irqbalance.sent)
                 irq_balance_send(irq, &plan->irqbalance);
-}
-
-static uint64_t pause_until_next(const Interrupts *irq, const IrqDesiredList *desired) {
-        return desired->n_settings > 0 || !undo_host_is_empty(&irq->undo) ? LOOK_USEC
-                                                                          : IDLE_LOOK_USEC;
 }
 
 static int reconcile(Interrupts *irq) {
@@ -274,7 +268,10 @@ static int reconcile(Interrupts *irq) {
         irq->last = host;
         irq->last_known = true;
         host = (IrqHost){ 0 };
-        irq->due_usec = clock_monotonic_usec() + pause_until_next(irq, &desired);
+        irq->due_usec =
+                clock_monotonic_usec() + (desired.n_settings > 0 || !undo_host_is_empty(&irq->undo)
+                                                  ? INTERVAL_USEC
+                                                  : IDLE_INTERVAL_USEC);
         return 0;
 }
 
@@ -283,16 +280,10 @@ void irq_reconcile(Interrupts *irq) {
 
         if (!irq)
                 return;
-        irq->due_usec = now + IDLE_LOOK_USEC;
+        irq->due_usec = now + IDLE_INTERVAL_USEC;
         (void)reconcile(irq); /* a failure for lack of memory is retried */
         irq_again_reconciled(&irq->again, now);
         irq_events_schedule(irq);
-}
-
-/* The loop, which would send it, does not run again before the result is read. */
-static void send_last(sd_bus *bus) {
-        if (bus)
-                (void)bus_units_flush(bus, LAST_WAIT_MSEC * UINT64_C(1000));
 }
 
 void irq_give_all_back(Interrupts *irq) {
@@ -310,7 +301,10 @@ void irq_give_all_back(Interrupts *irq) {
                                   irq->host->policies.n_irqs, &host) >= 0)
                 irq_give_back(irq, &host, &none);
         for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
-                send_last(irq->host->backend.bus);
+                /* The loop, which would send it, does not run again. */
+                if (irq->host->backend.bus)
+                        (void)bus_units_flush(irq->host->backend.bus,
+                                              LAST_WAIT_MSEC * UINT64_C(1000));
                 (void)poll(NULL, 0, LAST_WAIT_MSEC);
                 irq_give_back(irq, &host, &none);
         }

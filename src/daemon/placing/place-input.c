@@ -20,18 +20,14 @@ void place_input_done(PlaceInput *input) {
 
 /* --- what the kernel shows --- */
 
-/* True for an instance that is bound within its own group and can have no more than the group has.
- */
-static bool stays_in_its_group(const Instance *i) {
-        return i->policy->backend == POLICY_BACKEND_AFFINITY ||
-               i->binding.ladder.rung == RUNG_AFFINITY;
-}
-
 static void read_allowed(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
+        /* Bound by affinity, it can have no more than its own group has. */
+        const bool stays_in_its_group = i->policy->backend == POLICY_BACKEND_AFFINITY ||
+                                        i->binding.ladder.rung == RUNG_AFFINITY;
 
         if (!i->planned.allowed_known)
-                members_read_allowed(&members, stays_in_its_group(i), &i->planned.allowed_cpus,
+                members_read_allowed(&members, stays_in_its_group, &i->planned.allowed_cpus,
                                      &i->planned.allowed_nodes);
         i->planned.allowed_known = true;
 }

@@ -77,22 +77,19 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
         access_fill_instance(report->sampling, i, s);
 }
 
-static void fill_ignored_processes(const Report *report, IgnoredSnapshot *ret) {
-        for (size_t i = 0; i < report->roster->ignored.n_processes; i++) {
-                const IgnoredProcess *s = &report->roster->ignored.processes[i];
+static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredSnapshot *ret) {
+        s->ignored[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
+        s->ignored[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
+        s->ignored[IGNORED_NAMESPACE] = ignored_count(ignored, MATCH_FOREIGN);
+        for (size_t i = 0; i < ignored->n_processes; i++) {
+                const IgnoredProcess *p = &ignored->processes[i];
 
-                ret[i] = (IgnoredSnapshot){ .pid = s->process.id.pid,
-                                            .exe = s->process.exe,
-                                            .unit = s->process.unit,
-                                            .policy = s->policy,
-                                            .reason = s->reason };
+                ret[i] = (IgnoredSnapshot){ .pid = p->process.id.pid,
+                                            .exe = p->process.exe,
+                                            .unit = p->process.unit,
+                                            .policy = p->policy,
+                                            .reason = p->reason };
         }
-}
-
-static void fill_ignored(const IgnoredList *ignored, uint64_t ret[static N_IGNORED_REASONS]) {
-        ret[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
-        ret[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
-        ret[IGNORED_NAMESPACE] = ignored_count(ignored, MATCH_FOREIGN);
 }
 
 static void fill_units(const Report *report, UnitSnapshot *ret) {
@@ -181,12 +178,6 @@ static void fill_undo(const Undoing *undo, Snapshot *s) {
         s->n_release_failures = undo->releases.n_failures;
 }
 
-/* Built-in policies are never in force together with others. */
-static void fill_policies(const Report *report, size_t n, PolicySnapshot *policies) {
-        for (size_t i = 0; i < n; i++)
-                fill_policy(report, i, &policies[i]);
-}
-
 static int publish_all(Report *report, const Instance *const *listed, size_t n_listed,
                        InstanceSnapshot *instances, PolicySnapshot *policies, UnitSnapshot *units,
                        ReleaseSnapshot *releases, NodeSnapshot *nodes) {
@@ -237,13 +228,14 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 return -ENOMEM;
         access_fill(report->sampling, &s.access);
         fill_units(report, units);
-        fill_ignored_processes(report, processes);
-        fill_ignored(&report->roster->ignored, s.ignored);
+        fill_ignored(&report->roster->ignored, &s, processes);
         fill_releases(report, releases);
         fill_undo(report->undo, &s);
         for (size_t i = 0; i < n_listed; i++)
                 fill_instance(report, listed[i], &instances[i]);
-        fill_policies(report, s.n_policies, policies);
+        /* Built-in policies are never in force together with others. */
+        for (size_t i = 0; i < s.n_policies; i++)
+                fill_policy(report, i, &policies[i]);
         return write_files(report, &s);
 }
 

@@ -22,10 +22,6 @@ static CpuSet cpus_of(const Roster *roster, const Instance *i) {
                        : i->binding.placement.cpus;
 }
 
-static bool wants_storage(const Instance *i) {
-        return i->policy->place.near == NEAR_STORAGE;
-}
-
 static void log_storage(const Roster *roster, const Instance *i, int error,
                         const StorageDevices *storage) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
@@ -51,20 +47,15 @@ static void read_storage(const Roster *roster, Instance *i, const Members *membe
         i->news |= NEWS_STORAGE;
 }
 
-static void read_data_dir(const Roster *roster, Instance *i, const Members *members) {
-        const CpuSet cpus = cpus_of(roster, i);
-
-        (void)worker_read_data_dir(&roster->host->workers, members, &cpus, &i->data_dir);
-}
-
 void describe_storage(const Roster *roster, Instance *i) {
         const Members members = instance_members(i, &roster->host->sysroot);
+        const CpuSet cpus = cpus_of(roster, i);
 
         if (!members_are_vouched_for(&members, i->policy))
                 return;
         if (!i->data_dir)
-                read_data_dir(roster, i, &members);
-        if (i->data_dir && wants_storage(i))
+                (void)worker_read_data_dir(&roster->host->workers, &members, &cpus, &i->data_dir);
+        if (i->data_dir && i->policy->place.near == NEAR_STORAGE)
                 read_storage(roster, i, &members);
 }
 

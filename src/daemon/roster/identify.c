@@ -84,19 +84,13 @@ static int found(Roster *roster, const Policy *policy, Process *process, ProcHan
         return r;
 }
 
-static int enter(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle) {
-        Instance *instance = roster_find_owner(roster, process);
-
-        return instance ? join(roster, instance, process, handle)
-                        : found(roster, policy, process, handle);
-}
-
 static int add_process(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle,
                        StartCpus *start) {
         const pid_t pid = process->id.pid;
-        Instance *instance;
+        Instance *instance = roster_find_owner(roster, process);
         size_t index;
-        int r = enter(roster, policy, process, handle);
+        int r = instance ? join(roster, instance, process, handle)
+                         : found(roster, policy, process, handle);
 
         if (r < 0) {
                 start_cpus_take_back(&roster->host->sysroot, handle,
@@ -169,14 +163,9 @@ static int ignore(Roster *roster, const Policy *policy, const Process *process) 
 
 /* Each process takes two descriptors. The rest is for counters of accesses, which take up to half
  * of all, and for what the daemon needs: workers, files, sockets. */
-static size_t descriptor_budget(void) {
-        struct rlimit limit;
-
-        return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
-}
-
 static bool has_descriptors(Roster *roster) {
-        const size_t budget = descriptor_budget();
+        struct rlimit limit;
+        const size_t budget = getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
 
         if (roster->n_entries < budget)
                 return true;

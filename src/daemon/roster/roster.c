@@ -164,27 +164,22 @@ int roster_add(Roster *roster, Instance *instance) {
         return 0;
 }
 
-/* Log a rename once anything may have been logged under the former name. */
-static void log_rename(const Roster *roster, const Instance *instance, const char *name) {
-        const JournalFields fields = { .instance = name, .policy = instance->policy->name };
-
-        journal_log(&roster->host->journal,
-                    instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
-                    "%s is now named %s", instance->name, name);
-}
-
 int roster_rename(Roster *roster, Instance *instance) {
+        JournalFields fields = { .policy = instance->policy->name };
         char *name;
-        int r;
+        int r = choose_name(roster, instance, &name);
 
-        r = choose_name(roster, instance, &name);
         if (r < 0)
                 return r;
         if (strcmp(name, instance->name) == 0) {
                 free(name);
                 return 0;
         }
-        log_rename(roster, instance, name);
+        fields.instance = name;
+        /* Of interest where something may have been logged under the former name. */
+        journal_log(&roster->host->journal,
+                    instance->binding.state == INSTANCE_WAITING ? LOG_DEBUG : LOG_INFO, &fields,
+                    "%s is now named %s", instance->name, name);
         take_out(roster, find_index(roster, instance));
         free(instance->name);
         instance->name = name;

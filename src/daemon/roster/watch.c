@@ -67,12 +67,6 @@ static int scan_all(Roster *roster) {
         return r < 0 ? r : scan_slice(roster, roster->scan.n_entries);
 }
 
-/* An exec is reported by the connector, and a loss of events leads to scan_all(). Without the
- * connector nothing reports an exec: the link of each process is read each time. */
-static bool is_whole_round(Roster *roster) {
-        return roster->connector_fd < 0 || ++roster->scan_rounds >= ROSTER_WHOLE_ROUNDS;
-}
-
 /* Time until the next slice, so that a round takes the whole interval. */
 static uint64_t pause_usec(const Roster *roster) {
         const size_t slices = (roster->scan.n_unread + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
@@ -86,14 +80,17 @@ static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)usec;
         if (roster->scan_next >= roster->scan.n_entries) {
-                r = begin_round(roster, is_whole_round(roster));
+                /* An exec is reported by the connector, and a loss of events leads to scan_all().
+                 * Without the connector nothing reports an exec: each process is read each time. */
+                r = begin_round(roster, roster->connector_fd < 0 ||
+                                                ++roster->scan_rounds >= ROSTER_WHOLE_ROUNDS);
                 host_mark(roster->host, HOST_MARK_ROUND);
         }
         if (r >= 0)
                 r = scan_slice(roster, roster->connector_fd >= 0 ? SLICE_PROCESSES
                                                                  : roster->scan.n_entries);
         if (r < 0)
-                roster->scan_next = roster->scan.n_entries; /* the next round begins anew */
+                roster->scan_next = roster->scan.n_entries; /* the next time a round begins */
         (void)event_source_arm_after(source, roster->connector_fd >= 0 ? pause_usec(roster)
                                                                        : ROSTER_POLL_INTERVAL_USEC);
         return 0;
@@ -289,15 +286,6 @@ static const Policy *match_within_limit(const Roster *roster, const Instance *in
                        : NULL;
 }
 
-/* What the new policy asks for may never have been read: the disks are only where a place depends
- * on them, and the times of reading may be over. The place is chosen next, so they are read now. */
-static void describe_rematched(Roster *roster, Instance *instance) {
-        describe_again(roster, instance, clock_monotonic_usec());
-        if (instance->policy->place.near == NEAR_STORAGE &&
-            id_set_is_empty(&instance->storage_nodes))
-                describe_storage(roster, instance);
-}
-
 /* Keeps the processes that still match the policy of the instance's first one. */
 static void rematch_instance(Roster *roster, Instance *instance) {
         size_t i = instance->n_members;
@@ -320,8 +308,12 @@ static void rematch_instance(Roster *roster, Instance *instance) {
                 if (!policy || match_process(&roster->host->policies,
                                              &instance->members[i - 1].process) != policy)
                         roster_remove_process(roster, instance, i - 1);
-        if (instance->n_members > 0)
-                describe_rematched(roster, instance);
+        if (instance->n_members == 0)
+                return;
+        describe_again(roster, instance, clock_monotonic_usec());
+        /* Disks are read only where a place depends on them. The place is chosen next. */
+        if (policy->place.near == NEAR_STORAGE && id_set_is_empty(&instance->storage_nodes))
+                describe_storage(roster, instance);
 }
 
 int watch_rematch(Roster *roster) {

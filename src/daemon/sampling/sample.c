@@ -245,11 +245,6 @@ static void log_not_drawn(const Sampling *s, Instance *i, int error) {
                     not_drawn_reason(error));
 }
 
-static void drop(Instance *i) {
-        free(i->sampling.drawing);
-        i->sampling.drawing = NULL;
-}
-
 int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         Begun begun = cost_begin();
         int r = begin_drawing(s, i);
@@ -272,6 +267,7 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
                 i->sampling.remote_ratio = NAN;
                 log_not_drawn(s, i, r);
         }
-        drop(i);
+        free(i->sampling.drawing);
+        i->sampling.drawing = NULL;
         return r;
 }

@@ -54,6 +54,13 @@ static bool is_by_unit(const Undoing *undo, const Instance *i) {
         return instance_backend(i, &undo->host->backend) == BACKEND_SYSTEMD;
 }
 
+/* The record, where it has what the admin has set on the unit; NULL: it has not. */
+static const UndoRecord *admin_settings(const Undoing *undo, const Instance *i) {
+        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+
+        return record && record->unit_noted ? record : NULL;
+}
+
 /* The values in the record that this step is about to set. NULL: the values end with the process,
  * so they are not recorded. */
 static UndoValues *values_of(const Undoing *undo, const Instance *i, StepKind step) {
@@ -159,9 +166,9 @@ int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n) {
 }
 
 bool undo_admin_limits_plan(const Undoing *undo, const Instance *i) {
-        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        const UndoRecord *record = admin_settings(undo, i);
 
-        return record && record->unit_noted &&
+        return record &&
                !(id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before));
 }
 
@@ -293,11 +300,11 @@ static const char *intersect_admin_limits(Placement *p, const CpuSet *cpus, cons
 }
 
 const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Placement *placement) {
-        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        const UndoRecord *record = admin_settings(undo, i);
         CpuSet cpus;
         NodeSet mems;
 
-        if (!record || !record->unit_noted)
+        if (!record)
                 return NULL;
         id_set_convert(&record->cpus.before, &cpus);
         id_set_convert(&record->mems.before, &mems);
@@ -305,10 +312,10 @@ const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Plac
 }
 
 NodeSet undo_open_nodes(const Undoing *undo, const Instance *i) {
-        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        const UndoRecord *record = admin_settings(undo, i);
         NodeSet nodes = topology_memory_nodes(&undo->host->topology), own;
 
-        if (record && record->unit_noted && !id_set_is_empty(&record->mems.before)) {
+        if (record && !id_set_is_empty(&record->mems.before)) {
                 id_set_convert(&record->mems.before, &own);
                 id_set_intersect(&nodes, &own);
         }
@@ -327,9 +334,9 @@ static void add_own(IdTarget allowed, const IdSet *own) {
 }
 
 void undo_add_admin_limits(const Undoing *undo, const Instance *i, CpuSet *cpus, NodeSet *nodes) {
-        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        const UndoRecord *record = admin_settings(undo, i);
 
-        if (!record || !record->unit_noted)
+        if (!record)
                 return;
         add_own(ID_TARGET(cpus), &record->cpus.before);
         add_own(ID_TARGET(nodes), &record->mems.before);

@@ -62,15 +62,6 @@ static void schedule(Undoing *undo) {
                 (void)event_source_arm(undo->releases.timer, due);
 }
 
-/* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
- * binding. systemd handles requests of one connection in order, so those of the release come after
- * it. */
-static void end_binding(Undoing *undo, const UndoRecord *record) {
-        ROSTER_FOREACH(i, undo->roster)
-                if (i->undo.record == record)
-                        i->undo.reset = true;
-}
-
 static void begin(UndoRelease *r, UndoRecord *record) {
         undo_restore_begin(&r->restore, record);
         r->restore.undo = &r->undo->records;
@@ -91,7 +82,12 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
         r->why = why;
         r->due_usec = clock_monotonic_usec();
         begin(r, record);
-        end_binding(undo, record);
+        /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
+         * binding. systemd handles requests of one connection in order, so those of the release
+         * come after it. */
+        ROSTER_FOREACH(i, undo->roster)
+                if (i->undo.record == record)
+                        i->undo.reset = true;
         record->releasing = true;
         host_mark(undo->host, HOST_MARK_UNITS);
         all->list[all->n++] = r;
@@ -170,11 +166,6 @@ static bool awaits_late_write(const UndoRelease *r) {
         return false;
 }
 
-/* Is a write of another kind to the same unit or process under way? */
-static bool is_busy(const UndoRelease *r) {
-        return r->restore.record->busy || awaits_late_write(r);
-}
-
 /* Waits for a value that was written and does not show yet. */
 static void await(UndoRelease *r, uint64_t now_usec) {
         if (r->deadline_usec == 0)
@@ -188,23 +179,24 @@ static void await(UndoRelease *r, uint64_t now_usec) {
  * controller for all of them, and kernels before 6.2 then forget the masks of threads. A release
  * that has failed is not waited for, nor one that a worker holds up; any other one completes, or
  * fails in time. */
-static bool is_before_masks(const UndoRelease *r) {
-        return r->failures == 0 && ORDER[r->part] != BACKEND_AFFINITY && !awaits_late_write(r);
-}
-
 static bool must_masks_wait(const UndoRelease *r) {
         const UndoReleases *all = &r->undo->releases;
 
-        for (size_t i = 0; i < all->n; i++)
-                if (all->list[i] != r && is_before_masks(all->list[i]))
+        for (size_t i = 0; i < all->n; i++) {
+                const UndoRelease *other = all->list[i];
+
+                if (other != r && other->failures == 0 && ORDER[other->part] != BACKEND_AFFINITY &&
+                    !awaits_late_write(other))
                         return true;
+        }
         return false;
 }
 
 static void carry_on(UndoRelease *r, uint64_t now_usec) {
         Backend *backend = &r->undo->host->backend;
 
-        if (is_busy(r)) {
+        /* A write of another kind to the same unit or process is under way. */
+        if (r->restore.record->busy || awaits_late_write(r)) {
                 r->due_usec = now_usec + SHOW_POLL_USEC;
                 return;
         }
@@ -308,17 +300,13 @@ void undo_release_note_left(Undoing *undo, Instance *i) {
                 undo_release_begin(undo, record, "its process has ended");
 }
 
-/* A record without changes only keeps why the instance has no place. */
-static bool has_something(const UndoRecord *record) {
-        return undo_record_has_unit(record) || record->given.n > 0 || record->scope;
-}
-
 void undo_release_without_place(Undoing *undo, Instance *i) {
         const Assignment *p = &i->planned;
         UndoRecord *record = host_enforces(undo->host) ? i->undo.record : NULL;
 
-        if (record && has_something(record) && p->known && p->refusal != REFUSAL_NO_PORT_YET &&
-            id_set_is_empty(&p->placement.nodes))
+        /* A record without changes only keeps why the instance has no place. */
+        if (record && (undo_record_has_unit(record) || record->given.n > 0 || record->scope) &&
+            p->known && p->refusal != REFUSAL_NO_PORT_YET && id_set_is_empty(&p->placement.nodes))
                 undo_release_begin(undo, record, "it has no place any more");
 }
 

@@ -187,11 +187,6 @@ static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty 
         return write;
 }
 
-static void plan_write(Unit *u, const UnitDesired *w) {
-        u->writes_cpus = plan_property(ID_VIEW(&w->cpus), &u->place.cpus, &u->next_cpus);
-        u->writes_mems = plan_property(ID_VIEW(&w->mems), &u->mems, &u->next_mems);
-}
-
 /* True if nothing is desired any more and values of tidbnumad are still set. */
 static bool gives_back(Unit *u, const UnitDesired *w) {
         UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
@@ -226,7 +221,8 @@ void unit_decide(Unit *u) {
                 w = unit_desired_make(u);
         if (!u->idle || gives_back(u, &w))
                 return; /* a running unit is not written */
-        plan_write(u, &w);
+        u->writes_cpus = plan_property(ID_VIEW(&w.cpus), &u->place.cpus, &u->next_cpus);
+        u->writes_mems = plan_property(ID_VIEW(&w.mems), &u->mems, &u->next_mems);
         if (u->writes_cpus || u->writes_mems)
                 write_next(u);
         else

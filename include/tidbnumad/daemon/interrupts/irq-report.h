@@ -12,7 +12,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
 
 /* Has the driver reinitialized the device within the last moments, judged by changes since the last
  * reconcile: queues, vectors, link? To be called before irq_report_devices(). */
-bool irq_report_is_anew(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
+bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
 
 /* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */
 int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,

@@ -46,8 +46,8 @@ typedef struct IrqSummary {
         uint64_t vectors[N_IRQ_STATES];
         size_t n_tx, n_rx, n_vectors;
         IrqLink link;
-        uint64_t anew_usec; /* when its driver reinitialized it; 0: never */
-        bool unlogged;      /* a change that the next reconcile logs */
+        uint64_t reset_usec; /* when its driver reinitialized it; 0: never */
+        bool unlogged;       /* a change that the next reconcile logs */
 } IrqSummary;
 
 /* The room: what the daemon knows of interrupts and of irqbalance. */
