@@ -121,6 +121,8 @@ static int reload_policies(Manager *m) {
         r = load_policies(&m->host, &policies);
         if (r > 0)
                 r = binding_carry_counters(&m->binding, &policies);
+        if (r >= 0 && m->host.policy_load_success)
+                r = access_carry_counts(&m->sampling, &policies);
         if (r < 0)
                 return r;
         if (m->host.policy_load_success) {

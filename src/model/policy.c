@@ -103,6 +103,13 @@ void policy_set_done(PolicySet *set) {
         *set = (PolicySet){ 0 };
 }
 
+const Policy *policy_set_find(const PolicySet *set, const char *name) {
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (strcmp(set->policies[i].name, name) == 0)
+                        return &set->policies[i];
+        return NULL;
+}
+
 size_t policy_set_count_written(const PolicySet *set) {
         size_t n = 0;
 

@@ -245,4 +245,7 @@ void irq_policy_done(IrqPolicy *irq);
 /* Policies that somebody wrote: without the built-in ones. */
 size_t policy_set_count_written(const PolicySet *set);
 
+/* NULL: there is none of that name. */
+const Policy *policy_set_find(const PolicySet *set, const char *name);
+
 const char *memory_mode_to_string(MemoryMode mode);

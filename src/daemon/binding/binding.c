@@ -18,10 +18,12 @@ int binding_carry_counters(Binder *b, const PolicySet *fresh) {
 
         if (!counters)
                 return -ENOMEM;
-        for (size_t i = 0; i < fresh->n_policies; i++)
-                for (size_t j = 0; j < before->n_policies; j++)
-                        if (strcmp(fresh->policies[i].name, before->policies[j].name) == 0)
-                                counters[i] = b->policy_counters[j];
+        for (size_t i = 0; i < fresh->n_policies; i++) {
+                const Policy *p = policy_set_find(before, fresh->policies[i].name);
+
+                if (p)
+                        counters[i] = b->policy_counters[p - before->policies];
+        }
         free(b->policy_counters);
         b->policy_counters = counters;
         return 0;

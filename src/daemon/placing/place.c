@@ -195,17 +195,10 @@ bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret)
 
 /* --- what it is made from --- */
 
-static const Policy *find_policy(const PolicySet *set, const char *name) {
-        for (size_t i = 0; i < set->n_policies; i++)
-                if (strcmp(set->policies[i].name, name) == 0)
-                        return &set->policies[i];
-        return NULL;
-}
-
 /* True: `planned` is of a policy that changes so that its place is weighed anew. */
 static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assignment *planned,
                         const NodeSet *newly_reserved) {
-        return placement_weighs_anew(before, before ? find_policy(fresh, before->name) : NULL,
+        return placement_weighs_anew(before, before ? policy_set_find(fresh, before->name) : NULL,
                                      &planned->placement.nodes, newly_reserved);
 }
 

@@ -145,7 +145,7 @@ static void fill_policy(const Report *report, size_t i, PolicySnapshot *ret) {
                                  .failed_pages = counters->failed_pages };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
-        access_fill_policy(report->sampling, policy->name, ret->accesses);
+        memcpy(ret->accesses, report->sampling->access.policy_counts[i].by, sizeof(ret->accesses));
 }
 
 static void fill_self(Report *report, Snapshot *s) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/sampling/access.h"
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
@@ -82,63 +81,33 @@ static void begin_again(Sampling *s) {
                 access_close(&i->sampling.access.counters);
                 i->sampling.access = (InstanceAccess){ .logged = false };
         }
-        for (size_t i = 0; i < s->access.n_policies; i++)
-                memset(s->access.policies[i].counts, 0, sizeof(s->access.policies[i].counts));
+        if (s->access.policy_counts)
+                memset(s->access.policy_counts, 0,
+                       (s->host->policies.n_policies + 1) * sizeof(s->access.policy_counts[0]));
 }
 
 /* --- sums by policy --- */
 
 void access_done(Access *a) {
-        for (size_t i = 0; i < a->n_policies; i++)
-                free(a->policies[i].policy);
-        free(a->policies);
+        free(a->policy_counts);
         *a = (Access){ .wanted = false };
 }
 
-static PolicyAccess *find_policy(const Access *a, const char *name) {
-        for (size_t i = 0; i < a->n_policies; i++)
-                if (strcmp(a->policies[i].policy, name) == 0)
-                        return &a->policies[i];
-        return NULL;
-}
+int access_carry_counts(Sampling *s, const PolicySet *fresh) {
+        const PolicySet *before = &s->host->policies;
+        AccessCounts *counts = calloc(fresh->n_policies + 1, sizeof(*counts));
 
-/* NULL: no memory. */
-static PolicyAccess *add_policy(Access *a, const char *name) {
-        char *copy;
+        if (!counts)
+                return -ENOMEM;
+        for (size_t i = 0; s->access.policy_counts && i < fresh->n_policies; i++) {
+                const Policy *p = policy_set_find(before, fresh->policies[i].name);
 
-        if (ARRAY_RESERVE(a->policies, a->policies_allocated, a->n_policies + 1) < 0)
-                return NULL;
-        copy = strdup(name);
-        if (!copy)
-                return NULL;
-        a->policies[a->n_policies] = (PolicyAccess){ .policy = copy };
-        return &a->policies[a->n_policies++];
-}
-
-static bool is_in_force(const PolicySet *set, const char *name) {
-        for (size_t i = 0; i < set->n_policies; i++)
-                if (strcmp(set->policies[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
-/* Removes the sums of policies that a reload has removed. */
-static void drop_other_policies(Sampling *s) {
-        Access *a = &s->access;
-
-        for (size_t i = a->n_policies; i > 0; i--) {
-                if (is_in_force(&s->host->policies, a->policies[i - 1].policy))
-                        continue;
-                free(a->policies[i - 1].policy);
-                ARRAY_REMOVE(a->policies, a->n_policies, i - 1);
+                if (p)
+                        counts[i] = s->access.policy_counts[p - before->policies];
         }
-}
-
-void access_fill_policy(const Sampling *s, const char *name, uint64_t ret[static N_LOCALITIES]) {
-        const PolicyAccess *policy = find_policy(&s->access, name);
-
-        for (Locality l = 0; l < N_LOCALITIES; l++)
-                ret[l] = policy ? policy->counts[l] : 0;
+        free(s->access.policy_counts);
+        s->access.policy_counts = counts;
+        return 0;
 }
 
 /* --- which events --- */
@@ -165,7 +134,7 @@ void access_choose(Sampling *s) {
 
         now.available = !reason;
         now.next = s->access.next;
-        drop_other_policies(s);
+        now.policy_counts = s->access.policy_counts;
         if (reason)
                 now.events = (AccessEvents){ .source = NULL };
         (void)snprintf(now.reason, sizeof(now.reason), "%s", reason ? reason : "");
@@ -175,9 +144,6 @@ void access_choose(Sampling *s) {
                 return;
         if (!access_events_equal(&now.events, &s->access.events))
                 begin_again(s);
-        now.policies = s->access.policies;
-        now.n_policies = s->access.n_policies;
-        now.policies_allocated = s->access.policies_allocated;
         s->access = now;
         say(s);
 }
@@ -200,16 +166,10 @@ static size_t room(const Sampling *s, const Instance *i) {
         return others < n_max ? n_max - others : 0;
 }
 
-/* An instance that ends because no policy matches it any more has no policy. */
 static void add(Sampling *s, Instance *i, const AccessSample *sample) {
-        PolicyAccess *policy = i->policy ? find_policy(&s->access, i->policy->name) : NULL;
-
-        if (i->policy && !policy)
-                policy = add_policy(&s->access, i->policy->name);
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];
-                if (policy)
-                        policy->counts[l] += sample->counts[l];
+                s->access.policy_counts[i->policy_index].by[l] += sample->counts[l];
         }
 }
 

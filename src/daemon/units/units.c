@@ -1,5 +1,6 @@
 /* Known units: when they are reconciled. unit-list.c keeps the list. */
 #include <string.h>
+#include <sys/inotify.h>
 #include <systemd/sd-login.h>
 
 #include "tidbnumad/daemon/units/unit-list.h"
@@ -12,6 +13,15 @@
 
 /* Maximum time that the start of the daemon waits for the first preparation. */
 #define FIRST_TIMEOUT_USEC (UINT64_C(5) * 1000 * 1000)
+
+/* systemd.unit(5), "System Unit Search Path": the folders that administrators and packages write
+ * to. */
+static const char *const FOLDERS[UNITS_FOLDERS] = {
+        "/etc/systemd/system",
+        "/run/systemd/system",
+        "/usr/local/lib/systemd/system",
+        "/usr/lib/systemd/system",
+};
 
 /* --- signals --- */
 
@@ -26,12 +36,32 @@ static void on_subscribed(Units *units) {
         unit_list_reconcile_all(units);
 }
 
-static void on_unit_file(const char *name, void *userdata) {
+/* A new file is noticed before systemd is asked to load it, which leaves time to prepare a unit
+ * whose start follows the reload at once. systemd decides which files count and what they contain.
+ */
+static int on_unit_file(sd_event_source *source, const struct inotify_event *event,
+                        void *userdata) {
         Units *units = userdata;
-        Unit *u = units->subscribed && units_enforce(units) ? unit_list_get(units, name) : NULL;
+        Unit *u;
 
+        (void)source;
+        if (event->len == 0 || (event->mask & IN_ISDIR) || !units->subscribed ||
+            !units_enforce(units))
+                return 0;
+        u = unit_list_get(units, event->name);
         if (u)
                 unit_reconcile(u);
+        return 0;
+}
+
+/* Where a folder cannot be watched, systemd's own signals have to do. */
+static void watch_unit_files(Units *units) {
+        /* Not IN_CREATE: systemd would load the unit from a file that is still empty. */
+        for (size_t i = 0; i < ELEMENTSOF(FOLDERS); i++)
+                if (sd_event_add_inotify(units->host->event, &units->folders[i], FOLDERS[i],
+                                         IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR, on_unit_file,
+                                         units) < 0)
+                        units->folders[i] = NULL;
 }
 
 static void try_later(Units *units) {
@@ -107,7 +137,7 @@ static int begin(Units *units) {
         r = event_source_add_off(units->host->event, &units->retry, 0, on_retry, units);
         if (r < 0)
                 return r;
-        unit_files_watch(&units->files, units->host->event, on_unit_file, units);
+        watch_unit_files(units);
         if (open_bus(units) < 0)
                 try_later(units);
         return 0;
@@ -158,7 +188,8 @@ void units_done(Units *units) {
                 unit_free(units->units[i]);
         free(units->units);
         bus_manager_close(&units->bus);
-        unit_files_done(&units->files);
+        for (size_t i = 0; i < ELEMENTSOF(FOLDERS); i++)
+                sd_event_source_unref(units->folders[i]);
         event_source_drop(units->retry);
         event_source_drop(units->start_timer);
         free(units->own_unit);

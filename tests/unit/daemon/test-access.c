@@ -65,6 +65,7 @@ static void host_init(TestHost *h) {
         h->rooms.host.policies.sampling_access = true;
         journal_init(&h->rooms.host.journal, false);
         rooms_wire(&h->rooms);
+        assert_int_equal(access_carry_counts(&h->rooms.sampling, &h->rooms.host.policies), 0);
 }
 
 static void host_done(TestHost *h) {
@@ -117,10 +118,7 @@ static void round_of(TestHost *h) {
 }
 
 static uint64_t remote_of_policy(const TestHost *h) {
-        uint64_t counts[N_LOCALITIES];
-
-        access_fill_policy(&h->rooms.sampling, "tidb", counts);
-        return counts[LOCALITY_REMOTE];
+        return h->rooms.sampling.access.policy_counts[0].by[LOCALITY_REMOTE];
 }
 
 static InstanceSnapshot snapshot_of(const TestHost *h, const Instance *i) {

@@ -16,10 +16,9 @@ typedef struct Sampling Sampling;
 #define ACCESS_REASON_MAX 160u
 
 /* Sums over all instances of a policy, also over those that have ended. */
-typedef struct PolicyAccess {
-        char *policy; /* the policy's name; owned */
-        uint64_t counts[N_LOCALITIES];
-} PolicyAccess;
+typedef struct AccessCounts {
+        uint64_t by[N_LOCALITIES];
+} AccessCounts;
 
 /* State of counting accesses. */
 typedef struct Access {
@@ -27,11 +26,13 @@ typedef struct Access {
         AccessEvents events; /* events that are counted; valid if counting is available */
         char reason[ACCESS_REASON_MAX]; /* why counting is not available */
         size_t next;                    /* the instance at which the round is */
-        PolicyAccess *policies;         /* owned */
-        size_t n_policies, policies_allocated;
+        AccessCounts *policy_counts;    /* at the same index as the policy; owned */
 } Access;
 
 void access_done(Access *access);
+
+/* As binding_carry_counters(). */
+int access_carry_counts(Sampling *s, const PolicySet *fresh);
 
 /* Chooses the events by the policies in force, and checks whether this machine has them. */
 void access_choose(Sampling *s);
@@ -46,4 +47,3 @@ void access_end(Sampling *s, Instance *i);
 
 void access_fill(const Sampling *s, AccessSnapshot *ret);
 void access_fill_instance(const Sampling *s, const Instance *i, InstanceSnapshot *ret);
-void access_fill_policy(const Sampling *s, const char *policy, uint64_t ret[static N_LOCALITIES]);

@@ -6,7 +6,6 @@
 #include <systemd/sd-bus.h>
 
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/units/unit-files.h"
 #include "tidbnumad/plan/known-unit.h"
 #include "tidbnumad/sys/bus-manager.h"
 
@@ -34,6 +33,8 @@ typedef struct Unit {
         const char *reason; /* why it is not prepared, or not in full; a constant, "" otherwise */
 } Unit;
 
+enum { UNITS_FOLDERS = 4 };
+
 /* The room of units that are prepared before they start. */
 typedef struct Units {
         Host *host; /* borrowed, as the next three */
@@ -42,7 +43,7 @@ typedef struct Units {
         Placing *placing;
 
         BusManager bus;
-        UnitFiles files;
+        sd_event_source *folders[UNITS_FOLDERS]; /* of unit files; NULL: not watched */
         bool subscribed;
         bool loss_logged;
         sd_event_source *retry; /* timer that opens the bus again */
