@@ -159,7 +159,7 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         irq_reconcile(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
-        (void)publish_now(&m->report); /* before systemd hears that the reload is over */
+        (void)publish_now(&m->report); /* before systemd is notified of its end */
         if (m->host.ready)
                 turn_notify_ready(m);
         return 0;

@@ -6,8 +6,8 @@
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/affinity.h"
 
-/* A process that starts threads faster than we set them; what the last pass leaves, the next look
- * takes up. */
+/* A process that starts threads faster than we set them; the next reconcile
+ * handles what the last pass leaves. */
 enum { PASSES_MAX = 10 };
 
 typedef struct Pass {
@@ -30,7 +30,7 @@ static int set_thread(pid_t tid, void *userdata) {
         return 0;
 }
 
-/* A thread that was made by one which had not been set yet has the old CPUs: look again until all
+/* A thread that was made by one which had not been set yet has the old CPUs: repeat until all
  * are found as they should be. From then on new ones inherit the right ones. */
 int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuSet *cpus,
                          bool exactly) {

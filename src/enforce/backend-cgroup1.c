@@ -84,13 +84,13 @@ static int write_pid(const Backend *backend, int group_fd, const ProcHandle *pro
  * belongs where its parent is. (The former group of our own process does not matter for it.)
  * With a parent in our directory it is a child of the instance, and right there. */
 static void put_right(Backend *backend, pid_t pid, const char *path) {
-        _cleanup_proc_ ProcHandle stranger = PROC_HANDLE_NONE, parent = PROC_HANDLE_NONE;
+        _cleanup_proc_ ProcHandle other = PROC_HANDLE_NONE, parent = PROC_HANDLE_NONE;
         _cleanup_free_ char *home = NULL;
         _cleanup_close_ int home_fd = -EBADF;
         ProcStat stat;
 
-        if (proc_open(backend->sysroot, pid, &stranger) < 0 || !is_in(&stranger, path) ||
-            proc_stat_read(&stranger, 0, &stat) < 0)
+        if (proc_open(backend->sysroot, pid, &other) < 0 || !is_in(&other, path) ||
+            proc_stat_read(&other, 0, &stat) < 0)
                 return;
         if (proc_open(backend->sysroot, stat.parent, &parent) < 0 ||
             proc_cgroup_path_read(&parent, "cpuset", &home) < 0)
@@ -98,12 +98,12 @@ static void put_right(Backend *backend, pid_t pid, const char *path) {
         if (!home || strcmp(home, path) == 0 ||
             cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
                 return;
-        if (proc_is_alive(&stranger) && write_pid(backend, home_fd, &stranger) == 0)
+        if (proc_is_alive(&other) && write_pid(backend, home_fd, &other) == 0)
                 backend->n_pid_reuses++;
 }
 
 /* Moves the process with all its threads; threads and children that it makes meanwhile come along,
- * the kernel sees to that. There is no way in by pidfd: hence the look afterwards. */
+ * the kernel sees to that. No pidfd can be used for this: hence the check afterwards. */
 int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
                            const ProcHandle *handle) {
         int r;

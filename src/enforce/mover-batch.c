@@ -87,7 +87,7 @@ static int keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
 }
 
 /* A whole chunk outside may be one huge page, which the kernel moves when asked for its first base
- * page. Asked for all of them it would do the same, and look at 512 instead of one. */
+ * page. Asked for all of them it would do the same, and check 512 instead of one. */
 static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
         void *last = batch->addresses[batch->n - 1];
         int status, where, r;

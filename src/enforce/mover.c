@@ -7,8 +7,8 @@
 
 /* --- survey: samples of the larger mappings ---
  *
- * Samples say nothing about a mapping that is mostly empty: it is not ranked, and is moved with the
- * rest. */
+ * Samples do not show anything about a mapping that is mostly empty: it is not ranked, and is moved
+ * with the rest. */
 
 /* Evenly over the mapping, so that one whose memory was allocated by different threads one after
  * the other is estimated correctly. */
@@ -78,7 +78,7 @@ static bool mover_survey_has(const Mover *mover, const Mapping *mapping) {
         return false;
 }
 
-/* How far a call may look ahead for a page that is there: the kernel holds the process's memory map
+/* How far one call may search for a page that is present: the kernel holds the process's memory map
  * meanwhile, for a millisecond where all of it is reserved, touched once and given back. */
 #define SKIP_BYTES (UINT64_C(256) << 20)
 
@@ -154,7 +154,7 @@ static int next_mapping(Mover *mover) {
 }
 
 /* Over what is empty, where the kernel can. 1: the walk is at a page that is there, or the kernel
- * cannot tell; 0: it is further on in the mapping, and knows nothing of what is there. */
+ * cannot answer; 0: it is further on in the mapping, at a page that may be absent. */
 static int skip_empty(Mover *mover) {
         const uint64_t left = mover->mapping.end - mover->address;
         uint64_t end = mover->address + (left < SKIP_BYTES ? left : SKIP_BYTES);
@@ -301,7 +301,7 @@ static int add_piece(Walk *w) {
         return r;
 }
 
-/* Until something had to be moved, or enough was looked at. 0: the pass is complete. */
+/* Until something had to be moved, or enough was scanned. 0: the pass is complete. */
 static int walk(Walk *w, uint64_t scan_bytes) {
         Mover *mover = w->mover;
         int r = 1;

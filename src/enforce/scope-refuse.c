@@ -10,8 +10,8 @@
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 
-/* Files of a group that contain no limit (in a dump, those that only the kernel writes look like
- * the others), or whose limit scope_refuses_by() checks. */
+/* Files of a group that contain no limit (in a dump, those that only the kernel writes are
+ * not distinguishable), or whose limit scope_refuses_by() checks. */
 static const char *const HARMLESS[] = { "cgroup.controllers",     "cgroup.freeze",  "cgroup.kill",
                                         "cgroup.procs",           "cgroup.threads", "cgroup.type",
                                         "cgroup.subtree_control", "pids.max" };

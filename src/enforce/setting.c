@@ -179,18 +179,18 @@ int setting_render(SettingKind kind, const SettingValue *value,
         return n < 0 ? n : 0;
 }
 
-/* --- putting it on --- */
+/* --- applying --- */
 
-static int put(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
-               const SettingValue *value) {
+static int write_value(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
+                       const SettingValue *value) {
         char text[SETTING_TEXT_MAX];
         int r = setting_render(key->kind, value, text);
 
         return r < 0 ? r : ops->write(sysroot, key, text);
 }
 
-static int look(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
-                SettingValue *ret) {
+static int read_value(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
+                      SettingValue *ret) {
         char text[SETTING_TEXT_MAX];
         int r = ops->read(sysroot, key, text);
 
@@ -198,9 +198,9 @@ static int look(const SettingOps *ops, const Sysroot *sysroot, const SettingKey 
 }
 
 /* The next CPUs of those that serve the device, one by one. */
-static int put_elsewhere(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
-                         const SettingValue *wanted, const uint32_t *order, size_t n_order,
-                         SettingValue *ret) {
+static int write_elsewhere(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
+                           const SettingValue *wanted, const uint32_t *order, size_t n_order,
+                           SettingValue *ret) {
         int r = -ENOSPC;
 
         for (size_t i = 0; i < n_order && r == -ENOSPC; i++) {
@@ -209,7 +209,7 @@ static int put_elsewhere(const SettingOps *ops, const Sysroot *sysroot, const Se
                 id_set_add(&one.cpus, order[i]);
                 if (setting_value_equal(&one, wanted))
                         continue;
-                r = put(ops, sysroot, key, &one);
+                r = write_value(ops, sysroot, key, &one);
                 if (r >= 0)
                         *ret = one;
         }
@@ -220,12 +220,12 @@ int setting_apply(const SettingOps *ops, const Sysroot *sysroot, const SettingKe
                   const SettingValue *wanted, const uint32_t *order, size_t n_order,
                   SettingValue *ret_ours) {
         SettingValue given = *wanted, shown;
-        int r = put(ops, sysroot, key, wanted);
+        int r = write_value(ops, sysroot, key, wanted);
 
         if (r == -ENOSPC && key->kind == SETTING_VECTOR)
-                r = put_elsewhere(ops, sysroot, key, wanted, order, n_order, &given);
+                r = write_elsewhere(ops, sysroot, key, wanted, order, n_order, &given);
         if (r >= 0)
-                r = look(ops, sysroot, key, &shown);
+                r = read_value(ops, sysroot, key, &shown);
         if (r < 0)
                 return r;
         if (!setting_value_equal(&shown, &given))

@@ -66,34 +66,34 @@ typedef struct Seen {
         uint32_t mask;
 } Seen;
 
-typedef struct Look {
+typedef struct ThreadWalk {
         UndoProcess *process;
         const StartCpus *start;
         CpuSet cpuset; /* empty: not known, every mask counts as chosen */
         Seen *seen;
         size_t n_seen, allocated;
-} Look;
+} ThreadWalk;
 
 /* What it was given at its start is ours: before that it had what its first thread had. */
-static CpuSet mask_before_start(const Look *look, const CpuSet *mask) {
-        if (!look->start->set || !id_set_equal(mask, &look->start->given))
+static CpuSet mask_before_start(const ThreadWalk *walk, const CpuSet *mask) {
+        if (!walk->start->set || !id_set_equal(mask, &walk->start->given))
                 return *mask;
-        return id_set_is_empty(&look->start->before) ? look->cpuset : look->start->before;
+        return id_set_is_empty(&walk->start->before) ? walk->cpuset : walk->start->before;
 }
 
 static int see_thread(pid_t tid, void *userdata) {
-        Look *look = userdata;
+        ThreadWalk *walk = userdata;
         uint32_t index = UNDO_FOLLOWS;
         CpuSet mask;
 
         if (affinity_read_thread(tid, &mask) < 0)
                 return 0; /* it has ended */
-        mask = mask_before_start(look, &mask);
-        if (ARRAY_RESERVE(look->seen, look->allocated, look->n_seen + 1) < 0 ||
-            (!id_set_equal(&mask, &look->cpuset) &&
-             undo_process_find_mask(look->process, &mask, &index) < 0))
+        mask = mask_before_start(walk, &mask);
+        if (ARRAY_RESERVE(walk->seen, walk->allocated, walk->n_seen + 1) < 0 ||
+            (!id_set_equal(&mask, &walk->cpuset) &&
+             undo_process_find_mask(walk->process, &mask, &index) < 0))
                 return -ENOMEM;
-        look->seen[look->n_seen++] = (Seen){ .tid = tid, .mask = index };
+        walk->seen[walk->n_seen++] = (Seen){ .tid = tid, .mask = index };
         return 0;
 }
 
@@ -105,22 +105,22 @@ static int compare_seen(const void *a, const void *b) {
 
 static int note_threads(Backend *backend, const Member *member, UndoProcess *entry) {
         const ProcHandle *handle = member->handle;
-        Look look = { .process = entry, .start = &member->start };
+        ThreadWalk walk = { .process = entry, .start = &member->start };
         int r;
 
-        if (undo_note_cpuset_cpus(backend, handle, member->process.cgroup, &look.cpuset) < 0)
-                look.cpuset = (CpuSet){ 0 };
-        r = proc_foreach_thread(handle, see_thread, &look);
+        if (undo_note_cpuset_cpus(backend, handle, member->process.cgroup, &walk.cpuset) < 0)
+                walk.cpuset = (CpuSet){ 0 };
+        r = proc_foreach_thread(handle, see_thread, &walk);
         entry->noted_ticks = clock_boottime_ticks();
-        if (r >= 0 && look.n_seen > 0)
-                qsort(look.seen, look.n_seen, sizeof(*look.seen), compare_seen);
-        for (size_t i = 0; r >= 0 && i < look.n_seen; i++) {
-                const Seen *s = &look.seen[i];
+        if (r >= 0 && walk.n_seen > 0)
+                qsort(walk.seen, walk.n_seen, sizeof(*walk.seen), compare_seen);
+        for (size_t i = 0; r >= 0 && i < walk.n_seen; i++) {
+                const Seen *s = &walk.seen[i];
 
                 r = undo_process_add_thread(
                         entry, s->tid, s->mask == UNDO_FOLLOWS ? NULL : &entry->masks[s->mask]);
         }
-        free(look.seen);
+        free(walk.seen);
         return r;
 }
 

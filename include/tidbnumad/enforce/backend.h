@@ -88,7 +88,7 @@ typedef struct BackendOps {
         int (*restore)(Backend *backend, UndoRestore *restore, BackendCall *call);
 
         /* The kernel is to allow these memory nodes as well, now: to be followed by set_mems, for
-         * what manages the cpuset does not hear of it. 0; -EINPROGRESS, -ETIME: see
+         * whatever manages the cpuset is not informed by this. 0; -EINPROGRESS, -ETIME: see
          * BackendWriteMems; -ENODEV: a group above does not allow them all; other negative errno.
          * NULL: it cannot. */
         int (*widen_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems);

@@ -87,7 +87,7 @@ typedef struct Mover {
         MoverPhase phase;
         RankedMapping ranked[MOVER_RANKED_MAX]; /* descending */
         size_t n_ranked, rank;                  /* `rank`: the next one */
-        Mapping mapping;                        /* that it stands in */
+        Mapping mapping;                        /* that is being walked */
         uint64_t address;                       /* where; mapping.end: through with it */
         bool cannot_skip;                       /* a kernel without PAGEMAP_SCAN */
         MoverTouch touch;

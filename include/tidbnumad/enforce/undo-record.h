@@ -2,8 +2,8 @@
  *
  * A record is about one instance. Its part about a unit is valid until the unit is restored; its
  * part about a process, for this process only (pid and start time). It is written before each
- * change (see undo.h), so that a later reader can undo all of it. Plain data; how it looks in a
- * file is undo-text's business. */
+ * change (see undo.h), so that a later reader can undo all of it. Plain data; undo-text
+ * defines its form in a file. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,7 +57,7 @@ typedef struct UndoThreads {
 
 typedef struct UndoProcess {
         ProcessId id;
-        uint64_t noted_ticks; /* when its threads were looked at, in ticks since boot */
+        uint64_t noted_ticks; /* when its threads were read, in ticks since boot */
         char *cpuset;    /* its path in the cpuset hierarchy of v1; NULL: not moved by us; owned */
         bool masks_set;  /* we set the CPUs of its threads one by one */
         bool given;      /* and each of them got them once */

@@ -108,7 +108,7 @@ static void failed(const Binder *b, Instance *i, int error, const char *message)
 
         const Reason code = reason_of_error(error);
 
-        /* systemd's text says more than a number: that of a masked unit is ERFKILL. */
+        /* systemd's text is more precise than a number: that of a masked unit is ERFKILL. */
         binding_set_failure(i, code, "%s did not %s: %s; %s; trying again",
                             instance_ops(i, &b->host->backend)->name, what,
                             *message ? message : strerror(-error), reason_to_remedy(code));
@@ -288,14 +288,14 @@ int bind_widen_now(const Binder *b, Instance *i, const NodeSet *mems, uint64_t n
         if (r == -EINPROGRESS) {
                 /* systemd would wait for the same lock in the kernel as the worker does. */
                 i->binding.guard.extra_pending = true;
-                i->binding.mems_drift.stood = false;
+                i->binding.mems_drift.in_force = false;
                 i->binding.due_usec = now_usec + WRITE_AGAIN_USEC;
                 return 0;
         }
         /* systemd handles an earlier request before this one, so this value is the final one. */
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         i->binding.guard.extra_pending = true;
-        i->binding.mems_drift.stood = false; /* the daemon itself is changing them */
+        i->binding.mems_drift.in_force = false; /* the daemon itself is changing them */
         if (bind_carry_out(b, i, &step, now_usec))
                 i->binding.due_usec = now_usec;
         return 0;

@@ -34,7 +34,7 @@ static Instance *watcher_of(const Binder *b, int watch) {
 
 /* An instance with work under way is reconciled anyway, and one in back-off waits until its minute
  * is over. */
-static bool wants_look(const Instance *i, uint64_t now_usec) {
+static bool wants_reconcile(const Instance *i, uint64_t now_usec) {
         return !i->binding.call.slot && !i->binding.moving &&
                i->binding.due_usec > now_usec + DELAY_USEC &&
                drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
@@ -52,7 +52,7 @@ static void note_event(Binder *b, const struct inotify_event *event, uint64_t no
                                 i->binding.drift_watches[n] = -1;
                 return;
         }
-        if (wants_look(i, now_usec))
+        if (wants_reconcile(i, now_usec))
                 i->binding.due_usec = now_usec + DELAY_USEC;
 }
 
@@ -64,7 +64,7 @@ void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_
                 if (event.mask &
                     IN_Q_OVERFLOW) /* the queue overflowed: it is unknown whose events were lost */
                         ROSTER_FOREACH(i, b->roster)
-                                if (wants_look(i, now_usec))
+                                if (wants_reconcile(i, now_usec))
                                         i->binding.due_usec = now_usec + DELAY_USEC;
                 note_event(b, &event, now_usec);
                 at += sizeof(event) + event.len;
@@ -121,22 +121,22 @@ unsigned drift_repairs(const Drift *drift, uint64_t now_usec) {
 }
 
 void drift_note(Instance *i, StepInput *in) {
-        i->binding.cpus_drift.stood |= step_cpus_stand(in->backend, in->binding, in->placement);
-        i->binding.mems_drift.stood |= step_mems_stand(in);
-        if (i->binding.cpus_drift.stood)
+        i->binding.cpus_drift.in_force |= step_cpus_stand(in->backend, in->binding, in->placement);
+        i->binding.mems_drift.in_force |= step_mems_stand(in);
+        if (i->binding.cpus_drift.in_force)
                 in->cpu_writes = i->binding.progress.cpu_writes = 0;
-        if (i->binding.mems_drift.stood)
+        if (i->binding.mems_drift.in_force)
                 in->mem_writes = i->binding.progress.mem_writes = 0;
 }
 
-static void say(const Binder *b, const Instance *i, DriftKind kind, const char *what, IdView stood,
-                IdView ours) {
+static void log_drift(const Binder *b, const Instance *i, DriftKind kind, const char *what,
+                      IdView found, IdView ours) {
         const JournalFields fields = { .message_id = JOURNAL_DRIFT,
                                        .instance = i->name,
                                        .policy = i->policy->name };
-        char stood_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
+        char found_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
 
-        (void)id_view_render_list(stood, stood_list, sizeof(stood_list));
+        (void)id_view_render_list(found, found_list, sizeof(found_list));
         (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
         if (kind == DRIFT_THREADS)
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
@@ -147,7 +147,7 @@ static void say(const Binder *b, const Instance *i, DriftKind kind, const char *
         else
                 journal_log(&b->host->journal, LOG_NOTICE, &fields,
                             "%s: something else changed its %s to %s instead of %s; restored",
-                            i->name, what, stood_list, ours_list);
+                            i->name, what, found_list, ours_list);
 }
 
 static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
@@ -159,8 +159,9 @@ static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, ui
         if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
                 drift->end_usec = now_usec + WINDOW_USEC;
         b->policy_counters[i->policy_index].drift_repairs[kind]++;
-        say(b, i, kind, mems ? "memory nodes" : "CPUs",
-            mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus), ours);
+        log_drift(b, i, kind, mems ? "memory nodes" : "CPUs",
+                  mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus),
+                  ours);
 }
 
 /* Where each process is bound individually, a new process without its CPUs is not drift. */
@@ -173,14 +174,14 @@ void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_us
         const bool by_thread = instance_backend(i, &b->host->backend) == BACKEND_AFFINITY;
 
         if (step->kind == STEP_SET_CPUS) {
-                if (i->binding.cpus_drift.stood && !is_for_new_ones(b, i))
+                if (i->binding.cpus_drift.in_force && !is_for_new_ones(b, i))
                         repair(b, i, by_thread ? DRIFT_THREADS : DRIFT_CPUS,
                                ID_VIEW(&i->binding.placement.cpus), now_usec);
-                i->binding.cpus_drift.stood = false;
+                i->binding.cpus_drift.in_force = false;
                 return;
         }
         /* Nodes that the guard added are no drift. */
-        if (i->binding.mems_drift.stood && id_set_is_empty(&i->binding.guard.extra))
+        if (i->binding.mems_drift.in_force && id_set_is_empty(&i->binding.guard.extra))
                 repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
-        i->binding.mems_drift.stood = false;
+        i->binding.mems_drift.in_force = false;
 }

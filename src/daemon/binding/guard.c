@@ -187,8 +187,8 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                                                  ? "the kernel has no memory to widen its binding: "
                                                    "tried again at once; free memory there"
                                                  : "the kernel has not widened its binding yet, "
-                                                   "for a process of it is stalled: looked at "
-                                                   "again at once; free memory there");
+                                                   "because one of its processes is stalled: "
+                                                   "tried again at once; free memory there");
                         return true;
                 }
                 if (r >= 0) {

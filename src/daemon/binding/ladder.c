@@ -73,13 +73,13 @@ static Ladder present(const UndoRecord *record, Rung next) {
  * limits of its scope are known before it is about to leave it. */
 static bool is_to_change(const Instance *i, const Ladder *next, uint64_t now_usec) {
         const InstanceBinding *own = &i->binding;
-        const uint64_t stood_usec = now_usec - own->ladder_since_usec;
+        const uint64_t since_usec = now_usec - own->ladder_since_usec;
 
         if (next->rung == RUNG_AFFINITY)
-                return next->code == REASON_NONE || stood_usec >= SHARED_USEC;
+                return next->code == REASON_NONE || since_usec >= SHARED_USEC;
         if (own->ladder.why != kept && own->ladder.code == REASON_NONE)
                 return true;
-        return next->rung == RUNG_UNIT && stood_usec >= ALONE_USEC;
+        return next->rung == RUNG_UNIT && since_usec >= ALONE_USEC;
 }
 
 /* Only marks the plan: one timer then makes one plan for all changes. One plan for each of a
@@ -116,7 +116,7 @@ bool ladder_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         Ladder next;
 
         if (!b->host->backend.ops && b->host->sysroot.live)
-                return false; /* nothing can be enforced here, as its state says */
+                return false; /* nothing can be enforced here, as its state reports */
         next = choose(b, i);
         if (!is_bound_otherwise(record, next.rung))
                 return take_now(b, i, &next, now_usec);

@@ -33,7 +33,7 @@
 #define LEAST_ROOM_BYTES (UINT64_C(8) << 20)
 
 /* A reconcile of all instances pauses after this time, so that the loop handles other events. */
-#define LOOKS_USEC (UINT64_C(20) * 1000)
+#define RECONCILES_USEC (UINT64_C(20) * 1000)
 
 /* With a backend that answers at once; a step without effect is tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
@@ -268,7 +268,7 @@ static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_use
 
 /* Observes the instance and carries out the next step. True: the step is complete, reconcile again
  * at once. */
-static bool look_once(const Binder *b, Instance *i, uint64_t now_usec) {
+static bool reconcile_once(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = REASON_STATE_UNREADABLE };
@@ -306,7 +306,7 @@ static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
         bind_check_start(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
         begin_blind(b, i, now_usec);
-        for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && look_once(b, i, now_usec); n++)
+        for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && reconcile_once(b, i, now_usec); n++)
                 ;
 }
 
@@ -324,7 +324,7 @@ static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
 
 /* Instances that are not reached now stay due. */
 static bool has_time(uint64_t begun_usec) {
-        return clock_monotonic_usec() < begun_usec + LOOKS_USEC;
+        return clock_monotonic_usec() < begun_usec + RECONCILES_USEC;
 }
 
 /* Bindings go before moves, and only one slice is moved, so that the loop receives events in

@@ -85,7 +85,7 @@ static int take_option(Args *args, int option) {
         case ARG_RUNTIME_DIR:
                 args->runtime_dir = optarg;
                 return 1;
-        default: /* getopt_long() has said what was wrong */
+        default: /* getopt_long() has printed what was wrong */
                 (void)fprintf(stderr, "Try 'tidbnumad --help'.\n");
                 return -EINVAL;
         }

@@ -83,11 +83,10 @@ void host_read_devices(Host *h) {
         int r = devices_load(&h->sysroot, &devices);
 
         if (r < 0) {
-                journal_log(
-                        &h->journal, LOG_WARNING, NULL,
-                        "The network cards and disks cannot be read: %s. Nothing is placed near "
-                        "them%s",
-                        strerror(-r), h->devices.n_devices > 0 ? " anew" : "");
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The network cards and disks cannot be read: %s. %s", strerror(-r),
+                            h->devices.n_devices > 0 ? "The list that was read before stays in use"
+                                                     : "Nothing is placed near them");
                 return;
         }
         device_list_done(&h->devices);
@@ -112,7 +111,7 @@ static int read_machine(Host *h) {
         r = sysroot_open(h->args->sysroot, &h->sysroot);
         if (r < 0)
                 return fail(h, r, "Cannot open proc and sys below", root,
-                            "--sysroot wants the folder that holds both");
+                            "Give --sysroot the folder that contains both");
         r = topology_load(&h->sysroot, &h->topology);
         if (r < 0)
                 return fail(h, r, "Cannot read the topology below", root,

@@ -34,7 +34,7 @@ static bool has_changed(const Hotplug *a, const Hotplug *b) {
 
 /* --- changes --- */
 
-static void say(const Host *h, const Hotplug *now) {
+static void log_change(const Host *h, const Hotplug *now) {
         char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
 
         (void)id_set_render_list(&h->hotplug.cpus, before, sizeof(before));
@@ -99,7 +99,7 @@ void hotplug_check(Host *h) {
                             strerror(-r));
                 return;
         }
-        say(h, &now);
+        log_change(h, &now);
         log_new_nodes(h, &fresh);
         take_over(&h->topology, &fresh);
         h->backend.all_cpus = topology_cpus(&h->topology);

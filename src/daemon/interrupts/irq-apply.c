@@ -94,7 +94,7 @@ static void describe(const IrqHost *host, const SettingKey *key, char *buffer, s
 }
 
 /* irqbalance sets the masks of interrupts only. */
-static const char *likely_culprit(const IrqHost *host, SettingKind kind) {
+static const char *likely_cause(const IrqHost *host, SettingKind kind) {
         if (kind == SETTING_NUMA_BALANCING)
                 return "tuned, sysctl.d, or an administrator";
         return kind == SETTING_VECTOR && host->irqbalance.pid > 0
@@ -104,14 +104,14 @@ static const char *likely_culprit(const IrqHost *host, SettingKind kind) {
 
 static void log_repair(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_CHANGED };
-        char what[256], stood[SETTING_TEXT_MAX] = "";
+        char what[256], found[SETTING_TEXT_MAX] = "";
 
         irq->n_repairs++;
         describe(host, &w->key, what, sizeof(what));
-        (void)setting_render(w->key.kind, &w->stands, stood);
+        (void)setting_render(w->key.kind, &w->stands, found);
         journal_log(&irq->host->journal, LOG_NOTICE, &fields,
-                    "something else changed %s to %s (%s); restored", what, stood,
-                    likely_culprit(host, w->key.kind));
+                    "something else changed %s to %s (%s); restored", what, found,
+                    likely_cause(host, w->key.kind));
 }
 
 static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
@@ -122,7 +122,7 @@ static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired
         describe(host, &w->key, what, sizeof(what));
         journal_log(&irq->host->journal, LOG_WARNING, &fields,
                     "something else keeps changing %s (%s); left alone for %u minutes", what,
-                    likely_culprit(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
+                    likely_cause(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
 }
 
 /* The remedies of some reasons are about processes, but here the errno may come from a write to a
@@ -134,7 +134,7 @@ static Reason reason_of(int error) {
 }
 
 /* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
-static bool is_worth_telling(const IrqSetting *s, int error) {
+static bool is_worth_logging(const IrqSetting *s, int error) {
         if (s->logged || error == -ENOENT || error == -ENODEV)
                 return false;
         if (error == -EINPROGRESS)
@@ -148,7 +148,7 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
                                        .reason = by_unit ? REASON_NO_ANSWER : reason_of(error) };
         char what[256];
 
-        if (!is_worth_telling(s, error))
+        if (!is_worth_logging(s, error))
                 return;
         s->logged = true;
         describe(host, &s->key, what, sizeof(what));

@@ -74,37 +74,25 @@ void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *own
 
 /* --- the devices --- */
 
-static void summary_done(IrqSummary *s) {
-        free(s->name);
-        free(s->pci);
-        *s = (IrqSummary){ 0 };
+/* The index of the device at the last reconcile; -1: it was not there. */
+static int find_before(const Interrupts *irq, const IrqDevice *device) {
+        const IrqDevice *before = irq_host_find(&irq->last, device->kind, device->name);
+
+        return before && irq->n_devices > 0 ? (int)(before - irq->last.devices) : -1;
 }
 
-static void free_summaries(IrqSummary *list, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                summary_done(&list[i]);
-        free(list);
-}
-
-/* The device at the last reconcile; NULL: it was not there. */
-static const IrqSummary *find_summary(const Interrupts *irq, const IrqDevice *device) {
-        for (size_t i = 0; i < irq->n_devices; i++)
-                if (irq->devices[i].kind == device->kind &&
-                    strcmp(irq->devices[i].name, device->name) == 0)
-                        return &irq->devices[i];
-        return NULL;
-}
-
-static bool has_changed(const IrqSummary *s, const IrqDevice *d) {
-        return s->n_tx != d->n_tx || s->n_rx != d->n_rx || s->n_vectors != d->n_vectors ||
-               s->link != d->link;
+static bool has_changed(const IrqDevice *before, const IrqDevice *now) {
+        return before->n_tx != now->n_tx || before->n_rx != now->n_rx ||
+               before->n_vectors != now->n_vectors || before->link != now->link;
 }
 
 /* 0: never since the device was first seen. */
 static uint64_t last_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
-        const IrqSummary *s = find_summary(irq, d);
+        const int before = find_before(irq, d);
 
-        return !s ? 0 : has_changed(s, d) ? now_usec : s->reset_usec;
+        return before < 0                                   ? 0
+               : has_changed(&irq->last.devices[before], d) ? now_usec
+                                                            : irq->devices[before].reset_usec;
 }
 
 bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
@@ -132,30 +120,16 @@ static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t i
         return IRQ_STATE_LEFT;
 }
 
-static int summarise(const Interrupts *irq, const IrqPlanDevice *p, IrqSummary *ret) {
-        const IrqDevice *d = p->device;
-        IrqSummary s = { .kind = d->kind,
-                         .node = d->node,
-                         .reason = p->reason,
-                         .n_tx = d->n_tx,
-                         .n_rx = d->n_rx,
-                         .n_vectors = d->n_vectors,
-                         .link = d->link,
-                         .reset_usec = last_reset(irq, d, clock_monotonic_usec()) };
+static IrqSummary summarise(const Interrupts *irq, const IrqPlanDevice *p) {
+        IrqSummary s = { .reason = p->reason,
+                         .reset_usec = last_reset(irq, p->device, clock_monotonic_usec()) };
 
-        s.name = strdup(d->name);
-        s.pci = d->pci ? strdup(d->pci) : NULL;
-        if (!s.name || (d->pci && !s.pci)) {
-                summary_done(&s);
-                return -ENOMEM;
-        }
-        for (size_t i = 0; p->vectors && i < d->n_vectors; i++) {
+        for (size_t i = 0; p->vectors && i < p->device->n_vectors; i++) {
                 s.vectors[state_of(irq, p, i)]++;
                 if (p->vectors[i].decision == IRQ_STEERED)
                         id_set_union(&s.cpus, &p->vectors[i].cpus);
         }
-        *ret = s;
-        return 0;
+        return s;
 }
 
 static bool is_news(const IrqSummary *before, const IrqSummary *now) {
@@ -165,13 +139,13 @@ static bool is_news(const IrqSummary *before, const IrqSummary *now) {
                memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
 }
 
-static void log_device(const Interrupts *irq, const IrqSummary *s) {
+static void log_device(const Interrupts *irq, const char *name, const IrqSummary *s) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
         char cpus[ID_SET_LIST_MAX];
 
         if (s->vectors[IRQ_STATE_STEERED] == 0) {
                 journal_log(&irq->host->journal, LOG_INFO, NULL,
-                            "%s: its interrupts are not changed: %s", s->name,
+                            "%s: its interrupts are not changed: %s", name,
                             irq_reason_to_string(s->reason));
                 return;
         }
@@ -179,7 +153,7 @@ static void log_device(const Interrupts *irq, const IrqSummary *s) {
         journal_log(&irq->host->journal, LOG_INFO, &fields,
                     "%s: %llu interrupts are on CPUs %s: %s (%llu the kernel's own, %llu "
                     "contested, %llu failed)",
-                    s->name, (unsigned long long)s->vectors[IRQ_STATE_STEERED], cpus,
+                    name, (unsigned long long)s->vectors[IRQ_STATE_STEERED], cpus,
                     irq_reason_to_string(s->reason),
                     (unsigned long long)s->vectors[IRQ_STATE_MANAGED],
                     (unsigned long long)s->vectors[IRQ_STATE_CONTESTED],
@@ -188,37 +162,31 @@ static void log_device(const Interrupts *irq, const IrqSummary *s) {
 
 void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
         IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
-        size_t n = 0;
 
-        for (; list && n < plan->n_devices; n++)
-                if (summarise(irq, &plan->devices[n], &list[n]) < 0)
-                        break;
-        if (!list || n < plan->n_devices) {
-                free_summaries(list, list ? n : 0);
-                return; /* no memory: logged at the next reconcile */
-        }
-        for (size_t i = 0; i < n; i++) {
-                const IrqSummary *before = find_summary(irq, plan->devices[i].device);
+        for (size_t i = 0; list && i < plan->n_devices; i++) {
+                const int at = find_before(irq, plan->devices[i].device);
+                const IrqSummary *before = at < 0 ? NULL : &irq->devices[at];
 
+                list[i] = summarise(irq, &plan->devices[i]);
                 /* A card that was just added has no interface yet: the next reconcile logs it. */
                 list[i].unlogged = !before && list[i].reason == IRQ_REASON_OTHER_NETNS;
                 if (list[i].unlogged || !is_news(before, &list[i]))
                         continue;
-                log_device(irq, &list[i]);
+                log_device(irq, plan->devices[i].device->name, &list[i]);
                 host_mark(irq->host, HOST_MARK_PUBLISH);
         }
-        free_summaries(irq->devices, irq->n_devices);
+        free(irq->devices);
         irq->devices = list;
-        irq->n_devices = n;
+        irq->n_devices = list ? plan->n_devices : 0;
 }
 
 /* --- the snapshot --- */
 
-static void fill_device(const IrqSummary *s, IrqDeviceSnapshot *ret) {
-        *ret = (IrqDeviceSnapshot){ .name = s->name,
-                                    .kind = irq_device_kind_to_string(s->kind),
-                                    .pci = s->pci,
-                                    .node = s->node,
+static void fill_device(const IrqDevice *d, const IrqSummary *s, IrqDeviceSnapshot *ret) {
+        *ret = (IrqDeviceSnapshot){ .name = d->name,
+                                    .kind = irq_device_kind_to_string(d->kind),
+                                    .pci = d->pci,
+                                    .node = d->node,
                                     .reason_id = irq_reason_to_id(s->reason),
                                     .reason = irq_reason_to_string(s->reason),
                                     .cpus = &s->cpus };
@@ -256,7 +224,7 @@ int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot *
         if (!devices || !landed)
                 return -ENOMEM;
         for (size_t i = 0; i < irq->n_devices; i++)
-                fill_device(&irq->devices[i], &devices[i]);
+                fill_device(&irq->last.devices[i], &irq->devices[i], &devices[i]);
         *ret = (IrqSnapshot){
                 .known = irq->last_known,
                 .n_devices = irq->n_devices,
@@ -280,7 +248,7 @@ void irq_report_done(Interrupts *irq) {
         for (size_t i = 0; i < irq->n_landed; i++)
                 landed_done(&irq->landed[i]);
         free(irq->landed);
-        free_summaries(irq->devices, irq->n_devices);
+        free(irq->devices);
         irq->devices = NULL;
         irq->n_devices = irq->n_landed = 0;
 }

@@ -195,14 +195,14 @@ bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret)
 
 /* --- what it is made from --- */
 
-/* True: `planned` is of a policy that changes so that its place is weighed anew. */
+/* True: `planned` is of a policy that changes so that its place is chosen again. */
 static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assignment *planned,
                         const NodeSet *newly_reserved) {
         return placement_weighs_anew(before, before ? policy_set_find(fresh, before->name) : NULL,
                                      &planned->placement.nodes, newly_reserved);
 }
 
-/* Is it among those to be placed anew, and was not before? */
+/* Does the new replan list name it, and not the former one? */
 static bool is_replanned(const Placing *placing, const PolicySet *fresh, const char *name,
                          const char *unit) {
         return word_list_names(&fresh->replan, name, unit) &&

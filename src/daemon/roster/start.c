@@ -25,7 +25,7 @@ static const CpuSet *cpus_of(const Roster *roster, const Policy *policy) {
 }
 
 /* The folder's owner is the process's effective user, or root where the process hides its memory
- * (proc(5)): who is root, this does not tell. */
+ * (proc(5)): an owner root therefore proves nothing. */
 static bool is_of_user(int dir_fd, const PolicyMatch *match) {
         struct stat st;
 

@@ -112,7 +112,7 @@ int access_carry_counts(Sampling *s, const PolicySet *fresh) {
 
 /* --- which events --- */
 
-static void say(const Sampling *s) {
+static void log_choice(const Sampling *s) {
         const Access *a = &s->access;
 
         if (!a->wanted)
@@ -145,7 +145,7 @@ void access_choose(Sampling *s) {
         if (!access_events_equal(&now.events, &s->access.events))
                 begin_again(s);
         s->access = now;
-        say(s);
+        log_choice(s);
 }
 
 void access_begin_round(Sampling *s) {

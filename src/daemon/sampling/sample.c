@@ -227,8 +227,8 @@ static const char *not_drawn_reason(int error) {
                 return "the memory map of a process does not answer";
         case -EPERM:
         case -EACCES:
-                return "the kernel does not let its pages be looked at (CAP_SYS_PTRACE, SELinux or "
-                       "AppArmor)";
+                return "the kernel does not allow its pages to be queried (CAP_SYS_PTRACE, SELinux "
+                       "or AppArmor)";
         default:
                 return strerror(-error);
         }

@@ -91,7 +91,7 @@ static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const S
 }
 
 /* Logs the memory policies of the processes, the only property that cannot be restored. */
-static void tell_policies(const Undoing *undo, const Instance *i) {
+static void log_memory_policies(const Undoing *undo, const Instance *i) {
         char policy[256];
 
         for (size_t k = 0; k < i->n_members; k++)
@@ -150,7 +150,7 @@ int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call)
                 return r;
         r = will_do(undo, i, record, step);
         if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
-                tell_policies(undo, i);
+                log_memory_policies(undo, i);
         if (r >= 0)
                 r = undo_write(&undo->records, record);
         return r < 0 ? r : 1;

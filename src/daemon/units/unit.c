@@ -65,8 +65,8 @@ int unit_watch(Unit *u) {
 
 /* --- writing --- */
 
-static void say(const Unit *u, int priority, const UnitDesired *w, const char *message_id,
-                const char *what, const char *more) {
+static void log_unit(const Unit *u, int priority, const UnitDesired *w, const char *message_id,
+                     const char *what, const char *more) {
         const JournalFields fields = {
                 .message_id = message_id,
                 .instance = u->place.label,
@@ -88,7 +88,7 @@ static void log_prepared(const Unit *u, const UnitDesired *w) {
                 what = NULL;
                 return;
         }
-        say(u, LOG_INFO, w, JOURNAL_PREPARED, what, w->reason);
+        log_unit(u, LOG_INFO, w, JOURNAL_PREPARED, what, w->reason);
 }
 
 /* All values are as desired. */
@@ -252,9 +252,10 @@ void unit_release(Unit *u) {
         host_mark(u->units->host, HOST_MARK_PLAN);
         u->state = "released";
         u->reason = "no process in it matched its policy";
-        say(u, LOG_WARNING, NULL, NULL,
-            "was prepared, but for a minute no process in it has matched its policy",
-            "its original CPUs and memory nodes are restored, until policies are loaded again");
+        log_unit(
+                u, LOG_WARNING, NULL, NULL,
+                "was prepared, but for a minute no process in it has matched its policy",
+                "its original CPUs and memory nodes are restored, until policies are loaded again");
         if (record)
                 undo_release_begin(u->units->undo, record, u->reason);
 }

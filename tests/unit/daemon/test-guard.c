@@ -111,7 +111,7 @@ HOST_TEST(widens_a_full_node) {
         assert_int_equal(seen.n_widened, 0);
         set_memory(h, 1, 20, 0);
         set_memory(h, 2, 801, 0);
-        i->binding.mems_drift.stood = true; /* as looks have found it so far */
+        i->binding.mems_drift.in_force = true; /* as looks have found it so far */
         capture_begin(&c, STDERR_FILENO);
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)), GUARD_FAST_INTERVAL_USEC);
         capture_end(&c);
@@ -280,7 +280,7 @@ HOST_TEST(a_write_that_has_not_come_back) {
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(1)), GUARD_FAST_INTERVAL_USEC);
         assert_false(i->binding.guard.widened);
         assert_ids(i->binding.guard.barred, "");
-        assert_contains(i->binding.failure, "a process of it is stalled");
+        assert_contains(i->binding.failure, "one of its processes is stalled");
         assert_int_equal(seen.n_set, 0);
         seen.error = -EINPROGRESS;
         (void)guard_tick(&h->rooms.binding, SEC(2));

@@ -158,12 +158,14 @@ TREE_TEST(its_policy_is_gone) {
         setup(&m);
         m.host.sysroot = tree->sysroot;
         m.sampling.access.available = true;
+        assert_int_equal(access_carry_counts(&m.sampling, &m.host.policies), 0);
         i = add(&m, 10, "/x", NULL, 0);
         assert_int_equal(watch_rematch(&m.roster), 0);
         assert_int_equal(m.roster.n_instances, 0);
         assert_ptr_equal(roster_take_ended(&m.roster), i);
         access_end(&m.sampling, i); /* as the turn does */
-        assert_int_equal(m.sampling.access.n_policies, 0);
+        assert_int_equal(i->policy_index, m.host.policies.n_policies); /* behind the last one */
+        access_done(&m.sampling.access);
         instance_free(i);
         scan_list_done(&m.roster.scan);
         teardown(&m);

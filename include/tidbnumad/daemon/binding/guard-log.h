@@ -4,7 +4,7 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/plan/guard.h"
 
-/* Logs that these nodes fill up and nothing is done: `what` says why, and what may happen. Logged
+/* Logs that these nodes fill up and nothing is done: `what`: why, and what may happen. Logged
  * once, until the danger is over. */
 void guard_log_danger(const Binder *b, Instance *instance, const NodeSet *nodes,
                       const GuardOutlook *outlook, const char *what);

@@ -8,7 +8,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 
-/* By all zeroes there is nobody to tell. */
+/* All zeroes: there is no service manager to notify. */
 typedef struct Notifier {
         char *path; /* of the manager's socket; '@' begins an abstract one; NULL: none; owned */
         sd_event *event; /* borrowed */

@@ -36,16 +36,11 @@ typedef struct IrqLanded {
         bool seen;
 } IrqLanded;
 
-/* A device at the last reconcile, for reports. */
+/* What the last reconcile has decided for a device, for reports. */
 typedef struct IrqSummary {
-        IrqDeviceKind kind;
-        char *name, *pci; /* owned; `pci` NULL: none */
-        int32_t node;
         IrqReason reason;
         CpuSet cpus; /* where its vectors are to be */
         uint64_t vectors[N_IRQ_STATES];
-        size_t n_tx, n_rx, n_vectors;
-        IrqLink link;
         uint64_t reset_usec; /* when its driver reinitialized it; 0: never */
         bool unlogged;       /* a change that the next reconcile logs */
 } IrqSummary;
@@ -71,7 +66,7 @@ struct Interrupts {
         size_t n_settings, settings_allocated;
         IrqLanded *landed; /* owned */
         size_t n_landed, landed_allocated;
-        IrqSummary *devices; /* owned */
+        IrqSummary *devices; /* at the same index as in `last`; owned */
         size_t n_devices;
         IrqBalance balance;
         uint64_t n_writes, n_repairs;

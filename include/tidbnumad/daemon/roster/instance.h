@@ -40,7 +40,7 @@ typedef struct Progress {
 
 /* Drift of its CPUs or of its memory nodes; see drift.h. */
 typedef struct Drift {
-        bool stood;         /* in force at the last reconcile; tidbnumad wrote nothing since */
+        bool in_force;      /* as of the last reconcile; tidbnumad wrote nothing since */
         unsigned n_repairs; /* within the minute that ends at `end_usec` */
         uint64_t end_usec;
 } Drift;

@@ -1,7 +1,7 @@
 /* The processes of the machine, and which of them a scan need not read again.
  *
  * One getdents64(2) of /proc shows the inode number of the folder of each process. The kernel gives
- * the folder this number when somebody first looks at it, and removes the folder with its process:
+ * the folder this number at its first lookup, and removes the folder with its process:
  * the same PID with the same inode number is the same process. The kernel may drop a folder from
  * its cache when memory is short. It then has another number, and the process is read once more. */
 #pragma once

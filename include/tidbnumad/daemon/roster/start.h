@@ -27,7 +27,7 @@ void start_announce(Roster *roster, CpuSet *cpus, size_t n);
 
 /* Gives the process its CPUs, if it is one of a policy that has such. `exe` was read by its number
  * alone. A process that is a member of an instance, or lives in another mount namespace, where the
- * path says nothing about the program, is left to what follows. */
+ * path does not identify the program, is left to what follows. */
 void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret);
 
 /* The process is identified: what it was given before, if it is the same one and of that policy.

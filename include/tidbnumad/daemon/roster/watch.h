@@ -7,5 +7,5 @@
  * and processes are found by polling. */
 int watch_start(Roster *roster);
 
-/* Assigns every known process anew after a change of policies, then scans. */
+/* Matches every known process again after a change of policies, then scans. */
 int watch_rematch(Roster *roster);

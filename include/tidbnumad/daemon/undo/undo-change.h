@@ -15,7 +15,7 @@
 int undo_start(Undoing *undo);
 
 /* Tries again what undo_start() could not. True: the folder is open only now, and each instance has
- * its record of an earlier run; binding is to look at all of them again. */
+ * its record of an earlier run; binding has to reconcile all of them. */
 bool undo_start_late(Undoing *undo);
 
 /* False: it is not known what an earlier run of the daemon changed, and nothing can be restored. */
