@@ -20,10 +20,10 @@ typedef struct Check {
         Diagnostics *errors, *warnings;
 } Check;
 
-#define TELL(diagnostics, c, at, ...)                                                              \
+#define REPORT(diagnostics, c, at, ...)                                                            \
         diagnostics_add_at((diagnostics), (c)->draft->file, (at), __VA_ARGS__)
-#define REFUSE(c, at, ...) TELL((c)->errors, (c), (at), __VA_ARGS__)
-#define WARN(c, at, ...) TELL((c)->warnings, (c), (at), __VA_ARGS__)
+#define REFUSE(c, at, ...) REPORT((c)->errors, (c), (at), __VA_ARGS__)
+#define WARN(c, at, ...) REPORT((c)->warnings, (c), (at), __VA_ARGS__)
 
 static const char *render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
         if (id_view_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
@@ -246,7 +246,7 @@ static void check_explicit(const Check *c) {
                     place->share == SHARE_EXCLUSIVE)
                         WARN(c, at,
                              "node %s is also used by another entry of `instances`, and the policy "
-                             "says `share: exclusive`",
+                             "sets `share: exclusive`",
                              render(ID_VIEW(&again), list));
                 id_set_union(&seen, nodes);
         }

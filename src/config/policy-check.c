@@ -30,8 +30,8 @@ static NodeSet explicit_nodes(const PolicyDraft *draft) {
         return nodes;
 }
 
-static void tell_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
-                          const NodeSet *nodes, Diagnostics *errors, Diagnostics *warnings) {
+static void report_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
+                            const NodeSet *nodes, Diagnostics *errors, Diagnostics *warnings) {
         const Policy *a = &earlier->policy, *b = &later->policy;
         bool meant = a->place.share_is_set && b->place.share_is_set;
         char list[ID_SET_LIST_MAX];
@@ -68,7 +68,7 @@ static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnosti
                         if (!id_set_intersects(&both, &nodes[j]))
                                 continue;
                         id_set_intersect(&both, &nodes[j]);
-                        tell_conflict(&merge->drafts[i], draft, &both, errors, warnings);
+                        report_conflict(&merge->drafts[i], draft, &both, errors, warnings);
                 }
         }
 }

@@ -56,24 +56,24 @@ bool await_is_done(const Await *a, const StatusFile *s) {
         }
 }
 
-static void tell_refused(const StatusFile *s) {
+static void report_refused(const StatusFile *s) {
         output_line(stderr, "tidbnumactl: the daemon refused the policies:");
         for (size_t k = 0; k < s->n_errors; k++)
                 output_line(stderr, "  %s", s->errors[k]);
 }
 
 /* Some reasons begin with the state: "released by …". */
-static void tell_instance(const StatusInstance *i) {
+static void report_instance(const StatusInstance *i) {
         const bool repeats = strncmp(i->reason, i->state, strlen(i->state)) == 0;
 
         output_line(stdout, "%s: %s%s%s", i->name, repeats ? "" : i->state,
                     repeats || !*i->reason ? "" : ": ", i->reason);
 }
 
-static void tell_instances(const Await *a, const StatusFile *s) {
+static void report_instances(const Await *a, const StatusFile *s) {
         for (size_t i = 0; i < s->n_instances; i++)
                 if (names(a, s->instances[i].name, s->instances[i].unit))
-                        tell_instance(&s->instances[i]);
+                        report_instance(&s->instances[i]);
         for (size_t i = 0; i < s->n_devices; i++)
                 if (s->devices[i].reason_code &&
                     strcmp(s->devices[i].reason_code, "released") == 0 &&
@@ -86,7 +86,7 @@ static void tell_instances(const Await *a, const StatusFile *s) {
                             s->releases[i].failure ? s->releases[i].failure : "");
 }
 
-static int tell_done(const Await *a, const StatusFile *s) {
+static int report_done(const Await *a, const StatusFile *s) {
         if (a->quiet)
                 return EXIT_SUCCESS;
         if (a->args->command == COMMAND_PAUSE)
@@ -97,7 +97,7 @@ static int tell_done(const Await *a, const StatusFile *s) {
         else if (a->args->command == COMMAND_RESUME)
                 output_line(stdout, "Resumed.");
         else
-                tell_instances(a, s);
+                report_instances(a, s);
         return EXIT_SUCCESS;
 }
 
@@ -122,11 +122,11 @@ static const char *why_late(const Await *a, const StatusFile *s) {
         return "not finished in time; the daemon continues: see tidbnumactl status";
 }
 
-static int tell_late(const Await *a, const StatusFile *s) {
+static int report_late(const Await *a, const StatusFile *s) {
         if (s->load_failed)
-                tell_refused(s);
+                report_refused(s);
         if (a->args->command == COMMAND_RELEASE)
-                tell_instances(a, s);
+                report_instances(a, s);
         output_line(stderr, "tidbnumactl: %s", why_late(a, s));
         return COMMAND_EXIT_REFUSED;
 }
@@ -143,9 +143,9 @@ int await_daemon(const Await *a) {
                 if (r < 0)
                         return r;
                 if (await_is_done(a, &s))
-                        return tell_done(a, &s);
+                        return report_done(a, &s);
                 if (clock_monotonic_usec() > end || is_in_vain(a, &s) || !daemon_process_lives(&s))
-                        return tell_late(a, &s);
+                        return report_late(a, &s);
                 (void)nanosleep(&pause, NULL);
         }
 }

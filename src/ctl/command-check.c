@@ -17,7 +17,7 @@
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };
 
 /* Seconds between the two reads of the CPUs' times. */
-#define LOOK_SECONDS 1
+#define INTERVAL_SECONDS 1
 
 /* Input of the audit besides the plan. Owned. */
 typedef struct Check {
@@ -38,8 +38,8 @@ static void check_done(Check *check) {
 }
 
 /* For a dump, which does not change, takes the times since its boot. */
-static int look_at_nodes(const Machine *machine, Check *check) {
-        const struct timespec pause = { .tv_sec = LOOK_SECONDS };
+static int read_nodes(const Machine *machine, Check *check) {
+        const struct timespec pause = { .tv_sec = INTERVAL_SECONDS };
         const size_t n = machine->topology.n_nodes;
         int r;
 
@@ -61,8 +61,8 @@ static int look_at_nodes(const Machine *machine, Check *check) {
         return node_load(&machine->sysroot, &machine->topology, &check->times, check->now);
 }
 
-static int look_at_machine(const Machine *machine, Check *check) {
-        int r = look_at_nodes(machine, check);
+static int read_machine(const Machine *machine, Check *check) {
+        int r = read_nodes(machine, check);
 
         if (r < 0)
                 return r;
@@ -149,7 +149,7 @@ int command_check(const Args *args) {
         if (r >= 0)
                 r = case_open(&situation, NULL, NULL, &c);
         if (r >= 0 && situation.machine.runs)
-                r = look_at_machine(&situation.machine, &check);
+                r = read_machine(&situation.machine, &check);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
         check.instances = calloc(c.planned.report.n_instances + 1, sizeof(*check.instances));

@@ -11,7 +11,6 @@
 #include "tidbnumad/config/suggest.h"
 #include "tidbnumad/ctl/await.h"
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/control.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/drop-in.h"
 #include "tidbnumad/ctl/output.h"
@@ -81,7 +80,7 @@ static int load_alone(Control *c, Diagnostics *errors) {
         return r;
 }
 
-static void tell_refused(const DropIn *d) {
+static void report_refused(const DropIn *d) {
         if (d->errors.n_messages > 0)
                 output_line(stderr,
                             "note: the policy files have errors, so the daemon keeps the policies "
@@ -106,7 +105,7 @@ static int load(Control *c) {
                             "it, or remove it, which ends a pause and all releases",
                             c->path);
         } else if (r >= 0 && c->drop_in.refused) {
-                tell_refused(&c->drop_in);
+                report_refused(&c->drop_in);
         }
         return r;
 }
@@ -206,7 +205,7 @@ int command_resume(const Args *args) {
                 return r;
         if (!c.drop_in.observe && c.drop_in.base.mode == ENFORCEMENT_OBSERVE) {
                 output_line(stderr,
-                            "tidbnumactl: not paused by 'tidbnumactl pause': a policy file says "
+                            "tidbnumactl: not paused by 'tidbnumactl pause': a policy file sets "
                             "enforcement.mode: observe; change that file");
                 return EXIT_FAILURE;
         }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/control.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/publish/plan-table.h"

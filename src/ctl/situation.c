@@ -148,8 +148,8 @@ static bool is_idle(const Case *c, const Policy *policy) {
         return !policy->built_in;
 }
 
-/* Whoever writes a unit or a user that is not theirs misses an instance, and looks here for it.
- * Without access to all processes, nothing is known. */
+/* A policy with a wrong unit or user matches nothing, and the operator finds out here. Without
+ * access to all processes, nothing is known. */
 static int note_idle(const Case *c, PlanRun *p) {
         const PolicySet *set = &c->policies.set;
         _cleanup_text_ Text names = { 0 };

@@ -146,7 +146,7 @@ static void append_numa(Text *text, const Section *section, const AdviceSubject 
         text_append(&line, "No numa_node: \"");
         append_node_list(&line, &subject->nodes);
         text_appendf(&line,
-                     "\" here, because TiUP would bind its memory strictly, but its policy says "
+                     "\" here, because TiUP would bind its memory strictly, but its policy sets "
                      "memory: %s. tidbnumad binds it.",
                      memory_mode_to_string(subject->memory));
         if (line.error < 0)

@@ -57,7 +57,7 @@ static json_t *device(const IrqPlanDevice *d) {
 
 static json_t *irqbalance(const IrqHost *host, const IrqPlanBalance *balance) {
         return OBJECT_OF({ "runs", json_boolean(host->irqbalance.pid > 0) },
-                         { "told", json_boolean(balance->sent) },
+                         { "sent", json_boolean(balance->sent) },
                          { "banned_cpus", object_list(ID_VIEW(&balance->banned_cpus)) },
                          { "banned_irqs", OBJECT_ARRAY(i, balance->n_banned_irqs,
                                                        json_integer(balance->banned_irqs[i])) });

@@ -144,7 +144,7 @@ static json_t *irqbalance(const IrqSnapshot *irq) {
         if (irq->irqbalance_pid == 0)
                 return json_null();
         return OBJECT_OF(
-                { "pid", json_integer(irq->irqbalance_pid) }, { "told", json_boolean(sent) },
+                { "pid", json_integer(irq->irqbalance_pid) }, { "sent", json_boolean(sent) },
                 { "banned_cpus", sent ? object_list(ID_VIEW(irq->irqbalance_cpus)) : json_null() },
                 { "banned_interrupts", object_count(irq->n_irqbalance_irqs) });
 }
@@ -200,7 +200,7 @@ static json_t *status(const Snapshot *s) {
 static const char place[] = "\n  \"instances\": []";
 
 /* They are most of the whole, and rendered without an object for each of their numbers. A string in
- * JSON has no newline: the place is where the key stands. */
+ * JSON has no newline, so that only the key itself matches. */
 static int put_instances_in(const Snapshot *snapshot, const char *around, Text *text) {
         const char *at = strstr(around, place);
 

@@ -28,3 +28,7 @@ int command_pause(const Args *args);
 int command_resume(const Args *args);
 int command_release(const Args *args);
 int command_replan(const Args *args);
+
+/* Part of replan: makes the instances of args->names give up their place once, by the drop-in,
+ * which has its former content afterwards. */
+int control_replan(const Args *args);

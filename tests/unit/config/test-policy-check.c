@@ -63,7 +63,7 @@ TEST(entries) {
 
         assert_true(asprintf(&text, P "  place: {share: exclusive}\n%s", entries) > 0);
         assert_warned(text, "a.yaml:9:31: node 3-4 is also used by another entry of `instances`, "
-                            "and the policy says `share: exclusive`");
+                            "and the policy sets `share: exclusive`");
         assert_true(asprintf(&silent, P "%s", entries) > 0);
         assert_warned(silent, NULL);
 }

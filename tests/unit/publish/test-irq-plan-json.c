@@ -77,7 +77,7 @@ TEST(host) {
         json_t *json = make(&e);
 
         assert_json(json_object_get(json, "irqbalance"),
-                    "{\"runs\": false, \"told\": true, \"banned_cpus\": \"0-7\", \"banned_irqs\": "
+                    "{\"runs\": false, \"sent\": true, \"banned_cpus\": \"0-7\", \"banned_irqs\": "
                     "[31, 32]}");
         json_decref(json);
         e.host.irqbalance.pid = 5;

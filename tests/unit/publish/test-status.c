@@ -49,7 +49,7 @@ TEST(topology_policy_and_events) {
                 "\"on_instance_cpus\":[{\"device\":\"eth0\",\"instance\":\"tikv-20160\","
                 "\"interrupts\":7}],"
                 "\"writes\":5,\"repairs\":2,\"undo_settings\":4,"
-                "\"irqbalance\":{\"pid\":812,\"told\":true,\"banned_cpus\":\"0-1\",\"banned_"
+                "\"irqbalance\":{\"pid\":812,\"sent\":true,\"banned_cpus\":\"0-1\",\"banned_"
                 "interrupts\":3}}");
         assert_json(json_object_get(json, "events"),
                     "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");

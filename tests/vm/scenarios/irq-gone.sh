@@ -121,7 +121,7 @@ is_told() { daemon_said "$cursor" 4 | grep 'irqbalance .*does not answer'; }
 wait_until 60 'that it does not answer is told' is_told
 ok 'an irqbalance that hangs is told'
 systemctl kill --signal=CONT irqbalance
-knows() { scrape /status | jq -e '.interrupts.irqbalance.told'; }
+knows() { scrape /status | jq -e '.interrupts.irqbalance.sent'; }
 wait_until 60 'irqbalance is told once it goes on' knows
 is "$(systemctl show -p MainPID --value irqbalance)" "$pid" 'irqbalance goes on, and is the same process'
 plan

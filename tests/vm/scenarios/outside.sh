@@ -196,7 +196,7 @@ journal_part() {
 
 # --- irqbalance is killed, and hangs -------------------------------------------------------------------------------------------------------
 
-knows() { scrape /status | jq -e '.interrupts.irqbalance.told'; }
+knows() { scrape /status | jq -e '.interrupts.irqbalance.sent'; }
 irqbalance_part() {
         systemctl start irqbalance
         wait_until 270 'irqbalance knows which interrupts to leave alone' knows
