@@ -16,14 +16,11 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/numa-maps.h"
 
-/* The processes asked for, and their sums. */
+/* The report on the processes asked for, and what it borrows. */
 typedef struct Subject {
-        const Topology *topology;
+        LocalityReport report;
         LocalityNode *by_node; /* owned */
         pid_t *pids;           /* owned */
-        size_t n_processes;
-        uint64_t n_pages;
-        double halfwidth, file_halfwidth, shmem_halfwidth; /* the largest ones; NAN: none yet */
 } Subject;
 
 static void subject_done(Subject *subject) {
@@ -33,8 +30,8 @@ static void subject_done(Subject *subject) {
 
 static void add_mapping(uint32_t node, NumaMapsKind kind, uint64_t bytes, void *userdata) {
         Subject *s = userdata;
-        const Node *of = topology_find(s->topology, node);
-        LocalityNode *at = of ? &s->by_node[of - s->topology->nodes] : NULL;
+        const Node *of = topology_find(s->report.topology, node);
+        LocalityNode *at = of ? &s->by_node[of - s->report.topology->nodes] : NULL;
 
         if (!at)
                 return;
@@ -63,7 +60,7 @@ static void widen(double *halfwidth, Estimate estimate) {
                 *halfwidth = other;
 }
 
-static void widen_all(Subject *s, const Draws *draws) {
+static void widen_all(LocalityReport *s, const Draws *draws) {
         for (size_t i = 0; i < s->topology->n_nodes; i++) {
                 widen(&s->halfwidth, estimate_share(draws->by_node[i].n_anon, draws->n_anon,
                                                     draws->n_hidden, draws->whole));
@@ -73,26 +70,27 @@ static void widen_all(Subject *s, const Draws *draws) {
 }
 
 static int draw(Subject *s, const ProcHandle *process) {
-        _cleanup_free_ NodeMemory *by_node = calloc(s->topology->n_nodes, sizeof(*by_node));
+        const Topology *topology = s->report.topology;
+        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes, sizeof(*by_node));
         _cleanup_draws_ Draws draws = { 0 };
         ProcMemory memory;
         int r;
 
         if (!by_node)
                 return -ENOMEM;
-        r = sampler_draw(s->topology, process, SAMPLER_PAGES, clock_monotonic_usec(), &draws);
+        r = sampler_draw(topology, process, SAMPLER_PAGES, clock_monotonic_usec(), &draws);
         if (r >= 0)
                 r = proc_memory_read(process, &memory);
         if (r < 0)
                 return r;
-        sampler_add_bytes(s->topology, &draws, &memory, by_node);
-        for (size_t i = 0; i < s->topology->n_nodes; i++) {
+        sampler_add_bytes(topology, &draws, &memory, by_node);
+        for (size_t i = 0; i < topology->n_nodes; i++) {
                 s->by_node[i].anon_bytes += by_node[i].anon_bytes;
                 s->by_node[i].file_bytes += by_node[i].file_bytes;
                 s->by_node[i].shmem_bytes += by_node[i].shmem_bytes;
         }
-        s->n_pages += draws.n_anon;
-        widen_all(s, &draws);
+        s->report.n_pages += draws.n_anon;
+        widen_all(&s->report, &draws);
         return 0;
 }
 
@@ -109,51 +107,40 @@ static int report_cannot(pid_t pid, int error) {
         return error;
 }
 
-static int look_at(Subject *s, const Args *args, const Member *members, size_t n) {
+static int read_members(Subject *s, const Args *args, const Member *members, size_t n) {
+        LocalityReport *report = &s->report;
         int r = 0;
 
-        s->by_node = calloc(s->topology->n_nodes + 1, sizeof(*s->by_node));
-        s->pids = calloc(n + 1, sizeof(*s->pids));
+        report->by_node = s->by_node = calloc(report->topology->n_nodes + 1, sizeof(*s->by_node));
+        report->pids = s->pids = calloc(n + 1, sizeof(*s->pids));
         if (!s->by_node || !s->pids)
                 return -ENOMEM;
-        s->halfwidth = s->file_halfwidth = s->shmem_halfwidth = args->exact ? 0 : (double)NAN;
+        report->halfwidth = report->file_halfwidth = report->shmem_halfwidth =
+                args->exact ? 0 : (double)NAN;
         for (size_t i = 0; i < n; i++) {
                 r = args->exact ? numa_maps_read(members[i].handle, add_mapping, s)
                                 : draw(s, members[i].handle);
                 if (r < 0)
                         return r == -ENOMEM ? r : report_cannot(members[i].handle->pid, r);
-                s->pids[s->n_processes++] = members[i].handle->pid;
+                s->pids[report->n_pids++] = members[i].handle->pid;
         }
         return 0;
 }
 
-static int print(const Subject *s, const Args *args, const char *name) {
-        const LocalityReport report = { .name = name,
-                                        .pids = s->pids,
-                                        .n_pids = s->n_processes,
-                                        .exact = args->exact,
-                                        .n_pages = s->n_pages,
-                                        .halfwidth = s->halfwidth,
-                                        .file_halfwidth = s->file_halfwidth,
-                                        .shmem_halfwidth = s->shmem_halfwidth,
-                                        .topology = s->topology,
-                                        .by_node = s->by_node };
+static int report_on(const Args *args, const Topology *topology, const char *name,
+                     const Member *members, size_t n) {
+        _cleanup_(subject_done) Subject s = {
+                .report = { .name = name, .exact = args->exact, .topology = topology }
+        };
         _cleanup_text_ Text text = { 0 };
+        int r = read_members(&s, args, members, n);
 
+        if (r < 0)
+                return r;
         if (args->json)
-                return output_json(locality_json(&report));
-        locality_render(&report, &text);
+                return output_json(locality_json(&s.report));
+        locality_render(&s.report, &text);
         return output_text(&text);
-}
-
-static int look_and_print(const Args *args, const Topology *topology, const char *name,
-                          const Member *members, size_t n) {
-        _cleanup_(subject_done) Subject s = { .topology = topology };
-        int r = look_at(&s, args, members, n);
-
-        if (r >= 0)
-                r = print(&s, args, name);
-        return r < 0 ? r : EXIT_SUCCESS;
 }
 
 static int refuse(const char *subject) {
@@ -204,7 +191,7 @@ static int of_process(const Args *args, uint64_t pid) {
                 return refuse_kernel_thread(args->subject);
         r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
         slash = r < 0 ? NULL : strrchr(exe, '/');
-        return look_and_print(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
+        return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
 }
 
 static int of_instance(const Args *args) {
@@ -222,8 +209,8 @@ static int of_instance(const Args *args) {
                 return refuse_unseen(args->subject);
         if (!running)
                 return refuse(args->subject);
-        return look_and_print(args, &situation.machine.topology, running->name, running->members,
-                              running->n_members);
+        return report_on(args, &situation.machine.topology, running->name, running->members,
+                         running->n_members);
 }
 
 int command_locality(const Args *args) {

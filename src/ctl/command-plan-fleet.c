@@ -12,12 +12,6 @@
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
-static const char *base_name(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 /* --- the table --- */
 
 static void append_note(const PlanReportInstance *row, const TiupServer *server, Text *cell) {
@@ -52,7 +46,7 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
         _cleanup_text_ Text note = { 0 };
 
         table_add(table, host->name);
-        table_add(table, base_name(host->class->path));
+        table_add(table, basename(host->class->path));
         table_add(table, server->name);
         table_add(table, row ? row->policy->name : "-");
         plan_words_add_set(table, ID_VIEW(&placement->nodes));

@@ -135,7 +135,7 @@ static int draw(Top *top) {
                                .columns = size.ws_col > 0 ? size.ws_col : 80,
                                .rows = size.ws_row > 0 ? size.ws_row : 24 };
 
-        (void)top_view_render(&view, &text);
+        top_view_render(&view, &text);
         return text.error < 0 ? text.error : write_screen(&text);
 }
 

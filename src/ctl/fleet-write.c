@@ -84,12 +84,6 @@ static int cannot_write(const Fleet *fleet, const char *path, int error) {
         return error;
 }
 
-static const char *base_name(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 static bool ends_with_yaml(const char *name) {
         const size_t n = strlen(name);
 
@@ -132,7 +126,7 @@ static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
 }
 
 static int write_topology(Fleet *fleet, int to_fd) {
-        const char *name = base_name(fleet->args->tiup_file);
+        const char *name = basename(fleet->args->tiup_file);
         _cleanup_text_ Text text = { 0 };
         int r = source_edit_apply(&fleet->files.files[0], &fleet->edits, &text);
 

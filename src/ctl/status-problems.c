@@ -1,5 +1,6 @@
 /* The problems of a status, each once, with the next step. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "tidbnumad/base/utf8.h"
@@ -28,37 +29,41 @@ static void append_end(Text *text, const char *what, const char *code, const cha
         text_append(text, "\n");
 }
 
-static void append_problem(Text *text, const char *who, const char *what, const char *next) {
+static void append_problem(Text *text, const char *who, const char *next, const char *format, ...)
+        _printf_(4, 5);
+static void append_problem(Text *text, const char *who, const char *next, const char *format, ...) {
+        _cleanup_text_ Text what = { 0 };
+        va_list args;
+
+        va_start(args, format);
+        text_appendv(&what, format, args);
+        va_end(args);
+        if (what.error < 0)
+                text->error = what.error;
         text_append(text, "  ");
         text_append_printable(text, who);
         text_append(text, ": ");
-        append_end(text, what, "", next);
+        append_end(text, what.data ? what.data : "", "", next);
 }
 
 /* --- the daemon and its policies --- */
 
 static void append_daemon(const StatusQuestion *q, Text *text) {
         const StatusFile *s = q->status;
-        const double age = q->now_seconds - s->time_seconds;
-        _cleanup_text_ Text what = { 0 };
 
         if (!q->alive)
-                append_problem(text, "daemon",
-                               "the daemon does not run: bindings are kept, but not watched",
-                               "systemctl start tidbnumad");
-        else if (!status_file_is_fresh(s, q->now_seconds)) {
-                text_appendf(&what,
-                             "this status is %.0f s old, but the daemon publishes every %.0f s: it "
-                             "may hang",
-                             age, s->sample_interval_seconds);
-                append_problem(text, "daemon", what.data ? what.data : "",
-                               "journalctl -u tidbnumad");
-        }
+                append_problem(text, "daemon", "systemctl start tidbnumad",
+                               "the daemon does not run: bindings are kept, but not watched");
+        else if (!status_file_is_fresh(s, q->now_seconds))
+                append_problem(
+                        text, "daemon", "journalctl -u tidbnumad",
+                        "this status is %.0f s old, but the daemon publishes every %.0f s: it "
+                        "may hang",
+                        q->now_seconds - s->time_seconds, s->sample_interval_seconds);
         if (!s->load_failed)
                 return;
-        append_problem(text, "policies",
-                       "the policy files have errors, so the previous policies stay in force",
-                       "tidbnumactl validate");
+        append_problem(text, "policies", "tidbnumactl validate",
+                       "the policy files have errors, so the previous policies stay in force");
         for (size_t i = 0; i < s->n_errors && i < ERRORS_LISTED; i++) {
                 text_append(text, "      ");
                 text_append_printable(text, s->errors[i]);
@@ -140,38 +145,32 @@ static bool has_too_many_threads(const StatusInstance *i, uint32_t *ret_cpus) {
 static void append_threads(const StatusQuestion *q, Text *text) {
         for (size_t i = 0; i < q->status->n_instances; i++) {
                 const StatusInstance *one = &q->status->instances[i];
-                _cleanup_text_ Text what = { 0 }, next = { 0 };
+                _cleanup_text_ Text next = { 0 };
                 uint32_t n_cpus;
 
                 if (!status_is_asked(q, one) || !has_too_many_threads(one, &n_cpus))
                         continue;
-                text_appendf(&what,
-                             "it runs %" PRIu64 " threads on %" PRIu32
-                             " CPUs: a Go program that started before it was bound still counts on "
-                             "the CPUs that it had then",
-                             one->n_threads, n_cpus);
                 text_appendf(&next,
                              "set GOMAXPROCS=%" PRIu32 " in its environment and restart it; "
                              "tidbnumactl advise has the line",
                              n_cpus);
-                append_problem(text, one->name, what.data ? what.data : "",
-                               next.data ? next.data : "");
+                append_problem(
+                        text, one->name, next.data ? next.data : "",
+                        "it runs %" PRIu64 " threads on %" PRIu32
+                        " CPUs: a Go program that started before it was bound still counts on "
+                        "the CPUs that it had then",
+                        one->n_threads, n_cpus);
         }
 }
 
 /* --- releases, interrupts --- */
 
 static void append_releases(const StatusFile *s, Text *text) {
-        for (size_t i = 0; i < s->n_releases; i++) {
-                _cleanup_text_ Text what = { 0 };
-
-                if (!s->releases[i].failure)
-                        continue;
-                text_appendf(&what, "its release failed: %s", s->releases[i].failure);
-                append_problem(text, s->releases[i].name ? s->releases[i].name : "?",
-                               what.data ? what.data : "",
-                               "the daemon tries again; journalctl -u tidbnumad");
-        }
+        for (size_t i = 0; i < s->n_releases; i++)
+                if (s->releases[i].failure)
+                        append_problem(text, s->releases[i].name ? s->releases[i].name : "?",
+                                       "the daemon tries again; journalctl -u tidbnumad",
+                                       "its release failed: %s", s->releases[i].failure);
 }
 
 static void append_devices(const StatusFile *s, Text *text) {
@@ -189,26 +188,20 @@ static void append_devices(const StatusFile *s, Text *text) {
         for (size_t i = 0; i < s->n_devices; i++)
                 for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                         const uint64_t n = s->devices[i].vectors[rows[k].state];
-                        _cleanup_text_ Text what = { 0 };
 
-                        if (n == 0)
-                                continue;
-                        text_appendf(&what, "%" PRIu64 " %s", n, rows[k].what);
-                        append_problem(text, s->devices[i].name, what.data ? what.data : "",
-                                       rows[k].next);
+                        if (n > 0)
+                                append_problem(text, s->devices[i].name, rows[k].next,
+                                               "%" PRIu64 " %s", n, rows[k].what);
                 }
 }
 
 static void append_lesser(const StatusFile *s, Text *text) {
-        _cleanup_text_ Text what = { 0 };
-
         if (s->uncounted)
-                append_problem(text, "accesses", s->uncounted,
-                               "set sampling.access: off to hide this");
-        if (s->n_warnings == 0)
-                return;
-        text_appendf(&what, "%zu warning%s", s->n_warnings, s->n_warnings == 1 ? "" : "s");
-        append_problem(text, "policies", what.data ? what.data : "", "tidbnumactl validate");
+                append_problem(text, "accesses", "set sampling.access: off to hide this", "%s",
+                               s->uncounted);
+        if (s->n_warnings > 0)
+                append_problem(text, "policies", "tidbnumactl validate", "%zu warning%s",
+                               s->n_warnings, s->n_warnings == 1 ? "" : "s");
 }
 
 void status_problems_render(const StatusQuestion *q, Text *text) {

@@ -25,13 +25,9 @@ typedef struct Screen {
         unsigned used;
 } Screen;
 
-const char *top_sort_to_string(TopSort sort) {
-        static const char *const words[N_TOP_SORTS] = {
-                [TOP_BY_REMOTE] = "remote bytes", [TOP_BY_NAME] = "name", [TOP_BY_STATE] = "state"
-        };
-
-        return words[sort];
-}
+static const char *const sorts[N_TOP_SORTS] = {
+        [TOP_BY_REMOTE] = "remote bytes", [TOP_BY_NAME] = "name", [TOP_BY_STATE] = "state"
+};
 
 /* Memory of the instance on other nodes than its own. */
 static uint64_t remote_bytes(const StatusInstance *i) {
@@ -95,8 +91,8 @@ static void put_header(Screen *s) {
                      !s->view->question->alive ? "not running"
                      : f->enforcing            ? "enforcing"
                                                : "changing nothing",
-                     f->n_instances, f->n_instances == 1 ? "" : "s",
-                     top_sort_to_string(s->view->sort), s->view->detail ? "back" : "view");
+                     f->n_instances, f->n_instances == 1 ? "" : "s", sorts[s->view->sort],
+                     s->view->detail ? "back" : "view");
         put_text(s, &line, REVERSE);
 }
 
@@ -180,10 +176,8 @@ static unsigned name_columns(const StatusFile *f) {
         return (unsigned)(longest < NAME_MAX_COLUMNS ? longest : NAME_MAX_COLUMNS);
 }
 
-/* Puts the instances, and returns the selected one. If there is no room for all, those around it
- * are shown. */
-static const StatusInstance *put_instances(Screen *s, const StatusInstance **sorted, size_t n,
-                                           unsigned room) {
+/* If there is no room for all, those around the selected one are shown. */
+static void put_instances(Screen *s, const StatusInstance **sorted, size_t n, unsigned room) {
         const unsigned name = name_columns(s->view->question->status);
         const size_t selected = s->view->selected < n ? s->view->selected : n > 0 ? n - 1 : 0;
         const size_t first = selected >= room ? selected - room + 1 : 0;
@@ -196,7 +190,6 @@ static const StatusInstance *put_instances(Screen *s, const StatusInstance **sor
                 put_instance(s, sorted[i], name, i == selected);
         if (n == 0)
                 put(s, "No process matches a policy.", NULL);
-        return n > 0 ? sorted[selected] : NULL;
 }
 
 /* --- nodes --- */
@@ -224,7 +217,7 @@ static void put_detail(Screen *s, const StatusInstance *i) {
         _cleanup_text_ Text table = { 0 }, fitting = { 0 };
         StatusQuestion q = *s->view->question;
 
-        q.names = (const char *const *)&i->name;
+        q.names = &i->name;
         q.n_names = 1;
         q.width = s->view->columns;
         q.colors = false;
@@ -233,18 +226,17 @@ static void put_detail(Screen *s, const StatusInstance *i) {
         put_lines(s, &fitting, s->view->rows);
 }
 
-const StatusInstance *top_view_render(const TopView *view, Text *text) {
+void top_view_render(const TopView *view, Text *text) {
         const StatusFile *f = view->question->status;
         _cleanup_free_ const StatusInstance **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
         Screen s = { .view = view, .text = text };
-        const StatusInstance *selected = NULL;
         TopSort sort = view->sort;
         unsigned below;
         size_t n = 0;
 
         if (!sorted) {
                 text->error = -ENOMEM;
-                return NULL;
+                return;
         }
         for (size_t i = 0; i < f->n_instances; i++)
                 if (status_is_asked(view->question, &f->instances[i]))
@@ -252,19 +244,16 @@ const StatusInstance *top_view_render(const TopView *view, Text *text) {
         qsort_r(sorted, n, sizeof(*sorted), compare, &sort);
         put_header(&s);
         if (view->detail && n > 0) {
-                selected = sorted[view->selected < n ? view->selected : n - 1];
-                put_detail(&s, selected);
-                return selected;
+                put_detail(&s, sorted[view->selected < n ? view->selected : n - 1]);
+                return;
         }
         put_problems(&s);
         /* Nodes get their lines if both fit, but instances at least half of the screen. */
         below = (unsigned)(view->n_nodes > 0 ? view->n_nodes + 2 : 0);
         if (below > (view->rows - s.used) / 2)
                 below = (view->rows - s.used) / 2;
-        selected = put_instances(&s, sorted, n,
-                                 view->rows > s.used + below + 1 ? view->rows - s.used - below - 1
-                                                                 : 1);
+        put_instances(&s, sorted, n,
+                      view->rows > s.used + below + 1 ? view->rows - s.used - below - 1 : 1);
         if (view->n_nodes > 0)
                 put_nodes(&s);
-        return selected;
 }

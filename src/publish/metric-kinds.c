@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "tidbnumad/base/utf8.h"
@@ -45,74 +46,79 @@ void metric_render_snapshot(const Metric *metric, const Snapshot *snapshot, Text
         metric_append_value(metric, snapshot, text);
 }
 
-void metric_render_build(const Metric *metric, const Snapshot *snapshot, Text *text) {
+void metric_append_labels(Text *text, const Metric *metric, ...) {
+        const char *separator = "", *name;
+        va_list labels;
+
         text_append(text, metric->name);
-        prometheus_append_label(text, "{", "version", snapshot->version);
-        prometheus_append_label(text, ",", "hwloc", snapshot->hwloc_version);
-        prometheus_append_label(text, ",", "systemd", snapshot->systemd_version);
-        text_append(text, "} 1\n");
+        text_append(text, "{");
+        va_start(labels, metric);
+        while ((name = va_arg(labels, const char *))) {
+                const char *value = va_arg(labels, const char *);
+
+                if (!value)
+                        continue;
+                prometheus_append_label(text, separator, name, value);
+                separator = ",";
+        }
+        va_end(labels);
+        text_append(text, "}");
+}
+
+void metric_render_build(const Metric *metric, const Snapshot *snapshot, Text *text) {
+        metric_append_labels(text, metric, "version", snapshot->version, "hwloc",
+                             snapshot->hwloc_version, "systemd", snapshot->systemd_version, NULL);
+        prometheus_append_count(text, 1);
 }
 
 void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++) {
-                const PolicySnapshot *policy = &snapshot->policies[i];
-
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "policy", policy->name);
-                text_append(text, "}");
-                metric_append_value(metric, policy, text);
+                metric_append_labels(text, metric, "policy", snapshot->policies[i].name, NULL);
+                metric_append_value(metric, &snapshot->policies[i], text);
         }
-}
-
-static void append_policy(const Metric *metric, const PolicySnapshot *policy, const char *label,
-                          const char *value, uint64_t count, Text *text) {
-        text_append(text, metric->name);
-        prometheus_append_label(text, "{", "policy", policy->name);
-        prometheus_append_label(text, ",", label, value);
-        text_appendf(text, "} %" PRIu64 "\n", count);
 }
 
 /* Only those that there were: most never come. */
 void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
-                for (Reason r = REASON_NONE + 1; r < N_REASONS; r++)
-                        if (snapshot->policies[i].bind_failures[r] > 0)
-                                append_policy(metric, &snapshot->policies[i], "reason",
-                                              reason_to_string(r),
-                                              snapshot->policies[i].bind_failures[r], text);
+                for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
+                        const PolicySnapshot *policy = &snapshot->policies[i];
+
+                        if (policy->bind_failures[r] == 0)
+                                continue;
+                        metric_append_labels(text, metric, "policy", policy->name, "reason",
+                                             reason_to_string(r), NULL);
+                        prometheus_append_count(text, policy->bind_failures[r]);
+                }
 }
 
 void metric_render_ignored(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (IgnoredReason r = 0; r < N_IGNORED_REASONS; r++) {
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "reason", ignored_reason_to_string(r));
-                text_appendf(text, "} %" PRIu64 "\n", snapshot->ignored[r]);
+                metric_append_labels(text, metric, "reason", ignored_reason_to_string(r), NULL);
+                prometheus_append_count(text, snapshot->ignored[r]);
         }
 }
 
 void metric_render_timeouts(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_job_timeouts; i++) {
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "job", snapshot->job_timeouts[i].job);
-                text_appendf(text, "} %" PRIu64 "\n", snapshot->job_timeouts[i].n);
+                metric_append_labels(text, metric, "job", snapshot->job_timeouts[i].job, NULL);
+                prometheus_append_count(text, snapshot->job_timeouts[i].n);
         }
 }
 
 void metric_render_drift(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
-                for (DriftKind k = 0; k < N_DRIFTS; k++)
-                        append_policy(metric, &snapshot->policies[i], "kind", drift_to_string(k),
-                                      snapshot->policies[i].drift_repairs[k], text);
+                for (DriftKind k = 0; k < N_DRIFTS; k++) {
+                        metric_append_labels(text, metric, "policy", snapshot->policies[i].name,
+                                             "kind", drift_to_string(k), NULL);
+                        prometheus_append_count(text, snapshot->policies[i].drift_repairs[k]);
+                }
 }
 
 void metric_render_events(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_events; i++) {
-                const EventSnapshot *event = &snapshot->events[i];
-
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "source", event->source);
-                text_append(text, "}");
-                metric_append_value(metric, event, text);
+                metric_append_labels(text, metric, "source", snapshot->events[i].source, NULL);
+                metric_append_value(metric, &snapshot->events[i], text);
         }
 }
 

@@ -6,7 +6,7 @@
 
 static void append_node(const Metric *metric, const Node *node, const char *label,
                         const char *value, Text *text) {
-        text_appendf(text, "%s{node=\"%" PRIu32 "\",%s=\"%s\"} ", metric->name, node->id, label,
+        text_appendf(text, "%s{node=\"%" PRIu32 "\",%s=\"%s\"}", metric->name, node->id, label,
                      value);
 }
 
@@ -28,7 +28,7 @@ void metric_render_node_memory(const Metric *metric, const Snapshot *snapshot, T
                 for (size_t k = 0; node->memory_known && k < ELEMENTSOF(states); k++) {
                         append_node(metric, &snapshot->topology->nodes[i], "state", states[k].state,
                                     text);
-                        text_appendf(text, "%" PRIu64 "\n", states[k].bytes);
+                        prometheus_append_count(text, states[k].bytes);
                 }
         }
 }
@@ -38,6 +38,7 @@ void metric_render_node_cpu(const Metric *metric, const Snapshot *snapshot, Text
                 for (NodeMode m = 0; snapshot->nodes[i].cpu_known && m < N_MODES; m++) {
                         append_node(metric, &snapshot->topology->nodes[i], "mode",
                                     node_mode_to_string(m), text);
+                        text_append(text, " ");
                         prometheus_append_number(text, snapshot->nodes[i].cpu_seconds[m]);
                         text_append(text, "\n");
                 }
@@ -48,7 +49,7 @@ void metric_render_node_events(const Metric *metric, const Snapshot *snapshot, T
                 for (NodeEvent e = 0; snapshot->nodes[i].events_known && e < N_NODE_EVENTS; e++) {
                         append_node(metric, &snapshot->topology->nodes[i], "event",
                                     node_event_to_string(e), text);
-                        text_appendf(text, "%" PRIu64 "\n", snapshot->nodes[i].events[e]);
+                        prometheus_append_count(text, snapshot->nodes[i].events[e]);
                 }
 }
 
@@ -70,10 +71,9 @@ void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, T
                 const IrqDeviceSnapshot *d = &irq->devices[i];
 
                 for (unsigned s = 0; count_vectors(d) > 0 && s < N_IRQ_STATES; s++) {
-                        text_append(text, metric->name);
-                        prometheus_append_label(text, "{", "device", d->name);
-                        text_appendf(text, ",state=\"%s\"} %" PRIu64 "\n",
-                                     irq_state_to_string((IrqState)s), d->vectors[s]);
+                        metric_append_labels(text, metric, "device", d->name, "state",
+                                             irq_state_to_string((IrqState)s), NULL);
+                        prometheus_append_count(text, d->vectors[s]);
                 }
         }
 }
@@ -82,27 +82,13 @@ void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Te
         const IrqSnapshot *irq = &snapshot->irq;
 
         for (size_t i = 0; i < irq->n_landed; i++) {
-                text_append(text, metric->name);
-                prometheus_append_label(text, "{", "device", irq->landed[i].device);
-                prometheus_append_label(text, ",", "name", irq->landed[i].instance);
-                text_appendf(text, "} %" PRIu64 "\n", irq->landed[i].count);
+                metric_append_labels(text, metric, "device", irq->landed[i].device, "name",
+                                     irq->landed[i].instance, NULL);
+                prometheus_append_count(text, irq->landed[i].count);
         }
 }
 
 /* --- accesses. Vendors count different things: the labels name them --- */
-
-static void append_labels(Text *text, const Metric *metric, const char *policy,
-                          const char *instance) {
-        text_append(text, metric->name);
-        prometheus_append_label(text, "{", "policy", policy);
-        if (instance)
-                prometheus_append_label(text, ",", "name", instance);
-}
-
-static void append_source(Text *text, const AccessSnapshot *access) {
-        prometheus_append_label(text, ",", "source", access->source);
-        prometheus_append_label(text, ",", "coverage", access->coverage);
-}
 
 static void append_counts(Text *text, const Metric *metric, const AccessSnapshot *access,
                           const char *policy, const char *instance,
@@ -110,10 +96,10 @@ static void append_counts(Text *text, const Metric *metric, const AccessSnapshot
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 if (!access->counted[l])
                         continue;
-                append_labels(text, metric, policy, instance);
-                prometheus_append_label(text, ",", "locality", locality_to_string(l));
-                append_source(text, access);
-                text_appendf(text, "} %" PRIu64 "\n", counts[l]);
+                metric_append_labels(text, metric, "policy", policy, "name", instance, "locality",
+                                     locality_to_string(l), "source", access->source, "coverage",
+                                     access->coverage, NULL);
+                prometheus_append_count(text, counts[l]);
         }
 }
 
@@ -139,9 +125,9 @@ void metric_render_access(const Metric *metric, const Snapshot *snapshot, Text *
 
                 if (!instance->access_known || !metric_has_value(metric, instance))
                         continue;
-                append_labels(text, metric, instance->policy, instance->name);
-                append_source(text, &snapshot->access);
-                text_append(text, "}");
+                metric_append_labels(text, metric, "policy", instance->policy, "name",
+                                     instance->name, "source", snapshot->access.source, "coverage",
+                                     snapshot->access.coverage, NULL);
                 metric_append_value(metric, instance, text);
         }
 }

@@ -7,8 +7,6 @@
 
 typedef enum TopSort { TOP_BY_REMOTE, TOP_BY_NAME, TOP_BY_STATE, N_TOP_SORTS } TopSort;
 
-const char *top_sort_to_string(TopSort sort); /* "remote bytes" */
-
 typedef struct TopNode {
         uint32_t id;
         uint64_t total_bytes, free_bytes;
@@ -28,5 +26,5 @@ typedef struct TopView {
 } TopView;
 
 /* Renders at most `rows` lines of at most `columns` columns, with problems first. The last line has
- * no newline. Returns the selected instance, NULL if there is none. text->error shows a failure. */
-const StatusInstance *top_view_render(const TopView *view, Text *text);
+ * no newline. text->error shows a failure. */
+void top_view_render(const TopView *view, Text *text);

@@ -65,6 +65,10 @@ void prometheus_append_instance(Text *text, const InstanceSnapshot *instance);
 bool metric_has_value(const Metric *metric, const void *from);
 void metric_append_value(const Metric *metric, const void *from, Text *text);
 
+/* Appends the name of the metric and its labels: names and values in turn, and NULL behind the last
+ * one. A label without a value, NULL, is left out. */
+void metric_append_labels(Text *text, const Metric *metric, ...) __attribute__((sentinel));
+
 /* Appends ` NUMBER\n`, what most lines end with. */
 void prometheus_append_count(Text *text, uint64_t value);
 

@@ -7,7 +7,6 @@
 #include "../../support/id-sets.h"
 #include "tidbnumad/ctl/top-view.h"
 
-#define TEXT(s) ((char *)(s))
 #define MIB (UINT64_C(1) << 20)
 
 typedef struct Example {
@@ -20,9 +19,9 @@ typedef struct Example {
 } Example;
 
 static StatusInstance instance(const char *name, const char *state, StatusMemory memory[2]) {
-        return (StatusInstance){ .name = TEXT(name),
-                                 .state = TEXT(state),
-                                 .reason = TEXT(""),
+        return (StatusInstance){ .name = name,
+                                 .state = state,
+                                 .reason = "",
                                  .nodes = node_set("0"),
                                  .memory = memory,
                                  .n_memory = 2,
@@ -41,9 +40,9 @@ static void init(Example *e) {
         e->instances[1].pending_bytes = 50 * MIB;
         e->instances[1].left_seconds = 12.2;
         e->instances[2] = instance("c", "partly", e->memory[2]);
-        e->instances[2].reason = TEXT("no room");
-        e->instances[2].reason_code = TEXT("no-room");
-        e->instances[2].remedy = TEXT("free memory");
+        e->instances[2].reason = "no room";
+        e->instances[2].reason_code = "no-room";
+        e->instances[2].remedy = "free memory";
         e->status = (StatusFile){ .time_seconds = 100,
                                   .sample_interval_seconds = 10,
                                   .enforcing = true,
@@ -60,7 +59,7 @@ TEST(screen) {
         Example e;
 
         init(&e);
-        assert_string_equal(top_view_render(&e.view, &text)->name, "b");
+        top_view_render(&e.view, &text);
         assert_string_equal(
                 text.data,
                 "tidbnumad: enforcing, 3 instances, by remote bytes | q, s sort, i view\n"
@@ -79,7 +78,11 @@ TEST(screen) {
 }
 
 TEST(orders) {
-        static const char *const first[] = { "b", "a", "b" };
+        static const struct {
+                const char *order, *first;
+        } rows[] = { [TOP_BY_REMOTE] = { ", by remote bytes |", "\n>b " },
+                     [TOP_BY_NAME] = { ", by name |", "\n>a " },
+                     [TOP_BY_STATE] = { ", by state |", "\n>b " } };
         Example e;
 
         init(&e);
@@ -87,8 +90,9 @@ TEST(orders) {
                 _cleanup_text_ Text text = { 0 };
 
                 e.view.sort = sort;
-                assert_string_equal(top_view_render(&e.view, &text)->name, first[sort]);
-                assert_non_null(strstr(text.data, top_sort_to_string(sort)));
+                top_view_render(&e.view, &text);
+                assert_non_null(strstr(text.data, rows[sort].order));
+                assert_non_null(strstr(text.data, rows[sort].first));
         }
 }
 
@@ -99,7 +103,7 @@ TEST(one_instance) {
         init(&e);
         e.view.detail = true;
         e.view.selected = 2;
-        assert_string_equal(top_view_render(&e.view, &text)->name, "c");
+        top_view_render(&e.view, &text);
         assert_non_null(strstr(text.data, "no room (no-room)"));
         assert_null(strstr(text.data, "\nb "));
 }
@@ -117,7 +121,7 @@ TEST(fits) {
                         e.view.columns = columns;
                         e.view.rows = rows;
                         e.view.selected = rows % 4;
-                        (void)top_view_render(&e.view, &text);
+                        top_view_render(&e.view, &text);
                         assert_int_equal(text.error, 0);
                         for (const char *c = text.data; *c; c++) {
                                 lines += *c == '\n';
