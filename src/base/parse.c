@@ -96,3 +96,28 @@ int parse_percent(const char *text, uint64_t *ret_ppm) {
 
         return parse_with_unit(text, units, ELEMENTSOF(units), ret_ppm);
 }
+
+int parse_field(const char *text, const char *key, uint64_t *ret) {
+        const char *p = strstr(text, key);
+        unsigned long long value;
+
+        if (!p)
+                return -EBADMSG;
+        p += strlen(key);
+        p += strspn(p, " \t");
+        errno = 0;
+        value = isdigit((unsigned char)*p) ? strtoull(p, NULL, 10) : 0;
+        if (!isdigit((unsigned char)*p) || errno == ERANGE)
+                return -EBADMSG;
+        *ret = value;
+        return 0;
+}
+
+int parse_kib_field(const char *text, const char *key, uint64_t *ret_bytes) {
+        uint64_t kib;
+
+        if (parse_field(text, key, &kib) < 0 || kib > UINT64_MAX / 1024)
+                return -EBADMSG;
+        *ret_bytes = kib * 1024;
+        return 0;
+}

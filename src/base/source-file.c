@@ -23,14 +23,13 @@ void source_file_list_done(SourceFileList *list) {
 }
 
 int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size) {
-        const char *slash = strrchr(path, '/');
         size_t mark = size >= strlen(BYTE_ORDER_MARK) &&
                                       memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0
                               ? strlen(BYTE_ORDER_MARK)
                               : 0;
         SourceFile file = {
                 .path = strdup(path),
-                .name = strdup(slash ? slash + 1 : path),
+                .name = strdup(basename(path)),
                 .text = malloc(size - mark + 1),
                 .size = size - mark,
         };

@@ -63,3 +63,19 @@ void text_appendf(Text *text, const char *format, ...) {
         text_appendv(text, format, args);
         va_end(args);
 }
+
+char *text_newv(const char *format, va_list args) {
+        char *text;
+
+        return vasprintf(&text, format, args) < 0 ? NULL : text;
+}
+
+char *text_new(const char *format, ...) {
+        va_list args;
+        char *text;
+
+        va_start(args, format);
+        text = text_newv(format, args);
+        va_end(args);
+        return text;
+}

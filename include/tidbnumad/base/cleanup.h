@@ -36,6 +36,15 @@
                 _taken;                                                                            \
         })
 
+/* Leaves zeros behind. */
+#define TAKE_STRUCT(s)                                                                             \
+        ({                                                                                         \
+                __typeof__(s) *_sp = &(s);                                                         \
+                __typeof__(s) _taken = *_sp;                                                       \
+                *_sp = (__typeof__(s)){ 0 };                                                       \
+                _taken;                                                                            \
+        })
+
 #define ELEMENTSOF(array) (sizeof(array) / sizeof((array)[0]))
 
 static inline void freep(void *p) {

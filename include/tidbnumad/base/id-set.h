@@ -54,6 +54,20 @@ typedef struct IdTarget {
 #define id_set_subtract(set, other) id_target_subtract(ID_TARGET(set), ID_VIEW_LIKE(set, other))
 #define id_set_intersect(set, other) id_target_intersect(ID_TARGET(set), ID_VIEW_LIKE(set, other))
 
+/* The same as a new set: what both have, and what only the first one has. */
+#define id_set_and(set, other)                                                                     \
+        ({                                                                                         \
+                __auto_type _both = *(set);                                                        \
+                id_set_intersect(&_both, (other));                                                 \
+                _both;                                                                             \
+        })
+#define id_set_minus(set, other)                                                                   \
+        ({                                                                                         \
+                __auto_type _rest = *(set);                                                        \
+                id_set_subtract(&_rest, (other));                                                  \
+                _rest;                                                                             \
+        })
+
 #define id_set_is_empty(set) (id_set_next((set), 0) < 0)
 #define id_set_equal(a, b) id_view_equal(ID_VIEW(a), ID_VIEW_LIKE(a, b))
 #define id_set_is_subset(inner, outer) id_view_is_subset(ID_VIEW(inner), ID_VIEW_LIKE(inner, outer))

@@ -24,4 +24,8 @@ void text_append_bytes(Text *text, const char *data, size_t length);
 void text_appendf(Text *text, const char *format, ...) _printf_(2, 3);
 void text_appendv(Text *text, const char *format, va_list args) _printf_(2, 0);
 
+/* A new string; NULL: no memory. */
+char *text_new(const char *format, ...) _printf_(1, 2);
+char *text_newv(const char *format, va_list args) _printf_(1, 0);
+
 #define _cleanup_text_ _cleanup_(text_done)
