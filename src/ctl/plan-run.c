@@ -241,7 +241,7 @@ static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRu
                 if (!row || row->basis == BASIS_REFUSED)
                         continue;
                 in->in_force = row->placement->nodes;
-                if (placement_weighs_anew(row->policy, in->policy, &in->in_force, &newly))
+                if (placement_weighs_again(row->policy, in->policy, &in->in_force, &newly))
                         in->in_force = (NodeSet){ 0 };
         }
 }

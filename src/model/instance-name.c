@@ -30,7 +30,7 @@ static int render_service(const InstanceIdentity *i, unsigned rank, char **ret) 
 }
 
 static int render_process(const InstanceIdentity *i, unsigned rank, char **ret) {
-        const char *slash = strrchr(i->exe, '/'), *base = slash ? slash + 1 : i->exe;
+        const char *base = basename(i->exe);
         const int number = i->n_ports > 0 ? i->ports[0] : i->first.pid;
 
         switch (rank) {

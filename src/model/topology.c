@@ -103,6 +103,16 @@ NodeSet topology_homes(const Topology *topology) {
         return nodes;
 }
 
+uint64_t topology_memory_bytes(const Topology *topology, const NodeSet *nodes) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (id_set_has(nodes, topology->nodes[i].id) &&
+                    __builtin_add_overflow(bytes, topology->nodes[i].memory_bytes, &bytes))
+                        return UINT64_MAX;
+        return bytes;
+}
+
 CpuSet topology_cpus(const Topology *topology) {
         NodeSet nodes = topology_nodes(topology);
 

@@ -8,15 +8,9 @@
 #include "tidbnumad/plan/advice-rules.h"
 #include "tidbnumad/plan/advice.h"
 
-static const char *base_name(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 AdviceProduct advice_product_of(const char *exe) {
         for (unsigned i = PRODUCT_OTHER + 1; exe && i < N_PRODUCTS; i++)
-                if (strcmp(base_name(exe), advice_product_to_string(i)) == 0)
+                if (strcmp(basename(exe), advice_product_to_string(i)) == 0)
                         return i;
         return PRODUCT_OTHER;
 }
@@ -25,7 +19,7 @@ AdviceProduct advice_product_of_pattern(const char *pattern) {
         AdviceProduct found = PRODUCT_OTHER;
 
         for (unsigned i = PRODUCT_OTHER + 1; pattern && i < N_PRODUCTS; i++) {
-                if (fnmatch(base_name(pattern), advice_product_to_string(i), 0) != 0)
+                if (fnmatch(basename(pattern), advice_product_to_string(i), 0) != 0)
                         continue;
                 if (found != PRODUCT_OTHER)
                         return PRODUCT_OTHER;
@@ -34,7 +28,7 @@ AdviceProduct advice_product_of_pattern(const char *pattern) {
         return found;
 }
 
-/* A program that runs is told by its own name: the pattern may fit others too. */
+/* A running program is recognized by its own name: the pattern may fit others too. */
 static AdviceProduct product_of(const AdviceInstance *instance) {
         if (instance->exe || !instance->policy)
                 return advice_product_of(instance->exe);
@@ -51,17 +45,12 @@ static const char *unplaced(const PlacementChoice *choice) {
         return reason && reason[0] != '\0' ? reason : "it has no place";
 }
 
+/* 0: not known; a part of it is no size to give advice on. */
 static uint64_t memory_of(const Topology *topology, const NodeSet *nodes) {
-        uint64_t bytes = 0;
-
         for (size_t i = 0; i < topology->n_nodes; i++)
-                if (id_set_has(nodes, topology->nodes[i].id)) {
-                        if (topology->nodes[i].memory_unknown)
-                                return 0; /* a part of it is no size to give advice on */
-                        if (__builtin_add_overflow(bytes, topology->nodes[i].memory_bytes, &bytes))
-                                return UINT64_MAX;
-                }
-        return bytes;
+                if (id_set_has(nodes, topology->nodes[i].id) && topology->nodes[i].memory_unknown)
+                        return 0;
+        return topology_memory_bytes(topology, nodes);
 }
 
 static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subject) {
@@ -177,13 +166,6 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
                             &subject->n_device_sharers);
 }
 
-static uint64_t count_common(const NodeSet *a, const NodeSet *b) {
-        NodeSet common = *a;
-
-        id_set_intersect(&common, b);
-        return id_set_count(&common);
-}
-
 /* What PD, HAProxy, JVMs and others hold on the subject's nodes, as far as known, divided among the
  * instances that share these. */
 static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
@@ -191,7 +173,8 @@ static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *sub
 
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *other = &report->subjects[i];
-                uint64_t common = count_common(&subject->nodes, &other->nodes);
+                const NodeSet both = id_set_and(&subject->nodes, &other->nodes);
+                const uint64_t common = id_set_count(&both);
 
                 if (advice_product_is_heavy(other->product) || common == 0)
                         continue;
@@ -225,16 +208,14 @@ static int build(const AdviceInput *input, AdviceReport *report) {
 }
 
 int advice_build(const AdviceInput *input, AdviceReport *ret) {
-        AdviceReport report = { 0 };
+        _cleanup_advice_report_ AdviceReport report = { 0 };
         int r;
 
         if (input->plan->n_choices != input->n_instances)
                 return -EINVAL;
         r = build(input, &report);
-        if (r < 0) {
-                advice_report_done(&report);
+        if (r < 0)
                 return r;
-        }
-        *ret = report;
+        *ret = TAKE_STRUCT(report);
         return 0;
 }

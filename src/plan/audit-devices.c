@@ -5,25 +5,23 @@
 
 enum { SOFTIRQ_PERCENT = 10, IRQBALANCE_WANTED_MBPS = 10000, IRQBALANCE_UNWANTED_MBPS = 100000 };
 
-static int unknown_nodes(const AuditInput *input, AuditReport *report) {
-        int r = 0;
+static void unknown_nodes(const AuditInput *input, AuditReport *report) {
 
         if (input->topology->n_nodes < 2 || input->devices->n_devices == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_DEVICE_NODE);
-        for (size_t i = 0; i < input->devices->n_devices && r >= 0; i++) {
+        for (size_t i = 0; i < input->devices->n_devices; i++) {
                 const Device *d = &input->devices->devices[i];
 
                 if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function)
                         continue;
-                r = audit_find(report, AUDIT_DEVICE_NODE, AUDIT_WARNING,
-                               audit_text("/sys/bus/pci/devices/%s/numa_node", d->pci),
-                               audit_text("update the firmware; until then name the node: "
-                                          "host.reserve.nodes for a network card, place.nodes for "
-                                          "what uses a disk"),
-                               "the firmware does not report the node of %s", d->name);
+                audit_find(report, AUDIT_DEVICE_NODE, AUDIT_WARNING,
+                           text_new("/sys/bus/pci/devices/%s/numa_node", d->pci),
+                           text_new("update the firmware; until then name the node: "
+                                    "host.reserve.nodes for a network card, place.nodes for "
+                                    "what uses a disk"),
+                           "the firmware does not report the node of %s", d->name);
         }
-        return r;
 }
 
 static bool has_free_home(const AuditInput *input) {
@@ -37,30 +35,27 @@ static bool has_free_home(const AuditInput *input) {
 
 /* Instances on the node that serves the network's interrupts, although another node is free.
  * Where that node has CPUs for the interrupts, it is meant to be shared. */
-static int nic_node(const AuditInput *input, AuditReport *report) {
+static void nic_node(const AuditInput *input, AuditReport *report) {
         const char *remedy = id_set_intersects(&input->reserved, &input->nic_nodes)
                                      ? "its policy names that node: change place.nodes or instances"
                                      : "host: {reserve: {nodes: nic}} in a policy file";
         const CpuSet cpus = topology_cpus_of(input->topology, &input->nic_nodes);
-        int r = 0;
 
         if (id_set_is_empty(&input->nic_nodes) || input->n_instances == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_NIC_NODE);
         if (id_set_intersects(&cpus, &input->reserved_cpus))
-                return 0;
-        for (size_t i = 0; i < input->n_instances && r >= 0 && has_free_home(input); i++) {
+                return;
+        for (size_t i = 0; i < input->n_instances && has_free_home(input); i++) {
                 const AuditInstance *instance = &input->instances[i];
 
                 if (!instance->placed || !id_set_intersects(&instance->nodes, &input->nic_nodes))
                         continue;
-                r = audit_find(report, AUDIT_NIC_NODE, AUDIT_WARNING,
-                               audit_text("/sys/class/net/*/device/numa_node"),
-                               audit_text("%s", remedy),
-                               "%s is on the node of the network card, and another node is free",
-                               instance->name);
+                audit_find(report, AUDIT_NIC_NODE, AUDIT_WARNING,
+                           text_new("/sys/class/net/*/device/numa_node"), text_new("%s", remedy),
+                           "%s is on the node of the network card, and another node is free",
+                           instance->name);
         }
-        return r;
 }
 
 /* Soft interrupts' share of a node's CPU time between two looks, in percent; negative: not known.
@@ -89,10 +84,9 @@ static bool is_lived_on(const AuditInput *input, uint32_t node) {
         return false;
 }
 
-static int softirq(const AuditInput *input, AuditReport *report) {
-        int r = 0;
+static void softirq(const AuditInput *input, AuditReport *report) {
 
-        for (size_t i = 0; input->nodes && i < input->topology->n_nodes && r >= 0; i++) {
+        for (size_t i = 0; input->nodes && i < input->topology->n_nodes; i++) {
                 const double percent = softirq_percent(&input->nodes_before[i], &input->nodes[i]);
                 const uint32_t id = input->topology->nodes[i].id;
 
@@ -101,14 +95,13 @@ static int softirq(const AuditInput *input, AuditReport *report) {
                 audit_report_hold(report, AUDIT_SOFTIRQ);
                 if (percent <= softirq_limit(input, &input->topology->nodes[i]))
                         continue;
-                r = audit_find(report, AUDIT_SOFTIRQ, AUDIT_WARNING, audit_text("/proc/stat"),
-                               audit_text("host.reserve and an entry of irq in a policy file: the "
-                                          "network gets CPUs of its own"),
-                               "soft interrupts take %.0f %% of the CPU time of node %" PRIu32
-                               ", where instances are",
-                               percent, id);
+                audit_find(report, AUDIT_SOFTIRQ, AUDIT_WARNING, text_new("/proc/stat"),
+                           text_new("host.reserve and an entry of irq in a policy file: the "
+                                    "network gets CPUs of its own"),
+                           "soft interrupts take %.0f %% of the CPU time of node %" PRIu32
+                           ", where instances are",
+                           percent, id);
         }
-        return r;
 }
 
 static uint32_t count_on(const IrqDevice *device, const CpuSet *cpus) {
@@ -122,32 +115,30 @@ static uint32_t count_on(const IrqDevice *device, const CpuSet *cpus) {
         return n;
 }
 
-static int interrupts(const AuditInput *input, AuditReport *report) {
+static void interrupts(const AuditInput *input, AuditReport *report) {
         CpuSet cpus = { 0 };
-        int r = 0;
 
         if (!input->irqs || input->n_instances == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_IRQ);
         for (size_t i = 0; i < input->n_instances; i++)
                 if (input->instances[i].placed)
                         id_set_union(&cpus, &input->instances[i].cpus);
         id_set_subtract(&cpus, &input->reserved_cpus);
-        for (size_t i = 0; i < input->irqs->n_devices && r >= 0; i++) {
+        for (size_t i = 0; i < input->irqs->n_devices; i++) {
                 const IrqDevice *d = &input->irqs->devices[i];
                 const uint32_t n = d->kind == IRQ_DEVICE_NET ? count_on(d, &cpus) : 0;
 
                 if (n == 0 || input->policies->n_irqs > 0)
                         continue;
-                r = audit_find(
+                audit_find(
                         report, AUDIT_IRQ, AUDIT_WARNING,
-                        audit_text("/proc/irq/*/effective_affinity_list"),
-                        audit_text("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
+                        text_new("/proc/irq/*/effective_affinity_list"),
+                        text_new("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
                         "%" PRIu32 " interrupts of %s are served by CPUs of instances, and "
                         "no policy steers them",
                         n, d->name);
         }
-        return r;
 }
 
 static uint32_t fastest_mbps(const DeviceList *devices) {
@@ -160,34 +151,30 @@ static uint32_t fastest_mbps(const DeviceList *devices) {
         return fastest;
 }
 
-static int irqbalance(const AuditInput *input, AuditReport *report) {
+static void irqbalance(const AuditInput *input, AuditReport *report) {
         const uint32_t mbps = fastest_mbps(input->devices);
         bool wanted, runs;
 
         if (!input->facts || !input->facts->irqbalance_known || mbps == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_IRQBALANCE);
         runs = input->facts->irqbalance;
         wanted = mbps <= IRQBALANCE_WANTED_MBPS;
         if (input->policies->n_irqs > 0 || runs == wanted ||
             (!wanted && mbps < IRQBALANCE_UNWANTED_MBPS))
-                return 0;
-        return audit_find(report, AUDIT_IRQBALANCE, AUDIT_WARNING, audit_text("/proc"),
-                          wanted ? audit_text("systemctl enable --now irqbalance")
-                                 : audit_text("an entry of irq in a policy file, which bans the "
-                                              "card's interrupts at irqbalance"),
-                          "irqbalance %s, with a network card of %" PRIu32 " Gbit/s",
-                          runs ? "runs" : "does not run", mbps / 1000);
+                return;
+        audit_find(report, AUDIT_IRQBALANCE, AUDIT_WARNING, text_new("/proc"),
+                   wanted ? text_new("systemctl enable --now irqbalance")
+                          : text_new("an entry of irq in a policy file, which bans the "
+                                     "card's interrupts at irqbalance"),
+                   "irqbalance %s, with a network card of %" PRIu32 " Gbit/s",
+                   runs ? "runs" : "does not run", mbps / 1000);
 }
 
-int audit_devices(const AuditInput *input, AuditReport *report) {
-        int r = unknown_nodes(input, report);
-
-        if (r >= 0)
-                r = nic_node(input, report);
-        if (r >= 0)
-                r = softirq(input, report);
-        if (r >= 0)
-                r = interrupts(input, report);
-        return r < 0 ? r : irqbalance(input, report);
+void audit_devices(const AuditInput *input, AuditReport *report) {
+        unknown_nodes(input, report);
+        nic_node(input, report);
+        softirq(input, report);
+        interrupts(input, report);
+        irqbalance(input, report);
 }

@@ -6,79 +6,78 @@
 
 enum { SWAPPINESS_MAX = 10 };
 
-static int number(AuditReport *report, AuditRule rule, const char *key, int value, int max) {
+static void number(AuditReport *report, AuditRule rule, const char *key, int value, int max) {
         char path[64];
 
         if (value == HOST_FACT_UNKNOWN)
-                return 0;
+                return;
         audit_report_hold(report, rule);
         if (value <= max)
-                return 0;
+                return;
         for (size_t i = 0; i <= strlen(key) && i < sizeof(path); i++)
                 path[i] = key[i] == '.' ? '/' : key[i];
-        return audit_find(report, rule, AUDIT_WARNING, audit_text("/proc/sys/%s", path),
-                          audit_text("sysctl -w %s=%d", key, max), "%s is %d; expected at most %d",
-                          key, value, max);
+        audit_find(report, rule, AUDIT_WARNING, text_new("/proc/sys/%s", path),
+                   text_new("sysctl -w %s=%d", key, max), "%s is %d; expected at most %d", key,
+                   value, max);
 }
 
-static int numa_balancing(const AuditInput *input, AuditReport *report) {
+static void numa_balancing(const AuditInput *input, AuditReport *report) {
         const int value = input->facts->numa_balancing;
 
         if (value == HOST_FACT_UNKNOWN)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_NUMA_BALANCING);
         if (value == 0)
-                return 0;
-        return audit_find(report, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
-                          audit_text("/proc/sys/kernel/numa_balancing"),
-                          audit_text("sysctl -w kernel.numa_balancing=0"),
-                          "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
-                          "moves pages that are already where they should be",
-                          value);
+                return;
+        audit_find(report, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                   text_new("/proc/sys/kernel/numa_balancing"),
+                   text_new("sysctl -w kernel.numa_balancing=0"),
+                   "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
+                   "moves pages that are already where they should be",
+                   value);
 }
 
-static int swap(const AuditInput *input, AuditReport *report) {
+static void swap(const AuditInput *input, AuditReport *report) {
         const HostFacts *facts = input->facts;
 
         if (facts->swap_known)
                 audit_report_hold(report, AUDIT_SWAP);
         if (facts->swap_used_bytes == 0)
-                return 0;
-        return audit_find(report, AUDIT_SWAP, AUDIT_WARNING, audit_text("/proc/meminfo"),
-                          audit_text("swapoff -a"), "%" PRIu64 " MiB of swap are in use",
-                          facts->swap_used_bytes >> 20);
+                return;
+        audit_find(report, AUDIT_SWAP, AUDIT_WARNING, text_new("/proc/meminfo"),
+                   text_new("swapoff -a"), "%" PRIu64 " MiB of swap are in use",
+                   facts->swap_used_bytes >> 20);
 }
 
-static int huge_pages(const AuditInput *input, AuditReport *report) {
+static void huge_pages(const AuditInput *input, AuditReport *report) {
         const char *value = input->facts->huge_pages;
 
         if (!*value)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_HUGE_PAGES);
         if (strcmp(value, "never") == 0)
-                return 0;
-        return audit_find(report, AUDIT_HUGE_PAGES, AUDIT_WARNING,
-                          audit_text("/sys/kernel/mm/transparent_hugepage/enabled"),
-                          audit_text("echo never "
-                                     ">/sys/kernel/mm/transparent_hugepage/enabled"),
-                          "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
+                return;
+        audit_find(report, AUDIT_HUGE_PAGES, AUDIT_WARNING,
+                   text_new("/sys/kernel/mm/transparent_hugepage/enabled"),
+                   text_new("echo never "
+                            ">/sys/kernel/mm/transparent_hugepage/enabled"),
+                   "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
 }
 
-static int governor(const AuditInput *input, AuditReport *report) {
+static void governor(const AuditInput *input, AuditReport *report) {
         const HostFacts *facts = input->facts;
 
         if (!facts->governor_known)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_GOVERNOR);
         if (!*facts->governor)
-                return 0;
-        return audit_find(
-                report, AUDIT_GOVERNOR, AUDIT_WARNING,
-                audit_text("/sys/devices/system/cpu/cpu%" PRIu32 "/cpufreq/scaling_governor",
-                           facts->governor_cpu),
-                audit_text("cpupower frequency-set -g performance"),
-                "the frequency governor of CPU %" PRIu32 " is '%s'; expected 'performance'",
-                facts->governor_cpu, facts->governor);
+                return;
+        audit_find(report, AUDIT_GOVERNOR, AUDIT_WARNING,
+                   text_new("/sys/devices/system/cpu/cpu%" PRIu32 "/cpufreq/scaling_governor",
+                            facts->governor_cpu),
+                   text_new("cpupower frequency-set -g performance"),
+                   "the frequency governor of CPU %" PRIu32 " is '%s'; expected 'performance'",
+                   facts->governor_cpu, facts->governor);
 }
 
 static bool wants_memory(const PolicySet *policies) {
@@ -88,62 +87,52 @@ static bool wants_memory(const PolicySet *policies) {
         return false;
 }
 
-static int cpuset(const AuditInput *input, AuditReport *report) {
+static void cpuset(const AuditInput *input, AuditReport *report) {
         const bool wanted = wants_memory(input->policies);
 
         if (!input->facts->cpuset_known)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_CPUSET);
         if (input->facts->cpuset)
-                return 0;
-        return audit_find(report, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
-                          audit_text("/sys/fs/cgroup"),
-                          audit_text("boot a kernel with CONFIG_CPUSETS and without "
-                                     "cgroup_disable=cpuset"),
-                          "the cpuset controller is not available: CPUs are bound thread by "
-                          "thread, and memory is only preferred%s",
-                          wanted ? ", though a policy says memory: bind" : "");
+                return;
+        audit_find(report, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
+                   text_new("/sys/fs/cgroup"),
+                   text_new("boot a kernel with CONFIG_CPUSETS and without "
+                            "cgroup_disable=cpuset"),
+                   "the cpuset controller is not available: CPUs are bound thread by "
+                   "thread, and memory is only preferred%s",
+                   wanted ? ", though a policy says memory: bind" : "");
 }
 
-static int kernel(const AuditInput *input, AuditReport *report) {
+static void kernel(const AuditInput *input, AuditReport *report) {
         const HostFacts *facts = input->facts;
-        int r = 0;
 
         if (facts->kernel_known)
                 audit_report_hold(report, AUDIT_KERNEL);
         if (facts->kernel_known && !facts->pidfds)
-                r = audit_find(report, AUDIT_KERNEL, AUDIT_WARNING, audit_text("pidfd_open(2)"),
-                               audit_text("boot Linux 5.3 or later; nothing else depends on it"),
-                               "the kernel has no pidfd_open: the end of a process is noticed up "
-                               "to 0.5 s late");
-        if (r >= 0 && facts->numa_stat_known && !facts->numa_stat)
-                r = audit_find(report, AUDIT_KERNEL, AUDIT_WARNING,
-                               audit_text("/sys/fs/cgroup/system.slice/memory.numa_stat"),
-                               audit_text("boot Linux 5.10 or later, or use cgroup v1"),
-                               "the kernel does not count the memory of control groups by node: "
-                               "where it is located is sampled");
-        return r;
+                audit_find(report, AUDIT_KERNEL, AUDIT_WARNING, text_new("pidfd_open(2)"),
+                           text_new("boot Linux 5.3 or later; nothing else depends on it"),
+                           "the kernel has no pidfd_open: the end of a process is noticed up "
+                           "to 0.5 s late");
+        if (facts->numa_stat_known && !facts->numa_stat)
+                audit_find(report, AUDIT_KERNEL, AUDIT_WARNING,
+                           text_new("/sys/fs/cgroup/system.slice/memory.numa_stat"),
+                           text_new("boot Linux 5.10 or later, or use cgroup v1"),
+                           "the kernel does not count the memory of control groups by node: "
+                           "where it is located is sampled");
 }
 
-int audit_host(const AuditInput *input, AuditReport *report) {
+void audit_host(const AuditInput *input, AuditReport *report) {
         const HostFacts *facts = input->facts;
-        int r;
 
         if (!facts)
-                return 0;
-        r = numa_balancing(input, report);
-        if (r >= 0)
-                r = number(report, AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode",
-                           facts->zone_reclaim_mode, 0);
-        if (r >= 0)
-                r = huge_pages(input, report);
-        if (r >= 0)
-                r = swap(input, report);
-        if (r >= 0)
-                r = number(report, AUDIT_SWAP, "vm.swappiness", facts->swappiness, SWAPPINESS_MAX);
-        if (r >= 0)
-                r = governor(input, report);
-        if (r >= 0)
-                r = kernel(input, report);
-        return r < 0 ? r : cpuset(input, report);
+                return;
+        numa_balancing(input, report);
+        number(report, AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode", facts->zone_reclaim_mode, 0);
+        huge_pages(input, report);
+        swap(input, report);
+        number(report, AUDIT_SWAP, "vm.swappiness", facts->swappiness, SWAPPINESS_MAX);
+        governor(input, report);
+        kernel(input, report);
+        cpuset(input, report);
 }

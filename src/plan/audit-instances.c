@@ -5,47 +5,36 @@
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/plan/audit-rules.h"
 
-static uint64_t memory_of(const Topology *topology, const NodeSet *nodes) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (id_set_has(nodes, topology->nodes[i].id))
-                        bytes += topology->nodes[i].memory_bytes;
-        return bytes;
-}
-
-static int node_exceeded(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
-        const uint64_t bytes = memory_of(input->topology, &i->nodes);
+static void node_exceeded(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+        const uint64_t bytes = topology_memory_bytes(input->topology, &i->nodes);
 
         if (i->policy->memory != MEMORY_BIND || i->need_bytes == 0 || bytes == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_NODE_EXCEEDED);
         if (i->need_bytes <= bytes)
-                return 0;
-        return audit_find(
-                report, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE,
-                audit_text("policy %s", i->policy->name),
-                audit_text("memory: preferred in policy %s, or place.count: 2", i->policy->name),
-                "%s needs %" PRIu64 " MiB, its nodes have %" PRIu64
-                " MiB, and its policy binds memory strictly",
-                i->name, i->need_bytes >> 20, bytes >> 20);
+                return;
+        audit_find(report, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE,
+                   text_new("policy %s", i->policy->name),
+                   text_new("memory: preferred in policy %s, or place.count: 2", i->policy->name),
+                   "%s needs %" PRIu64 " MiB, its nodes have %" PRIu64
+                   " MiB, and its policy binds memory strictly",
+                   i->name, i->need_bytes >> 20, bytes >> 20);
 }
 
-static int storage_node(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+static void storage_node(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         char nodes[ID_SET_LIST_MAX];
 
         if (!i->disk || id_set_is_empty(&i->disk_nodes) || input->topology->n_nodes < 2 ||
             advice_product_of(i->exe) != PRODUCT_TIKV)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_STORAGE_NODE);
         if (id_set_intersects(&i->nodes, &i->disk_nodes))
-                return 0;
+                return;
         (void)id_set_render_list(&i->disk_nodes, nodes, sizeof(nodes));
-        return audit_find(report, AUDIT_STORAGE_NODE, AUDIT_WARNING,
-                          audit_text("/sys/block/%s/device/numa_node", i->disk),
-                          audit_text("place: {near: storage} in policy %s", i->policy->name),
-                          "%s is away from its disk %s, which is at node %s", i->name, i->disk,
-                          nodes);
+        audit_find(report, AUDIT_STORAGE_NODE, AUDIT_WARNING,
+                   text_new("/sys/block/%s/device/numa_node", i->disk),
+                   text_new("place: {near: storage} in policy %s", i->policy->name),
+                   "%s is away from its disk %s, which is at node %s", i->name, i->disk, nodes);
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
@@ -55,25 +44,26 @@ static bool writes_much(const AuditInstance *i) {
         return i->disk && (product == PRODUCT_TIKV || product == PRODUCT_PD);
 }
 
-static int shared_disk(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+static void shared_disk(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         if (!writes_much(i))
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_SHARED_DISK);
         for (const AuditInstance *o = input->instances; o < i; o++)
-                if (writes_much(o) && strcmp(o->disk, i->disk) == 0)
-                        return audit_find(report, AUDIT_SHARED_DISK, AUDIT_WARNING,
-                                          audit_text("/proc/self/mountinfo"),
-                                          audit_text("a disk for each, or end the one that the "
-                                                     "cluster has forgotten; else limit the rates: "
-                                                     "tidbnumactl advise"),
-                                          "%s and %s have their data on one disk, %s", o->name,
-                                          i->name, i->disk);
-        return 0;
+                if (writes_much(o) && strcmp(o->disk, i->disk) == 0) {
+                        audit_find(report, AUDIT_SHARED_DISK, AUDIT_WARNING,
+                                   text_new("/proc/self/mountinfo"),
+                                   text_new("a disk for each, or end the one that the cluster "
+                                            "has forgotten; else limit the rates: tidbnumactl "
+                                            "advise"),
+                                   "%s and %s have their data on one disk, %s", o->name, i->name,
+                                   i->disk);
+                        return;
+                }
 }
 
 /* By numactl or taskset in a run script: the daemon cannot change a memory policy that a process
  * has set itself. */
-static int bound_by_hand(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+static void bound_by_hand(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         const CpuSet all = topology_cpus(input->topology);
         const bool narrow = !i->bound_by_daemon && !id_set_is_empty(&i->allowed_cpus) &&
                             !id_set_equal(&i->allowed_cpus, &all) &&
@@ -81,60 +71,57 @@ static int bound_by_hand(const AuditInput *input, const AuditInstance *i, AuditR
         char cpus[ID_SET_LIST_MAX] = "";
 
         if (i->pid == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_BOUND_BY_HAND);
         if (!narrow && !i->memory_policy)
-                return 0;
+                return;
         (void)id_set_render_list(&i->allowed_cpus, cpus, sizeof(cpus));
-        return audit_find(
-                report, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
-                i->memory_policy ? audit_text("/proc/%d/numa_maps", i->pid)
-                                 : audit_text("/proc/%d/status", i->pid),
-                audit_text("take numactl, taskset, numa_node or numa_cores out of its run "
-                           "script, unit or TiUP topology, and restart it"),
-                i->memory_policy ? "%s has the memory policy %s of its own"
-                                 : "%s is bound to CPUs %s, not by tidbnumad",
-                i->name, i->memory_policy ? i->memory_policy : cpus);
+        audit_find(report, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                   i->memory_policy ? text_new("/proc/%d/numa_maps", i->pid)
+                                    : text_new("/proc/%d/status", i->pid),
+                   text_new("take numactl, taskset, numa_node or numa_cores out of its run "
+                            "script, unit or TiUP topology, and restart it"),
+                   i->memory_policy ? "%s has the memory policy %s of its own"
+                                    : "%s is bound to CPUs %s, not by tidbnumad",
+                   i->name, i->memory_policy ? i->memory_policy : cpus);
 }
 
-static int reserved_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+static void reserved_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         const bool listed = id_set_intersects(&i->cpus, &input->reserved_cpus);
         CpuSet taken = i->allowed_cpus;
         char cpus[ID_SET_LIST_MAX] = "";
 
         id_set_intersect(&taken, &input->reserved_cpus);
         if (i->pid == 0 || id_set_is_empty(&input->reserved_cpus))
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_RESERVED_CPUS);
         if (id_set_is_empty(&taken))
-                return 0;
+                return;
         (void)id_set_render_list(&taken, cpus, sizeof(cpus));
-        return audit_find(
-                report, AUDIT_RESERVED_CPUS, AUDIT_WARNING, audit_text("/proc/%d/status", i->pid),
-                listed ? audit_text("take these CPUs out of `cpus` in policy %s", i->policy->name)
-                       : audit_text("let the daemon bind it: enforcement: {mode: enforce} "
-                                    "in a policy file; else see tidbnumactl explain %s",
-                                    i->name),
-                "%s may run on CPUs %s, which host.reserve.cpus keeps for interrupts", i->name,
-                cpus);
+        audit_find(report, AUDIT_RESERVED_CPUS, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                   listed ? text_new("take these CPUs out of `cpus` in policy %s", i->policy->name)
+                          : text_new("let the daemon bind it: enforcement: {mode: enforce} "
+                                     "in a policy file; else see tidbnumactl explain %s",
+                                     i->name),
+                   "%s may run on CPUs %s, which host.reserve.cpus keeps for interrupts", i->name,
+                   cpus);
 }
 
-static int gomaxprocs(const AuditInstance *i, AuditReport *report) {
+static void gomaxprocs(const AuditInstance *i, AuditReport *report) {
         const uint32_t n = id_set_count(&i->cpus);
 
         if (i->gomaxprocs == 0 || n == 0)
-                return 0;
+                return;
         audit_report_hold(report, AUDIT_GOMAXPROCS);
         if (i->gomaxprocs == n)
-                return 0;
-        return audit_find(report, AUDIT_GOMAXPROCS, AUDIT_WARNING,
-                          audit_text("/proc/%d/environ", i->pid),
-                          audit_text("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n),
-                          "%s runs with GOMAXPROCS=%" PRIu32 " and has %" PRIu32 " CPUs", i->name,
-                          i->gomaxprocs, n);
+                return;
+        audit_find(report, AUDIT_GOMAXPROCS, AUDIT_WARNING, text_new("/proc/%d/environ", i->pid),
+                   text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n),
+                   "%s runs with GOMAXPROCS=%" PRIu32 " and has %" PRIu32 " CPUs", i->name,
+                   i->gomaxprocs, n);
 }
 
-static int lost_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+static void lost_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         CpuSet lost = input->topology->isolated_cpus;
         char cpus[ID_SET_LIST_MAX] = "";
 
@@ -142,57 +129,46 @@ static int lost_cpus(const AuditInput *input, const AuditInstance *i, AuditRepor
         id_set_intersect(&lost, &i->cpus);
         audit_report_hold(report, AUDIT_LOST_CPUS);
         if (id_set_is_empty(&lost))
-                return 0;
+                return;
         (void)id_set_render_list(&lost, cpus, sizeof(cpus));
-        return audit_find(
-                report, AUDIT_LOST_CPUS, AUDIT_WARNING,
-                audit_text("/sys/devices/system/cpu/isolated"),
-                audit_text("boot without isolcpus= and nohz_full= for them, or leave them "
-                           "out by `cpus` in policy %s",
-                           i->policy->name),
-                "CPUs %s of %s are isolated: the kernel does not balance threads over "
-                "them",
-                cpus, i->name);
+        audit_find(report, AUDIT_LOST_CPUS, AUDIT_WARNING,
+                   text_new("/sys/devices/system/cpu/isolated"),
+                   text_new("boot without isolcpus= and nohz_full= for them, or leave them "
+                            "out by `cpus` in policy %s",
+                            i->policy->name),
+                   "CPUs %s of %s are isolated: the kernel does not balance threads over "
+                   "them",
+                   cpus, i->name);
 }
 
-static int judge(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
-        int r = node_exceeded(input, i, report);
-
-        if (r >= 0)
-                r = storage_node(input, i, report);
-        if (r >= 0)
-                r = bound_by_hand(input, i, report);
-        if (r >= 0)
-                r = reserved_cpus(input, i, report);
-        if (r >= 0)
-                r = gomaxprocs(i, report);
-        return r < 0 ? r : lost_cpus(input, i, report);
+static void judge(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+        node_exceeded(input, i, report);
+        storage_node(input, i, report);
+        bound_by_hand(input, i, report);
+        reserved_cpus(input, i, report);
+        gomaxprocs(i, report);
+        lost_cpus(input, i, report);
 }
 
-static int offline_cpus(const AuditInput *input, AuditReport *report) {
+static void offline_cpus(const AuditInput *input, AuditReport *report) {
         char cpus[ID_SET_LIST_MAX] = "";
 
         if (id_set_is_empty(&input->topology->offline_cpus))
-                return 0;
+                return;
         (void)id_set_render_list(&input->topology->offline_cpus, cpus, sizeof(cpus));
-        return audit_find(
-                report, AUDIT_LOST_CPUS, AUDIT_WARNING,
-                audit_text("/sys/devices/system/cpu/offline"),
-                audit_text("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
-                           "if they are off on purpose (SMT)",
-                           id_set_next(&input->topology->offline_cpus, 0)),
-                "CPUs %s are offline", cpus);
+        audit_find(report, AUDIT_LOST_CPUS, AUDIT_WARNING,
+                   text_new("/sys/devices/system/cpu/offline"),
+                   text_new("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
+                            "if they are off on purpose (SMT)",
+                            id_set_next(&input->topology->offline_cpus, 0)),
+                   "CPUs %s are offline", cpus);
 }
 
-int audit_instances(const AuditInput *input, AuditReport *report) {
-        int r = offline_cpus(input, report);
-
-        for (size_t i = 0; i < input->n_instances && r >= 0; i++) {
-                const AuditInstance *instance = &input->instances[i];
-
-                r = instance->placed ? judge(input, instance, report) : 0;
-                if (r >= 0)
-                        r = shared_disk(input, instance, report);
+void audit_instances(const AuditInput *input, AuditReport *report) {
+        offline_cpus(input, report);
+        for (size_t i = 0; i < input->n_instances; i++) {
+                if (input->instances[i].placed)
+                        judge(input, &input->instances[i], report);
+                shared_disk(input, &input->instances[i], report);
         }
-        return r;
 }

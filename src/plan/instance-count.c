@@ -17,19 +17,10 @@ static bool is_before(const InstanceCount *a, size_t policy, uid_t uid) {
 
 /* The index of the entry, or where it would be. */
 static size_t find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_found) {
-        size_t low = 0, high = c->n_counts;
+        const size_t at = ARRAY_LOWER_BOUND(c->n_counts, i, is_before(&c->counts[i], policy, uid));
 
-        while (low < high) {
-                const size_t middle = low + (high - low) / 2;
-
-                if (is_before(&c->counts[middle], policy, uid))
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        *ret_found =
-                low < c->n_counts && c->counts[low].policy == policy && c->counts[low].uid == uid;
-        return low;
+        *ret_found = at < c->n_counts && c->counts[at].policy == policy && c->counts[at].uid == uid;
+        return at;
 }
 
 int instance_counts_add(InstanceCounts *c, size_t policy, uid_t uid) {

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tidbnumad/plan/irq-pool.h"
+#include "tidbnumad/plan/irq-parts.h"
 
 IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
         IrqCpus cpus = { .online = topology_cpus(input->topology) };
@@ -23,20 +23,6 @@ IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
         return cpus;
 }
 
-static CpuSet both(const CpuSet *a, const CpuSet *b) {
-        CpuSet cpus = *a;
-
-        id_set_intersect(&cpus, b);
-        return cpus;
-}
-
-static CpuSet without(const CpuSet *a, const CpuSet *b) {
-        CpuSet cpus = *a;
-
-        id_set_subtract(&cpus, b);
-        return cpus;
-}
-
 /* `of`, or its substitute when that is empty. */
 static CpuSet or_else(CpuSet of, const CpuSet *otherwise) {
         return id_set_is_empty(&of) ? *otherwise : of;
@@ -48,8 +34,8 @@ static IrqPool left(IrqReason reason) {
 
 /* All of `wanted` are owned or isolated: those of shared instances first. */
 static IrqPool nowhere(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted) {
-        const CpuSet usual = without(wanted, &cpus->isolated);
-        const CpuSet shared = without(&usual, &cpus->exclusive);
+        const CpuSet usual = id_set_minus(wanted, &cpus->isolated);
+        const CpuSet shared = id_set_minus(&usual, &cpus->exclusive);
 
         if (!id_set_is_empty(&shared))
                 return (IrqPool){ .steer = steer, .reason = IRQ_REASON_SHARED, .cpus = shared };
@@ -61,8 +47,8 @@ static IrqPool nowhere(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted
 /* `none`: what it is without any such CPU. */
 static IrqPool within(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted, IrqReason reason,
                       IrqReason none) {
-        const CpuSet online = both(wanted, &cpus->online);
-        const CpuSet fit = both(&online, &cpus->free);
+        const CpuSet online = id_set_and(wanted, &cpus->online);
+        const CpuSet fit = id_set_and(&online, &cpus->free);
 
         if (id_set_is_empty(&online))
                 return left(none);
@@ -133,7 +119,7 @@ static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDev
 static CpuSet reserved_for(const IrqPlanInput *input, const IrqCpus *cpus,
                            const IrqDevice *device) {
         const CpuSet local = cpus_of_node(input->topology, device->node);
-        const CpuSet own = both(&local, &input->reserved_cpus);
+        const CpuSet own = id_set_and(&local, &input->reserved_cpus);
         CpuSet all = topology_cpus_of(input->topology, &input->reserved);
 
         id_set_union(&all, &input->reserved_cpus);
@@ -164,7 +150,7 @@ static IrqPool choose_auto(const IrqPlanInput *input, const IrqCpus *cpus, const
 }
 
 static IrqPool choose_listed(const IrqCpus *cpus, const IrqPolicy *policy) {
-        const CpuSet listed = both(&policy->cpus, &cpus->online);
+        const CpuSet listed = id_set_and(&policy->cpus, &cpus->online);
 
         if (id_set_is_empty(&listed))
                 return left(IRQ_REASON_CPUS_ABSENT);
@@ -229,7 +215,7 @@ static size_t rank_all(const Topology *topology, const CpuSet *pool, int32_t nod
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const Node *at = &topology->nodes[i];
-                const CpuSet its = both(&at->cpus, pool);
+                const CpuSet its = id_set_and(&at->cpus, pool);
 
                 ID_SET_FOREACH(cpu, &its)
                 ranked[n++] = (Ranked){

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tidbnumad/plan/irq-spread.h"
+#include "tidbnumad/plan/irq-parts.h"
 
 static bool has_queue(const IrqVector *vector) {
         return vector->queue >= 0 && (vector->role == IRQ_ROLE_RX || vector->role == IRQ_ROLE_TX ||

@@ -10,10 +10,10 @@
 
 /* As it was wanted, or as near to that as it could be had. */
 static bool is_as_wanted(const IrqProgress *p, const SettingValue *wanted,
-                         const SettingValue *stands) {
-        return setting_value_equal(stands, wanted) ||
+                         const SettingValue *present) {
+        return setting_value_equal(present, wanted) ||
                (p->written && setting_value_equal(&p->wanted, wanted) &&
-                setting_value_equal(stands, &p->ours));
+                setting_value_equal(present, &p->ours));
 }
 
 /* What is wanted has not changed, and was in force. */
@@ -35,15 +35,15 @@ static IrqStep repair(IrqProgress *p, uint64_t now_usec) {
         return IRQ_STEP_YIELD;
 }
 
-IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingValue *stands,
+IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingValue *present,
                       uint64_t now_usec) {
         if (p->refused)
                 return IRQ_STEP_NEVER;
-        if (stands && is_as_wanted(p, wanted, stands)) {
+        if (present && is_as_wanted(p, wanted, present)) {
                 p->contested = false;
                 p->error = 0;
                 p->n_failures = 0;
-                return IRQ_STEP_STANDS;
+                return IRQ_STEP_IN_FORCE;
         }
         if (p->contested && now_usec < p->yield_usec)
                 return IRQ_STEP_WAIT;
@@ -53,7 +53,7 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
         }
         if (p->error != 0 && setting_value_equal(&p->wanted, wanted) && now_usec < p->retry_usec)
                 return IRQ_STEP_WAIT;
-        return stands && is_changed_by_others(p, wanted) ? repair(p, now_usec) : IRQ_STEP_WRITE;
+        return present && is_changed_by_others(p, wanted) ? repair(p, now_usec) : IRQ_STEP_WRITE;
 }
 
 void irq_step_done(IrqProgress *p, const SettingValue *wanted, const SettingValue *ours) {
@@ -170,7 +170,7 @@ static int add_vectors(IrqDesiredList *list, const IrqPlanDevice *p) {
                         .plan = p,
                         .value.cpus = p->vectors[i].cpus,
                         .known = v->mask_known,
-                        .stands.cpus = v->requested,
+                        .present.cpus = v->requested,
                 };
 
                 if (p->vectors[i].decision != IRQ_STEERED || has_irq(list, v->irq))
@@ -190,7 +190,7 @@ static int add_queues(IrqDesiredList *list, const IrqPlanDevice *p, SettingKind 
                                              .plan = p,
                                              .value.cpus = wanted[i],
                                              .known = true,
-                                             .stands.cpus = queues[i].cpus };
+                                             .present.cpus = queues[i].cpus };
 
                 /* A card with one queue has none of these files. */
                 if (queues[i].mask_known && p->device->ifindex > 0 && add(list, &setting) < 0)
@@ -215,8 +215,7 @@ int irq_desired_build(const IrqPlan *plan, IrqDesiredList *ret) {
         }
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (IrqDesiredList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }
 

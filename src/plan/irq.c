@@ -8,8 +8,7 @@
 #include <strings.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/plan/irq-pool.h"
-#include "tidbnumad/plan/irq-spread.h"
+#include "tidbnumad/plan/irq-parts.h"
 #include "tidbnumad/plan/irq.h"
 
 static bool any_glob(const WordList *globs, const char *name) {
@@ -166,7 +165,6 @@ int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
                 r = build_balance(&cpus, &plan);
         if (r < 0)
                 return r;
-        *ret = plan;
-        plan = (IrqPlan){ 0 };
+        *ret = TAKE_STRUCT(plan);
         return 0;
 }

@@ -167,20 +167,14 @@ static bool agree(const Policy *a, const Policy *b, const char *unit) {
                has_explicit_nodes(b, unit) && id_set_equal(nodes_of(a, unit), nodes_of(b, unit));
 }
 
-static const char *base_name(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 /* Could one executable match both? Where that is not clear, it could. */
 static bool overlap(const char *a, const char *b) {
         if (!a || !b)
                 return true;
         if (a[0] == '/' && b[0] == '/')
                 return true;
-        return fnmatch(base_name(a), base_name(b), 0) == 0 ||
-               fnmatch(base_name(b), base_name(a), 0) == 0;
+        return fnmatch(basename(a), basename(b), 0) == 0 ||
+               fnmatch(basename(b), basename(a), 0) == 0;
 }
 
 /* Every process that `other` could take, `first` takes before it. */
@@ -231,12 +225,7 @@ const Policy *known_unit_policy(const PolicySet *policies, const char *unit, boo
 }
 
 uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, bool narrow) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (id_set_has(nodes, topology->nodes[i].id))
-                        bytes += topology->nodes[i].memory_bytes;
-        return bytes / (narrow ? ROOM_SHARE_NARROW : ROOM_SHARE);
+        return topology_memory_bytes(topology, nodes) / (narrow ? ROOM_SHARE_NARROW : ROOM_SHARE);
 }
 
 /* --- one property --- */
@@ -258,7 +247,7 @@ bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet
         return !id_set_equal(ret, &property->value);
 }
 
-void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value) {
+void known_property_done(KnownProperty *property, const IdSet *want, const IdSet *value) {
         if (id_set_is_empty(want)) {
                 property->ours = false;
         } else if (!property->ours) {

@@ -4,18 +4,12 @@
 
 #include "tidbnumad/plan/match.h"
 
-static const char *base_name(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 static bool exe_matches(const char *pattern, const char *exe) {
         if (!pattern)
                 return true;
         if (pattern[0] == '/')
                 return fnmatch(pattern, exe, FNM_PATHNAME) == 0;
-        return strcmp(pattern, base_name(exe)) == 0;
+        return strcmp(pattern, basename(exe)) == 0;
 }
 
 static bool unit_matches(const char *pattern, const char *unit) {

@@ -55,17 +55,6 @@ static bool may_have(const PlanProblem *problem, const PlanItem *item, const uin
         return id_set_is_subset(&item->must, &bits);
 }
 
-static PlanCost price_both(PlanSearch *search, const PlanItem *a, const uint16_t *nodes_of_a,
-                           const PlanItem *b, const uint16_t *nodes_of_b) {
-        PlanCost cost = placement_counts_price(&search->counts, a, nodes_of_a, a->n_nodes), more;
-
-        placement_counts_add(&search->counts, a, nodes_of_a, a->n_nodes);
-        more = placement_counts_price(&search->counts, b, nodes_of_b, b->n_nodes);
-        placement_counts_remove(&search->counts, a, nodes_of_a, a->n_nodes);
-        placement_cost_add(&cost, &more);
-        return cost;
-}
-
 static bool deal_out(PlanSearch *search, PlanItem *a, PlanItem *b) {
         size_t n = a->n_nodes, size = n * sizeof(a->nodes[0]);
         uint16_t dealt[2 * PLACEMENT_NODES_MAX];
@@ -77,8 +66,8 @@ static bool deal_out(PlanSearch *search, PlanItem *a, PlanItem *b) {
                 return false;
         placement_search_take(search, a);
         placement_search_take(search, b);
-        now = price_both(search, a, a->nodes, b, b->nodes);
-        then = price_both(search, a, dealt, b, dealt + n);
+        now = placement_search_price_both(search, a, a->nodes, b, b->nodes);
+        then = placement_search_price_both(search, a, dealt, b, dealt + n);
         good = placement_cost_compare(&then, &now) <= 0;
         placement_search_put(search, a, good ? dealt : a->nodes);
         placement_search_put(search, b, good ? dealt + n : b->nodes);

@@ -14,13 +14,13 @@ static NodeBits taken_nodes(const PlanProblem *problem) {
 }
 
 static NodeBits left_for(const PlanProblem *problem, const PlanItem *item, const NodeBits *taken) {
-        NodeBits left = node_bits_minus(&item->feasible, &problem->reserved);
+        NodeBits left = id_set_minus(&item->feasible, &problem->reserved);
 
-        return node_bits_minus(&left, taken);
+        return id_set_minus(&left, taken);
 }
 
 /* So many of `left` the instances of one other policy will need: those with a count, less what else
- * is open to them. */
+ * is feasible for them. */
 static size_t count_wanted(const PlanProblem *problem, uint32_t policy, const NodeBits *left,
                            const NodeBits *taken) {
         NodeBits all = { 0 }, elsewhere;
@@ -37,7 +37,7 @@ static size_t count_wanted(const PlanProblem *problem, uint32_t policy, const No
                 id_set_union(&all, &of);
                 wanted += item->count;
         }
-        elsewhere = node_bits_minus(&all, left);
+        elsewhere = id_set_minus(&all, left);
         n = id_set_count(&all);
         n_elsewhere = id_set_count(&elsewhere);
         wanted = wanted < n ? wanted : n;
@@ -122,7 +122,7 @@ static const PlanItem *find_alike(const PlanProblem *problem, size_t i) {
         return NULL;
 }
 
-void placement_open_counts(PlanProblem *problem) {
+void placement_auto_counts(PlanProblem *problem) {
         NodeBits taken = taken_nodes(problem);
 
         for (size_t i = 0; i < problem->n_items; i++) {

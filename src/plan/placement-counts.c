@@ -1,5 +1,5 @@
 /* The instances on each node and socket, and the cost of one more there. */
-#include "tidbnumad/plan/placement-counts.h"
+#include "tidbnumad/plan/placement-search.h"
 
 int placement_cost_compare(const PlanCost *a, const PlanCost *b) {
         for (unsigned i = 0; i < N_CRITERIA; i++)

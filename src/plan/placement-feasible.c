@@ -26,8 +26,8 @@ static CpuSet usable_cpus(const PlanProblem *problem, const PlanItem *item, cons
         return cpus;
 }
 
-CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item,
-                           const NodeBits *nodes) {
+CpuSet placement_usable_cpus(const PlanProblem *problem, const PlanItem *item,
+                             const NodeBits *nodes) {
         CpuSet all = { 0 };
 
         ID_SET_FOREACH(i, nodes) {
@@ -79,7 +79,7 @@ static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanIte
                 return REFUSAL_CPUS_ABSENT;
         if (!allows_nodes(item->in, nodes))
                 return REFUSAL_CGROUP_NODES;
-        usable = placement_open_cpus(problem, item, &bits);
+        usable = placement_usable_cpus(problem, item, &bits);
         return id_set_is_empty(&usable) || (list && !allows_list(item)) ? REFUSAL_CGROUP_CPUS
                                                                         : REFUSAL_NONE;
 }
@@ -151,7 +151,7 @@ static PlacementRefusal check_feasible(const PlanProblem *problem, const PlanIte
 /* Takes the others away; refuses when too few stay. */
 static bool narrow(const PlanProblem *problem, PlanItem *item, const NodeBits *keep,
                    PlacementRefusal refusal) {
-        item->feasible = node_bits_and(&item->feasible, keep);
+        item->feasible = id_set_and(&item->feasible, keep);
         if (check_feasible(problem, item, &item->feasible) == REFUSAL_NONE)
                 return true;
         (void)refuse(item, refusal);
@@ -165,9 +165,9 @@ static bool narrow_by_policy(const PlanProblem *problem, PlanItem *item) {
 
         if (id_set_count(&problem->homes) == 0)
                 return refuse(item, REFUSAL_NO_HOME) == REFUSAL_NONE;
-        item->feasible = node_bits_minus(&problem->homes, &avoid);
+        item->feasible = id_set_minus(&problem->homes, &avoid);
         if (!id_set_is_empty(&place->nodes))
-                item->feasible = node_bits_and(&item->feasible, &wanted);
+                item->feasible = id_set_and(&item->feasible, &wanted);
         return refuse(item, check_feasible(problem, item, &item->feasible)) == REFUSAL_NONE;
 }
 
@@ -207,7 +207,7 @@ static bool narrow_by_cgroup(const PlanProblem *problem, PlanItem *item) {
 }
 
 static bool narrow_by_reserve(const PlanProblem *problem, PlanItem *item) {
-        NodeBits free_nodes = node_bits_minus(&item->feasible, &problem->reserved);
+        NodeBits free_nodes = id_set_minus(&item->feasible, &problem->reserved);
 
         return !problem->input->host->reserve.strict ||
                narrow(problem, item, &free_nodes, REFUSAL_RESERVED);
@@ -215,7 +215,7 @@ static bool narrow_by_reserve(const PlanProblem *problem, PlanItem *item) {
 
 /* Near the network card is beside its node, not on it, where that node is left to the card. */
 static void keep_off_the_nic(const PlanProblem *problem, PlanItem *item) {
-        NodeBits free_nodes = node_bits_minus(&item->feasible, &problem->reserved);
+        NodeBits free_nodes = id_set_minus(&item->feasible, &problem->reserved);
 
         if (item->policy->place.near == NEAR_NIC &&
             check_feasible(problem, item, &free_nodes) == REFUSAL_NONE)
@@ -237,7 +237,7 @@ static bool still_fits(const PlanProblem *problem, const PlanItem *item) {
         return check_feasible(problem, &as_is, &item->former) == REFUSAL_NONE;
 }
 
-static int open_chosen(PlanProblem *problem, PlanItem *item) {
+static int judge_chosen(PlanProblem *problem, PlanItem *item) {
         if (!narrow_by_policy(problem, item) || !narrow_by_cpus(problem, item) ||
             !narrow_by_cgroup(problem, item) || !narrow_by_reserve(problem, item))
                 return 0;
@@ -249,7 +249,7 @@ static int open_chosen(PlanProblem *problem, PlanItem *item) {
         return 0;
 }
 
-static int open_item(PlanProblem *problem, PlanItem *item) {
+static int judge_item(PlanProblem *problem, PlanItem *item) {
         const PlacementInstance *in = item->in;
         const NodeSet *nodes;
         NodeBits bits;
@@ -261,7 +261,7 @@ static int open_item(PlanProblem *problem, PlanItem *item) {
         item->choice->entry = match_instance(item->policy, in->unit, in->ports, in->n_ports);
         nodes = explicit_nodes(item);
         if (!nodes)
-                return open_chosen(problem, item);
+                return judge_chosen(problem, item);
         if (refuse(item, check_explicit(problem, item, nodes)) != REFUSAL_NONE)
                 return 0;
         bits = placement_problem_bits(problem, nodes);
@@ -270,7 +270,7 @@ static int open_item(PlanProblem *problem, PlanItem *item) {
 
 int placement_feasible(PlanProblem *problem) {
         for (size_t i = 0; i < problem->n_items; i++)
-                if (open_item(problem, &problem->items[i]) < 0)
+                if (judge_item(problem, &problem->items[i]) < 0)
                         return -ENOMEM;
         return 0;
 }

@@ -53,7 +53,7 @@ static PlanCost price(const Growth *g, size_t node) {
 
 /* The cheapest node that is not in the set. */
 static int find_next(const Growth *g, PlanCost *ret) {
-        NodeBits left = node_bits_minus(&g->room, &g->has);
+        NodeBits left = id_set_minus(&g->room, &g->has);
         int best = -1;
 
         ID_SET_FOREACH(i, &left) {

@@ -8,20 +8,6 @@
 /* Of one instance on one node. It keeps the sums of any number of them from running over. */
 #define SHARE_MIB_MAX (UINT64_C(1) << 40)
 
-NodeBits node_bits_and(const NodeBits *a, const NodeBits *b) {
-        NodeBits both = *a;
-
-        id_set_intersect(&both, b);
-        return both;
-}
-
-NodeBits node_bits_minus(const NodeBits *a, const NodeBits *b) {
-        NodeBits rest = *a;
-
-        id_set_subtract(&rest, b);
-        return rest;
-}
-
 NodeBits placement_problem_bits(const PlanProblem *problem, const NodeSet *nodes) {
         NodeBits bits = { 0 };
 
@@ -243,11 +229,10 @@ int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, Pl
         if (build_nodes(&problem, &plan->reserved) < 0 || build_items(&problem, plan) < 0 ||
             placement_feasible(&problem) < 0)
                 return -ENOMEM;
-        placement_open_counts(&problem);
+        placement_auto_counts(&problem);
         if (finish_items(&problem) < 0)
                 return -ENOMEM;
-        *ret = problem;
-        problem = (PlanProblem){ 0 };
+        *ret = TAKE_STRUCT(problem);
         return 0;
 }
 

@@ -34,9 +34,8 @@ static bool may_have(const PlanProblem *problem, const PlanItem *item, const Pla
         return id_set_is_subset(&item->must, &bits);
 }
 
-/* Of two at their places, in this order. */
-static PlanCost price_both(PlanSearch *search, const PlanItem *a, const uint16_t *at_a,
-                           const PlanItem *b, const uint16_t *at_b) {
+PlanCost placement_search_price_both(PlanSearch *search, const PlanItem *a, const uint16_t *at_a,
+                                     const PlanItem *b, const uint16_t *at_b) {
         PlanCost cost = placement_counts_price(&search->counts, a, at_a, a->count), more;
 
         placement_counts_add(&search->counts, a, at_a, a->count);
@@ -67,8 +66,8 @@ static bool swap(PlanSearch *search, PlanItem *a, PlanItem *b) {
                 return false;
         placement_search_take(search, a);
         placement_search_take(search, b);
-        now = price_both(search, a, a->nodes, b, b->nodes);
-        then = price_both(search, a, b->nodes, b, a->nodes);
+        now = placement_search_price_both(search, a, a->nodes, b, b->nodes);
+        then = placement_search_price_both(search, a, b->nodes, b, a->nodes);
         better = placement_cost_compare(&then, &now) < 0;
         if (better)
                 exchange_nodes(a, b);
@@ -162,14 +161,6 @@ typedef struct Displaced {
         size_t n, n_saved;
 } Displaced;
 
-static bool is_on(const PlanItem *item, const uint16_t *nodes, size_t n) {
-        for (size_t i = 0; i < item->n_nodes; i++)
-                for (size_t k = 0; k < n; k++)
-                        if (item->nodes[i] == nodes[k])
-                                return true;
-        return false;
-}
-
 static bool save(Displaced *d, PlanItem *item) {
         if (d->n == DISPLACED_MOST || d->n_saved + item->n_nodes > SAVED_MOST)
                 return false;
@@ -185,7 +176,8 @@ static bool find(PlanSearch *search, PlanItem *item, const uint16_t *nodes, Disp
         if (!save(ret, item))
                 return false;
         for (size_t i = 0; i < search->n_movable; i++)
-                if (search->movable[i] != item && is_on(search->movable[i], nodes, item->count) &&
+                if (search->movable[i] != item &&
+                    shares_a_node(search->movable[i], nodes, item->count) &&
                     !save(ret, search->movable[i]))
                         return false;
         return ret->n > 1;

@@ -1,5 +1,5 @@
-/* One after the other, the sets of nodes that are open to an item. */
-#include "tidbnumad/plan/placement-sets.h"
+/* One after the other, the feasible sets of nodes of an item. */
+#include "tidbnumad/plan/placement-search.h"
 
 /* Above the first, not all sets are looked at; the second bounds the work of those that are. */
 enum { SETS_MAX = 4096, SEED_WORK_MAX = 1 << 22 };
@@ -20,7 +20,7 @@ static size_t group_end(const PlanSets *sets, size_t begin) {
 static void fill_pool(PlanSets *sets) {
         const PlanProblem *problem = sets->problem;
         const PlanItem *item = sets->item;
-        NodeBits rest = node_bits_minus(&item->feasible, &item->must);
+        NodeBits rest = id_set_minus(&item->feasible, &item->must);
         int must = id_set_next(&item->must, 0);
 
         for (uint32_t p = 0; p < (item->same_package ? problem->n_packages : 1); p++) {

@@ -4,7 +4,7 @@
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/plan/placement-search.h"
 
-/* --- what the operator is told about a finished plan --- */
+/* --- what a finished plan reports --- */
 
 /* --- warnings --- */
 
@@ -58,9 +58,9 @@ static bool spans_packages(const PlanProblem *problem, const PlanItem *item) {
 }
 
 static bool is_tidb(const Policy *policy) {
-        const char *exe = policy->match.exe, *slash = exe ? strrchr(exe, '/') : NULL;
+        const char *exe = policy->match.exe;
 
-        return exe && strcmp(slash ? slash + 1 : exe, "tidb-server") == 0;
+        return exe && strcmp(basename(exe), "tidb-server") == 0;
 }
 
 static bool has_moved(const PlanItem *item) {
@@ -235,8 +235,8 @@ NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved) {
         return id_set_intersects(bound, reserved) ? (NodeSet){ 0 } : *bound;
 }
 
-bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
-                           const NodeSet *newly_reserved) {
+bool placement_weighs_again(const Policy *before, const Policy *after, const NodeSet *place,
+                            const NodeSet *newly_reserved) {
         if (!before || !after)
                 return false;
         return before->place.near != after->place.near ||
@@ -268,10 +268,10 @@ static void fill_placement(const PlanProblem *problem, const PlanItem *item) {
                 if (problem->nodes[item->nodes[i]].reserved)
                         id_set_add(&choice->reserved, problem->nodes[item->nodes[i]].node->id);
         }
-        p->cpus = placement_open_cpus(problem, item, &bits);
+        p->cpus = placement_usable_cpus(problem, item, &bits);
 }
 
-static int tell(PlanSearch *search, const PlanCost *total) {
+static int describe_all(PlanSearch *search, const PlanCost *total) {
         PlanProblem *problem = search->problem;
 
         for (size_t i = 0; i < problem->n_items; i++) {
@@ -299,7 +299,7 @@ static int solve(PlanProblem *problem, PlacementPlan *plan) {
                 return -ENOMEM;
         for (unsigned i = 0; i < N_CRITERIA; i++)
                 plan->score.by[i] = (uint64_t)total.by[i];
-        return tell(&search, &total);
+        return describe_all(&search, &total);
 }
 
 int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
@@ -315,7 +315,6 @@ int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
         plan.reserved_cpus = placement_reserved_cpus(input);
         if (placement_problem_build(input, &plan, &problem) < 0 || solve(&problem, &plan) < 0)
                 return -ENOMEM;
-        *ret = plan;
-        plan = (PlacementPlan){ 0 };
+        *ret = TAKE_STRUCT(plan);
         return 0;
 }

@@ -16,7 +16,7 @@ static Step step_to(StepKind kind, const NodeSet *mems) {
 
 /* Threads that are narrower than the cpuset are not a reason to write it again: the kernel (6.2 and
  * later) keeps what a thread asked for itself, and wider than the cpuset none can be. */
-bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placement *placement) {
+bool step_cpus_in_force(BackendKind backend, const Binding *binding, const Placement *placement) {
         if (backend == BACKEND_AFFINITY)
                 return binding->n_threads_outside == 0;
         return binding->cpuset && id_set_equal(&binding->cpus, &placement->cpus);
@@ -119,7 +119,7 @@ static bool is_to_be_opened(const StepInput *in) {
         return are_mems_ours(in) && !is_open(in);
 }
 
-bool step_mems_stand(const StepInput *in) {
+bool step_mems_in_force(const StepInput *in) {
         const NodeSet home = home_of(in);
 
         if (in->backend == BACKEND_AFFINITY || id_set_is_empty(&home) ||
@@ -202,21 +202,21 @@ static Step step_preferred(const StepInput *in) {
 static Step step_widened(const StepInput *in) {
         const NodeSet *mems = &in->binding->mems;
         NodeSet wide = home_of(in);
-        bool stands;
+        bool is_wide;
 
         id_set_union(&wide, &in->extra);
-        stands = id_set_is_subset(&wide, mems);
-        if (stands && !in->extra_pending)
+        is_wide = id_set_is_subset(&wide, mems);
+        if (is_wide && !in->extra_pending)
                 return step_for(STEP_WIDENED, REASON_NODE_FULL,
                                 "its nodes are nearly full: it may use other nodes until there has "
                                 "been room for a minute");
         if (in->mem_writes >= STEP_WRITES_MAX)
-                return stands ? step_for(STEP_WIDENED, REASON_NODE_FULL,
-                                         "its nodes are nearly full: the kernel allows it more "
-                                         "nodes than the unit's AllowedMemoryNodes=")
-                              : step_for(STEP_PARTLY, REASON_NODE_FULL,
-                                         "its nodes are nearly full, and it could not get another "
-                                         "node: free memory on its nodes");
+                return is_wide ? step_for(STEP_WIDENED, REASON_NODE_FULL,
+                                          "its nodes are nearly full: the kernel allows it more "
+                                          "nodes than the unit's AllowedMemoryNodes=")
+                               : step_for(STEP_PARTLY, REASON_NODE_FULL,
+                                          "its nodes are nearly full, and it could not get another "
+                                          "node: free memory on its nodes");
         id_set_union(&wide, mems);
         return step_to(STEP_WIDEN, &wide);
 }
@@ -347,7 +347,7 @@ static Step step_cpus(const StepInput *in) {
 
 /* Of affinity, what a thread was before it is first set does not count. */
 static bool are_cpus_done(const StepInput *in) {
-        return step_cpus_stand(in->backend, in->binding, in->placement) &&
+        return step_cpus_in_force(in->backend, in->binding, in->placement) &&
                (in->cpus_applied || in->backend != BACKEND_AFFINITY ||
                 in->binding->n_threads_off_cpus == 0);
 }

@@ -37,7 +37,7 @@ static bool is_placed(const VerdictInput *in) {
 static bool are_cpus_bound(const VerdictInput *in) {
         const Binding *b = in->binding;
 
-        return is_placed(in) && step_cpus_stand(in->backend, b, in->placement) &&
+        return is_placed(in) && step_cpus_in_force(in->backend, b, in->placement) &&
                (b->n_threads_off_cpus == 0 ||
                 (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
 }

@@ -58,6 +58,7 @@ typedef struct AuditReport {
         AuditState states[N_AUDIT_RULES]; /* the worst of each rule */
         AuditFinding *findings;           /* failures first, then by rule; owned */
         size_t n_findings, allocated;
+        int error; /* 0, or -ENOMEM: a finding is missing */
 } AuditReport;
 
 void audit_report_done(AuditReport *report);

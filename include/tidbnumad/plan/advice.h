@@ -67,7 +67,7 @@ typedef struct AdviceInput {
 /* What an executable is, by its path or base name; PRODUCT_OTHER for NULL. */
 AdviceProduct advice_product_of(const char *exe);
 
-/* What the `match.exe` of a policy stands for: the one product that its last component fits;
+/* The product that the `match.exe` of a policy means: the one product that its last component fits;
  * PRODUCT_OTHER where it fits none or several, and for NULL. */
 AdviceProduct advice_product_of_pattern(const char *pattern);
 

@@ -34,7 +34,7 @@ typedef struct IrqProgress {
 } IrqProgress;
 
 typedef enum IrqStep {
-        IRQ_STEP_STANDS,
+        IRQ_STEP_IN_FORCE,
         IRQ_STEP_WRITE,
         IRQ_STEP_REPAIR, /* write it, and count it: something else has changed it */
         IRQ_STEP_YIELD,  /* it is contested from now on: log it */
@@ -42,10 +42,10 @@ typedef enum IrqStep {
         IRQ_STEP_NEVER,  /* refused */
 } IrqStep;
 
-/* The next step from the present value `stands`; NULL: it cannot be read. `progress` counts the
+/* The next step from the present value `present`; NULL: it cannot be read. `progress` counts the
  * repairs, and keeps that the interrupt is left to whoever else sets it. */
-IrqStep irq_step_next(IrqProgress *progress, const SettingValue *wanted, const SettingValue *stands,
-                      uint64_t now_usec);
+IrqStep irq_step_next(IrqProgress *progress, const SettingValue *wanted,
+                      const SettingValue *present, uint64_t now_usec);
 
 /* It was written, and the kernel shows `ours`, which is what was wanted or, where that had no room,
  * a part of it. */
@@ -86,7 +86,7 @@ typedef struct IrqDesired {
         const IrqPlanDevice *plan; /* beside `device` */
         SettingValue value;        /* wanted */
         bool known;                /* the present value could be read */
-        SettingValue stands;
+        SettingValue present;
 } IrqDesired;
 
 typedef struct IrqDesiredList {

@@ -24,7 +24,7 @@
 typedef struct IrqOwner {
         const char *name;
         CpuSet cpus; /* online CPUs of its nodes that it runs on */
-        bool shared; /* its policy says `share: shared` */
+        bool shared; /* its policy has `share: shared` */
 } IrqOwner;
 
 typedef struct IrqPlanInput {

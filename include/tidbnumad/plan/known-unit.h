@@ -62,4 +62,4 @@ bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet
 
 /* `value`, as planned for `want`, is set: written by us, or found so. What was found as wanted
  * is never ours to remove. */
-void known_property_stands(KnownProperty *property, const IdSet *want, const IdSet *value);
+void known_property_done(KnownProperty *property, const IdSet *want, const IdSet *value);

@@ -43,5 +43,5 @@ typedef struct LadderInput {
 /* Has it no unit to itself, so that `no_scope` counts? */
 bool ladder_needs_scope(const LadderInput *input);
 
-/* A scope that something else keeps emptying is still a scope: that is told by plan/step.h. */
+/* A scope that something else keeps emptying is still a scope: plan/step.h reports that. */
 Ladder ladder_choose(const LadderInput *input);

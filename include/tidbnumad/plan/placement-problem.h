@@ -14,9 +14,6 @@ typedef struct NodeBits {
         uint64_t words[PLACEMENT_NODES_MAX / 64];
 } NodeBits;
 
-NodeBits node_bits_and(const NodeBits *a, const NodeBits *b);
-NodeBits node_bits_minus(const NodeBits *a, const NodeBits *b);
-
 typedef struct PlanNode {
         const Node *node;
         uint32_t package; /* index of the socket */
@@ -87,11 +84,12 @@ uint64_t placement_cpu_part(const PlacementInput *input, size_t node);
 uint64_t placement_room_part(const Topology *topology, size_t node);
 
 /* The hard rules: whether and where each item may be. Marks what is refused, explicit and kept,
- * and the nodes that are open to the others. */
+ * and the nodes that are feasible for the others. */
 int placement_feasible(PlanProblem *problem);
 
 /* The CPUs of these nodes that the policy chooses and the parent cgroup allows. */
-CpuSet placement_open_cpus(const PlanProblem *problem, const PlanItem *item, const NodeBits *nodes);
+CpuSet placement_usable_cpus(const PlanProblem *problem, const PlanItem *item,
+                             const NodeBits *nodes);
 
 /* `count: auto`: how many nodes the movable items get that leave it open. */
-void placement_open_counts(PlanProblem *problem);
+void placement_auto_counts(PlanProblem *problem);

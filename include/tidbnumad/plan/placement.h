@@ -57,7 +57,7 @@ typedef struct PlacementChoice {
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */
         PlacementGrounds grounds;    /* of chosen nodes, with `explain` */
-        size_t n_feasible;           /* sets of nodes that were open to it; 1 for an explicit one */
+        size_t n_feasible;           /* feasible sets of nodes; 1 for an explicit one */
         PlacementAlternative *alternatives; /* the best first, at most
                                              * PLACEMENT_ALTERNATIVES_MAX; owned */
         size_t n_alternatives;
@@ -110,5 +110,5 @@ NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved);
 /* The policies have changed. Must an instance be placed again although it still fits where it
  * is, because that may be the wrong place now? So it is with another `near` or `share`, and on a
  * node that is reserved from now on. Either policy may be NULL: then it is not. */
-bool placement_weighs_anew(const Policy *before, const Policy *after, const NodeSet *place,
-                           const NodeSet *newly_reserved);
+bool placement_weighs_again(const Policy *before, const Policy *after, const NodeSet *place,
+                            const NodeSet *newly_reserved);

@@ -116,11 +116,11 @@ bool step_begins_blind(const StepInput *input);
 
 /* Are the CPUs in force, so that nothing is to be set? Of the backends with a cpuset: it has
  * them (threads may be narrower). Of affinity: no thread may run elsewhere. */
-bool step_cpus_stand(BackendKind backend, const Binding *binding, const Placement *placement);
+bool step_cpus_in_force(BackendKind backend, const Binding *binding, const Placement *placement);
 
 /* Are the memory nodes in force as we set them? Never where they are not ours: with affinity,
  * and where systemd did not narrow them. Not while the guard keeps others open beside them. */
-bool step_mems_stand(const StepInput *input);
+bool step_mems_in_force(const StepInput *input);
 
 /* Nothing follows such a step until something changes. */
 bool step_is_final(StepKind kind);

@@ -74,8 +74,8 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
             !host_enforces(b->host) || i->n_members == 0 ||
             i->binding.observed.n_threads_off_cpus > 0 ||
-            !step_cpus_stand(instance_backend(i, &b->host->backend), &i->binding.observed,
-                             &i->binding.placement))
+            !step_cpus_in_force(instance_backend(i, &b->host->backend), &i->binding.observed,
+                                &i->binding.placement))
                 return;
         i->binding.latency_noted = true;
         age = age_when_seen(i, now_usec);

@@ -108,7 +108,7 @@ static void log_repair(Interrupts *irq, const IrqHost *host, const IrqDesired *w
 
         irq->n_repairs++;
         describe(host, &w->key, what, sizeof(what));
-        (void)setting_render(w->key.kind, &w->stands, found);
+        (void)setting_render(w->key.kind, &w->present, found);
         journal_log(&irq->host->journal, LOG_NOTICE, &fields,
                     "something else changed %s to %s (%s); restored", what, found,
                     likely_cause(host, w->key.kind));
@@ -191,16 +191,16 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
         if (!s || !w->known)
                 return IRQ_STEP_WAIT;
         s->seen = true;
-        step = irq_step_next(&s->progress, &w->value, &w->stands, now_usec);
+        step = irq_step_next(&s->progress, &w->value, &w->present, now_usec);
         if (step == IRQ_STEP_REPAIR)
                 log_repair(irq, host, w);
         else if (step == IRQ_STEP_YIELD)
                 log_contested(irq, host, w);
-        else if (step == IRQ_STEP_STANDS) {
+        else if (step == IRQ_STEP_IN_FORCE) {
                 s->logged = false;
                 /* Applied by an earlier run, or by the administrator before: keep it in force. */
                 if (!s->progress.written)
-                        irq_step_done(&s->progress, &w->value, &w->stands);
+                        irq_step_done(&s->progress, &w->value, &w->present);
         }
         return step;
 }
@@ -353,7 +353,7 @@ static void log_astray(const Interrupts *irq, const IrqHost *host, const IrqDesi
         char what[256], mask[ID_SET_LIST_MAX];
 
         describe(host, &w->key, what, sizeof(what));
-        (void)id_set_render_list(&w->stands.cpus, mask, sizeof(mask));
+        (void)id_set_render_list(&w->present.cpus, mask, sizeof(mask));
         journal_log(&irq->host->journal, LOG_WARNING, &fields,
                     "%s still fires on other CPUs than its mask %s: %s; %s", what, mask,
                     reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
@@ -364,7 +364,7 @@ static void log_astray(const Interrupts *irq, const IrqHost *host, const IrqDesi
 static void verify_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, &w->key);
 
-        if (!s || !s->progress.written || !setting_value_equal(&w->stands, &s->progress.ours)) {
+        if (!s || !s->progress.written || !setting_value_equal(&w->present, &s->progress.ours)) {
                 if (s)
                         s->verify = (IrqVerify){ 0 };
                 return;

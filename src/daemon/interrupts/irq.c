@@ -202,10 +202,10 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
 
         if (wanted == NUMA_BALANCING_LEAVE || undo_release_is_asked(irq->host, "host", NULL) ||
             irq->ops->read(&irq->host->sysroot, &key, text) < 0 ||
-            setting_parse(key.kind, text, &setting.stands) < 0)
+            setting_parse(key.kind, text, &setting.present) < 0)
                 return 0; /* a kernel without NUMA balancing */
-        if (wanted == NUMA_BALANCING_ON && setting.stands.number != 0)
-                setting.value.number = setting.stands.number;
+        if (wanted == NUMA_BALANCING_ON && setting.present.number != 0)
+                setting.value.number = setting.present.number;
         if (ARRAY_RESERVE(desired->settings, desired->allocated, desired->n_settings + 1) < 0)
                 return -ENOMEM;
         desired->settings[desired->n_settings++] = setting;

@@ -198,7 +198,7 @@ bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret)
 /* True: `planned` is of a policy that changes so that its place is chosen again. */
 static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assignment *planned,
                         const NodeSet *newly_reserved) {
-        return placement_weighs_anew(before, before ? policy_set_find(fresh, before->name) : NULL,
+        return placement_weighs_again(before, before ? policy_set_find(fresh, before->name) : NULL,
                                      &planned->placement.nodes, newly_reserved);
 }
 

@@ -181,7 +181,7 @@ static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty 
         id_view_convert(wanted, ID_TARGET(&want));
         write = known_property_plan(property, &want, &value);
         *ret_next = *property;
-        known_property_stands(ret_next, &want, &value);
+        known_property_done(ret_next, &want, &value);
         if (!write)
                 *property = *ret_next;
         return write;

@@ -193,7 +193,7 @@ static void desired_of(IrqDesiredList *ret) {
                 w->key = key_of(i);
                 w->known = true;
                 assert_int_equal(setting_parse(w->key.kind, SETTINGS[i].wanted, &w->value), 0);
-                assert_int_equal(setting_parse(w->key.kind, kernel.stands[i], &w->stands), 0);
+                assert_int_equal(setting_parse(w->key.kind, kernel.stands[i], &w->present), 0);
         }
 }
 

@@ -69,7 +69,7 @@ TEST(desired) {
         assert_int_equal(w.n_settings, 5);
         assert_true(w.settings[0].known);
         assert_false(w.settings[1].known);
-        assert_ids(w.settings[0].stands.cpus, "0-3");
+        assert_ids(w.settings[0].present.cpus, "0-3");
         assert_ids(w.settings[0].value.cpus, "1");
         assert_ptr_equal(w.settings[0].device, &e.devices[0]);
         assert_non_null(irq_desired_find(&w, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 24 }));

@@ -37,7 +37,7 @@ TEST(write_then_stands) {
         assert_int_equal(next(&p, "0-1", "4", 0), IRQ_STEP_WRITE);
         assert_int_equal(irq_step_next(&p, &w, NULL, 0), IRQ_STEP_WRITE);
         done(&p, "0-1", "0-1");
-        assert_int_equal(next(&p, "0-1", "0-1", SECOND), IRQ_STEP_STANDS);
+        assert_int_equal(next(&p, "0-1", "0-1", SECOND), IRQ_STEP_IN_FORCE);
         /* Another wish is no quarrel. */
         assert_int_equal(next(&p, "6", "0-1", SECOND), IRQ_STEP_WRITE);
         assert_int_equal(p.n_repairs, 0);
@@ -48,7 +48,7 @@ TEST(in_its_place) {
         IrqProgress p = { 0 };
 
         done(&p, "0-1", "6");
-        assert_int_equal(next(&p, "0-1", "6", 0), IRQ_STEP_STANDS);
+        assert_int_equal(next(&p, "0-1", "6", 0), IRQ_STEP_IN_FORCE);
         assert_int_equal(next(&p, "0-2", "6", 0), IRQ_STEP_WRITE);
 }
 
@@ -80,7 +80,7 @@ TEST(the_other_gives_up) {
         IrqProgress p = { .contested = true, .yield_usec = UINT64_MAX, .written = true };
 
         p.wanted = p.ours = cpus("0");
-        assert_int_equal(next(&p, "0", "0", 1), IRQ_STEP_STANDS);
+        assert_int_equal(next(&p, "0", "0", 1), IRQ_STEP_IN_FORCE);
         assert_false(p.contested);
 }
 
@@ -122,7 +122,7 @@ TEST(ever_more_seldom) {
         /* Another wish may succeed at once, and what stands is well. */
         failed(&p, "0", -ENOSPC, now);
         assert_int_equal(next(&p, "1", "4", now), IRQ_STEP_WRITE);
-        assert_int_equal(next(&p, "0", "0", now), IRQ_STEP_STANDS);
+        assert_int_equal(next(&p, "0", "0", now), IRQ_STEP_IN_FORCE);
         failed(&p, "0", -ENOSPC, now);
         assert_int_equal(next(&p, "0", "4", now + 5 * SECOND), IRQ_STEP_WRITE);
 }

@@ -191,7 +191,7 @@ static bool plan(const KnownProperty *p, const char *want, const char *expected)
 static void stands(KnownProperty *p, const char *want, const char *value) {
         const IdSet w = id_set(want), v = id_set(value);
 
-        known_property_stands(p, &w, &v);
+        known_property_done(p, &w, &v);
 }
 
 TEST(set_and_back) {

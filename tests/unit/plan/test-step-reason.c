@@ -176,29 +176,29 @@ TEST(contest) {
         assert_code(&s, STEP_PARTLY, REASON_CONTESTED);
 }
 
-static void assert_mems_stand(BackendKind backend, MemoryMode memory, bool we_narrowed,
-                              const char *mems, bool expected) {
+static void assert_mems_in_force(BackendKind backend, MemoryMode memory, bool we_narrowed,
+                                 const char *mems, bool expected) {
         Situation s;
 
         init_open(&s, backend, memory);
         s.in.we_narrowed = we_narrowed;
         s.binding.mems = node_set(mems);
-        assert_int_equal(step_mems_stand(&s.in), expected);
+        assert_int_equal(step_mems_in_force(&s.in), expected);
         s.in.extra = node_set("3");
-        assert_false(step_mems_stand(&s.in));
+        assert_false(step_mems_in_force(&s.in));
         s.in.extra = node_set("");
         s.placement.nodes = node_set("");
-        assert_false(step_mems_stand(&s.in));
+        assert_false(step_mems_in_force(&s.in));
 }
 
 TEST(mems_stand) {
-        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_BIND, false, "1", true);
-        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_BIND, false, "0-1", false);
-        assert_mems_stand(BACKEND_CGROUP1, MEMORY_BIND, false, "1", true);
-        assert_mems_stand(BACKEND_AFFINITY, MEMORY_BIND, true, "1", false);
-        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, false, "0-3", false);
-        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-3", true);
-        assert_mems_stand(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-2", false);
-        assert_mems_stand(BACKEND_CGROUP1, MEMORY_NONE, false, "0-3", true);
-        assert_mems_stand(BACKEND_AFFINITY, MEMORY_PREFERRED, true, "0-3", false);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_BIND, false, "1", true);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_BIND, false, "0-1", false);
+        assert_mems_in_force(BACKEND_CGROUP1, MEMORY_BIND, false, "1", true);
+        assert_mems_in_force(BACKEND_AFFINITY, MEMORY_BIND, true, "1", false);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_PREFERRED, false, "0-3", false);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-3", true);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-2", false);
+        assert_mems_in_force(BACKEND_CGROUP1, MEMORY_NONE, false, "0-3", true);
+        assert_mems_in_force(BACKEND_AFFINITY, MEMORY_PREFERRED, true, "0-3", false);
 }

@@ -263,10 +263,10 @@ TEST(open_below_a_slice) {
                 s.binding.mems_above = node_set("0-1");
                 s.binding.mems = node_set("1");
                 assert_mems(&s, STEP_WIDEN, "0-3");
-                assert_false(step_mems_stand(&s.in));
+                assert_false(step_mems_in_force(&s.in));
                 s.binding.mems = node_set("0-1");
                 assert_step(&s, STEP_DONE, "");
-                assert_true(step_mems_stand(&s.in));
+                assert_true(step_mems_in_force(&s.in));
                 s.in.all_nodes = node_set("1-3"); /* the unit's own leave it less */
                 assert_mems(&s, STEP_WIDEN, "1-3");
                 s.binding.mems = node_set("1");

@@ -69,5 +69,5 @@ void place_note_backend(const Placing *placing, Instance *instance);
 void place_note_topology(Placing *placing);
 
 /* Notes policies that are about to be in force. Only those instances will move that no longer fit,
- * and those that placement_weighs_anew() names. */
+ * and those that placement_weighs_again() names. */
 void place_note_policies(Placing *placing, const PolicySet *fresh);

@@ -1,4 +1,5 @@
-/* Which CPUs serve a device. For plan/irq.c. */
+/* The parts of the plan of interrupts, for plan/irq.c: which CPUs serve a device (irq-pool.c), and
+ * which queue gets which of them (irq-spread.c). */
 #pragma once
 
 #include "tidbnumad/plan/irq.h"
@@ -27,3 +28,10 @@ IrqPool irq_pool_choose(const IrqPlanInput *input, const IrqCpus *cpus, const Ir
  * threads of cores before others, then by number. The caller owns the array. 0 or -ENOMEM. */
 int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t node, uint32_t **ret,
                    size_t *ret_n);
+
+/* Fills the masks of the vectors of all devices that are steered, whose `order` and `vectors` are
+ * there. 0 or -ENOMEM. */
+int irq_spread_vectors(IrqPlan *plan);
+
+/* Fills `xps` and `rps` where the device's policy wants them. 0 or -ENOMEM. */
+int irq_spread_queues(const Topology *topology, IrqPlanDevice *device);
