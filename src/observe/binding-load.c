@@ -14,9 +14,7 @@ static int read_group_sets(const Sysroot *sysroot, const char *path, CpuSet *cpu
         _cleanup_close_ int fd = -EBADF;
         int r = cgroup_open(sysroot, path, &fd);
 
-        if (r >= 0)
-                r = cgroup_effective_cpus_read(fd, cpus);
-        return r < 0 ? r : cgroup_effective_mems_read(fd, mems);
+        return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
 }
 
 /* A cgroup that a service has made below its own (Delegate=) follows the unit's properties where
@@ -150,13 +148,11 @@ static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
                 "taskset", "timeout",   "tini",    "zsh"
         };
         char exe[PATH_MAX];
-        const char *base;
 
         if (proc_exe_read(sysroot, pid, exe, sizeof(exe)) < 0)
                 return true; /* it ends, or this user may not look */
-        base = strrchr(exe, '/');
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                if (strcmp(base ? base + 1 : exe, names[i]) == 0)
+                if (strcmp(basename(exe), names[i]) == 0)
                         return true;
         return false;
 }
@@ -215,9 +211,7 @@ static int load_cpuset(Load *load, const BindingGroups *groups) {
         b->cpus = topology_cpus(load->topology);
         if (groups->cpuset_fd < 0 || !are_in_cpuset(load, groups->cpuset_path))
                 return 0;
-        r = cgroup_effective_cpus_read(groups->cpuset_fd, &cpus);
-        if (r == 0)
-                r = cgroup_effective_mems_read(groups->cpuset_fd, &mems);
+        r = cgroup_effective_read(groups->cpuset_fd, &cpus, &mems);
         if (r < 0)
                 return r == -EOPNOTSUPP ? 0 : r;
         load_above(b, groups->cpuset_fd);

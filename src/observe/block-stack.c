@@ -14,11 +14,7 @@ enum {
 /* --- which device --------------------------------------------------------------------------- */
 
 static int resolve_class(const Sysroot *sysroot, const char *name, char ret[static PATH_MAX]) {
-        char path[PATH_MAX];
-
-        if (snprintf(path, sizeof(path), "class/block/%s", name) >= PATH_MAX)
-                return -ENODEV;
-        return sysfs_resolve(sysroot, path, ret) < 0 ? -ENODEV : 0;
+        return sysfs_resolve_in(sysroot, "class/block", name, ret) < 0 ? -ENODEV : 0;
 }
 
 /* A device that is looked for by the content of one of its files. */
@@ -132,7 +128,7 @@ static int add_disk(Walk *walk, const char *path) {
         int r;
 
         if (!disk_is_whole(walk->sysroot, path) ||
-            device_list_find(walk->disks, DEVICE_DISK, sysfs_name(path)))
+            device_list_find(walk->disks, DEVICE_DISK, basename(path)))
                 return 0;
         r = disk_load(walk->sysroot, path, &device);
         return r < 0 ? r : device_list_add(walk->disks, &device);
@@ -164,7 +160,7 @@ static int walk_down(Walk *walk, const char *path, unsigned level) {
         char folder[PATH_MAX];
         int r;
 
-        text_append(walk->chain, sysfs_name(path));
+        text_append(walk->chain, basename(path));
         if (level == LEVELS_MAX || walk->n_devices++ >= DEVICES_MAX ||
             snprintf(folder, sizeof(folder), "%s/slaves", path) >= PATH_MAX)
                 return 0;

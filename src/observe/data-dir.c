@@ -158,7 +158,7 @@ typedef struct Search {
         const ProcHandle *handle;
         char root[PATH_MAX];
         char cwd[PATH_MAX]; /* in its view; empty where there is none */
-        size_t n_looked;    /* of its open files, at how they are open */
+        size_t n_checked;   /* of its open files, at how they are open */
         char *found;        /* owned */
 } Search;
 
@@ -200,7 +200,7 @@ static int search_cmdline(Search *search) {
 /* --- the open files ------------------------------------------------------------------------- */
 
 /* A process may hoard files of these names. */
-enum { LOOKED_MOST = 1024 };
+enum { CHECKED_MAX = 1024 };
 
 /* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters. */
 static bool is_numbered(const char *name) {
@@ -238,7 +238,7 @@ static int note_folder(Search *search, const char *target, const char *slash) {
         return data_dir_join(NULL, path, &search->found);
 }
 
-static int look_at_file(int fd, const char *target, void *userdata) {
+static int check_file(int fd, const char *target, void *userdata) {
         Search *search = userdata;
         const char *slash = strrchr(target, '/');
         bool is_lock = slash && strcmp(slash, "/LOCK") == 0;
@@ -246,7 +246,7 @@ static int look_at_file(int fd, const char *target, void *userdata) {
 
         if (!is_lock && (search->found || !slash || !is_numbered(slash + 1)))
                 return 0;
-        if (search->n_looked++ >= LOOKED_MOST)
+        if (search->n_checked++ >= CHECKED_MAX)
                 return -ECANCELED;
         if (!is_open_for_writing(search, fd))
                 return 0;
@@ -255,7 +255,7 @@ static int look_at_file(int fd, const char *target, void *userdata) {
 }
 
 static int search_open_files(Search *search) {
-        int r = open_files_foreach(search->handle, look_at_file, search);
+        int r = open_files_foreach(search->handle, check_file, search);
 
         if (search->found)
                 return 0;

@@ -21,7 +21,6 @@ int devices_load(const Sysroot *sysroot, DeviceList *ret) {
                 r = disks_load(sysroot, &list);
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (DeviceList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }

@@ -31,7 +31,7 @@ bool disk_name_counts(const char *name) {
 }
 
 bool disk_is_partition(const Sysroot *sysroot, const char *path) {
-        char parent[PATH_MAX], link[PATH_MAX];
+        char parent[PATH_MAX], resolved[PATH_MAX];
 
         if (sysfs_has(sysroot, path, "partition"))
                 return true;
@@ -39,23 +39,22 @@ bool disk_is_partition(const Sysroot *sysroot, const char *path) {
         if (strlen(path) >= sizeof(parent))
                 return false;
         (void)strcpy(parent, path);
-        if (!sysfs_to_parent(parent) ||
-            snprintf(link, sizeof(link), "class/block/%s", sysfs_name(parent)) >= PATH_MAX)
-                return false;
-        return sysfs_resolve(sysroot, link, link) >= 0 && strcmp(link, parent) == 0;
+        return sysfs_to_parent(parent) &&
+               sysfs_resolve_in(sysroot, "class/block", basename(parent), resolved) >= 0 &&
+               strcmp(resolved, parent) == 0;
 }
 
 bool disk_is_whole(const Sysroot *sysroot, const char *path) {
         char hidden[16];
 
-        if (starts_with(path, "devices/virtual/") && !starts_with(path, nvme_subsystem) &&
+        if (sysfs_is_virtual(path) && !starts_with(path, nvme_subsystem) &&
             !starts_with(path, nvme_fabrics))
                 return false;
         /* One of several paths to a namespace that is listed elsewhere: "nvme0c1n1". */
         if (sysfs_read(sysroot, path, "hidden", hidden, sizeof(hidden)) > 0 &&
             strcmp(hidden, "1") == 0)
                 return false;
-        return disk_name_counts(sysfs_name(path)) && !disk_is_partition(sysroot, path);
+        return disk_name_counts(basename(path)) && !disk_is_partition(sysroot, path);
 }
 
 /* The controllers of a subsystem of NVMe. */
@@ -95,8 +94,7 @@ static int add_controller(const char *name, void *userdata) {
 
         /* "nvme0", and neither "nvme0n1" nor a file. */
         if (!is_numbered(name, "nvme") || strspn(name + 4, "0123456789") != strlen(name + 4) ||
-            snprintf(path, sizeof(path), "%s/%s", c->path, name) >= PATH_MAX ||
-            sysfs_resolve(c->sysroot, path, path) < 0)
+            sysfs_resolve_in(c->sysroot, c->path, name, path) < 0)
                 return 0;
         if (c->n++ == 0)
                 return set_attachment(c->sysroot, path, c->device);
@@ -132,15 +130,14 @@ int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
 
         if (strlen(path) >= PATH_MAX)
                 return -ENAMETOOLONG;
-        if (set_string(&device.name, sysfs_name(path)) < 0)
+        if (set_string(&device.name, basename(path)) < 0)
                 return -ENOMEM;
         device.nvme = is_numbered(device.name, "nvme");
         r = starts_with(path, nvme_subsystem) ? set_controllers(sysroot, path, &device)
                                               : set_attachment(sysroot, path, &device);
         if (r < 0)
                 return r;
-        *ret = device;
-        device = (Device){ 0 };
+        *ret = TAKE_STRUCT(device);
         return 0;
 }
 
@@ -155,9 +152,9 @@ static int add_disk(const char *name, void *userdata) {
         char path[PATH_MAX];
         int r;
 
-        (void)snprintf(path, sizeof(path), "class/block/%s", name);
         /* What is unplugged meanwhile is none. */
-        if (sysfs_resolve(search->sysroot, path, path) < 0 || !disk_is_whole(search->sysroot, path))
+        if (sysfs_resolve_in(search->sysroot, "class/block", name, path) < 0 ||
+            !disk_is_whole(search->sysroot, path))
                 return 0;
         r = disk_load(search->sysroot, path, &device);
         return r < 0 ? r : device_list_add(search->list, &device);

@@ -36,22 +36,16 @@ static void read_choice(int dir_fd, const char *path, char *ret, size_t size) {
                 (void)snprintf(ret, size, "%.*s", (int)(end - begin - 1), begin + 1);
 }
 
-static int meminfo_kib(const char *text, const char *key, uint64_t *ret) {
-        const char *at = strstr(text, key);
-
-        return at && sscanf(at + strlen(key), " %" SCNu64, ret) == 1 ? 0 : -EBADMSG;
-}
-
 static void read_swap(const Sysroot *sysroot, HostFacts *ret) {
         char buffer[MEMINFO_MAX];
         uint64_t total, unused;
 
         if (read_file_at(sysroot->proc_fd, "meminfo", buffer, sizeof(buffer)) <= 0 ||
-            meminfo_kib(buffer, "\nSwapTotal:", &total) < 0 ||
-            meminfo_kib(buffer, "\nSwapFree:", &unused) < 0)
+            parse_kib_field(buffer, "\nSwapTotal:", &total) < 0 ||
+            parse_kib_field(buffer, "\nSwapFree:", &unused) < 0)
                 return;
         ret->swap_known = true;
-        ret->swap_used_bytes = total > unused ? (total - unused) << 10 : 0;
+        ret->swap_used_bytes = total > unused ? total - unused : 0;
 }
 
 static void read_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts *ret) {

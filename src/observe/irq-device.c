@@ -12,13 +12,6 @@
 
 enum { QUEUES_MAX = 65536 };
 
-void irq_device_list_done(IrqDeviceList *list) {
-        for (size_t i = 0; i < list->n_devices; i++)
-                irq_device_done(&list->devices[i]);
-        free(list->devices);
-        *list = (IrqDeviceList){ 0 };
-}
-
 static int compare(const IrqDevice *a, const IrqDevice *b) {
         if (a->kind != b->kind)
                 return a->kind < b->kind ? -1 : 1;
@@ -26,12 +19,12 @@ static int compare(const IrqDevice *a, const IrqDevice *b) {
 }
 
 /* Takes over `device`, in its place in the order. */
-static int add(IrqDeviceList *list, IrqDevice *device) {
-        size_t i = list->n_devices;
+static int add(IrqHost *host, IrqDevice *device) {
+        size_t i = host->n_devices;
 
-        while (i > 0 && compare(device, &list->devices[i - 1]) < 0)
+        while (i > 0 && compare(device, &host->devices[i - 1]) < 0)
                 i--;
-        if (ARRAY_INSERT(list->devices, list->n_devices, list->allocated, i, device) < 0)
+        if (ARRAY_INSERT(host->devices, host->n_devices, host->allocated, i, device) < 0)
                 return -ENOMEM;
         *device = (IrqDevice){ 0 };
         return 0;
@@ -107,7 +100,7 @@ static uint32_t read_ifindex(const Sysroot *sysroot, const char *path) {
                        : 0;
 }
 
-static int add_card(const Sysroot *sysroot, Device *card, IrqDeviceList *list) {
+static int add_card(const Sysroot *sysroot, Device *card, IrqHost *host) {
         _cleanup_(irq_device_done) IrqDevice device = { .kind = IRQ_DEVICE_NET,
                                                         .node = card->node,
                                                         .speed_mbps = card->speed_mbps };
@@ -116,33 +109,32 @@ static int add_card(const Sysroot *sysroot, Device *card, IrqDeviceList *list) {
 
         if (r < 0)
                 return r;
-        (void)snprintf(path, sizeof(path), "class/net/%s", device.name);
-        if (sysfs_resolve(sysroot, path, path) < 0) /* gone meanwhile */
+        if (sysfs_resolve_in(sysroot, "class/net", device.name, path) < 0) /* gone meanwhile */
                 return 0;
         device.ifindex = read_ifindex(sysroot, path);
         device.link = read_link(sysroot, path);
-        device.bundle = strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
+        device.bundle = sysfs_is_virtual(path);
         if (sysfs_read_link_name(sysroot, path, "device/physfn", &device.physfn) == -ENOMEM)
                 return -ENOMEM;
         if (!device.bundle)
                 r = load_queues(sysroot, path, "rx-", "rps_cpus", &device.rx, &device.n_rx);
         if (r >= 0 && !device.bundle)
                 r = load_queues(sysroot, path, "tx-", "xps_cpus", &device.tx, &device.n_tx);
-        return r < 0 ? r : add(list, &device);
+        return r < 0 ? r : add(host, &device);
 }
 
-static int load_cards(const Sysroot *sysroot, IrqDeviceList *list) {
+static int load_cards(const Sysroot *sysroot, IrqHost *host) {
         _cleanup_device_list_ DeviceList cards = { 0 };
         int r = network_cards_load(sysroot, &cards);
 
         for (size_t i = 0; r >= 0 && i < cards.n_devices; i++)
-                r = add_card(sysroot, &cards.devices[i], list);
+                r = add_card(sysroot, &cards.devices[i], host);
         return r;
 }
 
 /* A device by its folder in /sys; `name` NULL: it is called by its address. */
 static int add_by_path(const Sysroot *sysroot, const char *path, IrqDeviceKind kind,
-                       const char *name, bool in_other_netns, IrqDeviceList *list) {
+                       const char *name, bool in_other_netns, IrqHost *host) {
         char pci[SYSFS_PCI_MAX];
         _cleanup_(irq_device_done) IrqDevice device = { .kind = kind,
                                                         .node = sysfs_node(sysroot, path),
@@ -154,27 +146,26 @@ static int add_by_path(const Sysroot *sysroot, const char *path, IrqDeviceKind k
         device.name = strdup(name ? name : pci);
         if (!device.pci || !device.name || sysfs_driver(sysroot, path, &device.driver) == -ENOMEM)
                 return -ENOMEM;
-        return add(list, &device);
+        return add(host, &device);
 }
 
 typedef struct Search {
         const Sysroot *sysroot;
-        IrqDeviceList *list;
+        IrqHost *host;
 } Search;
 
 static int add_controller(const char *name, void *userdata) {
         Search *s = userdata;
         char path[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "class/nvme/%s", name) >= PATH_MAX ||
-            sysfs_resolve(s->sysroot, path, path) < 0)
+        if (sysfs_resolve_in(s->sysroot, "class/nvme", name, path) < 0)
                 return 0;
-        return add_by_path(s->sysroot, path, IRQ_DEVICE_NVME, name, false, s->list);
+        return add_by_path(s->sysroot, path, IRQ_DEVICE_NVME, name, false, s->host);
 }
 
-static bool is_known(const IrqDeviceList *list, const char *pci) {
-        for (size_t i = 0; i < list->n_devices; i++)
-                if (list->devices[i].pci && strcasecmp(list->devices[i].pci, pci) == 0)
+static bool is_known(const IrqHost *host, const char *pci) {
+        for (size_t i = 0; i < host->n_devices; i++)
+                if (host->devices[i].pci && strcasecmp(host->devices[i].pci, pci) == 0)
                         return true;
         return false;
 }
@@ -198,37 +189,33 @@ static int add_if_elsewhere(const char *name, void *userdata) {
         _cleanup_free_ char *driver = NULL;
         char path[PATH_MAX], class[16];
 
-        if (is_known(s->list, name) ||
-            snprintf(path, sizeof(path), "bus/pci/devices/%s", name) >= PATH_MAX ||
-            sysfs_resolve(s->sysroot, path, path) < 0 ||
+        if (is_known(s->host, name) ||
+            sysfs_resolve_in(s->sysroot, "bus/pci/devices", name, path) < 0 ||
             sysfs_read(s->sysroot, path, "class", class, sizeof(class)) <= 0 ||
             strncmp(class, "0x0200", 6) != 0 ||
             sysfs_read_link_name(s->sysroot, path, "driver", &driver) < 0 || is_passed_on(driver))
                 return 0;
-        return add_by_path(s->sysroot, path, IRQ_DEVICE_NET, NULL, true, s->list);
+        return add_by_path(s->sysroot, path, IRQ_DEVICE_NET, NULL, true, s->host);
 }
 
-static int add_named(const Sysroot *sysroot, const WordList *addresses, IrqDeviceList *list) {
+static int add_named(const Sysroot *sysroot, const WordList *addresses, IrqHost *host) {
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < addresses->n_words; i++) {
                 char path[PATH_MAX];
 
-                if (is_known(list, addresses->words[i]) ||
-                    snprintf(path, sizeof(path), "bus/pci/devices/%s", addresses->words[i]) >=
-                            PATH_MAX ||
-                    sysfs_resolve(sysroot, path, path) < 0)
+                if (is_known(host, addresses->words[i]) ||
+                    sysfs_resolve_in(sysroot, "bus/pci/devices", addresses->words[i], path) < 0)
                         continue;
-                r = add_by_path(sysroot, path, IRQ_DEVICE_OTHER, NULL, false, list);
+                r = add_by_path(sysroot, path, IRQ_DEVICE_OTHER, NULL, false, host);
         }
         return r;
 }
 
 int irq_devices_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
-                     IrqDeviceList *ret) {
-        _cleanup_irq_devices_ IrqDeviceList list = { 0 };
-        Search search = { .sysroot = sysroot, .list = &list };
-        int r = load_cards(sysroot, &list);
+                     IrqHost *host) {
+        Search search = { .sysroot = sysroot, .host = host };
+        int r = load_cards(sysroot, host);
 
         if (r >= 0)
                 r = sysfs_foreach(sysroot, "class/nvme", add_controller, &search);
@@ -237,11 +224,7 @@ int irq_devices_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n
         if (r == -ENOENT)
                 r = 0;
         for (size_t i = 0; r >= 0 && i < n_policies; i++)
-                r = add_named(sysroot, &policies[i].pci, &list);
-        if (r == -ENOMEM || r == -EMFILE ||
-            r == -ENFILE) /* else what cannot be read is not there */
-                return r;
-        *ret = list;
-        list = (IrqDeviceList){ 0 };
-        return 0;
+                r = add_named(sysroot, &policies[i].pci, host);
+        /* Else what cannot be read is not there. */
+        return r == -ENOMEM || r == -EMFILE || r == -ENFILE ? r : 0;
 }

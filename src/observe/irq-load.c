@@ -19,7 +19,7 @@
 typedef struct Loading {
         const Sysroot *sysroot;
         const Interrupts *interrupts;
-        const IrqDeviceList *list;
+        const IrqHost *host;
         IrqDevice *device;
         size_t allocated;
 } Loading;
@@ -35,8 +35,8 @@ static int set_name(const InterruptLine *line, IrqVector *vector) {
 static const IrqDevice *owner_of(const Loading *l, const char *name) {
         const IrqDevice *first = NULL;
 
-        for (size_t i = 0; i < l->list->n_devices; i++) {
-                const IrqDevice *other = &l->list->devices[i];
+        for (size_t i = 0; i < l->host->n_devices; i++) {
+                const IrqDevice *other = &l->host->devices[i];
 
                 if (!other->pci || strcmp(other->pci, l->device->pci) != 0)
                         continue;
@@ -115,28 +115,28 @@ static int load_vectors(Loading *l) {
         return r == -ENOMEM ? r : 0;
 }
 
-static size_t count_vectors(const IrqDeviceList *list) {
+static size_t count_vectors(const IrqHost *host) {
         size_t n = 0;
 
-        for (size_t i = 0; i < list->n_devices; i++)
-                n += list->devices[i].n_vectors;
+        for (size_t i = 0; i < host->n_devices; i++)
+                n += host->devices[i].n_vectors;
         return n;
 }
 
 /* Of the whole table only what belongs to the devices is kept. */
-static int take_counts(Interrupts *interrupts, IrqDeviceList *list, IrqHost *host) {
+static int take_counts(Interrupts *interrupts, IrqHost *host) {
         uint32_t *next;
 
         host->n_cpus = interrupts->n_cpus;
         host->cpus = TAKE_PTR(interrupts->cpus);
-        host->counts = reallocarray(NULL, count_vectors(list) + 1,
+        host->counts = reallocarray(NULL, count_vectors(host) + 1,
                                     (host->n_cpus + 1) * sizeof(*host->counts));
         if (!host->counts)
                 return -ENOMEM;
         next = host->counts;
-        for (size_t i = 0; i < list->n_devices; i++)
-                for (size_t k = 0; k < list->devices[i].n_vectors; k++) {
-                        IrqVector *vector = &list->devices[i].vectors[k];
+        for (size_t i = 0; i < host->n_devices; i++)
+                for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
+                        IrqVector *vector = &host->devices[i].vectors[k];
                         const InterruptLine *line = interrupts_find(interrupts, vector->irq);
 
                         if (!line)
@@ -148,22 +148,22 @@ static int take_counts(Interrupts *interrupts, IrqDeviceList *list, IrqHost *hos
         return 0;
 }
 
-static int load_devices(const Sysroot *sysroot, IrqDeviceList *list, IrqHost *host) {
+static int load_vectors_of_all(const Sysroot *sysroot, IrqHost *host) {
         _cleanup_interrupts_ Interrupts interrupts = { 0 };
         int r = interrupts_read(sysroot, &interrupts);
 
         if (r == -ENOMEM)
                 return r;
-        for (size_t i = 0; i < list->n_devices; i++) {
+        for (size_t i = 0; i < host->n_devices; i++) {
                 Loading loading = { .sysroot = sysroot,
                                     .interrupts = &interrupts,
-                                    .list = list,
-                                    .device = &list->devices[i] };
+                                    .host = host,
+                                    .device = &host->devices[i] };
 
                 if (load_vectors(&loading) < 0)
                         return -ENOMEM;
         }
-        return take_counts(&interrupts, list, host);
+        return take_counts(&interrupts, host);
 }
 
 typedef struct Finding {
@@ -184,7 +184,7 @@ static int is_irqbalance(pid_t pid, uint64_t inode, void *userdata) {
             strcmp(exe, "irqbalance") != 0)
                 return 0;
         r = proc_exe_read(finding->sysroot, pid, exe, sizeof(exe));
-        if (r != -EACCES && (r < 0 || strcmp(sysfs_name(exe), "irqbalance") != 0))
+        if (r != -EACCES && (r < 0 || strcmp(basename(exe), "irqbalance") != 0))
                 return 0;
         finding->pid = pid;
         return -ECANCELED; /* it is found */
@@ -199,19 +199,14 @@ pid_t irq_host_find_irqbalance(const Sysroot *sysroot) {
 
 int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                           IrqHost *ret) {
-        _cleanup_irq_devices_ IrqDeviceList list = { 0 };
         _cleanup_irq_host_ IrqHost host = { 0 };
-        int r = irq_devices_load(sysroot, policies, n_policies, &list);
+        int r = irq_devices_load(sysroot, policies, n_policies, &host);
 
         if (r >= 0)
-                r = load_devices(sysroot, &list, &host);
+                r = load_vectors_of_all(sysroot, &host);
         if (r < 0)
                 return r;
-        host.devices = TAKE_PTR(list.devices);
-        host.n_devices = list.n_devices;
-        list.n_devices = 0;
-        *ret = host;
-        host = (IrqHost){ 0 };
+        *ret = TAKE_STRUCT(host);
         return 0;
 }
 

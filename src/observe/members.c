@@ -193,9 +193,7 @@ static int read_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, Nod
         _cleanup_close_ int fd = -EBADF;
         int r = cgroup_open(sysroot, path, &fd);
 
-        if (r >= 0)
-                r = cgroup_effective_cpus_read(fd, cpus);
-        return r < 0 ? r : cgroup_effective_mems_read(fd, mems);
+        return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
 }
 
 void members_read_allowed(const Members *m, bool with_own, CpuSet *ret_cpus, NodeSet *ret_nodes) {

@@ -12,18 +12,6 @@ enum {
         INTERFACES_MAX = 4096, /* under one default route: more is no host, but a broken dump */
 };
 
-static bool is_virtual(const char *path) {
-        return strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
-}
-
-static int resolve_interface(const Sysroot *sysroot, const char *name, char ret[static PATH_MAX]) {
-        char path[PATH_MAX];
-
-        if (snprintf(path, sizeof(path), "class/net/%s", name) >= PATH_MAX)
-                return -ENAMETOOLONG;
-        return sysfs_resolve(sysroot, path, ret);
-}
-
 /* Nothing in /sys marks a team. But like a bond it gives its ports its own hardware address,
  * which bridges, VRFs and Open vSwitch do not. */
 static bool have_one_address(const Sysroot *sysroot, const char *a, const char *b) {
@@ -37,7 +25,7 @@ static bool is_bundle(const Sysroot *sysroot, const char *path, const char *memb
         if (sysfs_has(sysroot, path, "bridge"))
                 return false;
         /* A real master: a card of Hyper-V, which has a virtual function under it. */
-        return sysfs_has(sysroot, path, "bonding") || !is_virtual(path) ||
+        return sysfs_has(sysroot, path, "bonding") || !sysfs_is_virtual(path) ||
                have_one_address(sysroot, path, member_path);
 }
 
@@ -48,7 +36,7 @@ static int set_master(const Sysroot *sysroot, const char *path, Device *device) 
 
         if (r == -ENOMEM)
                 return r;
-        if (r >= 0 && resolve_interface(sysroot, master, master_path) >= 0 &&
+        if (r >= 0 && sysfs_resolve_in(sysroot, "class/net", master, master_path) >= 0 &&
             is_bundle(sysroot, master_path, path))
                 device->master = TAKE_PTR(master);
         return 0;
@@ -95,8 +83,8 @@ static int add_if_card(const char *name, void *userdata) {
         char path[PATH_MAX];
 
         /* A file such as "bonding_masters", or gone meanwhile. */
-        if (resolve_interface(search->sysroot, name, path) < 0 ||
-            (is_virtual(path) && !sysfs_has(search->sysroot, path, "bonding")))
+        if (sysfs_resolve_in(search->sysroot, "class/net", name, path) < 0 ||
+            (sysfs_is_virtual(path) && !sysfs_has(search->sysroot, path, "bonding")))
                 return 0;
         return add_card(search->sysroot, name, path, search->list);
 }
@@ -109,7 +97,7 @@ static int add_masters(const Sysroot *sysroot, DeviceList *list) {
                 int r;
 
                 if (!master || device_list_find(list, DEVICE_NET, master) ||
-                    resolve_interface(sysroot, master, path) < 0)
+                    sysfs_resolve_in(sysroot, "class/net", master, path) < 0)
                         continue;
                 r = add_card(sysroot, master, path, list);
                 if (r < 0)
@@ -207,7 +195,7 @@ int network_cards_mark_route(const Sysroot *sysroot, const char *interface, Devi
                 char path[PATH_MAX];
 
                 mark(list, route.names[i]);
-                if (resolve_interface(sysroot, route.names[i], path) >= 0)
+                if (sysfs_resolve_in(sysroot, "class/net", route.names[i], path) >= 0)
                         r = sysfs_foreach(sysroot, path, add_lower, &route);
                 if (r == -ENOENT)
                         r = 0;

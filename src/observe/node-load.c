@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/observe/node-load.h"
-#include "tidbnumad/sys/node-counters.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/pages.h"
 
 /* A time that decreases by more has started again: the CPU was offline. */
-enum { ANEW_SECONDS = 3 };
+enum { RESTART_SECONDS = 3 };
 
 void node_times_done(NodeTimes *times) {
         free(times->cpus);
@@ -46,14 +46,14 @@ static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
                 [MODE_SOFTIRQ] = t->softirq,     [MODE_IOWAIT] = t->iowait, [MODE_IDLE] = t->idle,
                 [MODE_STEAL] = t->steal,
         };
-        const uint64_t anew = ANEW_SECONDS * (uint64_t)sysconf(_SC_CLK_TCK);
+        const uint64_t restart = RESTART_SECONDS * (uint64_t)sysconf(_SC_CLK_TCK);
         NodeTicks *sum = &times->nodes[node];
         CpuSeen *seen = &times->cpus[t->cpu];
 
         for (NodeMode m = 0; m < N_MODES; m++) {
                 if (now[m] > seen->ticks[m] && (seen->known || !times->begun))
                         sum->ticks[m] += now[m] - seen->ticks[m];
-                if (now[m] > seen->ticks[m] || seen->ticks[m] - now[m] > anew)
+                if (now[m] > seen->ticks[m] || seen->ticks[m] - now[m] > restart)
                         seen->ticks[m] = now[m];
         }
         seen->known = sum->known = true;
@@ -69,7 +69,7 @@ static size_t n_lines(const Topology *topology) {
         return n;
 }
 
-static void tell_times(const NodeTimes *times, NodeSnapshot *ret) {
+static void convert_times(const NodeTimes *times, NodeSnapshot *ret) {
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
 
         for (size_t i = 0; i < times->n_nodes; i++) {
@@ -95,7 +95,7 @@ static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTime
                         if (id_set_has(&topology->nodes[i].cpus, lines[k].cpu))
                                 add_times(times, i, &lines[k]);
         times->begun = true;
-        tell_times(times, ret);
+        convert_times(times, ret);
         return 0;
 }
 
@@ -112,18 +112,20 @@ static void load_memory(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret
         ret->anon_bytes = m.anon_bytes;
 }
 
+/* numastat (Documentation/admin-guide/numastat.rst) */
 static void load_events(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret) {
-        NumaStat s;
+        static const char *const keys[N_NODE_EVENTS] = {
+                [EVENT_HIT] = "numa_hit ",         [EVENT_MISS] = "numa_miss ",
+                [EVENT_FOREIGN] = "numa_foreign ", [EVENT_INTERLEAVE] = "interleave_hit ",
+                [EVENT_LOCAL] = "local_node ",     [EVENT_OTHER] = "other_node ",
+        };
+        char text[1024];
 
-        if (numastat_read(sysroot, node, &s) < 0)
+        if (node_read_file(sysroot, node, "numastat", text, sizeof(text)) < 0)
                 return;
         ret->events_known = true;
-        ret->events[EVENT_HIT] = s.hit;
-        ret->events[EVENT_MISS] = s.miss;
-        ret->events[EVENT_FOREIGN] = s.foreign;
-        ret->events[EVENT_INTERLEAVE] = s.interleave;
-        ret->events[EVENT_LOCAL] = s.local;
-        ret->events[EVENT_OTHER] = s.other;
+        for (NodeEvent e = 0; e < N_NODE_EVENTS; e++)
+                ret->events_known &= parse_field(text, keys[e], &ret->events[e]) >= 0;
 }
 
 int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,

@@ -8,7 +8,7 @@
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/observe/observed.h"
-#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/sys/numa-maps.h"
 
 static void observed_done(Observed *o) {
         for (size_t i = 0; i < o->n_members; i++)
@@ -101,8 +101,7 @@ int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, Obser
                 r = consider(sysroot, rules, pids.pids[i], &list);
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (ObservedList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }
 

@@ -114,8 +114,7 @@ static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcH
                 return -EAGAIN;
         *ret_handle = handle;
         handle = PROC_HANDLE_NONE;
-        *ret = process;
-        process = (Process){ 0 };
+        *ret = TAKE_STRUCT(process);
         return 0;
 }
 

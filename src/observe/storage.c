@@ -88,15 +88,14 @@ static int add_member(const char *name, void *userdata) {
         char path[PATH_MAX];
 
         if (strcmp(name, members->one) == 0 ||
-            snprintf(path, sizeof(path), "class/block/%s", name) >= PATH_MAX ||
-            sysfs_resolve(members->walk->sysroot, path, path) < 0)
+            sysfs_resolve_in(members->walk->sysroot, "class/block", name, path) < 0)
                 return 0;
         text_append(&members->walk->chain, ", ");
         return add_device(members->walk, path);
 }
 
 static int add_btrfs(Walk *walk, const char *path) {
-        Members members = { .walk = walk, .one = sysfs_name(path) };
+        Members members = { .walk = walk, .one = basename(path) };
         int r = add_device(walk, path);
 
         if (r < 0)
@@ -242,24 +241,12 @@ static int find_live(const Sysroot *sysroot, int root_fd, const char *mountinfo,
                      : find_by_number(sysroot, &table, fd, dir, ret);
 }
 
-/* What ".." means depends on links, which a dump does not show. */
-static bool has_dots(const char *path) {
-        for (const char *p = path; *p; p += p[0] == '/') {
-                size_t n = strcspn(p, "/");
-
-                if (n == 2 && p[0] == '.' && p[1] == '.')
-                        return true;
-                p += n;
-        }
-        return false;
-}
-
 static int find_dumped(const Sysroot *sysroot, int proc_fd, const char *name, const char *dir,
                        StorageDevices *ret) {
         _cleanup_free_ char *mountinfo = NULL;
         int r;
 
-        if (dir[0] != '/' || has_dots(dir))
+        if (dir[0] != '/' || path_has_dot_dot(dir)) /* that depends on links, which no dump shows */
                 return -EINVAL;
         r = read_file_alloc_at(proc_fd, name, &mountinfo, NULL);
         return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);

@@ -170,8 +170,7 @@ int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceLi
 
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (DeviceList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }
 
@@ -294,7 +293,6 @@ int device_note_parse(const char *text, Device *ret) {
                 r = parse_words(rest, &device);
         if (r < 0)
                 return r;
-        *ret = device;
-        device = (Device){ 0 };
+        *ret = TAKE_STRUCT(device);
         return 0;
 }

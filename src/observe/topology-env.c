@@ -6,63 +6,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/observe/topology-env.h"
 
-static bool is_hwlocs(const char *variable) {
-        return strncmp(variable, "HWLOC_", strlen("HWLOC_")) == 0;
-}
-
-static void unset(const char *variable) {
-        _cleanup_free_ char *name = strndup(variable, strcspn(variable, "="));
-
-        if (name)
-                (void)unsetenv(name);
-}
-
-static void drop_saved(TopologyEnv *env) {
-        for (size_t i = 0; i < env->n_saved; i++)
-                free(env->saved[i]);
-        free(env->saved);
-        env->saved = NULL;
-        env->n_saved = env->allocated = 0;
-}
-
-static int save(TopologyEnv *env) {
-        for (char **v = environ; v && *v; v++) {
-                if (!is_hwlocs(*v))
-                        continue;
-                if (ARRAY_RESERVE(env->saved, env->allocated, env->n_saved + 1) < 0 ||
-                    !(env->saved[env->n_saved] = strdup(*v))) {
-                        drop_saved(env);
-                        return -ENOMEM;
-                }
-                env->n_saved++;
-        }
-        return 0;
-}
-
-/* Those that are set now, not those that were. */
 static void unset_all(void) {
         for (char **v = environ; v && *v;) {
-                if (is_hwlocs(*v)) {
-                        unset(*v);
-                        v = environ;
-                } else
-                        v++;
-        }
-}
+                _cleanup_free_ char *name = NULL;
 
-static void restore(TopologyEnv *env) {
-        for (size_t i = 0; i < env->n_saved; i++) {
-                char *equals = strchr(env->saved[i], '=');
-
-                if (!equals)
-                        continue;
-                *equals = '\0';
-                (void)setenv(env->saved[i], equals + 1, 1);
+                if (strncmp(*v, "HWLOC_", strlen("HWLOC_")) == 0)
+                        name = strndup(*v, strcspn(*v, "="));
+                if (!name || unsetenv(name) < 0)
+                        v++; /* else the next one is here now */
         }
-        drop_saved(env);
 }
 
 /* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU
@@ -86,9 +40,9 @@ static int point_at(const Sysroot *sysroot) {
         return 0;
 }
 
-/* Where that cannot be, hwloc's words go to standard error as ever. */
+/* Where that cannot be, hwloc's messages go to standard error. */
 static void capture_stderr(TopologyEnv *env) {
-        int output = memfd_create("said", MFD_CLOEXEC);
+        int output = memfd_create("hwloc", MFD_CLOEXEC);
         int real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
         (void)setenv("HWLOC_XML_VERBOSE", "1", 1);
@@ -106,9 +60,6 @@ int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
         int r;
 
         *env = (TopologyEnv){ .stderr_fd = -EBADF, .output_fd = -EBADF };
-        r = save(env);
-        if (r < 0)
-                return r;
         unset_all();
         r = keep_all_nodes();
         if (r >= 0)
@@ -123,7 +74,7 @@ int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
 }
 
 /* "hwloc/synthetic: Description with …" becomes "Description with …". */
-static char *render_said(int fd) {
+static char *render_output(int fd) {
         static const char own_name[] = "hwloc/";
         char text[512];
         const char *line = text;
@@ -142,9 +93,8 @@ void topology_env_leave(TopologyEnv *env, char **ret_output) {
         if (env->stderr_fd >= 0)
                 (void)dup2(env->stderr_fd, STDERR_FILENO);
         if (ret_output)
-                *ret_output = env->output_fd >= 0 ? render_said(env->output_fd) : NULL;
+                *ret_output = env->output_fd >= 0 ? render_output(env->output_fd) : NULL;
         closep(&env->stderr_fd);
         closep(&env->output_fd);
         unset_all();
-        restore(env);
 }

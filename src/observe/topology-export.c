@@ -138,7 +138,7 @@ static int add_mark(hwloc_topology_t t, const TopologyMark *mark) {
 
 /* --- the file ------------------------------------------------------------------------------- */
 
-static int say(char **ret_message, int r, const char *path) {
+static int fail(char **ret_message, int r, const char *path) {
         if (ret_message && asprintf(ret_message, "cannot write %s: %s", path, strerror(-r)) < 0) {
                 *ret_message = NULL;
                 return -ENOMEM;
@@ -215,5 +215,5 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
         if (r < 0)
                 return r;
         r = write_xml(t, path);
-        return r < 0 ? say(ret_message, r, path) : 0;
+        return r < 0 ? fail(ret_message, r, path) : 0;
 }

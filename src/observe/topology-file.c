@@ -124,8 +124,7 @@ static int load(const TopologySource *source, const char *name, Topology *ret,
                 if (r < 0)
                         return explain(r, name, ret_message);
         }
-        *ret = topology;
-        topology = (Topology){ 0 };
+        *ret = TAKE_STRUCT(topology);
         return 0;
 }
 

@@ -237,7 +237,6 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
                 r = fill_distances(t, &topology);
         if (r < 0)
                 return r;
-        *ret = topology;
-        topology = (Topology){ 0 };
+        *ret = TAKE_STRUCT(topology);
         return 0;
 }

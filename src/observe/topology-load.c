@@ -201,8 +201,7 @@ int topology_load(const Sysroot *sysroot, Topology *ret) {
         fill_isolated(sysroot, &topology);
         if (sysroot->live)
                 fill_hidden(sysroot, &topology);
-        *ret = topology;
-        topology = (Topology){ 0 };
+        *ret = TAKE_STRUCT(topology);
         return 0;
 }
 

@@ -10,9 +10,9 @@
 #include "tidbnumad/observe/topology-env.h"
 #include "tidbnumad/observe/topology-source.h"
 
-static int say(char **ret_message, int r, const char *format, ...) _printf_(3, 4);
+static int fail(char **ret_message, int r, const char *format, ...) _printf_(3, 4);
 
-static int say(char **ret_message, int r, const char *format, ...) {
+static int fail(char **ret_message, int r, const char *format, ...) {
         va_list arguments;
 
         if (!ret_message)
@@ -103,13 +103,13 @@ static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message)
 
         r = read_file_alloc_at(AT_FDCWD, path, &xml, &size);
         if (r < 0)
-                return say(ret_message, r, "cannot read %s: %s", path, strerror(-r));
+                return fail(ret_message, r, "cannot read %s: %s", path, strerror(-r));
         r = load_buffer(xml, size, true, &t);
         if (r >= 0 && has_marks(t))
                 r = drop_marks(xml, size, &t);
         if (r < 0)
-                return say(ret_message, r == -ENOMEM ? r : -EINVAL,
-                           "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
+                return fail(ret_message, r == -ENOMEM ? r : -EINVAL,
+                            "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
         *ret = TAKE_PTR(t);
         return 0;
 }
@@ -141,9 +141,9 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
         int r;
 
         if (count_cpus(description) > CPU_SET_MAX)
-                return say(ret_message, -EINVAL,
-                           "the machine \"%s\" has too many CPUs, expected at most %u", description,
-                           CPU_SET_MAX);
+                return fail(ret_message, -EINVAL,
+                            "the machine \"%s\" has too many CPUs, expected at most %u",
+                            description, CPU_SET_MAX);
         r = init(true, &t);
         if (r < 0)
                 return r;
@@ -158,11 +158,11 @@ static int load_synthetic(const char *description, hwloc_topology_t *ret, char *
 
 /* hwloc's own words name the place in the description. */
 static int explain_synthetic(const char *description, const char *output, char **ret_message) {
-        return say(ret_message, -EINVAL,
-                   "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its number "
-                   "within the level before, such as \"package:2 numa:4(memory=128GiB) "
-                   "core:8 pu:2\"",
-                   description, output ? ": " : "", output ? output : "");
+        return fail(ret_message, -EINVAL,
+                    "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its number "
+                    "within the level before, such as \"package:2 numa:4(memory=128GiB) "
+                    "core:8 pu:2\"",
+                    description, output ? ": " : "", output ? output : "");
 }
 
 /* --- any ------------------------------------------------------------------------------------ */
@@ -174,7 +174,7 @@ static int load_sysroot(hwloc_topology_t *ret, char **ret_message) {
         if (r >= 0)
                 r = load(t);
         if (r < 0)
-                return say(ret_message, r, "hwloc cannot read this machine: %s", strerror(-r));
+                return fail(ret_message, r, "hwloc cannot read this machine: %s", strerror(-r));
         *ret = TAKE_PTR(t);
         return 0;
 }

@@ -157,7 +157,6 @@ int frame_condense(Frame *frame, int pagemap_fd) {
         if (r < 0)
                 return r;
         frame_done(frame);
-        *frame = dense;
-        dense = (Frame){ 0 };
+        *frame = TAKE_STRUCT(dense);
         return 0;
 }

@@ -62,7 +62,6 @@ int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
                 r = list_range(frame, (uint32_t)i, pagemap_fd, &present);
         if (r < 0)
                 return r;
-        *ret = present;
-        present = (PresentPages){ 0 };
+        *ret = TAKE_STRUCT(present);
         return 0;
 }

@@ -305,8 +305,7 @@ int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_p
         if (r < 0)
                 return r;
         draws.n_asked = s.n_asked;
-        *ret = draws;
-        draws = (Draws){ 0 };
+        *ret = TAKE_STRUCT(draws);
         return 0;
 }
 

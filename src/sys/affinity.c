@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/affinity.h"
 
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the kernel's masks are made of longs");
@@ -23,18 +24,13 @@ static int set_mask(pid_t tid, const CpuSet *mask) {
  * of a process's threads that was, the kernel does not show. 0: not known. */
 static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
         char path[32], text[16384];
-        const char *group, *parent;
-        int tgid, ppid;
+        uint64_t group, parent;
 
         (void)snprintf(path, sizeof(path), "%d/status", tid);
-        if (read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0)
+        if (read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
+            parse_field(text, "\nTgid:", &group) < 0 || parse_field(text, "\nPPid:", &parent) < 0)
                 return 0;
-        group = strstr(text, "\nTgid:");
-        parent = strstr(text, "\nPPid:");
-        if (!group || !parent || sscanf(group, " Tgid: %d", &tgid) != 1 ||
-            sscanf(parent, " PPid: %d", &ppid) != 1)
-                return 0;
-        return tgid != tid ? tgid : ppid;
+        return (pid_t)group != tid ? (pid_t)group : (pid_t)parent;
 }
 
 /* Our thread was gone when the call returned. Usually no thread has its number; in the worst

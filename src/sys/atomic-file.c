@@ -6,23 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/sysroot.h"
-
-static int write_all(int fd, const char *data, size_t size) {
-        while (size > 0) {
-                ssize_t n = write(fd, data, size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                data += n;
-                size -= (size_t)n;
-        }
-        return 0;
-}
 
 static int write_temporary(int dir_fd, const char *name, const char *data, size_t size,
                            mode_t mode) {
@@ -40,13 +26,11 @@ static int write_temporary(int dir_fd, const char *name, const char *data, size_
 }
 
 int atomic_file_write(int dir_fd, const char *name, const char *data, size_t size, mode_t mode) {
-        _cleanup_free_ char *temporary = NULL;
+        _cleanup_free_ char *temporary = text_new(".%s.new", name);
         int r;
 
-        if (asprintf(&temporary, ".%s.new", name) < 0) {
-                temporary = NULL;
+        if (!temporary)
                 return -ENOMEM;
-        }
         r = write_temporary(dir_fd, temporary, data, size, mode);
         if (r == -EEXIST) { /* of a daemon that was killed while it wrote */
                 (void)unlinkat(dir_fd, temporary, 0);

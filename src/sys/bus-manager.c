@@ -2,14 +2,11 @@
  * bus-manager-read.c. */
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 
-#define SYSTEMD "org.freedesktop.systemd1"
-#define MANAGER_PATH "/org/freedesktop/systemd1"
-#define MANAGER SYSTEMD ".Manager"
-
-static void tell(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
+static void report(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
         m->handler(event, unit, active_state, m->userdata);
 }
 
@@ -18,7 +15,7 @@ static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *er
 
         (void)error;
         if (sd_bus_message_read(message, "s", &unit) >= 0)
-                tell(userdata, BUS_EVENT_UNIT_NEW, unit, NULL);
+                report(userdata, BUS_EVENT_UNIT_NEW, unit, NULL);
         return 0;
 }
 
@@ -29,9 +26,9 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
         const char *unit;
 
         (void)error;
-        if (sd_bus_message_is_signal(message, MANAGER, "JobRemoved") > 0 &&
+        if (sd_bus_message_is_signal(message, BUS_MANAGER, "JobRemoved") > 0 &&
             sd_bus_message_read(message, "uos", NULL, NULL, &unit) >= 0)
-                tell(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
+                report(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
         return 0;
 }
 
@@ -47,30 +44,22 @@ static int on_reloading(sd_bus_message *message, void *userdata, sd_bus_error *e
 
         (void)error;
         if (sd_bus_message_read(message, "b", &begins) >= 0 && !begins)
-                tell(userdata, BUS_EVENT_RELOADED, NULL, NULL);
+                report(userdata, BUS_EVENT_RELOADED, NULL, NULL);
         return 0;
+}
+
+static int read_if_active_state(sd_bus_message *message, const char *name, void *userdata) {
+        return strcmp(name, "ActiveState") == 0 ? sd_bus_message_read(message, "v", "s", userdata)
+                                                : sd_bus_message_skip(message, "v");
 }
 
 /* ActiveState among the changed properties; NULL: it is not. */
 static const char *read_active_state(sd_bus_message *message) {
-        const char *name, *state = NULL;
-        int r;
+        const char *state = NULL;
+        int r = sd_bus_message_skip(message, "s");
 
-        r = sd_bus_message_skip(message, "s");
         if (r >= 0)
-                r = sd_bus_message_enter_container(message, 'a', "{sv}");
-        while (r >= 0 && !state) {
-                r = sd_bus_message_enter_container(message, 'e', "sv");
-                if (r <= 0)
-                        break;
-                r = sd_bus_message_read(message, "s", &name);
-                if (r >= 0)
-                        r = strcmp(name, "ActiveState") == 0
-                                    ? sd_bus_message_read(message, "v", "s", &state)
-                                    : sd_bus_message_skip(message, "v");
-                if (r >= 0)
-                        r = sd_bus_message_exit_container(message);
-        }
+                r = bus_units_foreach_property(message, read_if_active_state, &state);
         return r < 0 ? NULL : state;
 }
 
@@ -79,9 +68,9 @@ static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
         _cleanup_free_ char *unit = NULL;
 
         (void)error;
-        if (state &&
-            sd_bus_path_decode(sd_bus_message_get_path(message), MANAGER_PATH "/unit", &unit) > 0)
-                tell(userdata, BUS_EVENT_STATE, unit, state);
+        if (state && sd_bus_path_decode(sd_bus_message_get_path(message), BUS_MANAGER_PATH "/unit",
+                                        &unit) > 0)
+                report(userdata, BUS_EVENT_STATE, unit, state);
         return 0;
 }
 
@@ -92,10 +81,10 @@ static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *
         (void)unused;
         m->subscription = sd_bus_slot_unref(m->subscription);
         /* A systemd that has only been re-executed answers "already subscribed". */
-        if (error && strcmp(error->name, SYSTEMD ".AlreadySubscribed") != 0)
-                tell(m, BUS_EVENT_LOST, NULL, NULL);
+        if (error && strcmp(error->name, BUS_SYSTEMD ".AlreadySubscribed") != 0)
+                report(m, BUS_EVENT_LOST, NULL, NULL);
         else
-                tell(m, BUS_EVENT_SUBSCRIBED, NULL, NULL);
+                report(m, BUS_EVENT_SUBSCRIBED, NULL, NULL);
         return 0;
 }
 
@@ -103,8 +92,8 @@ static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *
 static int subscribe(BusManager *m) {
         if (m->subscription)
                 return 0; /* it waits in the bus for a systemd that is not back yet */
-        return sd_bus_call_method_async(m->bus, &m->subscription, SYSTEMD, MANAGER_PATH, MANAGER,
-                                        "Subscribe", on_subscribed, m, NULL);
+        return sd_bus_call_method_async(m->bus, &m->subscription, BUS_SYSTEMD, BUS_MANAGER_PATH,
+                                        BUS_MANAGER, "Subscribe", on_subscribed, m, NULL);
 }
 
 /* systemd was re-executed, or has come back to a bus that was restarted. */
@@ -121,7 +110,7 @@ static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_erro
 static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         (void)message;
         (void)error;
-        tell(userdata, BUS_EVENT_LOST, NULL, NULL);
+        report(userdata, BUS_EVENT_LOST, NULL, NULL);
         return 0;
 }
 
@@ -130,8 +119,8 @@ static int add_matches(BusManager *m) {
                 const char *sender, *path, *interface, *member;
                 sd_bus_message_handler_t handler;
         } matches[] = {
-                { SYSTEMD, MANAGER_PATH, MANAGER, "UnitNew", on_unit_new },
-                { SYSTEMD, MANAGER_PATH, MANAGER, "Reloading", on_reloading },
+                { BUS_SYSTEMD, BUS_MANAGER_PATH, BUS_MANAGER, "UnitNew", on_unit_new },
+                { BUS_SYSTEMD, BUS_MANAGER_PATH, BUS_MANAGER, "Reloading", on_reloading },
                 { "org.freedesktop.DBus.Local", "/org/freedesktop/DBus/Local",
                   "org.freedesktop.DBus.Local", "Disconnected", on_disconnected },
         };
@@ -148,7 +137,7 @@ static int add_matches(BusManager *m) {
         return sd_bus_add_match_async(m->bus, NULL,
                                       "type='signal',sender='org.freedesktop.DBus',"
                                       "interface='org.freedesktop.DBus',"
-                                      "member='NameOwnerChanged',arg0='" SYSTEMD "'",
+                                      "member='NameOwnerChanged',arg0='" BUS_SYSTEMD "'",
                                       on_owner_changed, NULL, m);
 }
 
@@ -175,38 +164,34 @@ void bus_manager_close(BusManager *manager) {
         manager->bus = bus_units_close(manager->bus);
 }
 
+static int add_match(BusManager *m, char *rule, sd_bus_message_handler_t handler,
+                     sd_bus_slot **ret) {
+        int r = rule ? sd_bus_add_match_async(m->bus, ret, rule, handler, NULL, m) : -ENOMEM;
+
+        free(rule);
+        return r;
+}
+
+/* A signal of another interface of the unit (its own type's) is of no interest: arg0. */
 static int watch_state(BusManager *m, const char *unit, sd_bus_slot **ret) {
         _cleanup_free_ char *path = NULL;
-        int r;
+        int r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", unit, &path);
 
-        r = sd_bus_path_encode(MANAGER_PATH "/unit", unit, &path);
-        if (r < 0)
-                return r;
-        /* A signal of another interface of the unit (its own type's) is of no interest: arg0. */
-        _cleanup_free_ char *rule = NULL;
-
-        if (asprintf(&rule,
-                     "type='signal',sender='" SYSTEMD "',path='%s',"
-                     "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',"
-                     "arg0='" SYSTEMD ".Unit'",
-                     path) < 0) {
-                rule = NULL;
-                return -ENOMEM;
-        }
-        return sd_bus_add_match_async(m->bus, ret, rule, on_changed, NULL, m);
+        return r < 0 ? r
+                     : add_match(m,
+                                 text_new("type='signal',sender='" BUS_SYSTEMD "',path='%s',"
+                                          "interface='org.freedesktop.DBus.Properties',"
+                                          "member='PropertiesChanged',arg0='" BUS_SYSTEMD ".Unit'",
+                                          path),
+                                 on_changed, ret);
 }
 
 static int watch_job(BusManager *m, const char *unit, sd_bus_slot **ret) {
-        _cleanup_free_ char *rule = NULL;
-
-        if (asprintf(&rule,
-                     "type='signal',sender='" SYSTEMD "',path='" MANAGER_PATH "',"
-                     "interface='" MANAGER "',member='JobRemoved',arg2='%s'",
-                     unit) < 0) {
-                rule = NULL;
-                return -ENOMEM;
-        }
-        return sd_bus_add_match_async(m->bus, ret, rule, on_matched_job, NULL, m);
+        return add_match(m,
+                         text_new("type='signal',sender='" BUS_SYSTEMD "',path='" BUS_MANAGER_PATH
+                                  "',interface='" BUS_MANAGER "',member='JobRemoved',arg2='%s'",
+                                  unit),
+                         on_matched_job, ret);
 }
 
 int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,

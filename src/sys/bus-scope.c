@@ -54,9 +54,8 @@ int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, voi
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         int r;
 
-        r = sd_bus_message_new_method_call(
-                bus, &message, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                "org.freedesktop.systemd1.Manager", "StartTransientUnit");
+        r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH,
+                                           BUS_MANAGER, "StartTransientUnit");
         if (r >= 0)
                 r = sd_bus_message_append(message, "ss", scope->name, "fail");
         if (r >= 0)
@@ -67,8 +66,6 @@ int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, voi
 }
 
 /* --- what systemd has set for a scope, and whether another scope would have the same --- */
-
-#define SYSTEMD "org.freedesktop.systemd1"
 
 /* Neither a limit nor a filter: resource use of a scope, its end, its manager. TasksMax= is
  * copied; Delegate= is judged by the caller. */
@@ -213,31 +210,21 @@ static int read_value(sd_bus_message *message, const char *name, BusScopeState *
         return r;
 }
 
-static int read_property(sd_bus_message *message, BusScopeState *state) {
-        const char *name, *contents;
-        int r = sd_bus_message_read(message, "s", &name);
+static int read_property(sd_bus_message *message, const char *name, void *userdata) {
+        const char *contents;
+        int r = sd_bus_message_peek_type(message, NULL, &contents);
 
-        if (r >= 0)
-                r = sd_bus_message_peek_type(message, NULL, &contents);
         if (r >= 0)
                 r = sd_bus_message_enter_container(message, 'v', contents);
         if (r >= 0)
-                r = read_value(message, name, state);
+                r = read_value(message, name, userdata);
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
 int bus_scope_parse(sd_bus_message *message, BusScopeState *ret) {
         BusScopeState state = { .tasks_max = UINT64_MAX };
-        int r = sd_bus_message_enter_container(message, 'a', "{sv}");
+        int r = bus_units_foreach_property(message, read_property, &state);
 
-        while (r >= 0) {
-                r = sd_bus_message_enter_container(message, 'e', "sv");
-                if (r <= 0)
-                        break;
-                r = read_property(message, &state);
-                if (r >= 0)
-                        r = sd_bus_message_exit_container(message);
-        }
         if (r < 0)
                 return r;
         *ret = state;
@@ -277,41 +264,30 @@ static int on_tasks(sd_bus_message *message, void *userdata, sd_bus_error *unuse
 static int send(sd_bus *bus, const char *path, const char *method, const char *interface,
                 const char *property, const ReadCall *call, sd_bus_slot **ret_slot) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        _cleanup_free_ ReadCall *copy = malloc(sizeof(*copy));
-        int r;
+        int r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, path,
+                                               "org.freedesktop.DBus.Properties", method);
 
-        if (!copy)
-                return -ENOMEM;
-        *copy = *call;
-        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD, path,
-                                           "org.freedesktop.DBus.Properties", method);
         if (r >= 0)
                 r = sd_bus_message_append(message, "s", interface);
         if (r >= 0 && property)
                 r = sd_bus_message_append(message, "s", property);
-        if (r >= 0)
-                r = sd_bus_call_async(bus, ret_slot, message, call->reply ? on_scope : on_tasks,
-                                      copy, 0);
-        if (r < 0)
-                return r;
-        (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
-        copy = NULL; /* the slot frees it */
-        return 0;
+        return r < 0 ? r
+                     : bus_units_send(bus, message, call->reply ? on_scope : on_tasks, call,
+                                      sizeof(*call), 0, ret_slot);
 }
 
 int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *userdata,
                    sd_bus_slot **ret_slot) {
         const ReadCall call = { .reply = reply, .userdata = userdata };
         _cleanup_free_ char *path = NULL;
-        int r = sd_bus_path_encode("/org/freedesktop/systemd1/unit", scope, &path);
+        int r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", scope, &path);
 
-        return r < 0 ? r : send(bus, path, "GetAll", SYSTEMD ".Scope", NULL, &call, ret_slot);
+        return r < 0 ? r : send(bus, path, "GetAll", BUS_SYSTEMD ".Scope", NULL, &call, ret_slot);
 }
 
 int bus_scope_read_default_tasks(sd_bus *bus, BusTasksReply reply, void *userdata,
                                  sd_bus_slot **ret_slot) {
         const ReadCall call = { .tasks_reply = reply, .userdata = userdata };
 
-        return send(bus, "/org/freedesktop/systemd1", "Get", SYSTEMD ".Manager", "DefaultTasksMax",
-                    &call, ret_slot);
+        return send(bus, BUS_MANAGER_PATH, "Get", BUS_MANAGER, "DefaultTasksMax", &call, ret_slot);
 }

@@ -1,6 +1,7 @@
 /* Properties of systemd units over D-Bus. */
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
@@ -95,57 +96,59 @@ static int handle_reply(sd_bus_message *message, void *userdata, sd_bus_error *u
 static int append_property(sd_bus_message *message, const BusUnitsProperty *property) {
         uint8_t bytes[CPU_SET_MAX / 8];
         size_t size = id_view_to_bytes(property->value, bytes);
+        int r = sd_bus_message_open_container(message, 'r', "sv");
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", property->name);
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'v', "ay");
+        if (r >= 0)
+                r = sd_bus_message_append_array(message, 'y', bytes, size);
+        for (int i = 0; r >= 0 && i < 2; i++) /* variant, struct */
+                r = sd_bus_message_close_container(message);
+        return r;
+}
+
+int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_t on_reply,
+                   const void *call, size_t size, uint64_t timeout_usec, sd_bus_slot **ret_slot) {
+        _cleanup_free_ void *copy = malloc(size);
         int r;
 
-        r = sd_bus_message_open_container(message, 'r', "sv");
+        if (!copy)
+                return -ENOMEM;
+        memcpy(copy, call, size);
+        r = sd_bus_call_async(bus, ret_slot, message, on_reply, copy, timeout_usec);
         if (r < 0)
                 return r;
-        r = sd_bus_message_append(message, "s", property->name);
-        if (r < 0)
-                return r;
-        r = sd_bus_message_open_container(message, 'v', "ay");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append_array(message, 'y', bytes, size);
-        if (r < 0)
-                return r;
-        for (int i = 0; i < 2; i++) { /* variant, struct */
-                r = sd_bus_message_close_container(message);
-                if (r < 0)
-                        return r;
-        }
+        (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
+        copy = NULL; /* the slot frees it */
         return 0;
 }
 
-static int append_properties(sd_bus_message *message, const BusUnitsProperty *properties,
-                             size_t n) {
-        int r;
+int bus_units_foreach_property(sd_bus_message *message, BusPropertyReader reader, void *userdata) {
+        int r = sd_bus_message_enter_container(message, 'a', "{sv}");
 
-        r = sd_bus_message_open_container(message, 'a', "(sv)");
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < n; i++) {
-                r = append_property(message, &properties[i]);
-                if (r < 0)
+        while (r >= 0) {
+                const char *name;
+
+                r = sd_bus_message_enter_container(message, 'e', "sv");
+                if (r <= 0)
                         return r;
+                r = sd_bus_message_read(message, "s", &name);
+                if (r >= 0)
+                        r = reader(message, name, userdata);
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
         }
-        return sd_bus_message_close_container(message);
+        return r;
 }
 
 int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,
                    sd_bus_slot **ret_slot) {
-        _cleanup_free_ Call *call = malloc(sizeof(*call));
-        int r;
+        const Call call = { .reply = reply, .userdata = userdata };
 
-        if (!call)
-                return -ENOMEM;
-        *call = (Call){ .reply = reply, .userdata = userdata };
-        r = sd_bus_call_async(bus, ret_slot, message, handle_reply, call, CALL_TIMEOUT_USEC);
-        if (r < 0)
-                return r;
-        (void)sd_bus_slot_set_destroy_callback(*ret_slot, free);
-        call = NULL; /* the slot frees it */
-        return 0;
+        return bus_units_send(bus, message, handle_reply, &call, sizeof(call), CALL_TIMEOUT_USEC,
+                              ret_slot);
 }
 
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
@@ -153,15 +156,16 @@ int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *pro
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         int r;
 
-        r = sd_bus_message_new_method_call(bus, &message, "org.freedesktop.systemd1",
-                                           "/org/freedesktop/systemd1",
-                                           "org.freedesktop.systemd1.Manager", "SetUnitProperties");
-        if (r < 0)
-                return r;
-        r = sd_bus_message_append(message, "sb", unit, 1 /* until the next boot */);
-        if (r < 0)
-                return r;
-        r = append_properties(message, properties, n);
+        r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH,
+                                           BUS_MANAGER, "SetUnitProperties");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "sb", unit, 1 /* until the next boot */);
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'a', "(sv)");
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = append_property(message, &properties[i]);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
         return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
 }
 
@@ -176,9 +180,8 @@ int bus_units_start(sd_bus *bus, const char *unit) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         int r;
 
-        r = sd_bus_message_new_method_call(bus, &message, "org.freedesktop.systemd1",
-                                           "/org/freedesktop/systemd1",
-                                           "org.freedesktop.systemd1.Manager", "StartUnit");
+        r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH,
+                                           BUS_MANAGER, "StartUnit");
         if (r >= 0)
                 r = sd_bus_message_append(message, "ss", unit, "replace");
         if (r >= 0)

@@ -11,6 +11,7 @@
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/open-below.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Deeper than any manager nests its groups; a bound against a hostile delegated tree. */
@@ -29,21 +30,12 @@ CgroupVersion cgroup_version(const Sysroot *sysroot) {
         return CGROUP_V1;
 }
 
-static bool has_dot_dot(const char *path) {
-        for (const char *p = path; *p; p += strcspn(p, "/")) {
-                p += strspn(p, "/");
-                if (strcspn(p, "/") == 2 && strncmp(p, "..", 2) == 0)
-                        return true;
-        }
-        return false;
-}
-
 int cgroup_open_below(int root_fd, const char *path, int *ret_fd) {
         const char *relative = path + strspn(path, "/");
         int fd;
 
         /* "/../" is what a process outside our cgroup namespace shows. */
-        if (has_dot_dot(path))
+        if (path_has_dot_dot(path))
                 return -ENXIO;
         fd = openat(root_fd, *relative ? relative : ".",
                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -97,6 +89,12 @@ int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret) {
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret) {
         return read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems",
                          ID_TARGET(ret));
+}
+
+int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems) {
+        int r = cgroup_effective_cpus_read(cgroup_fd, ret_cpus);
+
+        return r < 0 ? r : cgroup_effective_mems_read(cgroup_fd, ret_mems);
 }
 
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret) {

@@ -2,14 +2,12 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/cgroup1.h"
-
-/* Longer than any line of mountinfo that can be a hierarchy's. */
-enum { LINE_MAX_BYTES = PATH_MAX + 1024 };
+#include "tidbnumad/sys/mountinfo.h"
 
 static bool has_word(const char *list, const char *word) {
         size_t length = strlen(word);
@@ -20,57 +18,20 @@ static bool has_word(const char *list, const char *word) {
         return false;
 }
 
-/* mountinfo writes white space and backslashes as \040. */
-static void unescape(char *path) {
-        char *to = path;
-
-        for (const char *p = path; *p; to++) {
-                unsigned code;
-
-                if (*p == '\\' && sscanf(p, "\\%3o", &code) == 1 && code > 0 && code < 256) {
-                        *to = (char)code;
-                        p += 4;
-                } else
-                        *to = *p++;
-        }
-        *to = '\0';
-}
-
-/* "36 31 0:28 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset" */
-static bool parse_mount(char *line, const char *controller, char **ret_point) {
-        char *tail = strstr(line, " - cgroup "), *save = NULL, *fields[5];
-        const char *options;
-
-        if (!tail)
-                return false;
-        options = strrchr(tail, ' ') + 1;
-        /* With noprefix the files have other names: the cpusets of old, mounted by hand. */
-        if (!has_word(options, controller) || has_word(options, "noprefix"))
-                return false;
-        *tail = '\0';
-        for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
-                fields[i] = strtok_r(i == 0 ? line : NULL, " ", &save);
-                if (!fields[i])
-                        return false;
-        }
-        *ret_point = fields[4];
-        return strcmp(fields[3], "/") == 0;
-}
-
 int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **ret) {
-        char line[LINE_MAX_BYTES], *point;
+        _cleanup_mount_table_ MountTable table = { 0 };
+        int r = mountinfo_parse(mountinfo, &table);
 
-        for (const char *p = mountinfo; *p; p += strcspn(p, "\n") + (p[strcspn(p, "\n")] == '\n')) {
-                size_t length = strcspn(p, "\n");
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < table.n_mounts; i++) {
+                const Mount *m = &table.mounts[i];
 
-                if (length >= sizeof(line))
+                /* With noprefix the files have other names: the cpusets of old, mounted by hand. */
+                if (strcmp(m->type, "cgroup") != 0 || strcmp(m->root, "/") != 0 ||
+                    !has_word(m->options, controller) || has_word(m->options, "noprefix"))
                         continue;
-                memcpy(line, p, length);
-                line[length] = '\0';
-                if (!parse_mount(line, controller, &point))
-                        continue;
-                unescape(point);
-                *ret = strdup(point);
+                *ret = strdup(m->point);
                 return *ret ? 0 : -ENOMEM;
         }
         return -ENOENT;
@@ -86,10 +47,9 @@ int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd) {
         r = cgroup1_mount_parse(text, controller, &point);
         if (r < 0)
                 return r;
-        if (asprintf(&path, "%s%s", sysroot->live ? "" : sysroot->path, point) < 0) {
-                path = NULL;
+        path = text_new("%s%s", sysroot->live ? "" : sysroot->path, point);
+        if (!path)
                 return -ENOMEM;
-        }
         r = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (r < 0)
                 return -errno;

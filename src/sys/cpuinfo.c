@@ -2,110 +2,46 @@
  * (arch/x86/kernel/cpu/proc.c), Arm as fields of its identification register
  * (arch/arm64/kernel/cpuinfo.c). */
 #include <errno.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/cpuinfo.h"
 
-typedef struct Field {
-        const char *name;
-        int base;
-        size_t offset;
-} Field;
-
-static const Field fields[] = {
-        { "cpu family", 10, offsetof(CpuInfo, family) },
-        { "model", 10, offsetof(CpuInfo, model) },
-        { "CPU implementer", 16, offsetof(CpuInfo, implementer) },
-        { "CPU part", 16, offsetof(CpuInfo, part) },
-};
-
-/* Behind "name\t: "; NULL: it is another line. "model" is not "model name". */
-static const char *value_of(const char *line, const char *name) {
-        size_t length = strlen(name);
-
-        if (strncmp(line, name, length) != 0)
-                return NULL;
-        line += length;
-        line += strspn(line, " \t");
-        if (*line != ':')
-                return NULL;
-        line++;
-        return line + strspn(line, " \t");
-}
-
-/* All lines of a kind must be equal, else the processors differ. */
-static int take_vendor(const char *value, char ret[static CPUINFO_VENDOR_MAX]) {
-        size_t length = strcspn(value, "\n");
-
-        while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\r'))
-                length--;
-        if (length == 0 || length >= CPUINFO_VENDOR_MAX)
-                return -EBADMSG;
-        if (*ret && (strlen(ret) != length || strncmp(ret, value, length) != 0))
-                return -EXDEV;
-        memcpy(ret, value, length);
-        ret[length] = '\0';
-        return 0;
-}
-
-static int take_number(const Field *field, const char *value, uint32_t *ret, bool known) {
-        unsigned long number;
-        char *end;
-
-        errno = 0;
-        number = strtoul(value, &end, field->base);
-        if (end == value || *value == '-' || errno != 0 || number > UINT32_MAX ||
-            (*end != '\n' && *end != '\0' && *end != ' '))
-                return -EBADMSG;
-        if (known && *ret != number)
-                return -EXDEV;
-        *ret = (uint32_t)number;
-        return 0;
-}
-
-static int take_line(const char *line, CpuInfo *info, bool known[static ELEMENTSOF(fields)]) {
-        const char *value = value_of(line, "vendor_id");
-
-        if (value)
-                return take_vendor(value, info->vendor);
-        for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
-                int r;
-
-                value = value_of(line, fields[i].name);
-                if (!value)
-                        continue;
-                r = take_number(&fields[i], value, (uint32_t *)((char *)info + fields[i].offset),
-                                known[i]);
-                known[i] = r == 0;
-                return r;
-        }
-        return 0;
-}
-
+/* Of the first processor: servers have no others. */
 int cpuinfo_parse(const char *text, CpuInfo *ret) {
-        bool known[ELEMENTSOF(fields)] = { 0 };
+        unsigned n_x86 = 0, n_arm = 0;
         CpuInfo info = { 0 };
 
-        while (*text) {
-                int r = take_line(text, &info, known);
-
-                if (r < 0)
-                        return r;
-                text += strcspn(text, "\n");
-                text += *text == '\n';
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                if (*line == '\n' && n_x86 + n_arm > 0)
+                        break;
+                n_x86 += sscanf(line, "vendor_id : %15s", info.vendor) == 1;
+                n_x86 += sscanf(line, "cpu family : %" SCNu32, &info.family) == 1;
+                n_x86 += sscanf(line, "model : %" SCNu32, &info.model) == 1;
+                n_arm += sscanf(line, "CPU implementer : %" SCNx32, &info.implementer) == 1;
+                n_arm += sscanf(line, "CPU part : %" SCNx32, &info.part) == 1;
         }
-        if (!(info.vendor[0] && known[0] && known[1]) && !(known[2] && known[3]))
+        if (n_x86 != 3 && n_arm != 2)
                 return -EBADMSG;
         *ret = info;
         return 0;
 }
 
+/* The lines wanted are within the first page. The whole has some megabytes on a large machine. */
 int cpuinfo_read(const Sysroot *sysroot, CpuInfo *ret) {
-        _cleanup_free_ char *text = NULL;
-        int r = read_file_alloc_at(sysroot->proc_fd, "cpuinfo", &text, NULL);
+        _cleanup_close_ int fd = openat(sysroot->proc_fd, "cpuinfo", O_RDONLY | O_CLOEXEC);
+        char text[4096];
+        ssize_t n;
 
-        return r < 0 ? r : cpuinfo_parse(text, ret);
+        if (fd < 0)
+                return -errno;
+        n = read_up_to(fd, text, sizeof(text) - 1);
+        if (n < 0)
+                return (int)n;
+        text[n] = '\0';
+        return cpuinfo_parse(text, ret);
 }

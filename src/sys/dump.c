@@ -120,15 +120,7 @@ int dump_write(int to_fd, const char *path, const char *data, size_t size) {
         fd = openat(to_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
-        while (size > 0) {
-                ssize_t n = write(fd, data, size);
-
-                if (n < 0 && errno != EINTR)
-                        return -errno;
-                data += n > 0 ? n : 0;
-                size -= n > 0 ? (size_t)n : 0;
-        }
-        return 0;
+        return write_all(fd, data, size);
 }
 
 static int copy_file(int from_fd, const char *name, int to_fd, const char *to) {

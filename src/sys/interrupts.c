@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/sys/interrupts.h"
 
 enum { READ_ATTEMPTS = 3 };
@@ -151,8 +152,7 @@ int interrupts_parse(const char *text, Interrupts *ret) {
                 r = parse_lines(next_line(text), &interrupts);
         if (r < 0)
                 return r;
-        *ret = interrupts;
-        interrupts = (Interrupts){ 0 };
+        *ret = TAKE_STRUCT(interrupts);
         return 0;
 }
 
@@ -172,17 +172,8 @@ int interrupts_read(const Sysroot *sysroot, Interrupts *ret) {
 }
 
 const InterruptLine *interrupts_find(const Interrupts *interrupts, uint32_t irq) {
-        size_t low = 0, high = interrupts->n_lines;
+        const size_t at = ARRAY_LOWER_BOUND(interrupts->n_lines, i, interrupts->lines[i].irq < irq);
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (interrupts->lines[middle].irq == irq)
-                        return &interrupts->lines[middle];
-                if (interrupts->lines[middle].irq < irq)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return NULL;
+        return at < interrupts->n_lines && interrupts->lines[at].irq == irq ? &interrupts->lines[at]
+                                                                            : NULL;
 }

@@ -301,7 +301,6 @@ int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret) 
         r = parse_words(copy, &setup);
         if (r < 0)
                 return r;
-        *ret = setup;
-        setup = (IrqbalanceSetup){ 0 };
+        *ret = TAKE_STRUCT(setup);
         return 0;
 }

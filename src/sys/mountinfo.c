@@ -1,7 +1,6 @@
 /* The mounts that a process sees, and which one holds a path. */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +70,8 @@ static int parse_line(char *line, Mount *ret) {
         mountinfo_unescape(fields[POINT]);
         mountinfo_unescape(type);
         mountinfo_unescape(source);
+        mount.root = fields[ROOT];
+        mount.options = line;
         mount.point = fields[POINT];
         mount.type = type;
         mount.source = source;
@@ -95,8 +96,7 @@ int mountinfo_parse(const char *text, MountTable *ret) {
                         return r;
                 table.n_mounts++;
         }
-        *ret = table;
-        table = (MountTable){ 0 };
+        *ret = TAKE_STRUCT(table);
         return 0;
 }
 
@@ -165,15 +165,10 @@ const Mount *mount_table_find(const MountTable *table, const char *path) {
 
 /* "mnt_id:\t27" of /proc/PID/fdinfo/FD, proc(5). */
 int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret) {
-        static const char key[] = "\nmnt_id:";
         char path[64], text[1024];
-        const char *at;
         ssize_t n;
 
         (void)snprintf(path, sizeof(path), "self/fdinfo/%d", fd);
         n = read_file_at(sysroot->proc_fd, path, text, sizeof(text));
-        if (n < 0)
-                return (int)n;
-        at = strstr(text, key);
-        return at && sscanf(at + strlen(key), "%" SCNu64, ret) == 1 ? 0 : -EBADMSG;
+        return n < 0 ? (int)n : parse_field(text, "\nmnt_id:", ret);
 }

@@ -1,35 +1,26 @@
-/* A node's memory as the kernel counts it. */
+/* What the kernel counts by node and by CPU. What that sums up to is left to observe. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/node.h"
-
-/* "Node 0 MemFree:   12345 kB": the value of one field, in bytes. */
-static int parse_field(const char *text, const char *field, uint64_t *ret_bytes) {
-        const char *p = strstr(text, field);
-        uint64_t kib;
-
-        if (!p || sscanf(p + strlen(field), " %" SCNu64 " kB", &kib) != 1)
-                return -EBADMSG;
-        *ret_bytes = kib * 1024;
-        return 0;
-}
 
 int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
         NodeMeminfo m = { 0 };
 
-        if (parse_field(text, " MemTotal:", &m.total_bytes) < 0 ||
-            parse_field(text, " MemFree:", &m.free_bytes) < 0)
+        if (parse_kib_field(text, " MemTotal:", &m.total_bytes) < 0 ||
+            parse_kib_field(text, " MemFree:", &m.free_bytes) < 0)
                 return -EBADMSG;
         /* Absent on very old kernels: 0 is then the careful answer. */
-        (void)parse_field(text, " Inactive(file):", &m.inactive_file_bytes);
-        (void)parse_field(text, " Active(file):", &m.active_file_bytes);
-        (void)parse_field(text, " Dirty:", &m.dirty_bytes);
-        (void)parse_field(text, " Writeback:", &m.writeback_bytes);
-        (void)parse_field(text, " FilePages:", &m.file_bytes);
-        (void)parse_field(text, " Shmem:", &m.shmem_bytes);
-        (void)parse_field(text, " AnonPages:", &m.anon_bytes);
+        (void)parse_kib_field(text, " Inactive(file):", &m.inactive_file_bytes);
+        (void)parse_kib_field(text, " Active(file):", &m.active_file_bytes);
+        (void)parse_kib_field(text, " Dirty:", &m.dirty_bytes);
+        (void)parse_kib_field(text, " Writeback:", &m.writeback_bytes);
+        (void)parse_kib_field(text, " FilePages:", &m.file_bytes);
+        (void)parse_kib_field(text, " Shmem:", &m.shmem_bytes);
+        (void)parse_kib_field(text, " AnonPages:", &m.anon_bytes);
         *ret = m;
         return 0;
 }
@@ -96,4 +87,48 @@ int zoneinfo_high_read(const Sysroot *sysroot, uint32_t node, uint64_t *ret_page
 
         r = read_file_alloc_at(sysroot->proc_fd, "zoneinfo", &text, NULL);
         return r < 0 ? r : zoneinfo_high_parse(text, node, ret_pages);
+}
+
+/* "cpu3 1 2 3 4 5 6 7 8 …": 0; -ENOENT: the sum of all, "cpu ". */
+static int parse_cpu(const char *line, CpuTimes *ret) {
+        CpuTimes t;
+
+        if (line[3] == ' ')
+                return -ENOENT;
+        if (sscanf(line,
+                   "cpu%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                   &t.cpu, &t.user, &t.nice, &t.system, &t.idle, &t.iowait, &t.irq, &t.softirq,
+                   &t.steal) != 9)
+                return -EBADMSG;
+        *ret = t;
+        return 0;
+}
+
+/* The lines of CPUs come first. Each is copied: sscanf() measures its whole input, and the line of
+ * interrupts behind them has kilobytes. */
+int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max) {
+        size_t n = 0;
+
+        while (n < n_max && strncmp(text, "cpu", 3) == 0) {
+                size_t length = strcspn(text, "\n");
+                char line[256];
+                int r;
+
+                (void)snprintf(line, sizeof(line), "%.*s", (int)(length < 255 ? length : 255),
+                               text);
+                r = parse_cpu(line, &ret[n]);
+                if (r == -EBADMSG)
+                        return r;
+                n += r == 0;
+                text += length + (text[length] == '\n');
+        }
+        return n > 0 ? (int)n : -EBADMSG;
+}
+
+int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max) {
+        _cleanup_free_ char *text = NULL;
+        int r = read_file_alloc_at(sysroot->proc_fd, "stat", &text, NULL);
+
+        return r < 0 ? r : cpu_times_parse(text, ret, n_max);
 }

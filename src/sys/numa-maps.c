@@ -1,4 +1,5 @@
-/* /proc/PID/numa_maps, a line at a time. */
+/* /proc/PID/numa_maps, a line at a time, and the policy in its first line. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/numa-maps.h"
 
 /* The value behind " name=", or NULL. Names of files have their blanks as \040: none of them can
@@ -18,10 +20,9 @@ static const char *find(const char *line, const char *word) {
 }
 
 static uint64_t count_of(const char *line, const char *word) {
-        const char *p = find(line, word);
-        uint64_t n = 0;
+        uint64_t n;
 
-        return p && sscanf(p, "%" SCNu64, &n) == 1 ? n : 0;
+        return parse_field(line, word, &n) < 0 ? 0 : n;
 }
 
 static bool is_shmem(const char *name) {
@@ -97,4 +98,35 @@ int numa_maps_read(const ProcHandle *handle, NumaMapsCallback callback, void *us
         if (ferror(file))
                 return errno != 0 ? -errno : -EIO;
         return proc_is_alive(handle) ? 0 : -ESRCH;
+}
+
+/* --- the policy --- */
+
+int memory_policy_parse(const char *text, char *buffer, size_t size) {
+        size_t address = strspn(text, "0123456789abcdef"), n;
+        const char *word = text + address;
+
+        if (address == 0 || *word != ' ')
+                return -EBADMSG;
+        word++;
+        n = strcspn(word, " \n");
+        if (n == 0 || !isalpha((unsigned char)*word))
+                return -EBADMSG;
+        if (n >= size)
+                return -ENOSPC;
+        memcpy(buffer, word, n);
+        buffer[n] = '\0';
+        return 0;
+}
+
+int memory_policy_read(const ProcHandle *handle, char *buffer, size_t size) {
+        _cleanup_close_ int fd = openat(handle->dir_fd, "numa_maps", O_RDONLY | O_CLOEXEC);
+        char text[128]; /* a longer read would make the kernel walk further */
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+        if (n < 0)
+                return errno == ENOENT && faccessat(handle->dir_fd, "stat", F_OK, 0) < 0 ? -ESRCH
+                                                                                         : -errno;
+        text[n] = '\0';
+        return memory_policy_parse(text, buffer, size);
 }

@@ -136,3 +136,12 @@ int open_below(int root_fd, const char *path) {
                 return open_below_walk(root_fd, path);
         return fd < 0 ? -errno : fd;
 }
+
+bool path_has_dot_dot(const char *path) {
+        for (const char *p = path; *p; p += strcspn(p, "/")) {
+                p += strspn(p, "/");
+                if (strcspn(p, "/") == 2 && strncmp(p, "..", 2) == 0)
+                        return true;
+        }
+        return false;
+}

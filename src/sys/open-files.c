@@ -14,7 +14,7 @@ typedef struct Walk {
         bool stopped; /* at the bound, not by the callback */
 } Walk;
 
-static int tell_one(pid_t number, void *userdata) {
+static int handle_file(pid_t number, void *userdata) {
         Walk *walk = userdata;
         char name[16], target[PATH_MAX];
         ssize_t length;
@@ -43,7 +43,7 @@ int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void
         walk.dir_fd = openat(handle->dir_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (walk.dir_fd < 0)
                 return errno == ENOENT ? -ESRCH : -errno;
-        r = proc_foreach_number(walk.dir_fd, tell_one, &walk); /* closes it */
+        r = proc_foreach_number(walk.dir_fd, handle_file, &walk); /* closes it */
         if (walk.stopped)
                 return 1;
         if (r < 0)

@@ -60,47 +60,39 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
         return n;
 }
 
-static int scan(int fd, ScanArgument *argument) {
-        int n = ioctl(fd, SCAN_REQUEST, argument);
-
-        if (n < 0)
-                return errno == ENOTTY || errno == EINVAL ? -EOPNOTSUPP : -errno;
-        return n;
-}
-
-int pagemap_ranges(int fd, uint64_t *address, uint64_t end, PageRange *ret) {
-        ScanRegion regions[PAGEMAP_RANGES_MAX];
+/* Ranges of present pages: how many. `*address` moves behind what was looked at. */
+static int scan(int fd, uint64_t *address, uint64_t end, ScanRegion *regions, uint64_t n_regions,
+                uint64_t max_pages) {
         ScanArgument argument = {
                 .size = sizeof(argument),
                 .start = *address,
                 .end = end,
                 .vec = (uintptr_t)regions,
-                .vec_len = PAGEMAP_RANGES_MAX,
+                .vec_len = n_regions,
+                .max_pages = max_pages,
                 .category_mask = SCAN_PRESENT,
                 .return_mask = SCAN_PRESENT,
         };
-        int n = scan(fd, &argument);
+        int n = ioctl(fd, SCAN_REQUEST, &argument);
+
+        if (n < 0)
+                return errno == ENOTTY || errno == EINVAL ? -EOPNOTSUPP : -errno;
+        *address = argument.walk_end;
+        return n;
+}
+
+int pagemap_ranges(int fd, uint64_t *address, uint64_t end, PageRange *ret) {
+        ScanRegion regions[PAGEMAP_RANGES_MAX];
+        int n = scan(fd, address, end, regions, PAGEMAP_RANGES_MAX, 0);
 
         for (int i = 0; i < n; i++)
                 ret[i] = (PageRange){ .start = regions[i].start, .end = regions[i].end };
-        if (n >= 0)
-                *address = argument.walk_end;
         return n;
 }
 
 int pagemap_skip(int fd, uint64_t *address, uint64_t end) {
         ScanRegion region;
-        ScanArgument argument = {
-                .size = sizeof(argument),
-                .start = *address,
-                .end = end,
-                .vec = (uintptr_t)&region,
-                .vec_len = 1,
-                .max_pages = 1,
-                .category_mask = SCAN_PRESENT,
-                .return_mask = SCAN_PRESENT,
-        };
-        int n = scan(fd, &argument);
+        int n = scan(fd, address, end, &region, 1, 1);
 
         if (n < 0)
                 return n;

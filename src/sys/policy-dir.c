@@ -15,6 +15,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/sys/sysroot.h"
 
 #define SUFFIX ".yaml"
 
@@ -117,10 +118,9 @@ static int note_entry(Scan *scan, const struct dirent *entry, size_t folder) {
                 return add_entry(scan, entry->d_name, folder);
         if (entry->d_name[0] == '.' || entry->d_type == DT_DIR)
                 return 0;
-        if (asprintf(&path, "%s/%s", scan->folders[folder].path, entry->d_name) < 0) {
-                path = NULL;
+        path = text_new("%s/%s", scan->folders[folder].path, entry->d_name);
+        if (!path)
                 return -ENOMEM;
-        }
         diagnostics_add_path(scan->warnings, path,
                              "is not read, because its name does not end in " SUFFIX
                              "; rename it, or move it out of the policy folder");
@@ -227,22 +227,16 @@ static int refuse_size(Scan *scan, const char *path) {
 /* One byte above the limit detects a file that is too large, also one that grew since fstat(). */
 static int read_text(Scan *scan, int fd, const char *path, SourceFileList *list) {
         _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
-        size_t size = 0;
+        ssize_t n;
 
         if (!text)
                 return -ENOMEM;
-        while (size <= SOURCE_FILE_MAX_BYTES) {
-                ssize_t n = read(fd, text + size, SOURCE_FILE_MAX_BYTES + 1 - size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        return source_file_list_add(list, path, text, size);
-                size += (size_t)n;
-        }
-        return refuse_size(scan, path);
+        n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
+        if (n < 0)
+                return (int)n;
+        return (size_t)n > SOURCE_FILE_MAX_BYTES
+                       ? refuse_size(scan, path)
+                       : source_file_list_add(list, path, text, (size_t)n);
 }
 
 static int read_regular(Scan *scan, int fd, const char *path, SourceFileList *list) {
@@ -270,10 +264,9 @@ static int read_entry(Scan *scan, const Entry *entry, SourceFileList *list) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        if (asprintf(&path, "%s/%s", folder->path, entry->name) < 0) {
-                path = NULL;
+        path = text_new("%s/%s", folder->path, entry->name);
+        if (!path)
                 return -ENOMEM;
-        }
         fd = open_file(scan, folder, entry->name, path);
         if (fd == -ECANCELED)
                 return 0;
@@ -324,8 +317,7 @@ static int read_folders(const char *const *dirs, size_t n_dirs, const char *only
                 r = -EINVAL;
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (SourceFileList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }
 

@@ -89,7 +89,7 @@ bool proc_is_alive(const ProcHandle *handle) {
         struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
 
         if (handle->pidfd >= 0)
-                return poll(&p, 1, 0) <= 0; /* what fails says nothing */
+                return poll(&p, 1, 0) <= 0; /* a failed poll proves nothing */
         return !handle->live || is_alive_by_stat(handle);
 }
 

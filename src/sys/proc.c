@@ -114,7 +114,7 @@ static bool shows_no_program(const char *text) {
 }
 
 /* 1: the exec is under way; 0; -ESRCH: there is no such process. */
-static int look_for_exec(int dir_fd, const char *path) {
+static int check_exec(int dir_fd, const char *path) {
         char text[256];
         ssize_t n = read_record_at(dir_fd, path, text, sizeof(text));
 
@@ -123,21 +123,21 @@ static int look_for_exec(int dir_fd, const char *path) {
         return n > 0 && shows_no_program(text);
 }
 
-static int look_for_exec_of(const Sysroot *sysroot, pid_t pid) {
+static int check_exec_of(const Sysroot *sysroot, pid_t pid) {
         char path[32];
 
         if (!sysroot->live)
                 return 0;
         (void)snprintf(path, sizeof(path), "%d/statm", pid);
-        return look_for_exec(sysroot->proc_fd, path);
+        return check_exec(sysroot->proc_fd, path);
 }
 
 bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid) {
-        return look_for_exec_of(sysroot, pid) > 0;
+        return check_exec_of(sysroot, pid) > 0;
 }
 
 bool proc_held_is_in_exec(const ProcHandle *handle) {
-        return handle->live && look_for_exec(handle->dir_fd, "statm") > 0;
+        return handle->live && check_exec(handle->dir_fd, "statm") > 0;
 }
 
 /* An exec has ended all threads but the first. */
@@ -197,7 +197,7 @@ static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
 }
 
 int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
-        int r = look_for_exec_of(sysroot, pid);
+        int r = check_exec_of(sysroot, pid);
         char path[32];
 
         if (r != 0)
@@ -290,8 +290,8 @@ int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char
 }
 
 /* Of the names in a buffer of getdents64(2). */
-static int tell_numbers(const char *entries, size_t size, ProcPidCallback callback,
-                        void *userdata) {
+static int handle_numbers(const char *entries, size_t size, ProcPidCallback callback,
+                          void *userdata) {
         for (size_t at = 0; at < size;) {
                 const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
                 uint64_t id;
@@ -319,7 +319,7 @@ static int foreach_entry(int fd, ProcPidCallback callback, void *userdata) {
 
                 if (n <= 0)
                         return n < 0 ? task_error(-errno) : 0;
-                r = tell_numbers(entries, (size_t)n, callback, userdata);
+                r = handle_numbers(entries, (size_t)n, callback, userdata);
                 if (r < 0)
                         return r;
         }
@@ -330,7 +330,7 @@ typedef struct NumberWalk {
         void *userdata;
 } NumberWalk;
 
-static int tell_number(pid_t id, uint64_t inode, void *userdata) {
+static int handle_number(pid_t id, uint64_t inode, void *userdata) {
         const NumberWalk *walk = userdata;
 
         (void)inode;
@@ -340,7 +340,7 @@ static int tell_number(pid_t id, uint64_t inode, void *userdata) {
 int proc_foreach_number(int fd, ProcCallback callback, void *userdata) {
         NumberWalk walk = { .callback = callback, .userdata = userdata };
 
-        return foreach_entry(fd, tell_number, &walk);
+        return foreach_entry(fd, handle_number, &walk);
 }
 
 int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *userdata) {

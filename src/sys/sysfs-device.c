@@ -42,12 +42,6 @@ int sysfs_resolve(const Sysroot *sysroot, const char *path, char ret[static PATH
         return 0;
 }
 
-const char *sysfs_name(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 bool sysfs_to_parent(char *path) {
         char *slash = strrchr(path, '/');
 
@@ -56,9 +50,20 @@ bool sysfs_to_parent(char *path) {
         return slash;
 }
 
+bool sysfs_is_virtual(const char *path) {
+        return strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
+}
+
 /* false: too long to be one. */
 static bool join(const char *path, const char *name, char buffer[static PATH_MAX]) {
         return snprintf(buffer, PATH_MAX, "%s/%s", path, name) < PATH_MAX;
+}
+
+int sysfs_resolve_in(const Sysroot *sysroot, const char *folder, const char *name,
+                     char ret[static PATH_MAX]) {
+        char path[PATH_MAX];
+
+        return join(folder, name, path) ? sysfs_resolve(sysroot, path, ret) : -ENAMETOOLONG;
 }
 
 bool sysfs_has(const Sysroot *sysroot, const char *path, const char *name) {
@@ -86,7 +91,7 @@ int sysfs_read_link_name(const Sysroot *sysroot, const char *path, const char *n
         if (n < 0)
                 return errno == EINVAL ? -ENOENT : -errno;
         target[n] = '\0';
-        *ret = strdup(sysfs_name(target));
+        *ret = strdup(basename(target));
         return *ret ? 0 : -ENOMEM;
 }
 

@@ -3,18 +3,17 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/proc-namespace.h"
 #include "tidbnumad/sys/sysroot.h"
 
 enum { FILE_MAX_BYTES = 64 << 20 };
 
 static int open_dir(const char *root, const char *name, int *ret) {
-        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ char *path = text_new("%s/%s", root, name);
 
-        if (asprintf(&path, "%s/%s", root, name) < 0) {
-                path = NULL;
+        if (!path)
                 return -ENOMEM;
-        }
         *ret = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         return *ret < 0 ? -errno : 0;
 }
@@ -126,5 +125,19 @@ int read_file_alloc_at(int dir_fd, const char *path, char **ret, size_t *ret_siz
         *ret = TAKE_PTR(data);
         if (ret_size)
                 *ret_size = length;
+        return 0;
+}
+
+int write_all(int fd, const char *data, size_t size) {
+        while (size > 0) {
+                ssize_t n = write(fd, data, size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                data += n;
+                size -= (size_t)n;
+        }
         return 0;
 }

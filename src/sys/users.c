@@ -8,6 +8,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/users.h"
 
 static bool parse_number(const char *user, uint64_t *ret) {
@@ -22,13 +23,11 @@ bool user_is_number(const char *user) {
 
 int user_to_uid_below(const char *root, const char *user, uid_t *ret) {
         _cleanup_fclose_ FILE *file = NULL;
-        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ char *path = text_new("%s/etc/passwd", root);
         const struct passwd *pw;
 
-        if (asprintf(&path, "%s/etc/passwd", root) < 0) {
-                path = NULL;
+        if (!path)
                 return -ENOMEM;
-        }
         file = fopen(path, "re");
         while (file && (pw = fgetpwent(file)))
                 if (strcmp(pw->pw_name, user) == 0) {

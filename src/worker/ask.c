@@ -7,7 +7,7 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
-#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
 

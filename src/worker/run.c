@@ -12,7 +12,7 @@
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/serve.h"
 

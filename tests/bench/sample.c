@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/observe/residency.h"
+#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"

@@ -101,7 +101,7 @@ void irqbalance_facts_done(IrqbalanceFacts *facts);
 
 typedef struct IrqHost {
         IrqDevice *devices; /* network cards, NVMe, others; each kind ascending by name; owned */
-        size_t n_devices;
+        size_t n_devices, allocated;
         uint32_t *cpus; /* the columns of the counters: CPUs that were online; owned */
         size_t n_cpus;
         uint32_t *counts; /* of all vectors that have some: n_cpus each; owned */

@@ -19,3 +19,32 @@ int members_count_memory(const Members *members, const Topology *topology, int g
 /* The memory limit of a group: its own, unless a group above it has less. 0: the group has none, or
  * one above all memory of the machine. */
 uint64_t members_limit_bytes(const Topology *topology, int group_fd);
+
+/* --- residency: how much of an instance's memory is on which node --- */
+
+/* Reads memory.numa_stat of the unit's cgroup into `by_node` (n_nodes of the topology, by index).
+ * Costs the same whatever the size of the process. -EOPNOTSUPP: no memory controller there; -ESRCH:
+ * the unit is gone; other: not readable. */
+int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node);
+
+/* What the CPUs may have charged or uncharged and not reported yet. Before Linux 5.16 they keep it
+ * until it is more, so that a node may show bytes for ever that are no longer there. */
+uint64_t residency_uncounted_max(const Topology *topology);
+
+/* Does the count hold the anonymous memory of a process in that cgroup, which has so much resident
+ * (RssAnon)? What it had before it came there, or before the controller was enabled for the cgroup,
+ * is charged elsewhere and stays so (cgroup-v2.rst, "Memory Ownership"); what is locked, v1 counts
+ * apart. Allows for what the kernel's two counts differ by themselves. */
+bool residency_covers(const Topology *topology, const NodeMemory *by_node, uint64_t resident_bytes);
+
+/* Anonymous bytes outside the nodes. */
+uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
+                           const NodeSet *nodes);
+
+/* Bytes of files and of shared memory outside the nodes that are mapped and so may be moved. What
+ * others map too is among them, and stays. */
+uint64_t residency_mapped_outside(const Topology *topology, const NodeMemory *by_node,
+                                  const NodeSet *nodes);
+
+/* Anonymous bytes outside as a share of all anonymous bytes, 0..1; NAN when there are none. */
+double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes);

@@ -7,6 +7,10 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 
+#define BUS_SYSTEMD "org.freedesktop.systemd1"
+#define BUS_MANAGER_PATH "/org/freedesktop/systemd1"
+#define BUS_MANAGER BUS_SYSTEMD ".Manager"
+
 /* The system bus, attached to the loop. -ENOTCONN, -ECONNREFUSED: no bus. */
 int bus_units_open(sd_event *event, sd_bus **ret);
 
@@ -34,6 +38,17 @@ typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
  * the call in flight; unref it to never hear of it. */
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+/* Sends a call whose answer comes to `on_reply`, with a copy of the `size` bytes at `call` as its
+ * userdata. `*ret_slot` is the call in flight, and owns the copy. 0 microseconds: sd-bus's default
+ * timeout. */
+int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_t on_reply,
+                   const void *call, size_t size, uint64_t timeout_usec, sd_bus_slot **ret_slot);
+
+/* For each entry of the dictionary "a{sv}" that comes next: the callback reads its value, or skips
+ * it. A negative answer of the callback ends it and is returned. */
+typedef int (*BusPropertyReader)(sd_bus_message *message, const char *name, void *userdata);
+int bus_units_foreach_property(sd_bus_message *message, BusPropertyReader reader, void *userdata);
 
 /* Sends any call to systemd that way. */
 int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,

@@ -30,6 +30,8 @@ int cgroup_write(int cgroup_fd, const char *name, const char *text);
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret);
 
+int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems); /* both */
+
 /* cpuset.{cpus,mems}: what was written to it, empty where nothing was. Otherwise the same. */
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_mems_read(int cgroup_fd, NodeSet *ret);

@@ -8,8 +8,8 @@
 
 /* The mount point of the controller's hierarchy out of /proc/PID/mountinfo (proc(5)), alone or
  * together with other controllers. Only a mount of the whole hierarchy counts: below the part that
- * a container sees, the paths of /proc/PID/cgroup lead nowhere. -ENOENT: none. The caller owns the
- * string. */
+ * a container sees, the paths of /proc/PID/cgroup lead nowhere. -ENOENT: none; -EBADMSG: not a
+ * mountinfo. The caller owns the string. */
 int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **ret);
 
 /* Opens that folder, below the sysroot. -ENOENT: none. */

@@ -13,6 +13,6 @@ typedef struct CpuInfo {
         uint32_t implementer, part;      /* of Arm: fields of MIDR_EL1 */
 } CpuInfo;
 
-/* -EBADMSG: it has neither; -EXDEV: the machine has processors of several kinds. */
+/* -EBADMSG: it has neither. */
 int cpuinfo_parse(const char *text, CpuInfo *ret);
 int cpuinfo_read(const Sysroot *sysroot, CpuInfo *ret);

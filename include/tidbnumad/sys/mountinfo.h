@@ -11,9 +11,11 @@ typedef struct Mount {
         uint64_t parent; /* the mount that it is mounted on */
         uint32_t major;  /* of the file system; 0: none of a block device, as of tmpfs and btrfs */
         uint32_t minor;
+        const char *root;  /* what of the file system is mounted; escaped */
         const char *point; /* as the process names it */
         const char *type;  /* "ext4" */
         const char *source;
+        const char *options; /* of the file system: "rw,cpuset" */
 } Mount;
 
 /* What the mounts point into is theirs. Paths hold any bytes. */

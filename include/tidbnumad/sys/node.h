@@ -1,7 +1,8 @@
-/* What a node's memory looks like now: /sys/devices/system/node/nodeN/meminfo and
- * /proc/zoneinfo. */
+/* What a node's memory looks like now, /sys/devices/system/node/nodeN/meminfo and /proc/zoneinfo,
+ * and what each CPU has done, /proc/stat. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tidbnumad/sys/sysroot.h"
@@ -34,3 +35,14 @@ int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret);
  */
 int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages);
 int zoneinfo_high_read(const Sysroot *sysroot, uint32_t node, uint64_t *ret_pages);
+
+/* Clock ticks since boot (proc_stat(5)). `user` and `nice` hold what guests used. */
+typedef struct CpuTimes {
+        uint32_t cpu;
+        uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
+} CpuTimes;
+
+/* It has online CPUs only, in any order. `ret` of `n_max`. Returns how many there are, at most
+ * `n_max`; -EBADMSG: no CPU at all, or a line that is none. */
+int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max);
+int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max);

@@ -26,3 +26,13 @@ int numa_maps_parse_line(const char *line, NumaMapsCallback callback, void *user
 
 /* -ESRCH: gone; -EACCES: not ours to look at; -ENOENT: a kernel without it. */
 int numa_maps_read(const ProcHandle *handle, NumaMapsCallback callback, void *userdata);
+
+/* The NUMA policy that a process has set itself, or numactl(8) for it (set_mempolicy(2), numa(7)),
+ * out of the first line: "default", "bind:2", "interleave:0-7", … That is of the first mapping, the
+ * program itself, which has the policy of the process's first thread. -EBADMSG: no such line;
+ * -ENOSPC. */
+int memory_policy_parse(const char *text, char *buffer, size_t size);
+
+/* The kernel walks through no more than that mapping for it. -ESRCH: gone; -EACCES; -ENOENT: a
+ * kernel without NUMA. */
+int memory_policy_read(const ProcHandle *handle, char *buffer, size_t size);

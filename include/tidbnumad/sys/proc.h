@@ -32,7 +32,8 @@ typedef struct ProcHandle {
 
 /* -ESRCH: no such process. */
 int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
-/* The same for who is about to give up what belongs to the process: -ESRCH was said twice. */
+/* The same for a caller that is about to give up what belongs to the process: -ESRCH only if two
+ * attempts fail that way. */
 int proc_open_twice(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
 void proc_close(ProcHandle *handle);
 #define _cleanup_proc_ _cleanup_(proc_close)

@@ -12,8 +12,12 @@ enum { SYSFS_PCI_MAX = 24 }; /* "10000:3b:00.0" and more */
  * "devices/pci0000:00/0000:00:03.0/net/eth0". -ENOENT: no such folder; -EXDEV: outside of /sys. */
 int sysfs_resolve(const Sysroot *sysroot, const char *path, char ret[static PATH_MAX]);
 
-const char *sysfs_name(const char *path); /* the last part */
-bool sysfs_to_parent(char *path);         /* false: it has none, and stays */
+/* The same of an entry of a folder: "class/net" and "eth0". */
+int sysfs_resolve_in(const Sysroot *sysroot, const char *folder, const char *name,
+                     char ret[static PATH_MAX]);
+
+bool sysfs_is_virtual(const char *path); /* of a device without hardware of its own */
+bool sysfs_to_parent(char *path);        /* false: it has none, and stays */
 
 /* A file or folder of the device. A file comes without its final newline. */
 bool sysfs_has(const Sysroot *sysroot, const char *path, const char *name);

@@ -38,6 +38,8 @@ void sysroot_close(Sysroot *sysroot);
  * length, or negative errno. */
 ssize_t read_up_to(int fd, char *buffer, size_t size);
 
+int write_all(int fd, const char *data, size_t size); /* 0 or negative errno */
+
 /* Reads a whole small file into `buffer` and terminates it; a final newline is cut off.
  * Returns the length. -ENOENT: not there; -ESRCH: the task behind it ended; -EFBIG: more than
  * size - 1 bytes; other negative errno. */

@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/residency.h"
+#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/sys/cgroup.h"
 
 /* A pass is not made for less memory of files outside. */

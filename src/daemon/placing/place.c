@@ -199,7 +199,7 @@ bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret)
 static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assignment *planned,
                         const NodeSet *newly_reserved) {
         return placement_weighs_again(before, before ? policy_set_find(fresh, before->name) : NULL,
-                                     &planned->placement.nodes, newly_reserved);
+                                      &planned->placement.nodes, newly_reserved);
 }
 
 /* Does the new replan list name it, and not the former one? */

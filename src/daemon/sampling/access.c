@@ -44,8 +44,6 @@ static const char *find_events(const Sampling *s, AccessEvents *ret) {
                 return NULL;
         }
         r = processor_load(&s->host->sysroot, &processor);
-        if (r == -EXDEV)
-                return "the processors are of several kinds";
         if (r < 0)
                 return "/proc/cpuinfo does not identify the processor";
         r = access_events_find(&processor, ret);

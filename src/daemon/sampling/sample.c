@@ -9,7 +9,6 @@
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/members-memory.h"
-#include "tidbnumad/observe/residency.h"
 #include "tidbnumad/plan/sampling.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"

@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/memory-policy.h"
+#include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/worker/ask.h"
 
 /* --- finding --- */

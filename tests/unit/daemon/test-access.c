@@ -314,7 +314,6 @@ HOST_TEST(processors) {
                        "the processor is not known; sampling.events can name");
         assert_unknown(h, &tree, "CPU implementer : 0x48\nCPU part : 0xd01\n",
                        "counts them by die, and not by thread");
-        assert_unknown(h, &tree, "CPU part : 0xd01\nCPU part : 0xd02\n", "of several kinds");
         assert_unknown(h, &tree, "nothing\n", "does not identify the processor");
         assert_unknown(h, &tree, "vendor_id : AuthenticAMD\ncpu family:25\nmodel:1\n",
                        "no such counters, as most virtual machines");

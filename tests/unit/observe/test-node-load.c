@@ -62,6 +62,27 @@ TEST(all) {
                 assert_int_equal(n[1].events[e], e + 1);
 }
 
+/* Each line of numastat is needed, and under its very name. */
+TEST(events_that_lack_one) {
+        static const char *const texts[] = {
+                "numa_hits 1\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 5\n"
+                "other_node 6\n",
+                "numa_hit 1\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 5\n",
+                "numa_hit\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 5\n"
+                "other_node 6\n",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+                _cleanup_fake_ FakeTree tree;
+                NodeSnapshot n[2];
+
+                fake_init(&tree);
+                fake_write(&tree, "sys/devices/system/node/node2/numastat", texts[i]);
+                load(&tree, n);
+                assert_false(n[1].events_known);
+        }
+}
+
 /* All before it are online: its line is the last that is read. */
 TEST(highest_cpu) {
         _cleanup_fake_ FakeTree tree;

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/observe/residency.h"
+#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/pages.h"
 

@@ -282,10 +282,8 @@ TEST(variables_of_hwloc) {
         cpus = topology_cpus(&live);
         cpus_again = topology_cpus(&again);
         assert_true(id_set_equal(&cpus, &cpus_again));
-        for (size_t i = 0; i < ELEMENTSOF(variables); i++) {
-                assert_string_equal(getenv(variables[i][0]), variables[i][1]);
-                assert_int_equal(unsetenv(variables[i][0]), 0);
-        }
+        for (size_t i = 0; i < ELEMENTSOF(variables); i++)
+                assert_null(getenv(variables[i][0]));
         assert_null(getenv("HWLOC_SYNTHETIC_VERBOSE"));
 }
 

@@ -27,7 +27,6 @@ TEST(mount) {
         assert_mount(TMPFS CPU CPUSET, "cpu", "/sys/fs/cgroup/cpu,cpuacct");
         assert_mount(TMPFS CPU V2, "cpuset", NULL);
         assert_mount("", "cpuset", NULL);
-        assert_mount("rubbish - cgroup \n - cgroup cgroup rw,cpuset\n", "cpuset", NULL);
         /* A part of it, as in a container; and cpusets of old. */
         assert_mount("1 2 0:3 /docker/1 /a rw - cgroup cgroup rw,cpuset\n", "cpuset", NULL);
         assert_mount("1 2 0:3 / /dev/cpuset rw - cgroup cgroup rw,cpuset,noprefix\n", "cpuset",

@@ -1,4 +1,5 @@
-/* A node's memory: meminfo and zoneinfo, as this host shows them and as larger ones do. */
+/* A node's memory, meminfo and zoneinfo, as this host shows them and as larger ones do; the times
+ * of CPUs. */
 #include <errno.h>
 
 #include "../../support/test.h"
@@ -150,4 +151,40 @@ TEST(zoneinfo_of_this_host) {
         assert_int_equal(zoneinfo_high_read(&sysroot, 0, &pages), 0);
         assert_int_equal(pages, expected);
         assert_true(pages > 0);
+}
+
+/* --- /proc/stat --- */
+
+TEST(cpus) {
+        CpuTimes t[4];
+
+        assert_int_equal(cpu_times_parse("cpu  9 9 9 9 9 9 9 9 9 9\n"
+                                         "cpu0 1 2 3 4 5 6 7 8 90 91\n"
+                                         "cpu130 11 12 13 14 15 16 17 18\n"
+                                         "intr 1 2 3\ncpu7 1 1 1 1 1 1 1 1\n",
+                                         t, 4),
+                         2);
+        assert_int_equal(t[0].cpu, 0);
+        assert_int_equal(t[0].user, 1);
+        assert_int_equal(t[0].nice, 2);
+        assert_int_equal(t[0].system, 3);
+        assert_int_equal(t[0].idle, 4);
+        assert_int_equal(t[0].iowait, 5);
+        assert_int_equal(t[0].irq, 6);
+        assert_int_equal(t[0].softirq, 7);
+        assert_int_equal(t[0].steal, 8);
+        assert_int_equal(t[1].cpu, 130);
+        assert_int_equal(t[1].steal, 18);
+        assert_int_equal(cpu_times_parse("cpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 4 5 6 7 8\n", t, 1), 1);
+}
+
+TEST(cpus_refused) {
+        CpuTimes t[2];
+
+        assert_int_equal(cpu_times_parse("", t, 2), -EBADMSG);
+        assert_int_equal(cpu_times_parse("intr 1\n", t, 2), -EBADMSG);
+        assert_int_equal(cpu_times_parse("cpu  1 2 3\n", t, 2), -EBADMSG);
+        assert_int_equal(cpu_times_parse("cpu0 1 2 3 4 5 6 7\ncpu1 1 2 3 4 5 6 7 8\n", t, 2),
+                         -EBADMSG);
+        assert_int_equal(cpu_times_parse("cpux 1 2 3 4 5 6 7 8\n", t, 2), -EBADMSG);
 }

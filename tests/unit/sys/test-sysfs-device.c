@@ -27,7 +27,7 @@ TEST(resolve) {
         assert_string_equal(path, "untouched");
         assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/eth0", path), 0);
         assert_string_equal(path, ETH0);
-        assert_string_equal(sysfs_name(path), "eth0");
+        assert_string_equal(basename(path), "eth0");
         assert_true(sysfs_to_parent(path));
         assert_string_equal(path, "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net");
         (void)strcpy(path, "devices");
