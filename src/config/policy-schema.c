@@ -152,6 +152,14 @@ static json_t *description_of(const PolicyKey *key) {
         return text.error < 0 ? NULL : json_string(text.data);
 }
 
+/* Takes over `members`. jansson has a function for it since 2.12. */
+static int add_members(json_t *schema, json_t *members) {
+        int r = json_object_update(schema, members);
+
+        json_decref(members);
+        return r;
+}
+
 static json_t *object_of(const char *parent);
 
 static json_t *key_schema(const PolicyKey *key) {
@@ -162,12 +170,12 @@ static json_t *key_schema(const PolicyKey *key) {
                 check(json_object_set_new(schema, "default", default_of(key)));
         (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
         if (key->type == POLICY_KEY_SECTION)
-                check(json_object_update_new(schema, object_of(key->path)));
+                check(add_members(schema, object_of(key->path)));
         else if (key->type == POLICY_KEY_LIST)
-                check(json_object_update_new(schema, json_pack("{s:s, s:o}", "type", "array",
-                                                               "items", object_of(entry))));
+                check(add_members(schema, json_pack("{s:s, s:o}", "type", "array", "items",
+                                                    object_of(entry))));
         else
-                check(json_object_update_new(schema, value_of(key)));
+                check(add_members(schema, value_of(key)));
         return schema;
 }
 
@@ -206,7 +214,7 @@ int main(void) {
                 json_pack("{s:s, s:s, s:s}", "$schema", "http://json-schema.org/draft-07/schema#",
                           "title", "A policy file of tidbnumad", "description",
                           "See tidbnumad.d(5). An empty file is valid.");
-        bool ok = json_object_update_new(schema, object_of("")) == 0 &&
+        bool ok = add_members(schema, object_of("")) == 0 &&
                   json_object_set_new(schema, "type", json_pack("[s, s]", "object", "null")) == 0 &&
                   json_dumpf(schema, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
                   fflush(stdout) == 0;

@@ -17,6 +17,13 @@
 /* The kernel doubles this size. A snapshot takes some hundred writes. */
 #define SOCKET_BUFFER_BYTES 8192
 
+/* What libmicrohttpd is answered; of no type of its own before 0.9.71. */
+#if MHD_VERSION < 0x00097002
+typedef int HttpResult;
+#else
+typedef enum MHD_Result HttpResult;
+#endif
+
 struct Http {
         struct MHD_Daemon *daemons[EXPORTER_SOCKETS_MAX];
         size_t n;
@@ -112,10 +119,10 @@ static bool add_headers(struct MHD_Response *response, const char *content_type,
 }
 
 /* MHD_NO closes the connection without an answer: no memory. Takes over the answer's parts. */
-static enum MHD_Result queue_answer(struct MHD_Connection *connection, Answer *answer) {
+static HttpResult queue_answer(struct MHD_Connection *connection, Answer *answer) {
         const Answer about = *answer;
         struct MHD_Response *response;
-        enum MHD_Result result = MHD_NO;
+        HttpResult result = MHD_NO;
 
         response = make_response(answer);
         if (!response)
@@ -135,7 +142,7 @@ static Client *client_of(struct MHD_Connection *connection) {
         return info ? info->socket_context : NULL;
 }
 
-static enum MHD_Result answer_get(Http *http, struct MHD_Connection *connection, const char *path) {
+static HttpResult answer_get(Http *http, struct MHD_Connection *connection, const char *path) {
         const AnswerRequest request = {
                 .path = path,
                 .now_seconds = now_seconds(),
@@ -157,9 +164,9 @@ static enum MHD_Result answer_get(Http *http, struct MHD_Connection *connection,
 
 /* Called when the headers are complete, and again when the request is. A wrong method is refused in
  * the first call, so that no body is read. */
-static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
-                                  const char *path, const char *method, const char *version,
-                                  const char *upload, size_t *upload_size, void **request) {
+static HttpResult on_request(void *userdata, struct MHD_Connection *connection, const char *path,
+                             const char *method, const char *version, const char *upload,
+                             size_t *upload_size, void **request) {
         static char seen;
         _cleanup_answer_ Answer answer = { 0 };
 

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/proc.h"
@@ -314,7 +316,8 @@ static int foreach_entry(int fd, ProcPidCallback callback, void *userdata) {
         _Alignas(struct dirent64) char entries[8192];
 
         for (;;) {
-                ssize_t n = getdents64(dir_fd, entries, sizeof(entries));
+                /* glibc has a function for it since 2.30. */
+                ssize_t n = syscall(SYS_getdents64, dir_fd, entries, sizeof(entries));
                 int r;
 
                 if (n <= 0)

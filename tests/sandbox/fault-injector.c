@@ -139,8 +139,6 @@ FAILING(int, -1, fstatat64, (int fd, const char *path, struct stat64 *ret, int f
         (fd, path, ret, flags), ENOENT, EACCES, ENOMEM)
 FAILING(int, -1, stat64, (const char *path, struct stat64 *ret), (path, ret), ENOENT, EACCES,
         ENOMEM)
-FAILING(ssize_t, -1, getdents64, (int fd, void *buffer, size_t size), (fd, buffer, size), ENOENT,
-        EIO)
 FAILING(int, -1, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), ENOSPC, EROFS,
         EACCES)
 FAILING(int, -1, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, EROFS, EACCES)

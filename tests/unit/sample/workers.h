@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGES = 300 };
@@ -30,7 +31,7 @@ static inline void *work(void *argument) {
         Worker *w = argument;
         char order;
 
-        w->tid = gettid();
+        w->tid = (pid_t)syscall(SYS_gettid); /* glibc has a function for it since 2.30 */
         if (write(w->answers[1], "+", 1) != 1)
                 abort();
         while (read(w->orders[0], &order, 1) == 1) {
