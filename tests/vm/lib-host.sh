@@ -178,6 +178,7 @@ build_payload() {
         mkdir -p "$dir/bin" "$dir/debs"
         cp -r "$vm_dir/guest" "$dir/guest"
         cp -r "$vm_dir/../support/monitoring" "$dir/monitoring"
+        cp -r "$vm_dir/../../packaging/ansible" "$dir/ansible"
         cp "$vm_dir/../../README.md" "$dir/"
         build_workload "$dir/bin/workload"
         for deb in "$@"; do

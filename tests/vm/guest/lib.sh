@@ -126,19 +126,22 @@ late_package_size() {
         dd if="$1" bs=4096 count=1 iflag=direct status=none | tr -d '\0' | sed -n 's/^ready //p' | grep .
 }
 
-# The image has what it depends on, so dpkg will do. Apt, as users install it, takes 10 s more here: that is for the
-# scenario package.
-#
 # A system call that the daemon's unit does not allow, which otherwise gets EPERM, ends the daemon here: nothing that it does in
 # a scenario may go wrong unnoticed for that. What is tried and refused on purpose is excepted.
-install_package() {
-        need_package
+refused_calls_kill() {
         mkdir -p /etc/systemd/system/tidbnumad.service.d
         cat >/etc/systemd/system/tidbnumad.service.d/refused-calls-kill.conf <<'EOF'
 [Service]
 SystemCallErrorNumber=kill
 SystemCallFilter=~mbind:EPERM set_mempolicy:EPERM perf_event_open:EPERM
 EOF
+}
+
+# The image has what it depends on, so dpkg will do. Apt, as users install it, takes 10 s more here: that is for the
+# scenario package.
+install_package() {
+        need_package
+        refused_calls_kill
         DEBIAN_FRONTEND=noninteractive dpkg --install "$vm_payload"/debs/*.deb
 }
 
