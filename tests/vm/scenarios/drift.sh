@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: what others do to a bound service is found and repaired; nothing is moved for it; who insists is left alone for a minute
-# long machines: epyc8 epyc8-cgroup1
+# long machines: epyc8 epyc8-cgroup1 epyc8-trixie
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh

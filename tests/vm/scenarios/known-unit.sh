@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # about: a unit whose name a policy knows has its CPUs and memory nodes at the first instruction
 # machines: epyc8
+# long machines: epyc8-trixie
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: what the mover moves: base pages, huge pages, shared memory, and no files; at once by migrate: kernel; through a restart
-# long machines: epyc8
+# long machines: epyc8 epyc8-trixie
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh
