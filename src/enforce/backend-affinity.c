@@ -76,19 +76,10 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
         return r < 0 ? r : 1;
 }
 
-static const char *refuses(Backend *backend, const BackendTarget *target,
-                           const Placement *placement) {
-        (void)backend;
-        (void)target;
-        (void)placement;
-        return NULL;
-}
-
 const BackendOps backend_affinity_ops = {
         .name = "affinity",
         .kind = BACKEND_AFFINITY,
         .set_cpus = set_cpus,
         .note = note,
         .restore = undo_restore_masks,
-        .refuses = refuses,
 };

@@ -88,15 +88,6 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
         return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
 }
 
-/* What has no unit to itself may be given one: see scope.h. */
-static const char *refuses(Backend *backend, const BackendTarget *target,
-                           const Placement *placement) {
-        (void)backend;
-        (void)target;
-        (void)placement;
-        return NULL;
-}
-
 static int restore(Backend *backend, UndoRestore *restore, BackendCall *call) {
         int r;
 
@@ -152,5 +143,4 @@ const BackendOps backend_systemd_ops = {
         .start_scope = scope_start,
         .restore = restore,
         .widen_mems = widen_mems,
-        .refuses = refuses,
 };

@@ -20,7 +20,7 @@ void undo_host_done(UndoHost *host) {
         for (size_t i = 0; i < host->n_settings; i++)
                 setting_done(&host->settings[i]);
         free(host->settings);
-        free(host->irqbalance.banned_irqs);
+        irqbalance_setup_done(&host->irqbalance.own);
         *host = (UndoHost){ 0 };
 }
 
@@ -55,7 +55,7 @@ void undo_host_remove(UndoHost *host, size_t index) {
 }
 
 void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance) {
-        free(host->irqbalance.banned_irqs);
+        irqbalance_setup_done(&host->irqbalance.own);
         host->irqbalance = *balance;
         host->irqbalance.known = true;
         host->stale = true;
@@ -64,7 +64,7 @@ void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance) {
 
 void undo_host_forget_irqbalance(UndoHost *host) {
         host->stale |= host->irqbalance.known;
-        free(host->irqbalance.banned_irqs);
+        irqbalance_setup_done(&host->irqbalance.own);
         host->irqbalance = (UndoBalance){ 0 };
 }
 
@@ -152,8 +152,8 @@ static json_t *from_settings(const UndoHost *h) {
 static json_t *from_irqs(const UndoBalance *b) {
         json_t *list = json_array();
 
-        for (size_t i = 0; i < b->n_banned_irqs; i++)
-                undo_json_append(&list, json_integer(b->banned_irqs[i]));
+        for (size_t i = 0; i < b->own.n_banned_irqs; i++)
+                undo_json_append(&list, json_integer(b->own.banned_irqs[i]));
         return list;
 }
 
@@ -162,7 +162,7 @@ static json_t *from_irqbalance(const UndoBalance *b) {
                 return json_null();
         return json_pack("{s:i, s:I, s:o, s:o}", "pid", b->id.pid, "start",
                          (json_int_t)b->id.start_ticks, "cpus",
-                         undo_json_from_set(ID_VIEW(&b->banned_cpus)), "irqs", from_irqs(b));
+                         undo_json_from_set(ID_VIEW(&b->own.banned_cpus)), "irqs", from_irqs(b));
 }
 
 int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size) {
@@ -259,12 +259,12 @@ static int to_irqs(const json_t *json, UndoBalance *b) {
 
         if (!json_is_array(json))
                 return -EBADMSG;
-        b->banned_irqs = calloc(n + 1, sizeof(*b->banned_irqs));
-        if (!b->banned_irqs)
+        b->own.banned_irqs = calloc(n + 1, sizeof(*b->own.banned_irqs));
+        if (!b->own.banned_irqs)
                 return -ENOMEM;
-        for (; b->n_banned_irqs < n; b->n_banned_irqs++)
-                if (to_number(json_array_get(json, b->n_banned_irqs),
-                              &b->banned_irqs[b->n_banned_irqs]) < 0)
+        for (; b->own.n_banned_irqs < n; b->own.n_banned_irqs++)
+                if (to_number(json_array_get(json, b->own.n_banned_irqs),
+                              &b->own.banned_irqs[b->own.n_banned_irqs]) < 0)
                         return -EBADMSG;
         return 0;
 }
@@ -277,7 +277,7 @@ static int to_irqbalance(const json_t *json, UndoBalance *b) {
                 return 0;
         if (to_number(json_object_get(json, "pid"), &pid) < 0 || pid == 0 ||
             undo_json_to_ticks(json_object_get(json, "start"), &start_ticks) < 0 ||
-            undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&b->banned_cpus)) < 0)
+            undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&b->own.banned_cpus)) < 0)
                 return -EBADMSG;
         b->id = (ProcessId){ .pid = (pid_t)pid, .start_ticks = start_ticks };
         b->known = true;

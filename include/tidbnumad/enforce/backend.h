@@ -49,13 +49,6 @@ typedef struct BackendCall {
 
 typedef struct Backend Backend;
 
-/* 1: done, and no reply will come. 0: begun. -ESRCH: there is no such process any more; other
- * negative errno: it failed. */
-typedef int (*BackendSetCpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                              BackendCall *call);
-typedef int (*BackendSetMems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                              BackendCall *call);
-
 typedef struct UndoRestore UndoRestore;
 
 /* Reads the present values for a record, before the first change. Kept by the caller until the
@@ -69,8 +62,13 @@ typedef struct BackendNote {
 typedef struct BackendOps {
         const char *name;
         BackendKind kind;
-        BackendSetCpus set_cpus;
-        BackendSetMems set_mems; /* NULL: it cannot */
+
+        /* 1: done, and no reply will come. 0: begun. -ESRCH: there is no such process any more;
+         * other negative errno: it failed. `set_mems` NULL: it cannot. */
+        int (*set_cpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                        BackendCall *call);
+        int (*set_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                        BackendCall *call);
 
         /* Puts into the record what the two above are about to change, unless it is there
          * already. Answers as they do. */
@@ -93,7 +91,7 @@ typedef struct BackendOps {
          * NULL: it cannot. */
         int (*widen_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems);
 
-        /* May it act on this target? NULL, or a constant sentence why not. */
+        /* May it act on this target? NULL, or a constant sentence why not. NULL itself: on any. */
         const char *(*refuses)(Backend *backend, const BackendTarget *target,
                                const Placement *placement);
 

@@ -15,6 +15,7 @@
 #include "tidbnumad/enforce/setting.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/sys/irqbalance.h"
 
 #define UNDO_HOST_FILE "host.record"
 
@@ -31,9 +32,7 @@ typedef struct UndoSetting {
 typedef struct UndoBalance {
         bool known;
         ProcessId id; /* of this process; another one knows nothing of us */
-        CpuSet banned_cpus;
-        uint32_t *banned_irqs; /* owned */
-        size_t n_banned_irqs;
+        IrqbalanceSetup own;
 } UndoBalance;
 
 typedef struct UndoHost {
@@ -52,7 +51,7 @@ UndoSetting *undo_host_find(const UndoHost *host, const SettingKey *key);
 int undo_host_add(UndoHost *host, const SettingKey *key, const char *pci, const char *before);
 void undo_host_remove(UndoHost *host, size_t index);
 
-/* Takes over `balance`. */
+/* Takes over what is in `balance`. */
 void undo_host_set_irqbalance(UndoHost *host, UndoBalance *balance);
 void undo_host_forget_irqbalance(UndoHost *host);
 

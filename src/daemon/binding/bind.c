@@ -40,9 +40,10 @@ const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
         const char *why = i->binding.own_refuses;
 
         /* A plan for another machine (--sysroot) assumes that its backend works. */
-        if (!why && b->host->sysroot.live)
-                why = ops ? ops->refuses(&b->host->backend, &target, &i->binding.placement)
-                          : b->host->backend.why_not;
+        if (!why && b->host->sysroot.live && !ops)
+                why = b->host->backend.why_not;
+        else if (!why && b->host->sysroot.live && ops->refuses)
+                why = ops->refuses(&b->host->backend, &target, &i->binding.placement);
         if (ret_code)
                 *ret_code = why ? refusal_code(b, i) : REASON_NONE;
         return why;

@@ -22,9 +22,7 @@ static bool is_counters_rest(const Binder *b, const Instance *i, uint64_t outsid
 
 void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;
-        const NodeSet *nodes = id_set_is_empty(&i->binding.placement.nodes)
-                                       ? &i->binding.observed.last_nodes
-                                       : &i->binding.placement.nodes;
+        const NodeSet *nodes = instance_nodes(i);
         const uint64_t outside_before = i->binding.outside_bytes;
 
         sample_update(b->sampling, i, cgroup_fd, nodes);

@@ -27,15 +27,12 @@ static void add_irqs(IrqbalanceSetup *bans, const uint32_t *irqs, size_t n) {
 }
 
 /* irqbalance's own bans, and those that the plan wants. */
-static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, IrqbalanceSetup *ret) {
-        const IrqbalanceSetup its = { .banned_irqs = own->banned_irqs,
-                                      .n_banned_irqs = own->n_banned_irqs };
-
+static int merge(const IrqbalanceSetup *own, const IrqPlanBalance *wanted, IrqbalanceSetup *ret) {
         ret->banned_irqs = calloc(own->n_banned_irqs + wanted->n_banned_irqs + 1, sizeof(uint32_t));
         if (!ret->banned_irqs)
                 return -ENOMEM;
         ret->banned_cpus = own->banned_cpus;
-        if (irqbalance_setup_has(&its, 0))
+        if (irqbalance_setup_has(own, 0))
                 add_irqs(ret, &(uint32_t){ 0 },
                          1); /* 0 must be first, as it ends the list elsewhere */
         add_irqs(ret, own->banned_irqs, own->n_banned_irqs);
@@ -52,16 +49,16 @@ static int merge(const UndoBalance *own, const IrqPlanBalance *wanted, Irqbalanc
 static int record(Interrupts *irq) {
         const IrqBalance *b = &irq->balance;
         UndoHost *undo = &irq->undo;
-        UndoBalance own = { .id = b->id, .banned_cpus = b->setup.banned_cpus };
+        UndoBalance own = { .id = b->id, .own.banned_cpus = b->setup.banned_cpus };
         const size_t n = b->setup.n_banned_irqs;
 
         if (!undo->irqbalance.known) {
-                own.banned_irqs = calloc(n + 1, sizeof(*own.banned_irqs));
-                if (!own.banned_irqs)
+                own.own.banned_irqs = calloc(n + 1, sizeof(uint32_t));
+                if (!own.own.banned_irqs)
                         return -ENOMEM;
                 if (n > 0)
-                        memcpy(own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
-                own.n_banned_irqs = n;
+                        memcpy(own.own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
+                own.own.n_banned_irqs = n;
                 undo_host_set_irqbalance(undo, &own);
         }
         return undo_host_write(irq->records, undo);
@@ -117,7 +114,7 @@ static bool has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
 }
 
 static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
-                              const UndoBalance *own) {
+                              const IrqbalanceSetup *own) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
         IrqBalance *b = &irq->balance;
         int r = merge(own, wanted, &bans);
@@ -136,7 +133,7 @@ static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
 static int restore_own(Interrupts *irq) {
         static const IrqPlanBalance nothing = { 0 };
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        int r = merge(&irq->undo.irqbalance, &nothing, &bans);
+        int r = merge(&irq->undo.irqbalance.own, &nothing, &bans);
 
         if (r >= 0)
                 r = send_bans(irq, &bans);
@@ -151,23 +148,18 @@ static int restore_own(Interrupts *irq) {
 
 void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         IrqBalance *b = &irq->balance;
-        UndoBalance own = irq->undo.irqbalance;
+        const UndoBalance *noted = &irq->undo.irqbalance;
 
         /* A pending answer shows the former settings, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
                 return; /* its answer triggers another reconcile */
         if (!wanted->sent) {
-                if (own.known)
+                if (noted->known)
                         (void)restore_own(irq);
                 return;
         }
-        if (!b->setup_known)
-                return;
-        if (!own.known)
-                own = (UndoBalance){ .banned_cpus = b->setup.banned_cpus,
-                                     .banned_irqs = b->setup.banned_irqs,
-                                     .n_banned_irqs = b->setup.n_banned_irqs };
-        send_if_different(irq, wanted, &own);
+        if (b->setup_known)
+                send_if_different(irq, wanted, noted->known ? &noted->own : &b->setup);
 }
 
 void irq_balance_restore(Interrupts *irq) {

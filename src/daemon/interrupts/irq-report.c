@@ -194,18 +194,11 @@ static void fill_device(const IrqDevice *d, const IrqSummary *s, IrqDeviceSnapsh
 }
 
 /* The list is of the last reconcile: an instance may have ended or been renamed since. */
-static bool is_there(const Roster *roster, const char *instance) {
-        ROSTER_FOREACH(i, roster)
-                if (strcmp(i->name, instance) == 0)
-                        return true;
-        return false;
-}
-
 static size_t fill_landed(const Interrupts *irq, IrqLandedSnapshot *ret) {
         size_t n = 0;
 
         for (size_t i = 0; i < irq->n_landed; i++)
-                if (is_there(irq->roster, irq->landed[i].instance))
+                if (roster_find_name(irq->roster, irq->landed[i].instance))
                         ret[n++] =
                                 (IrqLandedSnapshot){ irq->landed[i].device, irq->landed[i].instance,
                                                      irq->landed[i].count };

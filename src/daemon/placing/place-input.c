@@ -18,6 +18,13 @@ void place_input_done(PlaceInput *input) {
         *input = (PlaceInput){ 0 };
 }
 
+PlannedUnit *place_find_unit(const Placing *placing, const char *name) {
+        for (size_t i = 0; i < placing->n_units; i++)
+                if (strcmp(placing->units[i]->name, name) == 0)
+                        return placing->units[i];
+        return NULL;
+}
+
 /* --- what the kernel shows --- */
 
 static void read_allowed(const Placing *placing, Instance *i) {
@@ -38,13 +45,6 @@ static NodeSet adopt(const Placing *placing, const CpuSet *cpus, const CpuSet *a
         return placement_adopted_nodes(&bound, &placing->reserved);
 }
 
-static const PlannedUnit *find_unit(const Placing *placing, const char *name) {
-        for (size_t k = 0; name && k < placing->n_units; k++)
-                if (strcmp(placing->units[k]->name, name) == 0)
-                        return placing->units[k];
-        return NULL;
-}
-
 /* Thread masks count for processes that ran before the daemon: the daemon has not bound a process
  * that has just started. */
 static int read_cpus(const Placing *placing, const Instance *i, CpuSet *ret) {
@@ -55,7 +55,7 @@ static int read_cpus(const Placing *placing, const Instance *i, CpuSet *ret) {
 }
 
 static NodeSet adopt_running(const Placing *placing, Instance *i) {
-        const PlannedUnit *unit = find_unit(placing, i->unit);
+        const PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
         CpuSet cpus;
 
         if (unit && unit->planned.known)
@@ -129,19 +129,12 @@ static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
                !match_instance(policy, u->name, NULL, 0);
 }
 
-static bool has_instance(const Placing *placing, const char *unit) {
-        ROSTER_FOREACH(i, placing->roster)
-                if (i->unit && strcmp(i->unit, unit) == 0)
-                        return true;
-        return false;
-}
-
 static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementInstance *ret) {
         const char *reason;
         const Policy *policy;
         CpuSet cpus;
 
-        if (!u->known || !u->loaded || u->released || has_instance(placing, u->name))
+        if (!u->known || !u->loaded || u->released || roster_has_unit(placing->roster, u->name))
                 return false;
         policy =
                 known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid, &reason);

@@ -77,11 +77,12 @@ static bool note(const Placing *placing, Assignment *p, const PlacementInstance 
 
 /* The place of a unit's instance is also that of the unit's next start. */
 static void copy_to_unit(const Placing *placing, const Instance *i) {
-        for (size_t k = 0; i->unit && k < placing->n_units; k++)
-                if (strcmp(placing->units[k]->name, i->unit) == 0) {
-                        placing->units[k]->planned = i->planned;
-                        placing->units[k]->planned.changed = false; /* the instance acts on it */
-                }
+        PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
+
+        if (!unit)
+                return;
+        unit->planned = i->planned;
+        unit->planned.changed = false; /* the instance acts on it */
 }
 
 static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {

@@ -63,6 +63,12 @@ Instance *instance_free(Instance *instance) {
         return NULL;
 }
 
+const NodeSet *instance_nodes(const Instance *instance) {
+        return id_set_is_empty(&instance->binding.placement.nodes)
+                       ? &instance->binding.observed.last_nodes
+                       : &instance->binding.placement.nodes;
+}
+
 Members instance_members(const Instance *instance, const Sysroot *sysroot) {
         return (Members){ .sysroot = sysroot,
                           .list = instance->members,

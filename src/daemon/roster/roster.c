@@ -70,12 +70,19 @@ static size_t find_place(const Roster *roster, const char *name) {
                                  strcmp(roster->instances[k]->name, name) < 0);
 }
 
-static const Instance *find_name(const Roster *roster, const char *name) {
+const Instance *roster_find_name(const Roster *roster, const char *name) {
         const size_t i = find_place(roster, name);
 
         return i < roster->n_instances && strcmp(roster->instances[i]->name, name) == 0
                        ? roster->instances[i]
                        : NULL;
+}
+
+bool roster_has_unit(const Roster *roster, const char *unit) {
+        ROSTER_FOREACH(i, roster)
+                if (i->unit && strcmp(i->unit, unit) == 0)
+                        return true;
+        return false;
 }
 
 bool roster_is_crowd(const Roster *roster, const Instance *i) {
@@ -102,7 +109,7 @@ typedef struct NameSearch {
 
 static bool is_taken(const char *name, void *userdata) {
         NameSearch *search = userdata;
-        const Instance *holder = find_name(search->roster, name);
+        const Instance *holder = roster_find_name(search->roster, name);
 
         if (!holder || holder == search->instance)
                 return false;
@@ -115,7 +122,7 @@ static int choose_name(const Roster *roster, const Instance *instance, char **re
         NameSearch search = { .roster = roster, .instance = instance };
         int r = instance_name_choose(&identity, is_taken, &search, ret);
 
-        if (r >= 0 && search.holder && !find_name(roster, *ret))
+        if (r >= 0 && search.holder && !roster_find_name(roster, *ret))
                 log_collision(roster, instance, search.holder, *ret);
         return r;
 }

@@ -97,20 +97,13 @@ struct Drawing {
         NodeMemory by_node[];
 };
 
-/* The nodes outside of which memory counts as remote. */
-static NodeSet nodes_of(const Instance *i) {
-        return id_set_is_empty(&i->binding.placement.nodes) ? i->binding.observed.last_nodes
-                                                            : i->binding.placement.nodes;
-}
-
 bool sample_is_due(const Instance *i, uint64_t now_usec) {
         const Steady *steady = &i->sampling.steady;
-        const NodeSet nodes = nodes_of(i);
 
         return i->sampling.drawing || !i->sampling.sampled || now_usec >= steady->due_usec ||
                steady->n_member_changes != i->n_member_changes ||
                steady->migrated_bytes != i->binding.migrated_bytes ||
-               !id_set_equal(&i->sampling.sampled_nodes, &nodes);
+               !id_set_equal(&i->sampling.sampled_nodes, instance_nodes(i));
 }
 
 /* -EAGAIN: the worker is busy with it. */
@@ -165,7 +158,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         d->round = s->rounds.round;
         d->n_member_changes = i->n_member_changes;
         d->n_nodes = n_nodes;
-        d->nodes = nodes_of(i);
+        d->nodes = *instance_nodes(i);
         return 0;
 }
 

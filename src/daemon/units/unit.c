@@ -237,10 +237,7 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         if (u->place.released || u->active_since_usec == 0 ||
             !(u->place.cpus.ours || u->mems.ours) || now_usec < u->active_since_usec + MISUSED_USEC)
                 return false;
-        ROSTER_FOREACH(i, units->roster)
-                if (i->unit && strcmp(i->unit, u->place.name) == 0)
-                        return false;
-        return true;
+        return !roster_has_unit(units->roster, u->place.name);
 }
 
 void unit_release(Unit *u) {

@@ -240,14 +240,6 @@ static inline int restore_others(Backend *backend, UndoRestore *restore, Backend
         return result < 0 ? result : 1;
 }
 
-static inline const char *refuses(Backend *backend, const BackendTarget *target,
-                                  const Placement *placement) {
-        (void)backend;
-        (void)target;
-        (void)placement;
-        return NULL;
-}
-
 static const BackendOps systemd_ops = {
         .name = "systemd",
         .kind = BACKEND_SYSTEMD,
@@ -256,7 +248,6 @@ static const BackendOps systemd_ops = {
         .note = note,
         .restore = restore_systemd,
         .widen_mems = widen_mems,
-        .refuses = refuses,
 };
 static const BackendOps cgroup1_ops = {
         .name = "cgroup1",
@@ -264,7 +255,6 @@ static const BackendOps cgroup1_ops = {
         .set_cpus = set_cpus,
         .note = note,
         .restore = restore_others,
-        .refuses = refuses,
 };
 static const BackendOps affinity_ops = {
         .name = "affinity",
@@ -272,7 +262,6 @@ static const BackendOps affinity_ops = {
         .set_cpus = set_cpus,
         .note = note,
         .restore = restore_others,
-        .refuses = refuses,
 };
 static const BackendOps *const ALL[] = {
         [BACKEND_SYSTEMD] = &systemd_ops,

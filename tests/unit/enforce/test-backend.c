@@ -7,27 +7,10 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/backend.h"
 
-TEST(systemd_takes) {
-        /* Where it may not be bound, a scope would have to be made: that refuses. */
-        static const char *const units[] = { "a.service", "tikv@20160.service", "session-1.scope",
-                                             "user@1000.service", NULL };
-        Backend backend = { .ops = &backend_systemd_ops };
-        const Placement placement = { .reason = "" };
-
-        for (size_t i = 0; i < ELEMENTSOF(units); i++) {
-                const BackendTarget target = { .unit = units[i] };
-
-                assert_null(backend.ops->refuses(&backend, &target, &placement));
-        }
-}
-
-/* Whatever unit it is in, or none. */
-TEST(affinity_takes_all) {
-        Backend backend = { .ops = &backend_affinity_ops };
-        const BackendTarget target = { 0 };
-        const Placement placement = { .reason = "" };
-
-        assert_null(backend.ops->refuses(&backend, &target, &placement));
+/* Whatever unit it is in, or none: where it may not be bound with its unit, a scope is refused. */
+TEST(systemd_and_affinity_take_all) {
+        assert_null(backend_systemd_ops.refuses);
+        assert_null(backend_affinity_ops.refuses);
         assert_null(backend_affinity_ops.set_mems);
 }
 

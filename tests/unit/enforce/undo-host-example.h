@@ -15,13 +15,13 @@ static const SettingKey example_sysctl = { SETTING_NUMA_BALANCING, "", 0 };
 
 static inline void example_host(UndoHost *h) {
         UndoBalance b = { .id = { .pid = 812, .start_ticks = 4711 },
-                          .banned_cpus = cpu_set("1,5"),
-                          .banned_irqs = calloc(2, sizeof(uint32_t)),
-                          .n_banned_irqs = 2 };
+                          .own.banned_cpus = cpu_set("1,5"),
+                          .own.banned_irqs = calloc(2, sizeof(uint32_t)),
+                          .own.n_banned_irqs = 2 };
 
         *h = (UndoHost){ 0 };
-        b.banned_irqs[0] = 24;
-        b.banned_irqs[1] = 7;
+        b.own.banned_irqs[0] = 24;
+        b.own.banned_irqs[1] = 7;
         assert_int_equal(undo_host_add(h, &example_vector, NULL, "0-7"), 0);
         assert_int_equal(undo_host_add(h, &example_queue, NULL, "00,0000000f"), 0);
         assert_int_equal(undo_host_add(h, &example_sysctl, NULL, "1"), 0);
@@ -37,8 +37,8 @@ static inline void assert_example_host(const UndoHost *h) {
         assert_true(h->irqbalance.known);
         assert_int_equal(h->irqbalance.id.pid, 812);
         assert_int_equal(h->irqbalance.id.start_ticks, 4711);
-        assert_ids(h->irqbalance.banned_cpus, "1,5");
-        assert_int_equal(h->irqbalance.n_banned_irqs, 2);
-        assert_int_equal(h->irqbalance.banned_irqs[0], 24);
-        assert_int_equal(h->irqbalance.banned_irqs[1], 7);
+        assert_ids(h->irqbalance.own.banned_cpus, "1,5");
+        assert_int_equal(h->irqbalance.own.n_banned_irqs, 2);
+        assert_int_equal(h->irqbalance.own.banned_irqs[0], 24);
+        assert_int_equal(h->irqbalance.own.banned_irqs[1], 7);
 }

@@ -3,6 +3,9 @@
 
 #include "tidbnumad/daemon/placing/place.h"
 
+/* NULL: there is none of that name. */
+PlannedUnit *place_find_unit(const Placing *placing, const char *name);
+
 /* Fills in the input of one instance. */
 void place_input_fill(const Placing *placing, Instance *instance, PlacementInstance *ret);
 

@@ -280,6 +280,10 @@ void instance_remove_process(Instance *instance, size_t index);
 /* The values that its name is made of. The instance must have a process. */
 InstanceIdentity instance_identity(const Instance *instance);
 
+/* The nodes outside of which its memory counts as remote: those of its place, else those on which
+ * its threads ran last. */
+const NodeSet *instance_nodes(const Instance *instance);
+
 /* Its processes in the form that observe takes. */
 Members instance_members(const Instance *instance, const Sysroot *sysroot);
 

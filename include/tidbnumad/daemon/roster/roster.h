@@ -89,6 +89,12 @@ typedef struct Roster {
 /* The instance that the process belongs to, or NULL. */
 Instance *roster_find_owner(const Roster *roster, const Process *process);
 
+/* The instance of that name, or NULL. */
+const Instance *roster_find_name(const Roster *roster, const char *name);
+
+/* Is there an instance of that unit? */
+bool roster_has_unit(const Roster *roster, const char *unit);
+
 /* The instance that contains this pid, and its index there; NULL: none. Whether the number still is
  * the same process must be checked with its handle. */
 Instance *roster_find_pid(const Roster *roster, pid_t pid, size_t *ret_index);
