@@ -124,3 +124,23 @@ static inline int teardown(void **state) {
         fake_done(&world.folder);
         return 0;
 }
+
+/* Tests of one life, without harm: of a unit, and of the threads of a process. */
+static inline void unit_life_begin(Life *l) {
+        assert_int_equal(setup(NULL), 0);
+        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
+        life_begin(l);
+}
+
+static inline void threads_life_begin(Life *l) {
+        assert_int_equal(setup(NULL), 0);
+        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
+        life_begin(l);
+}
+
+static inline void last_life_end(Life *l) {
+        life_end(l);
+        (void)teardown(NULL);
+}
+#define UNIT_LIFE_TEST(test) TEST_WITH(test, Life, l, unit_life_begin, last_life_end)
+#define THREADS_LIFE_TEST(test) TEST_WITH(test, Life, l, threads_life_begin, last_life_end)

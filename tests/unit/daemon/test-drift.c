@@ -66,6 +66,11 @@ static void host_done(TestHost *h) {
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
+static void host_init_unit(TestHost *h) {
+        host_init(h, BACKEND_SYSTEMD, MEMORY_BIND);
+}
+#define UNIT_TEST(test) TEST_WITH(test, TestHost, h, host_init_unit, host_done)
+
 static const Step set_cpus = { .kind = STEP_SET_CPUS, .reason = "" };
 
 static Step narrow(void) {
@@ -90,58 +95,50 @@ static void count(TestHost *h, const Step *step, uint64_t now, const char *says)
 
 /* --- what is a repair --- */
 
-TEST(cpus) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.instance->binding.observed.cpus = cpu_set("0-31");
-        drift_note(h.instance, &h.in);
-        count(&h, &set_cpus, SEC(1), ""); /* it is set for the first time */
-        h.instance->binding.observed.cpus = cpu_set("4-7");
-        drift_note(h.instance, &h.in);
-        h.instance->binding.observed.cpus = cpu_set("0-31");
-        drift_note(h.instance, &h.in);
-        count(&h, &set_cpus, SEC(2),
-              "x:10: something else changed its CPUs to 0-31 instead of 4-7");
-        assert_int_equal(counted(&h, DRIFT_CPUS), 1);
-        count(&h, &set_cpus, SEC(3), ""); /* it did not show yet, and is set once more */
-        assert_int_equal(counted(&h, DRIFT_CPUS), 1);
-        assert_int_equal(counted(&h, DRIFT_MEMS) + counted(&h, DRIFT_THREADS), 0);
-        assert_int_equal(drift_repairs(&h.instance->binding.cpus_drift, SEC(3)), 1);
-        assert_int_equal(drift_repairs(&h.instance->binding.mems_drift, SEC(3)), 0);
+UNIT_TEST(cpus) {
+        h->instance->binding.observed.cpus = cpu_set("0-31");
+        drift_note(h->instance, &h->in);
+        count(h, &set_cpus, SEC(1), ""); /* it is set for the first time */
+        h->instance->binding.observed.cpus = cpu_set("4-7");
+        drift_note(h->instance, &h->in);
+        h->instance->binding.observed.cpus = cpu_set("0-31");
+        drift_note(h->instance, &h->in);
+        count(h, &set_cpus, SEC(2), "x:10: something else changed its CPUs to 0-31 instead of 4-7");
+        assert_int_equal(counted(h, DRIFT_CPUS), 1);
+        count(h, &set_cpus, SEC(3), ""); /* it did not show yet, and is set once more */
+        assert_int_equal(counted(h, DRIFT_CPUS), 1);
+        assert_int_equal(counted(h, DRIFT_MEMS) + counted(h, DRIFT_THREADS), 0);
+        assert_int_equal(drift_repairs(&h->instance->binding.cpus_drift, SEC(3)), 1);
+        assert_int_equal(drift_repairs(&h->instance->binding.mems_drift, SEC(3)), 0);
 }
 
-TEST(mems) {
+UNIT_TEST(mems) {
         const Step step = narrow();
-        _cleanup_host_ TestHost h;
 
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.instance->binding.observed.mems = node_set("0-3");
-        drift_note(h.instance, &h.in);
-        count(&h, &step, SEC(1), "");
-        h.instance->binding.observed.mems = node_set("1");
-        drift_note(h.instance, &h.in);
-        h.instance->binding.observed.mems = node_set("0-2");
-        count(&h, &step, SEC(2), "its memory nodes to 0-2 instead of 1");
-        assert_int_equal(counted(&h, DRIFT_MEMS), 1);
-        assert_int_equal(drift_repairs(&h.instance->binding.mems_drift, SEC(3)), 1);
-        assert_int_equal(drift_repairs(&h.instance->binding.cpus_drift, SEC(3)), 0);
+        h->instance->binding.observed.mems = node_set("0-3");
+        drift_note(h->instance, &h->in);
+        count(h, &step, SEC(1), "");
+        h->instance->binding.observed.mems = node_set("1");
+        drift_note(h->instance, &h->in);
+        h->instance->binding.observed.mems = node_set("0-2");
+        count(h, &step, SEC(2), "its memory nodes to 0-2 instead of 1");
+        assert_int_equal(counted(h, DRIFT_MEMS), 1);
+        assert_int_equal(drift_repairs(&h->instance->binding.mems_drift, SEC(3)), 1);
+        assert_int_equal(drift_repairs(&h->instance->binding.cpus_drift, SEC(3)), 0);
 }
 
 /* Nodes that the guard opens, and closes again, are nobody else's doing. */
-TEST(guard_is_no_drift) {
+UNIT_TEST(guard_is_no_drift) {
         const Step step = narrow();
-        _cleanup_host_ TestHost h;
 
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        drift_note(h.instance, &h.in);
-        h.instance->binding.guard.extra = node_set("2");
-        count(&h, &step, SEC(1), "");
-        h.instance->binding.guard.extra = node_set("");
-        h.instance->binding.observed.mems = node_set("1-2");
-        drift_note(h.instance, &h.in);
-        count(&h, &step, SEC(2), "");
-        assert_int_equal(counted(&h, DRIFT_MEMS), 0);
+        drift_note(h->instance, &h->in);
+        h->instance->binding.guard.extra = node_set("2");
+        count(h, &step, SEC(1), "");
+        h->instance->binding.guard.extra = node_set("");
+        h->instance->binding.observed.mems = node_set("1-2");
+        drift_note(h->instance, &h->in);
+        count(h, &step, SEC(2), "");
+        assert_int_equal(counted(h, DRIFT_MEMS), 0);
 }
 
 TEST(threads) {
@@ -176,48 +173,44 @@ TEST(new_process_is_no_drift) {
 
 /* --- who insists --- */
 
-TEST(a_minute_from_the_last) {
+UNIT_TEST(a_minute_from_the_last) {
         Drift *drift;
-        _cleanup_host_ TestHost h;
 
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        drift = &h.instance->binding.cpus_drift;
+        drift = &h->instance->binding.cpus_drift;
         for (unsigned i = 0; i < STEP_REPAIRS_MAX; i++) {
                 assert_int_equal(drift_repairs(drift, SEC(100 + 10 * i)), i);
-                drift_note(h.instance, &h.in);
-                count(&h, &set_cpus, SEC(100 + 10 * i), "restored");
+                drift_note(h->instance, &h->in);
+                count(h, &set_cpus, SEC(100 + 10 * i), "restored");
         }
         assert_int_equal(drift_repairs(drift, SEC(120)), STEP_REPAIRS_MAX);
         assert_int_equal(drift_repairs(drift, SEC(179)), STEP_REPAIRS_MAX);
         assert_int_equal(drift_repairs(drift, SEC(180)), 0);
-        drift_note(h.instance, &h.in);
-        count(&h, &set_cpus, SEC(180), "restored"); /* a new minute */
+        drift_note(h->instance, &h->in);
+        count(h, &set_cpus, SEC(180), "restored"); /* a new minute */
         assert_int_equal(drift_repairs(drift, SEC(181)), 1);
 }
 
 /* Three repairs in a row are no three writes without effect. */
-TEST(writes_that_had_effect) {
+UNIT_TEST(writes_that_had_effect) {
         const Step step = narrow();
-        _cleanup_host_ TestHost h;
 
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        h.in.cpu_writes = h.in.mem_writes = 2;
-        h.instance->binding.progress = (Progress){ .cpu_writes = 2, .mem_writes = 2 };
-        h.instance->binding.observed.cpus = cpu_set("0-31");
-        drift_note(h.instance, &h.in);
-        assert_int_equal(h.in.cpu_writes, 2);
-        assert_int_equal(h.instance->binding.progress.cpu_writes, 2);
-        assert_int_equal(h.in.mem_writes, 0);
-        assert_int_equal(h.instance->binding.progress.mem_writes, 0);
-        h.instance->binding.observed.cpus = cpu_set("4-7");
-        drift_note(h.instance, &h.in);
-        assert_int_equal(h.in.cpu_writes, 0);
-        assert_int_equal(h.instance->binding.progress.cpu_writes, 0);
-        count(&h, &step, SEC(1), "restored");
-        h.instance->binding.observed.mems = node_set("0-3"); /* this one has none */
-        h.instance->binding.progress.mem_writes = h.in.mem_writes = 1;
-        drift_note(h.instance, &h.in);
-        assert_int_equal(h.in.mem_writes, 1);
+        h->in.cpu_writes = h->in.mem_writes = 2;
+        h->instance->binding.progress = (Progress){ .cpu_writes = 2, .mem_writes = 2 };
+        h->instance->binding.observed.cpus = cpu_set("0-31");
+        drift_note(h->instance, &h->in);
+        assert_int_equal(h->in.cpu_writes, 2);
+        assert_int_equal(h->instance->binding.progress.cpu_writes, 2);
+        assert_int_equal(h->in.mem_writes, 0);
+        assert_int_equal(h->instance->binding.progress.mem_writes, 0);
+        h->instance->binding.observed.cpus = cpu_set("4-7");
+        drift_note(h->instance, &h->in);
+        assert_int_equal(h->in.cpu_writes, 0);
+        assert_int_equal(h->instance->binding.progress.cpu_writes, 0);
+        count(h, &step, SEC(1), "restored");
+        h->instance->binding.observed.mems = node_set("0-3"); /* this one has none */
+        h->instance->binding.progress.mem_writes = h->in.mem_writes = 1;
+        drift_note(h->instance, &h->in);
+        assert_int_equal(h->in.mem_writes, 1);
 }
 
 /* --- noticing --- */
@@ -259,24 +252,22 @@ TEST(writes_are_noticed) {
 }
 
 /* The service started again: the watches follow it to its new group. */
-TEST(new_group) {
-        _cleanup_host_ TestHost h;
+UNIT_TEST(new_group) {
         int before[2];
 
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        drift_start(&h.rooms.binding);
-        watch(&h);
-        memcpy(before, h.instance->binding.drift_watches, sizeof(before));
-        assert_int_equal(unlinkat(h.tree.fd, "group/cpuset.cpus", 0), 0);
-        run_loop(&h);
-        assert_int_equal(h.instance->binding.drift_watches[0], -1);
-        assert_int_equal(h.instance->binding.drift_watches[1], before[1]);
-        fake_write(&h.tree, "group/cpuset.cpus", "4-7\n");
-        watch(&h);
-        assert_int_not_equal(h.instance->binding.drift_watches[0], -1);
-        write_in_place(&h, "group/cpuset.cpus");
-        run_loop(&h);
-        assert_true(h.instance->binding.due_usec != INSTANCE_NEVER);
+        drift_start(&h->rooms.binding);
+        watch(h);
+        memcpy(before, h->instance->binding.drift_watches, sizeof(before));
+        assert_int_equal(unlinkat(h->tree.fd, "group/cpuset.cpus", 0), 0);
+        run_loop(h);
+        assert_int_equal(h->instance->binding.drift_watches[0], -1);
+        assert_int_equal(h->instance->binding.drift_watches[1], before[1]);
+        fake_write(&h->tree, "group/cpuset.cpus", "4-7\n");
+        watch(h);
+        assert_int_not_equal(h->instance->binding.drift_watches[0], -1);
+        write_in_place(h, "group/cpuset.cpus");
+        run_loop(h);
+        assert_true(h->instance->binding.due_usec != INSTANCE_NEVER);
 }
 
 static void event(TestHost *h, int watch, uint32_t mask, uint64_t now) {
@@ -285,33 +276,31 @@ static void event(TestHost *h, int watch, uint32_t mask, uint64_t now) {
         drift_note_events(&h->rooms.binding, (const char *)&e, sizeof(e), now);
 }
 
-TEST(who_is_looked_at) {
-        _cleanup_host_ TestHost h;
+UNIT_TEST(who_is_looked_at) {
         Instance *i;
 
-        host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
-        i = h.instance;
+        i = h->instance;
         i->binding.drift_watches[1] = 5;
-        event(&h, 4, IN_MODIFY, SEC(1));
-        event(&h, -1, IN_MODIFY, SEC(1)); /* not that of one without a watch */
+        event(h, 4, IN_MODIFY, SEC(1));
+        event(h, -1, IN_MODIFY, SEC(1)); /* not that of one without a watch */
         assert_true(i->binding.due_usec == INSTANCE_NEVER);
-        event(&h, 5, IN_MODIFY, SEC(1));
+        event(h, 5, IN_MODIFY, SEC(1));
         assert_true(i->binding.due_usec > SEC(1) && i->binding.due_usec < SEC(2));
         i->binding.due_usec = SEC(1); /* what is due is not put off by a storm of writes */
-        event(&h, 5, IN_MODIFY, SEC(1));
+        event(h, 5, IN_MODIFY, SEC(1));
         assert_true(i->binding.due_usec == SEC(1));
         i->binding.due_usec = INSTANCE_NEVER;
         i->binding.moving = true; /* the pass goes on */
-        event(&h, 5, IN_MODIFY, SEC(1));
+        event(h, 5, IN_MODIFY, SEC(1));
         assert_true(i->binding.due_usec == INSTANCE_NEVER);
         i->binding.moving = false;
         i->binding.mems_drift = (Drift){ .n_repairs = STEP_REPAIRS_MAX, .end_usec = SEC(60) };
-        event(&h, 5, IN_MODIFY, SEC(2)); /* left to the other one */
+        event(h, 5, IN_MODIFY, SEC(2)); /* left to the other one */
         assert_true(i->binding.due_usec == INSTANCE_NEVER);
-        event(&h, 5, IN_MODIFY, SEC(60));
+        event(h, 5, IN_MODIFY, SEC(60));
         assert_true(i->binding.due_usec != INSTANCE_NEVER);
         i->binding.due_usec = INSTANCE_NEVER;
-        event(&h, -1, IN_Q_OVERFLOW, SEC(61)); /* it may have been ours */
+        event(h, -1, IN_Q_OVERFLOW, SEC(61)); /* it may have been ours */
         assert_true(i->binding.due_usec != INSTANCE_NEVER);
-        drift_note_events(&h.rooms.binding, "short", 5, SEC(62)); /* half an event is none */
+        drift_note_events(&h->rooms.binding, "short", 5, SEC(62)); /* half an event is none */
 }

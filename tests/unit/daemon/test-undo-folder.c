@@ -43,16 +43,11 @@ TEST(opens_late, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Of a dump nothing is ever restored. */
-TEST(is_not_needed, .setup_func = setup, .teardown_func = teardown) {
-        Life l;
-
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        undo_done(&l.m.undo.records);
-        l.args.dry_run = true;
-        assert_true(undo_is_open(&l.m.undo));
-        l.args.dry_run = false;
-        undo_init(&l.m.undo.records, &l.m.host.sysroot);
-        assert_true(undo_start_late(&l.m.undo));
-        life_end(&l);
+UNIT_LIFE_TEST(is_not_needed) {
+        undo_done(&l->m.undo.records);
+        l->args.dry_run = true;
+        assert_true(undo_is_open(&l->m.undo));
+        l->args.dry_run = false;
+        undo_init(&l->m.undo.records, &l->m.host.sysroot);
+        assert_true(undo_start_late(&l->m.undo));
 }

@@ -7,43 +7,39 @@ static void set_release(Life *l, char **globs, size_t n) {
         l->m.host.policies.release = (WordList){ .words = globs, .n_words = n };
 }
 
-TEST(wanted, .setup_func = setup, .teardown_func = teardown) {
+UNIT_LIFE_TEST(wanted) {
         unsigned n;
         char *globs[] = { (char *)"nobody", (char *)"a.serv*" };
         char *name[] = { (char *)"a" };
-        Life l;
 
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        bind(&l, "2", "1");
-        undo_release_unwanted(&l.m.undo);
-        undo_release_stray(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 0); /* it has an instance */
-        set_release(&l, globs, 1);
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 0);
-        set_release(&l, globs, 2);
-        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 0); /* paused */
-        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 1);
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 1);
-        l.m.host.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
+        bind(l, "2", "1");
+        undo_release_unwanted(&l->m.undo);
+        undo_release_stray(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 0); /* it has an instance */
+        set_release(l, globs, 1);
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 0);
+        set_release(l, globs, 2);
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 0); /* paused */
+        l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
         n = world.n_operations;
-        undo_release_at_due(&l.m.undo, UINT64_MAX / 4);
+        undo_release_at_due(&l->m.undo, UINT64_MAX / 4);
         assert_int_equal(world.n_operations, n);
-        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        release(&l);
+        l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        release(l);
         assert_as_before();
-        bind(&l, "2", "1");
-        set_release(&l, name, 1);
-        undo_release_unwanted(&l.m.undo);
-        release(&l);
+        bind(l, "2", "1");
+        set_release(l, name, 1);
+        undo_release_unwanted(&l->m.undo);
+        release(l);
         assert_as_before();
-        life_end(&l);
 }
 
 static bool is_asked(Life *l) {
@@ -52,158 +48,127 @@ static bool is_asked(Life *l) {
 }
 
 /* Its port, and with that its name, becomes known when it is bound already. */
-TEST(named_later, .setup_func = setup, .teardown_func = teardown) {
+THREADS_LIFE_TEST(named_later) {
         char *globs[] = { (char *)"a:4000" };
-        Life l;
 
-        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        bind(&l, "2", "1");
-        set_release(&l, globs, 1);
-        assert_false(is_asked(&l));
-        assert_int_equal(l.m.undo.releases.n, 0);
-        free(l.instance->name);
-        l.instance->name = strdup("a:4000");
-        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        assert_true(is_asked(&l));
-        assert_int_equal(l.m.undo.releases.n, 0); /* paused */
-        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        assert_true(is_asked(&l));
-        assert_int_equal(l.m.undo.releases.n, 1);
-        assert_true(is_asked(&l));
-        assert_int_equal(l.m.undo.releases.n, 1);
-        release(&l);
+        bind(l, "2", "1");
+        set_release(l, globs, 1);
+        assert_false(is_asked(l));
+        assert_int_equal(l->m.undo.releases.n, 0);
+        free(l->instance->name);
+        l->instance->name = strdup("a:4000");
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        assert_true(is_asked(l));
+        assert_int_equal(l->m.undo.releases.n, 0); /* paused */
+        l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_true(is_asked(l));
+        assert_int_equal(l->m.undo.releases.n, 1);
+        assert_true(is_asked(l));
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
         assert_as_before();
-        assert_true(is_asked(&l)); /* nothing is left to do */
-        assert_int_equal(l.m.undo.releases.n, 0);
-        life_end(&l);
+        assert_true(is_asked(l)); /* nothing is left to do */
+        assert_int_equal(l->m.undo.releases.n, 0);
 }
 
-TEST(no_place_any_more, .setup_func = setup, .teardown_func = teardown) {
+UNIT_LIFE_TEST(no_place_any_more) {
         UndoRecord *record;
-        Life l;
 
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        undo_release_without_place(&l.m.undo,
-                                   l.instance); /* nothing is known yet, and nothing was done */
-        assert_int_equal(undo_get(&l.m.undo.records, "a", "a.service", NULL, &record), 0);
-        undo_adopt(&l.m.undo, l.instance);
+        undo_release_without_place(&l->m.undo,
+                                   l->instance); /* nothing is known yet, and nothing was done */
+        assert_int_equal(undo_get(&l->m.undo.records, "a", "a.service", NULL, &record), 0);
+        undo_adopt(&l->m.undo, l->instance);
         record->unit_noted = true; /* what its unit sets may leave it no place */
-        l.instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
-        undo_release_without_place(&l.m.undo, l.instance);
-        assert_int_equal(l.m.undo.releases.n, 0);
-        undo_reset(&l.m.undo, record);
-        l.instance->planned = (Assignment){ .known = false };
-        bind(&l, "2", "1");
-        l.instance->planned = (Assignment){ .known = false };
-        undo_release_without_place(&l.m.undo, l.instance);
-        l.instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
-        undo_release_without_place(&l.m.undo, l.instance);
-        l.instance->planned.refusal = REFUSAL_NONE;
-        l.instance->planned.placement.nodes = node_set("1");
-        undo_release_without_place(&l.m.undo, l.instance);
-        l.instance->planned.refusal = REFUSAL_RESERVED;
-        l.instance->planned.placement.nodes = node_set("");
-        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        undo_release_without_place(&l.m.undo, l.instance);
-        assert_int_equal(l.m.undo.releases.n, 0);
-        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        undo_release_without_place(&l.m.undo, l.instance);
-        assert_int_equal(l.m.undo.releases.n, 1);
-        release(&l);
+        l->instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
+        undo_release_without_place(&l->m.undo, l->instance);
+        assert_int_equal(l->m.undo.releases.n, 0);
+        undo_reset(&l->m.undo, record);
+        l->instance->planned = (Assignment){ .known = false };
+        bind(l, "2", "1");
+        l->instance->planned = (Assignment){ .known = false };
+        undo_release_without_place(&l->m.undo, l->instance);
+        l->instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
+        undo_release_without_place(&l->m.undo, l->instance);
+        l->instance->planned.refusal = REFUSAL_NONE;
+        l->instance->planned.placement.nodes = node_set("1");
+        undo_release_without_place(&l->m.undo, l->instance);
+        l->instance->planned.refusal = REFUSAL_RESERVED;
+        l->instance->planned.placement.nodes = node_set("");
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        undo_release_without_place(&l->m.undo, l->instance);
+        assert_int_equal(l->m.undo.releases.n, 0);
+        l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        undo_release_without_place(&l->m.undo, l->instance);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
         assert_as_before();
-        life_end(&l);
 }
 
-TEST(watched_only, .setup_func = setup, .teardown_func = teardown) {
-        Life l;
-
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        bind(&l, "2", "1");
-        l.policy.built_in = true; /* the last file of policies is gone */
-        l.m.host.policies_known = false;
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 0); /* refused since the start: nothing is known */
-        l.m.host.policies_known = true;
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 1);
-        release(&l);
+UNIT_LIFE_TEST(watched_only) {
+        bind(l, "2", "1");
+        l->policy.built_in = true; /* the last file of policies is gone */
+        l->m.host.policies_known = false;
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 0); /* refused since the start: nothing is known */
+        l->m.host.policies_known = true;
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
         assert_as_before();
-        life_end(&l);
 }
 
 /* The operator asks for it while the policies are refused since the start. */
-TEST(asked_while_no_policy_is_known, .setup_func = setup, .teardown_func = teardown) {
+UNIT_LIFE_TEST(asked_while_no_policy_is_known) {
         char *name[] = { (char *)"a" };
-        Life l;
 
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        bind(&l, "2", "1");
-        l.policy.built_in = true;
-        l.m.host.policies_known = false;
-        set_release(&l, name, 1);
-        undo_release_unwanted(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 1);
-        release(&l);
+        bind(l, "2", "1");
+        l->policy.built_in = true;
+        l->m.host.policies_known = false;
+        set_release(l, name, 1);
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
         assert_as_before();
-        life_end(&l);
 }
 
 /* Its process lives, and is no policy's any more. */
-TEST(without_an_instance, .setup_func = setup, .teardown_func = teardown) {
-        Life l;
-
-        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        bind(&l, "2", "1");
-        roster_remove_process(&l.m.roster, l.instance, 0);
-        rooms_free_instance(roster_take_ended(&l.m.roster));
-        l.instance = NULL;
+THREADS_LIFE_TEST(without_an_instance) {
+        bind(l, "2", "1");
+        roster_remove_process(&l->m.roster, l->instance, 0);
+        rooms_free_instance(roster_take_ended(&l->m.roster));
+        l->instance = NULL;
         assert_int_equal(count_files(), 1);
-        undo_release_stray(&l.m.undo);
-        assert_int_equal(l.m.undo.releases.n, 1);
-        release(&l);
+        undo_release_stray(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
         assert_as_before();
-        life_end(&l);
 }
 
-TEST(not_bound_again_on_its_way_back, .setup_func = setup, .teardown_func = teardown) {
+UNIT_LIFE_TEST(not_bound_again_on_its_way_back) {
         const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
-        Life l;
 
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        bind(&l, "2", "1");
-        undo_release_begin(&l.m.undo, l.m.undo.records.records[0], "a test");
-        l.instance->binding.placement.cpus = cpu_set("3");
-        assert_false(bind_carry_out(&l.m.binding, l.instance, &set, 0));
+        bind(l, "2", "1");
+        undo_release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
+        l->instance->binding.placement.cpus = cpu_set("3");
+        assert_false(bind_carry_out(&l->m.binding, l->instance, &set, 0));
         assert_true(is(ID_VIEW(&world.cpus), "2"));
-        release(&l);
+        release(l);
         assert_as_before();
-        life_end(&l);
 }
 
-TEST(stop, .setup_func = setup, .teardown_func = teardown) {
-        Life l;
-
-        world_begin(&affinity_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        assert_false(undo_release_before_stop(&l.m.undo)); /* keep */
-        l.m.host.policies.on_stop = ON_STOP_RESTORE;
-        assert_false(undo_release_before_stop(&l.m.undo)); /* nothing to restore */
-        bind(&l, "2", "1");
-        l.m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        assert_false(undo_release_before_stop(&l.m.undo)); /* paused */
-        l.m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        assert_true(undo_release_before_stop(&l.m.undo));
-        assert_int_equal(l.m.undo.releases.n, 1);
-        assert_false(host_enforces(&l.m.host)); /* nothing is bound from now on */
-        assert_false(l.m.host.marks & HOST_MARK_EXIT);
-        release(&l);
+THREADS_LIFE_TEST(stop) {
+        assert_false(undo_release_before_stop(&l->m.undo)); /* keep */
+        l->m.host.policies.on_stop = ON_STOP_RESTORE;
+        assert_false(undo_release_before_stop(&l->m.undo)); /* nothing to restore */
+        bind(l, "2", "1");
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        assert_false(undo_release_before_stop(&l->m.undo)); /* paused */
+        l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        assert_true(undo_release_before_stop(&l->m.undo));
+        assert_int_equal(l->m.undo.releases.n, 1);
+        assert_false(host_enforces(&l->m.host)); /* nothing is bound from now on */
+        assert_false(l->m.host.marks & HOST_MARK_EXIT);
+        release(l);
         assert_as_before();
-        assert_true(l.m.host.marks & HOST_MARK_EXIT); /* and not before */
-        life_end(&l);
+        assert_true(l->m.host.marks & HOST_MARK_EXIT); /* and not before */
 }

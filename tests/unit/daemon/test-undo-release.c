@@ -181,7 +181,7 @@ TEST(a_new_life_knows_what_it_did, .setup_func = setup, .teardown_func = teardow
         assert_as_before();
 }
 
-TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
+UNIT_LIFE_TEST(own_properties) {
         Placement p = { .nodes = node_set("0-1"), .cpus = cpu_set("2-5"), .memory = MEMORY_BIND };
         Node machine[4] = { { .id = 0, .memory_bytes = 1 },
                             { .id = 1, .memory_bytes = 1 },
@@ -189,36 +189,33 @@ TEST(own_properties, .setup_func = setup, .teardown_func = teardown) {
                             { .id = 3 } };
         CpuSet cpus = { 0 };
         NodeSet nodes = node_set("0-5");
-        Life l;
 
-        world_begin(&systemd_ops, 0, FAIL_BEFORE, 0);
-        life_begin(&l);
-        l.m.host.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
-        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p)); /* nobody has looked yet */
+        l->m.host.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
+        assert_null(
+                undo_apply_admin_limits(&l->m.undo, l->instance, &p)); /* nobody has looked yet */
         assert_ids(p.cpus, "2-5");
-        assert_ids(undo_open_nodes(&l.m.undo, l.instance), "0-2");
-        bind(&l, "2", "1");
-        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
+        assert_ids(undo_open_nodes(&l->m.undo, l->instance), "0-2");
+        bind(l, "2", "1");
+        assert_null(undo_apply_admin_limits(&l->m.undo, l->instance, &p));
         assert_ids(p.cpus, "2-3");
         assert_ids(p.nodes, "0-1");
         p.nodes = node_set("1-4");
-        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
+        assert_null(undo_apply_admin_limits(&l->m.undo, l->instance, &p));
         assert_ids(p.nodes, "1");
         p.nodes = node_set("4");
-        assert_non_null(
-                strstr(undo_apply_admin_limits(&l.m.undo, l.instance, &p), "AllowedMemoryNodes="));
+        assert_non_null(strstr(undo_apply_admin_limits(&l->m.undo, l->instance, &p),
+                               "AllowedMemoryNodes="));
         assert_ids(p.nodes, "4");
-        assert_true(undo_admin_limits_plan(&l.m.undo, l.instance)); /* it is placed among these */
-        p.memory = MEMORY_PREFERRED;                                /* holds no memory anywhere */
-        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
+        assert_true(undo_admin_limits_plan(&l->m.undo, l->instance)); /* it is placed among these */
+        p.memory = MEMORY_PREFERRED;                                  /* holds no memory anywhere */
+        assert_null(undo_apply_admin_limits(&l->m.undo, l->instance, &p));
         p.cpus = cpu_set("7");
-        assert_non_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
+        assert_non_null(undo_apply_admin_limits(&l->m.undo, l->instance, &p));
         p.nodes = (NodeSet){ 0 };
-        assert_null(undo_apply_admin_limits(&l.m.undo, l.instance, &p));
-        undo_add_admin_limits(&l.m.undo, l.instance, &cpus, &nodes);
-        assert_ids(undo_open_nodes(&l.m.undo, l.instance), "0-1");
+        assert_null(undo_apply_admin_limits(&l->m.undo, l->instance, &p));
+        undo_add_admin_limits(&l->m.undo, l->instance, &cpus, &nodes);
+        assert_ids(undo_open_nodes(&l->m.undo, l->instance), "0-1");
         assert_ids(cpus, "0-3");
         assert_ids(nodes, "0-1");
-        release(&l);
-        life_end(&l);
+        release(l);
 }
