@@ -10,7 +10,7 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/publish/advice.h"
-#include "tidbnumad/sys/interface-address.h"
+#include "tidbnumad/sys/network.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Placeholder for an unknown host name, for the operator to replace. */

@@ -26,11 +26,12 @@ void policy_done(Policy *policy) {
 }
 
 int word_list_add(WordList *list, const char *word) {
-        char **words = reallocarray(list->words, list->n_words + 1, sizeof(*words));
+        char **words = reallocarray(list->words, list->n_words + 2, sizeof(*words));
 
         if (!words)
                 return -ENOMEM;
         list->words = words;
+        words[list->n_words + 1] = NULL;
         words[list->n_words] = strdup(word);
         if (!words[list->n_words])
                 return -ENOMEM;
@@ -41,6 +42,7 @@ int word_list_add(WordList *list, const char *word) {
 void word_list_remove(WordList *list, size_t index) {
         free(list->words[index]);
         ARRAY_REMOVE(list->words, list->n_words, index);
+        list->words[list->n_words] = NULL;
 }
 
 bool word_list_has(const WordList *list, const char *word) {

@@ -4,7 +4,7 @@
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/observe/disk.h"
 #include "tidbnumad/observe/network-card.h"
-#include "tidbnumad/sys/default-route.h"
+#include "tidbnumad/sys/network.h"
 
 int devices_load(const Sysroot *sysroot, DeviceList *ret) {
         _cleanup_device_list_ DeviceList list = { 0 };

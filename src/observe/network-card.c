@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/model/policy.h"
 #include "tidbnumad/observe/network-card.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
@@ -140,32 +140,10 @@ int network_cards_load(const Sysroot *sysroot, DeviceList *list) {
         return 0;
 }
 
-/* The interfaces under the default route, in the order in which they were met. */
-typedef struct Route {
-        char **names;
-        size_t n_names;
-        size_t allocated;
-} Route;
-
-static void route_done(Route *route) {
-        for (size_t i = 0; i < route->n_names; i++)
-                free(route->names[i]);
-        free(route->names);
-}
-
-static int route_add(Route *route, const char *name) {
-        for (size_t i = 0; i < route->n_names; i++)
-                if (strcmp(route->names[i], name) == 0)
-                        return 0;
-        if (route->n_names == INTERFACES_MAX)
-                return 0;
-        if (ARRAY_RESERVE(route->names, route->allocated, route->n_names + 1) < 0)
-                return -ENOMEM;
-        route->names[route->n_names] = strdup(name);
-        if (!route->names[route->n_names])
-                return -ENOMEM;
-        route->n_names++;
-        return 0;
+static int add_missing(WordList *list, const char *name) {
+        return word_list_has(list, name) || list->n_words == INTERFACES_MAX
+                       ? 0
+                       : word_list_add(list, name);
 }
 
 static int add_lower(const char *name, void *userdata) {
@@ -173,7 +151,7 @@ static int add_lower(const char *name, void *userdata) {
 
         if (strncmp(name, lower, strlen(lower)) != 0)
                 return 0;
-        return route_add(userdata, name + strlen(lower));
+        return add_missing(userdata, name + strlen(lower));
 }
 
 static void mark(DeviceList *list, const char *name) {
@@ -188,14 +166,15 @@ static void mark(DeviceList *list, const char *name) {
 }
 
 int network_cards_mark_route(const Sysroot *sysroot, const char *interface, DeviceList *list) {
-        _cleanup_(route_done) Route route = { 0 };
-        int r = route_add(&route, interface);
+        /* The interfaces under it, in the order in which they were met. */
+        _cleanup_(word_list_done) WordList route = { 0 };
+        int r = add_missing(&route, interface);
 
-        for (size_t i = 0; r >= 0 && i < route.n_names; i++) {
+        for (size_t i = 0; r >= 0 && i < route.n_words; i++) {
                 char path[PATH_MAX];
 
-                mark(list, route.names[i]);
-                if (sysfs_resolve_in(sysroot, "class/net", route.names[i], path) >= 0)
+                mark(list, route.words[i]);
+                if (sysfs_resolve_in(sysroot, "class/net", route.words[i], path) >= 0)
                         r = sysfs_foreach(sysroot, path, add_lower, &route);
                 if (r == -ENOENT)
                         r = 0;

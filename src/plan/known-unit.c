@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/plan/known-unit.h"
 
 /* A node's memory is given to a unit alone only with so much of it free, see the header. */
@@ -90,31 +90,20 @@ static char *unescape(const char *pattern, bool *ret_exact) {
         return text;
 }
 
-static int append(char ***list, size_t *n, size_t *allocated, char *text) {
-        if (array_reserve((void **)list, allocated, *n + 2, sizeof(char *)) < 0) {
-                free(text);
-                return -ENOMEM;
-        }
-        (*list)[(*n)++] = text;
-        (*list)[*n] = NULL;
-        return 0;
-}
-
 static int add_pattern(UnitPatterns *p, const char *pattern) {
+        _cleanup_free_ char *text = NULL;
         bool exact;
-        char *text;
 
         if (!pattern || count_literals(pattern) < LITERALS_MIN)
                 return 0;
         text = unescape(pattern, &exact);
         if (!text)
                 return -ENOMEM;
-        return exact ? append(&p->names, &p->n_names, &p->names_allocated, text)
-                     : append(&p->globs, &p->n_globs, &p->globs_allocated, text);
+        return word_list_add(exact ? &p->names : &p->globs, text);
 }
 
 int known_unit_patterns(const PolicySet *policies, UnitPatterns *ret) {
-        UnitPatterns p = { 0 };
+        _cleanup_unit_patterns_ UnitPatterns p = { 0 };
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < policies->n_policies; i++) {
@@ -124,22 +113,15 @@ int known_unit_patterns(const PolicySet *policies, UnitPatterns *ret) {
                 for (size_t k = 0; r >= 0 && k < policy->n_instances; k++)
                         r = add_pattern(&p, policy->instances[k].match.unit);
         }
-        if (r < 0) {
-                unit_patterns_done(&p);
+        if (r < 0)
                 return r;
-        }
-        *ret = p;
+        *ret = TAKE_STRUCT(p);
         return 0;
 }
 
 void unit_patterns_done(UnitPatterns *patterns) {
-        for (size_t i = 0; i < patterns->n_names; i++)
-                free(patterns->names[i]);
-        for (size_t i = 0; i < patterns->n_globs; i++)
-                free(patterns->globs[i]);
-        free(patterns->names);
-        free(patterns->globs);
-        *patterns = (UnitPatterns){ 0 };
+        word_list_done(&patterns->names);
+        word_list_done(&patterns->globs);
 }
 
 /* --- which policy --- */

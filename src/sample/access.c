@@ -19,21 +19,6 @@ size_t access_codes(const AccessEvents *events, PerfCode codes[static N_LOCALITI
         return n;
 }
 
-/* Where it is, or belongs. */
-static size_t find(const AccessCounters *c, pid_t tid) {
-        size_t low = 0, high = c->n_threads;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (c->threads[middle].tid < tid)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low;
-}
-
 typedef struct Listing {
         AccessCounters *counters;
         const ProcHandle *process;
@@ -65,7 +50,7 @@ static int open_thread(Listing *l, size_t at, pid_t tid) {
 static int on_thread(pid_t tid, void *userdata) {
         Listing *l = userdata;
         AccessCounters *c = l->counters;
-        const size_t at = find(c, tid);
+        const size_t at = ARRAY_LOWER_BOUND(c->n_threads, i, c->threads[i].tid < tid);
         int r;
 
         if (at < c->n_threads && c->threads[at].tid == tid) {

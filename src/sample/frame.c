@@ -1,4 +1,4 @@
-/* Ranges of addresses to draw from. */
+/* Ranges of addresses to draw from, and the pages of small ones. */
 #include <errno.h>
 
 #include "tidbnumad/base/array.h"
@@ -81,19 +81,11 @@ int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared)
 }
 
 uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_range) {
-        size_t low = 0, high = frame->n_ranges;
+        const size_t at =
+                ARRAY_LOWER_BOUND(frame->n_ranges, i, frame->ranges[i].first_page <= page) - 1;
 
-        while (high - low > 1) {
-                size_t middle = low + (high - low) / 2;
-
-                if (frame->ranges[middle].first_page <= page)
-                        low = middle;
-                else
-                        high = middle;
-        }
-        *ret_range = &frame->ranges[low];
-        return frame->ranges[low].start +
-               (page - frame->ranges[low].first_page) * page_size_bytes();
+        *ret_range = &frame->ranges[at];
+        return frame->ranges[at].start + (page - frame->ranges[at].first_page) * page_size_bytes();
 }
 
 static int add_present(Frame *frame, const FrameRange *of, const PageRange *present, int n) {
@@ -158,5 +150,65 @@ int frame_condense(Frame *frame, int pagemap_fd) {
                 return r;
         frame_done(frame);
         *frame = TAKE_STRUCT(dense);
+        return 0;
+}
+
+/* --- the pages of a small frame --- */
+
+void present_done(PresentPages *present) {
+        free(present->pages);
+        *present = (PresentPages){ 0 };
+}
+
+static int add(PresentPages *present, void **addresses, size_t n, PresentPage like) {
+        if (ARRAY_RESERVE(present->pages, present->allocated, present->n + n) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                like.address = (uintptr_t)addresses[i];
+                present->pages[present->n++] = like;
+        }
+        return 0;
+}
+
+/* Own pages and those of the file may alternate: their order is of no account to who draws. */
+static int add_entries(PresentPages *present, const uint64_t *entries, size_t n_pages,
+                       uint64_t start, uint32_t range, bool is_private) {
+        void *addresses[PAGEMAP_PAGES_MAX];
+        size_t n = pagemap_pick(entries, n_pages, start, PAGE_OWN, addresses);
+        int r = add(present, addresses, n, (PresentPage){ .range = range, .own = is_private });
+
+        if (r < 0)
+                return r;
+        n = pagemap_pick(entries, n_pages, start, PAGE_FILE, addresses);
+        return add(present, addresses, n, (PresentPage){ .range = range });
+}
+
+static int list_range(const Frame *frame, uint32_t index, int pagemap_fd, PresentPages *present) {
+        const FrameRange *range = &frame->ranges[index];
+        uint64_t entries[PAGEMAP_PAGES_MAX];
+        int r = 0;
+
+        for (uint64_t at = range->start; r >= 0 && at < range->end;) {
+                const uint64_t left = (range->end - at) / page_size_bytes();
+                const size_t n = left < PAGEMAP_PAGES_MAX ? (size_t)left : PAGEMAP_PAGES_MAX;
+
+                r = pagemap_read(pagemap_fd, at, n, entries);
+                if (r >= 0)
+                        r = add_entries(present, entries, n, at, index,
+                                        range->kind == MAPPING_PRIVATE);
+                at += n * page_size_bytes();
+        }
+        return r;
+}
+
+int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
+        _cleanup_present_ PresentPages present = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
+                r = list_range(frame, (uint32_t)i, pagemap_fd, &present);
+        if (r < 0)
+                return r;
+        *ret = TAKE_STRUCT(present);
         return 0;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "tidbnumad/sample/frame.h"
-#include "tidbnumad/sample/present.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"

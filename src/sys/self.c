@@ -4,7 +4,6 @@
 #include <math.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
@@ -38,7 +37,6 @@ static int count_fds(uint64_t *ret) {
  * many. */
 static int read_start(double *seconds) {
         char text[1024];
-        struct timespec boot;
         ProcStat stat;
         double now;
         ssize_t n;
@@ -50,8 +48,7 @@ static int read_start(double *seconds) {
         r = proc_stat_parse(text, &stat);
         if (r < 0)
                 return r;
-        (void)clock_gettime(CLOCK_BOOTTIME, &boot);
-        now = clock_realtime_seconds() - (double)boot.tv_sec - (double)boot.tv_nsec / 1e9 +
+        now = clock_realtime_seconds() - clock_boottime_seconds() +
               (double)stat.start_ticks / (double)sysconf(_SC_CLK_TCK);
         if (fabs(now - *seconds) > CLOCK_SET_SECONDS)
                 *seconds = now;

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/default-route.h"
+#include "tidbnumad/sys/network.h"
 
 static void check_answer(int r, const char *name, const char *text) {
         if (r == 0)

@@ -100,6 +100,8 @@ static inline void fake_done(FakeTree *tree) {
         (void)nftw(tree->path, fake_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 #define _cleanup_fake_ _cleanup_(fake_done)
+
+#define FAKE_TEST(test) TEST_WITH(test, FakeTree, tree, fake_init, fake_done)
 #define TREE_TEST(test) TEST_WITH(test, FakeTree, tree, fake_init, fake_done)
 
 static inline void fake_stat_file(const FakeTree *tree, const char *folder, int pid, int parent,
@@ -158,3 +160,10 @@ static inline void fake_process(const FakeTree *tree, int pid, int parent, const
         fake_write(tree, name, text);
         fake_thread(tree, pid, pid, cpus, 0);
 }
+
+/* This host. */
+static inline void live_init(Sysroot *sysroot) {
+        assert_int_equal(sysroot_open(NULL, sysroot), 0);
+}
+
+#define LIVE_TEST(test) TEST_WITH(test, Sysroot, sysroot, live_init, sysroot_close)

@@ -37,16 +37,20 @@
         static void test_##test(void **state __attribute__((unused)))
 
 /* `init` is called before the body, and `done` after it; both take a pointer to a `type`, which the
- * body knows as `name`. */
-#define TEST_WITH(test, type, name, init, done)                                                    \
+ * body knows as `name`. With TEST_AFTER(), `call` is the whole first call. */
+#define TEST_WITH(test, type, name, init, done) TEST_AFTER(test, type, name, init(name), done)
+#define TEST_AFTER(test, type, name, call, done)                                                   \
         static void body_of_##test(type *name);                                                    \
         TEST(test) {                                                                               \
-                type name;                                                                         \
-                init(&name);                                                                       \
-                body_of_##test(&name);                                                             \
-                done(&name);                                                                       \
+                type its, *name = &its;                                                            \
+                call;                                                                              \
+                body_of_##test(name);                                                              \
+                done(name);                                                                        \
         }                                                                                          \
         static void body_of_##test(type *name)
+
+/* For what needs no end. */
+#define test_no_done(name) ((void)(name))
 
 /* Before the first and after the last test of the file. Either may be NULL. */
 #define TEST_GROUP(setup, teardown)                                                                \

@@ -148,7 +148,7 @@ typedef enum ReserveKind {
 
 /* A list of words, such as the names of network cards. */
 typedef struct WordList {
-        char **words; /* owned, as each word */
+        char **words; /* with a NULL behind the last, or NULL alone; owned, as each word */
         size_t n_words;
 } WordList;
 

@@ -19,13 +19,11 @@ bool known_unit_is_service(const char *unit);
  * two letters or digits of its own ("*.service") names nothing: that is half the host. */
 bool known_unit_is_named(const PolicySet *policies, const char *unit);
 
-/* What policies name. Strings are owned; both lists end with NULL. */
+/* What policies name. */
 typedef struct UnitPatterns {
-        char **names; /* without any wildcard: there before their unit file is */
-        size_t n_names, names_allocated;
-        char **globs; /* for fnmatch(3) with FNM_NOESCAPE, as systemd calls it; may match more than
-                         the policy does */
-        size_t n_globs, globs_allocated;
+        WordList names; /* without any wildcard: there before their unit file is */
+        WordList globs; /* for fnmatch(3) with FNM_NOESCAPE, as systemd calls it; may match more
+                         * than the policy does */
 } UnitPatterns;
 
 int known_unit_patterns(const PolicySet *policies, UnitPatterns *ret);

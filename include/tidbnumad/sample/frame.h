@@ -37,3 +37,22 @@ uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_ra
  * left. -EOPNOTSUPP: an older kernel; -E2BIG: too much is present, or in too many pieces, to be
  * listed, or to look for it takes too long; the frame stays as it was then. */
 int frame_condense(Frame *frame, int pagemap_fd);
+
+typedef struct PresentPage {
+        uint64_t address;
+        uint32_t range; /* its index in the frame */
+        bool own;       /* of a private mapping, and no longer the file's */
+} PresentPage;
+
+typedef struct PresentPages {
+        PresentPage *pages; /* owned */
+        size_t n, allocated;
+} PresentPages;
+
+void present_done(PresentPages *present);
+#define _cleanup_present_ _cleanup_(present_done)
+
+/* The pages of a small frame that are there, by the kernel's entry for each page. An entry costs a
+ * fraction of what the node of a page costs to ask for, and every kernel has them. -ESTALE: the
+ * process has executed another program meanwhile; -EPERM; -ENOMEM. */
+int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret);

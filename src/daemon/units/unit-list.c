@@ -129,15 +129,15 @@ static void list_patterns(Units *units, bool files) {
 
         if (known_unit_patterns(&units->host->policies, &p) < 0)
                 return;
-        for (size_t i = 0; i < p.n_names; i++) {
-                Unit *u = unit_list_get(units, p.names[i]);
+        for (size_t i = 0; i < p.names.n_words; i++) {
+                Unit *u = unit_list_get(units, p.names.words[i]);
 
                 if (u && !u->place.known && !u->call)
                         unit_reconcile(u);
         }
-        list_units(units, p.globs, on_listed);
-        if (files && p.globs &&
-            bus_manager_list_unit_files(&units->bus, p.globs, on_listed, units) >= 0)
+        list_units(units, p.globs.words, on_listed);
+        if (files && p.globs.words &&
+            bus_manager_list_unit_files(&units->bus, p.globs.words, on_listed, units) >= 0)
                 units->n_lists++;
 }
 
@@ -177,11 +177,11 @@ void unit_list_scan(Units *units) {
 
         if (known_unit_patterns(&units->host->policies, &p) < 0)
                 return;
-        globs = calloc(p.n_globs + units->n_units + 1, sizeof(*globs));
+        globs = calloc(p.globs.n_words + units->n_units + 1, sizeof(*globs));
         if (!globs)
                 return;
-        for (size_t i = 0; i < p.n_globs; i++)
-                globs[n++] = p.globs[i];
+        for (size_t i = 0; i < p.globs.n_words; i++)
+                globs[n++] = p.globs.words[i];
         for (size_t i = 0; i < units->n_units; i++) {
                 units->units[i]->listed = false;
                 globs[n++] = units->units[i]->place.name;

@@ -16,7 +16,7 @@
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/link-events.h"
+#include "tidbnumad/sys/network.h"
 
 #define MSEC UINT64_C(1000)
 #define SECOND (1000 * MSEC)

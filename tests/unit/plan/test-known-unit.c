@@ -75,14 +75,14 @@ TEST(patterns) {
         _cleanup_unit_patterns_ UnitPatterns p = { 0 };
 
         assert_int_equal(known_unit_patterns(&set, &p), 0);
-        assert_int_equal(p.n_names, 2);
-        assert_string_equal(p.names[0], "tidb-4000.service");
-        assert_string_equal(p.names[1], "a\\x2db.service");
-        assert_null(p.names[2]);
-        assert_int_equal(p.n_globs, 2);
-        assert_string_equal(p.globs[0], "tidb-*.service");
-        assert_string_equal(p.globs[1], "tidb?-?[ab]*");
-        assert_null(p.globs[2]);
+        assert_int_equal(p.names.n_words, 2);
+        assert_string_equal(p.names.words[0], "tidb-4000.service");
+        assert_string_equal(p.names.words[1], "a\\x2db.service");
+        assert_null(p.names.words[2]);
+        assert_int_equal(p.globs.n_words, 2);
+        assert_string_equal(p.globs.words[0], "tidb-*.service");
+        assert_string_equal(p.globs.words[1], "tidb?-?[ab]*");
+        assert_null(p.globs.words[2]);
 }
 
 TEST(user) {

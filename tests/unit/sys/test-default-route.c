@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/default-route.h"
+#include "tidbnumad/sys/network.h"
 
 #define HEAD "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
 
@@ -67,21 +67,19 @@ TEST(ipv6) {
         assert_route6(ZERO " 01 " ZERO " 00 " GATE " 00000001 0 0 00000003 eth0\n", NULL);
 }
 
-TEST(ipv4_before_ipv6) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(ipv4_before_ipv6) {
         char name[IF_NAMESIZE];
 
-        fake_init(&tree);
-        assert_int_equal(default_route_read(&tree.sysroot, name), -ENOENT);
-        fake_write(&tree, "proc/net/ipv6_route",
+        assert_int_equal(default_route_read(&tree->sysroot, name), -ENOENT);
+        fake_write(tree, "proc/net/ipv6_route",
                    ZERO " 00 " ZERO " 00 " GATE " 00000001 0 0 00000003 eth6\n");
-        assert_int_equal(default_route_read(&tree.sysroot, name), 0);
+        assert_int_equal(default_route_read(&tree->sysroot, name), 0);
         assert_string_equal(name, "eth6");
-        fake_write(&tree, "proc/net/route", HEAD);
-        assert_int_equal(default_route_read(&tree.sysroot, name), 0);
+        fake_write(tree, "proc/net/route", HEAD);
+        assert_int_equal(default_route_read(&tree->sysroot, name), 0);
         assert_string_equal(name, "eth6");
-        fake_write(&tree, "proc/net/route",
+        fake_write(tree, "proc/net/route",
                    HEAD "eth4\t00000000\t0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n");
-        assert_int_equal(default_route_read(&tree.sysroot, name), 0);
+        assert_int_equal(default_route_read(&tree->sysroot, name), 0);
         assert_string_equal(name, "eth4");
 }

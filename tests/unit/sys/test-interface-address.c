@@ -4,7 +4,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/sys/interface-address.h"
+#include "tidbnumad/sys/network.h"
 
 TEST(of_the_loopback) {
         char address[INET6_ADDRSTRLEN] = "";

@@ -10,7 +10,7 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/link-events.h"
+#include "tidbnumad/sys/network.h"
 
 typedef struct Message {
         _Alignas(struct nlmsghdr) char bytes[512];
