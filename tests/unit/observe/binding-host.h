@@ -57,6 +57,8 @@ static inline void host_done(Host *h) {
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
+#define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
+
 static inline int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
         const BindingGroups groups = { .group_fd = h->cgroup_fd,
                                        .cpuset_fd = h->own_cpuset_fd > 0 ? h->own_cpuset_fd

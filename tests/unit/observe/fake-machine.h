@@ -53,3 +53,5 @@ static inline void fake_machine(FakeTree *tree) {
         fake_node(tree, 5, "0\n", "17 28 10\n", 4000);
         fake_write(tree, NODES "has_cpu", "0,2\n");
 }
+
+#define MACHINE_TEST(test) TEST_WITH(test, FakeTree, tree, fake_machine, fake_done)

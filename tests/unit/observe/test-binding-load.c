@@ -1,12 +1,10 @@
 /* What is bound now, on a fake machine of two nodes. */
 #include "binding-host.h"
 
-TEST(bound) {
-        _cleanup_host_ Host h;
+HOST_TEST(bound) {
         Binding b;
 
-        host_init(&h);
-        b = load_good(&h);
+        b = load_good(h);
         assert_true(b.cpuset);
         assert_ids(b.cpus, "4-7");
         assert_ids(b.mems, "2");
@@ -16,47 +14,43 @@ TEST(bound) {
         assert_int_equal(b.intruder, 0);
 }
 
-TEST(threads) {
-        _cleanup_host_ Host h;
+HOST_TEST(threads) {
         Binding b;
 
-        host_init(&h);
-        fake_thread(&h.tree, 50, 50, "4-7", 5);
-        fake_thread(&h.tree, 50, 51, "4-7", 6);
-        fake_thread(&h.tree, 50, 52, "4", 4);   /* by its own choice */
-        fake_thread(&h.tree, 50, 53, "0-7", 7); /* a wider one counts as well */
-        b = load_good(&h);
+        fake_thread(&h->tree, 50, 50, "4-7", 5);
+        fake_thread(&h->tree, 50, 51, "4-7", 6);
+        fake_thread(&h->tree, 50, 52, "4", 4);   /* by its own choice */
+        fake_thread(&h->tree, 50, 53, "0-7", 7); /* a wider one counts as well */
+        b = load_good(h);
         assert_int_equal(b.n_threads, 4);
         assert_int_equal(b.n_threads_off_cpus, 2);
         assert_int_equal(b.n_threads_outside, 1);
         assert_ids(b.last_nodes, ""); /* of one with a place nobody asks */
         /* Ended while its folder was read. */
-        fake_remove(&h.tree, "proc/50/task/52/status");
-        b = load_good(&h);
+        fake_remove(&h->tree, "proc/50/task/52/status");
+        b = load_good(h);
         assert_int_equal(b.n_threads, 3);
         assert_int_equal(b.n_threads_off_cpus, 1);
 }
 
 /* What it was says of its threads stays, though one of them has changed since. */
-TEST(reload_leaves_the_threads_out) {
-        _cleanup_host_ Host h;
+HOST_TEST(reload_leaves_the_threads_out) {
         BindingGroups groups;
         Binding b;
 
-        host_init(&h);
-        groups = (BindingGroups){ .group_fd = h.cgroup_fd,
-                                  .cpuset_fd = h.cgroup_fd,
+        groups = (BindingGroups){ .group_fd = h->cgroup_fd,
+                                  .cpuset_fd = h->cgroup_fd,
                                   .unit_path = CGROUP };
-        fake_thread(&h.tree, 50, 50, "4-7", 5);
-        fake_thread(&h.tree, 50, 51, "4", 6);
-        b = load_good(&h);
-        fake_thread(&h.tree, 50, 51, "0-7", 6);
-        fake_thread(&h.tree, 50, 52, "0-7", 6);
-        fake_write(&h.tree, FOLDER "cpuset.cpus.effective", "4-6\n");
-        fake_process(&h.tree, 60, 1, "/srv/b", CGROUP, "4-7");
-        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n60\n");
-        assert_int_equal(binding_reload_groups(&h.topology, &h.tree.sysroot, h.members, h.n_members,
-                                               &groups, &b),
+        fake_thread(&h->tree, 50, 50, "4-7", 5);
+        fake_thread(&h->tree, 50, 51, "4", 6);
+        b = load_good(h);
+        fake_thread(&h->tree, 50, 51, "0-7", 6);
+        fake_thread(&h->tree, 50, 52, "0-7", 6);
+        fake_write(&h->tree, FOLDER "cpuset.cpus.effective", "4-6\n");
+        fake_process(&h->tree, 60, 1, "/srv/b", CGROUP, "4-7");
+        fake_write(&h->tree, FOLDER "cgroup.procs", "50\n60\n");
+        assert_int_equal(binding_reload_groups(&h->topology, &h->tree.sysroot, h->members,
+                                               h->n_members, &groups, &b),
                          0);
         assert_ids(b.cpus, "4-6");
         assert_false(b.alone);
@@ -64,42 +58,37 @@ TEST(reload_leaves_the_threads_out) {
         assert_int_equal(b.n_threads_off_cpus, 1);
         assert_int_equal(b.n_threads_outside, 0);
         assert_int_equal(b.n_threads, 3); /* counted all the same */
-        b = load_good(&h);
+        b = load_good(h);
         assert_int_equal(b.n_threads_outside, 2);
 }
 
 /* Without a cpuset the nodes are what the threads' own masks said. */
-TEST(reload_keeps_the_nodes_of_the_threads) {
+HOST_TEST(reload_keeps_the_nodes_of_the_threads) {
         const BindingGroups none = { .group_fd = -EBADF, .cpuset_fd = -EBADF };
-        _cleanup_host_ Host h;
         Binding b = { .mems = node_set("2"), .last_nodes = node_set("2") };
 
-        host_init(&h);
-        assert_int_equal(binding_reload_groups(&h.topology, &h.tree.sysroot, h.members, h.n_members,
-                                               &none, &b),
+        assert_int_equal(binding_reload_groups(&h->topology, &h->tree.sysroot, h->members,
+                                               h->n_members, &none, &b),
                          0);
         assert_ids(b.mems, "2");
         assert_ids(b.last_nodes, "2");
-        fake_remove(&h.tree, "proc/50/task");
-        assert_int_equal(binding_reload_groups(&h.topology, &h.tree.sysroot, h.members, h.n_members,
-                                               &none, &b),
+        fake_remove(&h->tree, "proc/50/task");
+        assert_int_equal(binding_reload_groups(&h->topology, &h->tree.sysroot, h->members,
+                                               h->n_members, &none, &b),
                          -ESRCH);
 }
 
 /* Of the slice: the unit's own cpuset can have no more. */
-TEST(what_is_above) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_ids(load_good(&h).mems_above, ""); /* it cannot be read */
-        assert_ids(load_good(&h).cpus_above, "");
-        fake_write(&h.tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1-2\n");
-        assert_ids(load_good(&h).mems_above, "1-2");
-        fake_write(&h.tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-2\n");
-        assert_ids(load_good(&h).cpus_above, "0-2");
-        fake_remove(&h.tree, FOLDER "cpuset.mems.effective"); /* without the controller */
-        assert_ids(load_good(&h).mems_above, "");
-        assert_ids(load_good(&h).cpus_above, "");
+HOST_TEST(what_is_above) {
+        assert_ids(load_good(h).mems_above, ""); /* it cannot be read */
+        assert_ids(load_good(h).cpus_above, "");
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.mems.effective", "1-2\n");
+        assert_ids(load_good(h).mems_above, "1-2");
+        fake_write(&h->tree, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-2\n");
+        assert_ids(load_good(h).cpus_above, "0-2");
+        fake_remove(&h->tree, FOLDER "cpuset.mems.effective"); /* without the controller */
+        assert_ids(load_good(h).mems_above, "");
+        assert_ids(load_good(h).cpus_above, "");
 }
 
 /* Below the unit, with these sets of its own; CPUs NULL: without the controller. */
@@ -146,86 +135,75 @@ TEST(inner_groups) {
         }
 }
 
-TEST(inner_groups_of_several) {
-        _cleanup_host_ Host h;
+HOST_TEST(inner_groups_of_several) {
         Binding b;
 
-        host_init(&h);
-        fake_write(&h.tree, FOLDER "cpuset.mems.effective", "0,2");
-        inner(&h, "a", 50, "4-6", "0,2");
-        inner(&h, "b/c", 51, NULL, NULL); /* the nearest above it that has a cpuset counts */
-        inner(&h, "b", 60, "5-7", "2");
-        host_add(&h, 51);
-        b = load_good(&h);
+        fake_write(&h->tree, FOLDER "cpuset.mems.effective", "0,2");
+        inner(h, "a", 50, "4-6", "0,2");
+        inner(h, "b/c", 51, NULL, NULL); /* the nearest above it that has a cpuset counts */
+        inner(h, "b", 60, "5-7", "2");
+        host_add(h, 51);
+        b = load_good(h);
         assert_ids(b.inner_cpus, "5-6");
         assert_ids(b.inner_mems, "2");
         assert_string_equal(b.inner_group, CGROUP "/a");
-        fake_remove(&h.tree, FOLDER "a"); /* it moves just now */
-        b = load_good(&h);
+        fake_remove(&h->tree, FOLDER "a"); /* it moves just now */
+        b = load_good(h);
         assert_ids(b.inner_cpus, "5-7");
         assert_string_equal(b.inner_group, CGROUP "/b");
 }
 
 /* A group of a like name is none below it. */
-TEST(neighbour_is_no_inner_group) {
-        _cleanup_host_ Host h;
+HOST_TEST(neighbour_is_no_inner_group) {
         Binding b;
 
-        host_init(&h);
-        fake_process(&h.tree, 50, 1, "/srv/a", CGROUP "-2/x", "4-7");
-        fake_write(&h.tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.cpus.effective", "1");
-        fake_write(&h.tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.mems.effective", "0");
-        b = load_good(&h);
+        fake_process(&h->tree, 50, 1, "/srv/a", CGROUP "-2/x", "4-7");
+        fake_write(&h->tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.cpus.effective", "1");
+        fake_write(&h->tree, "sys/fs/cgroup" CGROUP "-2/x/cpuset.mems.effective", "0");
+        b = load_good(h);
         assert_string_equal(b.inner_group, "");
         assert_ids(b.inner_cpus, "4-7");
 }
 
-TEST(where_it_ran) {
+HOST_TEST(where_it_ran) {
         const CpuSet none = { 0 };
-        _cleanup_host_ Host h;
         Binding b;
 
-        host_init(&h);
-        assert_int_equal(load_for(&h, &none, &b), 0);
+        assert_int_equal(load_for(h, &none, &b), 0);
         assert_ids(b.last_nodes, "0");
-        fake_thread(&h.tree, 50, 50, "4-7", 5);
-        fake_thread(&h.tree, 50, 51, "4-7", 99); /* a CPU that went offline since */
-        assert_int_equal(load_for(&h, &none, &b), 0);
+        fake_thread(&h->tree, 50, 50, "4-7", 5);
+        fake_thread(&h->tree, 50, 51, "4-7", 99); /* a CPU that went offline since */
+        assert_int_equal(load_for(h, &none, &b), 0);
         assert_ids(b.last_nodes, "2");
-        fake_thread(&h.tree, 50, 52, "4-7", 2);
-        assert_int_equal(load_for(&h, &none, &b), 0);
+        fake_thread(&h->tree, 50, 52, "4-7", 2);
+        assert_int_equal(load_for(h, &none, &b), 0);
         assert_ids(b.last_nodes, "0,2");
-        fake_remove(&h.tree, "proc/50/task/52/stat"); /* ended in the middle */
-        assert_int_equal(load_for(&h, &none, &b), 0);
+        fake_remove(&h->tree, "proc/50/task/52/stat"); /* ended in the middle */
+        assert_int_equal(load_for(h, &none, &b), 0);
         assert_ids(b.last_nodes, "2");
 }
 
-TEST(several_members) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
-        fake_thread(&h.tree, 60, 61, "0", 0);
-        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n60\n");
-        host_add(&h, 60);
-        assert_int_equal(load_good(&h).n_threads, 3);
-        assert_int_equal(load_good(&h).n_threads_off_cpus, 1);
+HOST_TEST(several_members) {
+        fake_process(&h->tree, 60, 50, "/srv/a", CGROUP, "4-7");
+        fake_thread(&h->tree, 60, 61, "0", 0);
+        fake_write(&h->tree, FOLDER "cgroup.procs", "50\n60\n");
+        host_add(h, 60);
+        assert_int_equal(load_good(h).n_threads, 3);
+        assert_int_equal(load_good(h).n_threads_off_cpus, 1);
         /* One has ended: the other counts. */
-        fake_remove(&h.tree, "proc/50");
-        assert_int_equal(load_good(&h).n_threads, 2);
+        fake_remove(&h->tree, "proc/50");
+        assert_int_equal(load_good(h).n_threads, 2);
 }
 
-TEST(gone) {
-        _cleanup_host_ Host h;
+HOST_TEST(gone) {
         Binding b = { .intruder = 7 };
 
-        host_init(&h);
-        fake_remove(&h.tree, "proc/50");
-        assert_int_equal(load(&h, &b), -ESRCH);
-        fake_process(&h.tree, 50, 1, "/srv/a", CGROUP, "4-7");
-        fake_remove(&h.tree, FOLDER "cgroup.procs");
-        fake_remove(&h.tree, FOLDER "cpuset.cpus.effective");
-        assert_int_equal(load(&h, &b), -ESRCH); /* the unit has */
+        fake_remove(&h->tree, "proc/50");
+        assert_int_equal(load(h, &b), -ESRCH);
+        fake_process(&h->tree, 50, 1, "/srv/a", CGROUP, "4-7");
+        fake_remove(&h->tree, FOLDER "cgroup.procs");
+        fake_remove(&h->tree, FOLDER "cpuset.cpus.effective");
+        assert_int_equal(load(h, &b), -ESRCH); /* the unit has */
         assert_int_equal(b.intruder, 7);
 }
 
@@ -239,50 +217,43 @@ static void assert_nothing_holds_it(const Host *h) {
         assert_true(b.alone);
 }
 
-TEST(without_cpuset) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_remove(&h.tree, FOLDER "cpuset.cpus.effective");
-        fake_remove(&h.tree, FOLDER "cpuset.mems.effective");
-        assert_nothing_holds_it(&h);
-        closep(&h.cgroup_fd); /* and without a unit at all */
-        h.cgroup_fd = -EBADF;
-        assert_nothing_holds_it(&h);
+HOST_TEST(without_cpuset) {
+        fake_remove(&h->tree, FOLDER "cpuset.cpus.effective");
+        fake_remove(&h->tree, FOLDER "cpuset.mems.effective");
+        assert_nothing_holds_it(h);
+        closep(&h->cgroup_fd); /* and without a unit at all */
+        h->cgroup_fd = -EBADF;
+        assert_nothing_holds_it(h);
 }
 
 /* A directory of v1: it counts when all are in it. */
-TEST(own_cpuset) {
+HOST_TEST(own_cpuset) {
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_host_ Host h;
         Binding b;
 
-        host_init(&h);
-        fake_write(&h.tree, "own/cpuset.effective_cpus", "4-6\n");
-        fake_write(&h.tree, "own/cpuset.effective_mems", "2\n");
-        fake_write(&h.tree, "proc/50/cgroup", "9:name=systemd:/a\n3:cpu,cpuset:/tidbnumad/a\n");
-        fd = h.own_cpuset_fd = openat(h.tree.fd, "own", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        h.cpuset_path = "/tidbnumad/a";
-        b = load_good(&h);
+        fake_write(&h->tree, "own/cpuset.effective_cpus", "4-6\n");
+        fake_write(&h->tree, "own/cpuset.effective_mems", "2\n");
+        fake_write(&h->tree, "proc/50/cgroup", "9:name=systemd:/a\n3:cpu,cpuset:/tidbnumad/a\n");
+        fd = h->own_cpuset_fd = openat(h->tree.fd, "own", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        h->cpuset_path = "/tidbnumad/a";
+        b = load_good(h);
         assert_true(b.cpuset);
         assert_ids(b.cpus, "4-6");
         assert_ids(b.mems, "2");
-        fake_process(&h.tree, 60, 50, "/srv/a", CGROUP, "4-7");
-        fake_write(&h.tree, "proc/60/cgroup", "3:cpu,cpuset:/tidbnumad/ab\n");
-        host_add(&h, 60);
-        b = load_good(&h);
+        fake_process(&h->tree, 60, 50, "/srv/a", CGROUP, "4-7");
+        fake_write(&h->tree, "proc/60/cgroup", "3:cpu,cpuset:/tidbnumad/ab\n");
+        host_add(h, 60);
+        b = load_good(h);
         assert_false(b.cpuset);
         assert_ids(b.cpus, "0-7");
-        fake_remove(&h.tree, "proc/60"); /* one that has ended does not count */
-        assert_true(load_good(&h).cpuset);
+        fake_remove(&h->tree, "proc/60"); /* one that has ended does not count */
+        assert_true(load_good(h).cpuset);
 }
 
-TEST(unreadable_cpuset) {
-        _cleanup_host_ Host h;
+HOST_TEST(unreadable_cpuset) {
         Binding b = { .intruder = 7 };
 
-        host_init(&h);
-        fake_write(&h.tree, FOLDER "cpuset.mems.effective", "rubbish\n");
-        assert_int_equal(load(&h, &b), -EINVAL);
+        fake_write(&h->tree, FOLDER "cpuset.mems.effective", "rubbish\n");
+        assert_int_equal(load(h, &b), -EINVAL);
         assert_int_equal(b.intruder, 7);
 }

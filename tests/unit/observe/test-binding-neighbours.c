@@ -19,58 +19,44 @@ static bool intrudes(Host *h, int pid, int parent) {
         return intrudes_as(h, pid, parent, "/bin/other");
 }
 
-TEST(neighbours) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        assert_true(intrudes(&h, 70, 1));   /* a sibling */
-        assert_false(intrudes(&h, 71, 50)); /* a helper */
-        assert_false(intrudes(&h, 72, 71)); /* and what that started */
-        assert_true(intrudes(&h, 73, 70));  /* a sibling's child */
-        assert_true(intrudes(&h, 500, 1));  /* whose number begins as ours does */
+HOST_TEST(neighbours) {
+        assert_true(intrudes(h, 70, 1));   /* a sibling */
+        assert_false(intrudes(h, 71, 50)); /* a helper */
+        assert_false(intrudes(h, 72, 71)); /* and what that started */
+        assert_true(intrudes(h, 73, 70));  /* a sibling's child */
+        assert_true(intrudes(h, 500, 1));  /* whose number begins as ours does */
 }
 
 /* bash → numactl → server: all of the unit's own. */
-TEST(wrappers) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_process(&h.tree, 41, 40, "/bin/numactl", CGROUP, "4-7");
-        fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
-        assert_false(intrudes_as(&h, 40, 1, "/bin/bash"));
-        assert_false(intrudes_as(&h, 41, 40, "/usr/bin/numactl"));
+HOST_TEST(wrappers) {
+        fake_process(&h->tree, 41, 40, "/bin/numactl", CGROUP, "4-7");
+        fake_stat_file(&h->tree, "proc/50", 50, 41, 'S', 1050, 0);
+        assert_false(intrudes_as(h, 40, 1, "/bin/bash"));
+        assert_false(intrudes_as(h, 41, 40, "/usr/bin/numactl"));
         /* Another child of the wrapper is not the server's. */
-        assert_true(intrudes(&h, 42, 40));
+        assert_true(intrudes(h, 42, 40));
 }
 
 /* It has work of its own, whether it started the server or not. */
-TEST(an_agent_is_no_wrapper) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_stat_file(&h.tree, "proc/50", 50, 41, 'S', 1050, 0);
-        assert_true(intrudes_as(&h, 41, 1, "/opt/agent/bin/agent"));
-        assert_false(intrudes_as(&h, 41, 1, "/usr/bin/bash"));
+HOST_TEST(an_agent_is_no_wrapper) {
+        fake_stat_file(&h->tree, "proc/50", 50, 41, 'S', 1050, 0);
+        assert_true(intrudes_as(h, 41, 1, "/opt/agent/bin/agent"));
+        assert_false(intrudes_as(h, 41, 1, "/usr/bin/bash"));
 }
 
-TEST(neighbour_below) {
-        _cleanup_host_ Host h;
+HOST_TEST(neighbour_below) {
         Binding b;
 
-        host_init(&h);
-        fake_process(&h.tree, 70, 1, "/bin/other", CGROUP "/sub", "4-7");
-        fake_write(&h.tree, FOLDER "sub/cgroup.procs", "70\n");
-        b = load_good(&h);
+        fake_process(&h->tree, 70, 1, "/bin/other", CGROUP "/sub", "4-7");
+        fake_write(&h->tree, FOLDER "sub/cgroup.procs", "70\n");
+        b = load_good(h);
         assert_false(b.alone);
         assert_int_equal(b.intruder, 70);
 }
 
-TEST(neighbour_that_has_ended) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_write(&h.tree, FOLDER "cgroup.procs", "50\n77\n");
-        assert_true(load_good(&h).alone);
+HOST_TEST(neighbour_that_has_ended) {
+        fake_write(&h->tree, FOLDER "cgroup.procs", "50\n77\n");
+        assert_true(load_good(h).alone);
 }
 
 /* The list of the group is empty here: that it was not read is seen by who is told. */
@@ -105,26 +91,23 @@ TEST(the_intruder_of_the_last_look) {
 }
 
 /* Without a look of its own before: the group is not read where somebody else in it is known. */
-TEST(the_intruder_that_another_instance_has_met) {
-        _cleanup_host_ Host h;
+HOST_TEST(the_intruder_that_another_instance_has_met) {
         int32_t intruder = 0;
 
-        host_init(&h);
-        fake_process(&h.tree, 70, 1, "/bin/other", CGROUP, "4-7");
-        fake_write(&h.tree, "proc/70/cgroup", "4:memory:/g\n");
-        const BindingGroups groups = { .group_fd = h.cgroup_fd, .group_path = "/g", .suspect = 70 };
+        fake_process(&h->tree, 70, 1, "/bin/other", CGROUP, "4-7");
+        fake_write(&h->tree, "proc/70/cgroup", "4:memory:/g\n");
+        const BindingGroups groups = { .group_fd = h->cgroup_fd,
+                                       .group_path = "/g",
+                                       .suspect = 70 };
 
-        assert_int_equal(
-                binding_group_is_alone(&h.tree.sysroot, h.members, h.n_members, &groups, &intruder),
-                0);
+        assert_int_equal(binding_group_is_alone(&h->tree.sysroot, h->members, h->n_members, &groups,
+                                                &intruder),
+                         0);
         assert_int_equal(intruder, 70);
 }
 
 /* Pids that were given anew meanwhile can look like a circle of parents. */
-TEST(circle_of_parents) {
-        _cleanup_host_ Host h;
-
-        host_init(&h);
-        fake_process(&h.tree, 80, 81, "/bin/other", CGROUP, "4-7");
-        assert_true(intrudes(&h, 81, 80));
+HOST_TEST(circle_of_parents) {
+        fake_process(&h->tree, 80, 81, "/bin/other", CGROUP, "4-7");
+        assert_true(intrudes(h, 81, 80));
 }

@@ -105,6 +105,9 @@ static void fake_server(FakeTree *tree, const char *bytes, size_t size) {
         write_cmdline(tree, bytes, size);
 }
 
+#define DATA_DIR_TEST(test, arguments)                                                             \
+        TEST_AFTER(test, FakeTree, tree, fake_server(tree, arguments), fake_done)
+
 static int read_fake(const FakeTree *tree, char **ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
@@ -126,66 +129,54 @@ static void assert_fake_fails(const FakeTree *tree, int error) {
         assert_ptr_equal(found, (char *)7);
 }
 
-TEST(sources_in_order) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_server(&tree, LINE("tikv-server\0--data-dir=data"));
-        assert_fake(&tree, "/srv/data");
-        write_cmdline(&tree, LINE("tikv-server"));
-        assert_fake(&tree, "/srv/lock");
-        fake_link(&tree, "proc/50/fd/3", "/LOCK");
-        assert_fake(&tree, "/");
-        fake_link(&tree, "proc/50/fd/3", "/srv/LOCK (deleted)");
-        assert_fake_fails(&tree, -ENODATA);
-        fake_link(&tree, "proc/50/fd/3", "/srv/BLOCK");
-        assert_fake_fails(&tree, -ENODATA);
-        fake_link(&tree, "proc/50/fd/3", "/srv/a\nb/LOCK");
-        assert_fake_fails(&tree, -EBADMSG);
-        write_cmdline(&tree, LINE("tikv-server\0-s\0/a\nb"));
-        assert_fake_fails(&tree, -EBADMSG);
+DATA_DIR_TEST(sources_in_order, LINE("tikv-server\0--data-dir=data")) {
+        assert_fake(tree, "/srv/data");
+        write_cmdline(tree, LINE("tikv-server"));
+        assert_fake(tree, "/srv/lock");
+        fake_link(tree, "proc/50/fd/3", "/LOCK");
+        assert_fake(tree, "/");
+        fake_link(tree, "proc/50/fd/3", "/srv/LOCK (deleted)");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/3", "/srv/BLOCK");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/3", "/srv/a\nb/LOCK");
+        assert_fake_fails(tree, -EBADMSG);
+        write_cmdline(tree, LINE("tikv-server\0-s\0/a\nb"));
+        assert_fake_fails(tree, -EBADMSG);
 }
 
 /* A configuration file may name another directory, and is not read. */
-TEST(no_configuration_is_read) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_server(&tree, LINE("tikv-server\0--config\0/srv/t.toml"));
-        fake_write(&tree, "srv/t.toml", "[storage]\ndata-dir = \"/table\"\n");
-        assert_fake(&tree, "/srv/lock");
+DATA_DIR_TEST(no_configuration_is_read, LINE("tikv-server\0--config\0/srv/t.toml")) {
+        fake_write(tree, "srv/t.toml", "[storage]\ndata-dir = \"/table\"\n");
+        assert_fake(tree, "/srv/lock");
 }
 
-TEST(files_of_a_store) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_server(&tree, LINE("tikv-server"));
-        fake_link(&tree, "proc/50/fd/3", "/deploy/log/tikv.log");
-        assert_fake_fails(&tree, -ENODATA);
-        fake_link(&tree, "proc/50/fd/4", "/data/db/000017.log");
-        assert_fake(&tree, "/data/db");
-        fake_link(&tree, "proc/50/fd/5", "/data/LOCK");
-        assert_fake(&tree, "/data");
-        fake_remove(&tree, "proc/50/fd/5");
-        fake_link(&tree, "proc/50/fd/4", "/data/db/000018.sst");
-        assert_fake(&tree, "/data/db");
-        fake_link(&tree, "proc/50/fd/4", "/data/db/.sst");
-        assert_fake_fails(&tree, -ENODATA);
-        fake_link(&tree, "proc/50/fd/4", "/data/db/000018.sst.tmp");
-        assert_fake_fails(&tree, -ENODATA);
+DATA_DIR_TEST(files_of_a_store, LINE("tikv-server")) {
+        fake_link(tree, "proc/50/fd/3", "/deploy/log/tikv.log");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/4", "/data/db/000017.log");
+        assert_fake(tree, "/data/db");
+        fake_link(tree, "proc/50/fd/5", "/data/LOCK");
+        assert_fake(tree, "/data");
+        fake_remove(tree, "proc/50/fd/5");
+        fake_link(tree, "proc/50/fd/4", "/data/db/000018.sst");
+        assert_fake(tree, "/data/db");
+        fake_link(tree, "proc/50/fd/4", "/data/db/.sst");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/4", "/data/db/000018.sst.tmp");
+        assert_fake_fails(tree, -ENODATA);
 }
 
-TEST(cwd_that_is_gone) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_server(&tree, LINE("tikv-server\0--data-dir=data"));
-        assert_fake(&tree, "/srv/data");
-        fake_link(&tree, "proc/50/cwd", "/srv (deleted)");
-        assert_fake(&tree, "/srv/lock"); /* the next source */
-        fake_remove(&tree, "proc/50/cwd");
-        assert_fake(&tree, "/srv/lock");
-        write_cmdline(&tree, LINE("tikv-server\0--data-dir=/data"));
-        assert_fake(&tree, "/data");
-        fake_remove(&tree, "proc/50/fd");
-        assert_fake(&tree, "/data");
-        write_cmdline(&tree, LINE("tikv-server\0--data-dir=data"));
-        assert_fake_fails(&tree, -ESRCH);
+DATA_DIR_TEST(cwd_that_is_gone, LINE("tikv-server\0--data-dir=data")) {
+        assert_fake(tree, "/srv/data");
+        fake_link(tree, "proc/50/cwd", "/srv (deleted)");
+        assert_fake(tree, "/srv/lock"); /* the next source */
+        fake_remove(tree, "proc/50/cwd");
+        assert_fake(tree, "/srv/lock");
+        write_cmdline(tree, LINE("tikv-server\0--data-dir=/data"));
+        assert_fake(tree, "/data");
+        fake_remove(tree, "proc/50/fd");
+        assert_fake(tree, "/data");
+        write_cmdline(tree, LINE("tikv-server\0--data-dir=data"));
+        assert_fake_fails(tree, -ESRCH);
 }

@@ -32,36 +32,30 @@ static void route_over(const FakeTree *tree, const char *interface) {
         fake_write(tree, "proc/net/route", text);
 }
 
-TEST(a_machine_without_anything) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        assert_devices(&tree, "");
+FAKE_TEST(a_machine_without_anything) {
+        assert_devices(tree, "");
 }
 
-TEST(cards) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_card(&tree, "eth10", "0000:3b:00.0", "1\n");
-        fake_card(&tree, "eth2", "0000:1a:00.0", "-1\n");
-        fake_device_file(&tree, "pci0000:00/0000:3b:00.0/net/eth10", "speed", "100000\n");
-        fake_device_file(&tree, "pci0000:00/0000:1a:00.0/net/eth2", "speed", "-1\n");
-        fake_device(&tree, "net", "virtual/net/lo");
-        fake_device(&tree, "net", "virtual/net/veth1");
-        fake_device(&tree, "net", "virtual/net/tun0");
-        fake_write(&tree, "sys/class/net/bonding_masters", "bond0\n");
-        assert_devices(&tree, "net eth2 pci=0000:1a:00.0 driver=ice\n"
-                              "net eth10 node=1 pci=0000:3b:00.0 driver=ice speed=100000\n");
-        route_over(&tree, "eth10");
-        assert_devices(&tree, "net eth2 pci=0000:1a:00.0 driver=ice\n"
-                              "net eth10 node=1 pci=0000:3b:00.0 driver=ice speed=100000 "
-                              "default-route\n");
+FAKE_TEST(cards) {
+        fake_card(tree, "eth10", "0000:3b:00.0", "1\n");
+        fake_card(tree, "eth2", "0000:1a:00.0", "-1\n");
+        fake_device_file(tree, "pci0000:00/0000:3b:00.0/net/eth10", "speed", "100000\n");
+        fake_device_file(tree, "pci0000:00/0000:1a:00.0/net/eth2", "speed", "-1\n");
+        fake_device(tree, "net", "virtual/net/lo");
+        fake_device(tree, "net", "virtual/net/veth1");
+        fake_device(tree, "net", "virtual/net/tun0");
+        fake_write(tree, "sys/class/net/bonding_masters", "bond0\n");
+        assert_devices(tree, "net eth2 pci=0000:1a:00.0 driver=ice\n"
+                             "net eth10 node=1 pci=0000:3b:00.0 driver=ice speed=100000\n");
+        route_over(tree, "eth10");
+        assert_devices(tree, "net eth2 pci=0000:1a:00.0 driver=ice\n"
+                             "net eth10 node=1 pci=0000:3b:00.0 driver=ice speed=100000 "
+                             "default-route\n");
         /* As some drivers say that there is no link. */
-        fake_device_file(&tree, "pci0000:00/0000:3b:00.0/net/eth10", "speed", "4294967295\n");
-        route_over(&tree, "tun0");
-        assert_devices(&tree, "net eth2 pci=0000:1a:00.0 driver=ice\n"
-                              "net eth10 node=1 pci=0000:3b:00.0 driver=ice\n");
+        fake_device_file(tree, "pci0000:00/0000:3b:00.0/net/eth10", "speed", "4294967295\n");
+        route_over(tree, "tun0");
+        assert_devices(tree, "net eth2 pci=0000:1a:00.0 driver=ice\n"
+                             "net eth10 node=1 pci=0000:3b:00.0 driver=ice\n");
 }
 
 #define ETH0 "pci0000:00/0000:3b:00.0/net/eth0"
@@ -81,20 +75,17 @@ static void add_bond(const FakeTree *tree) {
         fake_device_link(tree, ETH1, "master", "../../../../virtual/net/bond0");
 }
 
-TEST(bond) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        add_bond(&tree);
-        route_over(&tree, "bond0");
-        assert_devices(&tree,
+FAKE_TEST(bond) {
+        add_bond(tree);
+        route_over(tree, "bond0");
+        assert_devices(tree,
                        "net bond0 speed=50000 default-route\n"
                        "net eth0 node=0 pci=0000:3b:00.0 driver=ice master=bond0 default-route\n"
                        "net eth1 node=4 pci=0000:86:00.0 driver=ice master=bond0 default-route\n"
                        "net eth2 node=5 pci=0000:87:00.0 driver=ice\n");
         /* Members that agree, or of which one tells, give the bond a node. */
-        fake_device_file(&tree, "pci0000:00/0000:3b:00.0", "numa_node", "-1\n");
-        assert_devices(&tree,
+        fake_device_file(tree, "pci0000:00/0000:3b:00.0", "numa_node", "-1\n");
+        assert_devices(tree,
                        "net bond0 node=4 speed=50000 default-route\n"
                        "net eth0 pci=0000:3b:00.0 driver=ice master=bond0 default-route\n"
                        "net eth1 node=4 pci=0000:86:00.0 driver=ice master=bond0 default-route\n"
@@ -103,28 +94,25 @@ TEST(bond) {
 
 /* br0 on bond0.100 on bond0 on two cards, as virtualisation hosts have it; a guest's tap is on the
  * bridge as well. */
-TEST(default_route_through_bridge_vlan_and_bond) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        add_bond(&tree);
-        fake_device(&tree, "net", "virtual/net/bond0.100");
-        fake_device_link(&tree, "virtual/net/bond0.100", "lower_bond0", "../bond0");
-        fake_device(&tree, "net", "virtual/net/vnet0");
-        fake_device_link(&tree, "virtual/net/vnet0", "master", "../br0");
-        fake_device(&tree, "net", "virtual/net/br0");
-        fake_mkdir(&tree, "sys/devices/virtual/net/br0/bridge");
-        fake_device_link(&tree, "virtual/net/br0", "lower_bond0.100", "../bond0.100");
-        fake_device_link(&tree, "virtual/net/br0", "lower_vnet0", "../vnet0");
-        route_over(&tree, "br0");
-        assert_devices(&tree,
+FAKE_TEST(default_route_through_bridge_vlan_and_bond) {
+        add_bond(tree);
+        fake_device(tree, "net", "virtual/net/bond0.100");
+        fake_device_link(tree, "virtual/net/bond0.100", "lower_bond0", "../bond0");
+        fake_device(tree, "net", "virtual/net/vnet0");
+        fake_device_link(tree, "virtual/net/vnet0", "master", "../br0");
+        fake_device(tree, "net", "virtual/net/br0");
+        fake_mkdir(tree, "sys/devices/virtual/net/br0/bridge");
+        fake_device_link(tree, "virtual/net/br0", "lower_bond0.100", "../bond0.100");
+        fake_device_link(tree, "virtual/net/br0", "lower_vnet0", "../vnet0");
+        route_over(tree, "br0");
+        assert_devices(tree,
                        "net bond0 speed=50000 default-route\n"
                        "net eth0 node=0 pci=0000:3b:00.0 driver=ice master=bond0 default-route\n"
                        "net eth1 node=4 pci=0000:86:00.0 driver=ice master=bond0 default-route\n"
                        "net eth2 node=5 pci=0000:87:00.0 driver=ice\n");
         /* No real /sys has a circle. */
-        fake_device_link(&tree, "virtual/net/bond0", "lower_br0", "../br0");
-        assert_devices(&tree,
+        fake_device_link(tree, "virtual/net/bond0", "lower_br0", "../br0");
+        assert_devices(tree,
                        "net bond0 speed=50000 default-route\n"
                        "net eth0 node=0 pci=0000:3b:00.0 driver=ice master=bond0 default-route\n"
                        "net eth1 node=4 pci=0000:86:00.0 driver=ice master=bond0 default-route\n"
@@ -132,60 +120,54 @@ TEST(default_route_through_bridge_vlan_and_bond) {
 }
 
 /* A bridge is nobody's bond, nor is a VRF, whose ports keep their own addresses. */
-TEST(masters) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_card(&tree, "eth0", "0000:3b:00.0", "0\n");
-        fake_card(&tree, "eth1", "0000:86:00.0", "4\n");
-        fake_card(&tree, "eth2", "0000:87:00.0", "5\n");
-        fake_device(&tree, "net", "virtual/net/br0");
-        fake_mkdir(&tree, "sys/devices/virtual/net/br0/bridge");
-        fake_device_file(&tree, "virtual/net/br0", "address", "02:00:00:00:00:01\n");
-        fake_device_link(&tree, ETH0, "master", "../../../../virtual/net/br0");
-        fake_device(&tree, "net", "virtual/net/vrf0");
-        fake_device_file(&tree, "virtual/net/vrf0", "address", "02:00:00:00:00:99\n");
-        fake_device_link(&tree, ETH1, "master", "../../../../virtual/net/vrf0");
-        fake_device(&tree, "net", "virtual/net/team0");
-        fake_device_file(&tree, "virtual/net/team0", "address", "02:00:00:00:00:01\n");
-        fake_device_link(&tree, ETH2, "master", "../../../../virtual/net/team0");
-        route_over(&tree, "team0");
-        assert_devices(&tree, "net eth0 node=0 pci=0000:3b:00.0 driver=ice\n"
-                              "net eth1 node=4 pci=0000:86:00.0 driver=ice\n"
-                              "net eth2 node=5 pci=0000:87:00.0 driver=ice master=team0 "
-                              "default-route\n"
-                              "net team0 node=5 default-route\n");
+FAKE_TEST(masters) {
+        fake_card(tree, "eth0", "0000:3b:00.0", "0\n");
+        fake_card(tree, "eth1", "0000:86:00.0", "4\n");
+        fake_card(tree, "eth2", "0000:87:00.0", "5\n");
+        fake_device(tree, "net", "virtual/net/br0");
+        fake_mkdir(tree, "sys/devices/virtual/net/br0/bridge");
+        fake_device_file(tree, "virtual/net/br0", "address", "02:00:00:00:00:01\n");
+        fake_device_link(tree, ETH0, "master", "../../../../virtual/net/br0");
+        fake_device(tree, "net", "virtual/net/vrf0");
+        fake_device_file(tree, "virtual/net/vrf0", "address", "02:00:00:00:00:99\n");
+        fake_device_link(tree, ETH1, "master", "../../../../virtual/net/vrf0");
+        fake_device(tree, "net", "virtual/net/team0");
+        fake_device_file(tree, "virtual/net/team0", "address", "02:00:00:00:00:01\n");
+        fake_device_link(tree, ETH2, "master", "../../../../virtual/net/team0");
+        route_over(tree, "team0");
+        assert_devices(tree, "net eth0 node=0 pci=0000:3b:00.0 driver=ice\n"
+                             "net eth1 node=4 pci=0000:86:00.0 driver=ice\n"
+                             "net eth2 node=5 pci=0000:87:00.0 driver=ice master=team0 "
+                             "default-route\n"
+                             "net team0 node=5 default-route\n");
         /* Gone while we looked: a link to nothing, and one whose name is not its folder's. */
-        fake_device_link(&tree, ETH1, "master", "../../../../virtual/net/gone");
-        fake_link(&tree, "sys/class/net/alias", "../../devices/virtual/net/team0");
-        fake_device_link(&tree, ETH0, "master", "alias");
-        assert_devices(&tree, "net alias node=0\n"
-                              "net eth0 node=0 pci=0000:3b:00.0 driver=ice master=alias\n"
-                              "net eth1 node=4 pci=0000:86:00.0 driver=ice\n"
-                              "net eth2 node=5 pci=0000:87:00.0 driver=ice master=team0 "
-                              "default-route\n"
-                              "net team0 node=5 default-route\n");
+        fake_device_link(tree, ETH1, "master", "../../../../virtual/net/gone");
+        fake_link(tree, "sys/class/net/alias", "../../devices/virtual/net/team0");
+        fake_device_link(tree, ETH0, "master", "alias");
+        assert_devices(tree, "net alias node=0\n"
+                             "net eth0 node=0 pci=0000:3b:00.0 driver=ice master=alias\n"
+                             "net eth1 node=4 pci=0000:86:00.0 driver=ice\n"
+                             "net eth2 node=5 pci=0000:87:00.0 driver=ice master=team0 "
+                             "default-route\n"
+                             "net team0 node=5 default-route\n");
 }
 
 /* On Hyper-V the virtual function stands under the card that the guest uses. */
-TEST(virtual_functions) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_card(&tree, "eth0", "0000:3b:00.0", "0\n");
-        fake_card(&tree, "eth1", "0000:86:00.0", "4\n");
-        fake_device_link(&tree, ETH1, "device", "../..");
-        fake_device_link(&tree, "pci0000:00/0000:86:00.0", "physfn", "../0000:3b:00.0");
-        fake_device_link(&tree, ETH1, "master", "../../../" ETH0);
-        route_over(&tree, "eth0");
-        assert_devices(&tree, "net eth0 node=0 pci=0000:3b:00.0 driver=ice default-route\n"
-                              "net eth1 node=4 pci=0000:86:00.0 driver=ice master=eth0 "
-                              "default-route virtual-function\n");
+FAKE_TEST(virtual_functions) {
+        fake_card(tree, "eth0", "0000:3b:00.0", "0\n");
+        fake_card(tree, "eth1", "0000:86:00.0", "4\n");
+        fake_device_link(tree, ETH1, "device", "../..");
+        fake_device_link(tree, "pci0000:00/0000:86:00.0", "physfn", "../0000:3b:00.0");
+        fake_device_link(tree, ETH1, "master", "../../../" ETH0);
+        route_over(tree, "eth0");
+        assert_devices(tree, "net eth0 node=0 pci=0000:3b:00.0 driver=ice default-route\n"
+                             "net eth1 node=4 pci=0000:86:00.0 driver=ice master=eth0 "
+                             "default-route virtual-function\n");
 }
 
 /* --- disks ---------------------------------------------------------------------------------- */
 
-TEST(disks) {
+FAKE_TEST(disks) {
         static const char *const others[] = {
                 "virtual/block/loop0",
                 "virtual/block/ram0",
@@ -196,29 +178,27 @@ TEST(disks) {
                 "pci0000:00/0000:00:1f.2/ata2/block/sr0",
                 "platform/floppy.0/block/fd0",
         };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
-                fake_block(&tree, others[i], "9:9\n");
-        fake_device_file(&tree, "pci0000:3a/0000:3b:00.0", "numa_node", "3\n");
-        fake_device_link(&tree, "pci0000:3a/0000:3b:00.0", "driver", "../../bus/pci/drivers/nvme");
-        fake_block(&tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1", "259:0\n");
-        fake_block(&tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1/nvme10n1p1", "259:1\n");
-        fake_device_file(&tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1/nvme10n1p1",
+                fake_block(tree, others[i], "9:9\n");
+        fake_device_file(tree, "pci0000:3a/0000:3b:00.0", "numa_node", "3\n");
+        fake_device_link(tree, "pci0000:3a/0000:3b:00.0", "driver", "../../bus/pci/drivers/nvme");
+        fake_block(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1", "259:0\n");
+        fake_block(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1/nvme10n1p1", "259:1\n");
+        fake_device_file(tree, "pci0000:3a/0000:3b:00.0/nvme/nvme10/nvme10n1/nvme10n1p1",
                          "partition", "1\n");
-        fake_device_file(&tree, "pci0000:00/0000:00:05.0", "numa_node", "0\n");
-        fake_device_link(&tree, "pci0000:00/0000:00:05.0/virtio2", "driver", "../virtio_blk");
-        fake_block(&tree, "pci0000:00/0000:00:05.0/virtio2/block/vda", "254:0\n");
-        fake_device_file(&tree, "pci0000:00/0000:00:1f.2", "numa_node", "-1\n");
-        fake_block(&tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",
+        fake_device_file(tree, "pci0000:00/0000:00:05.0", "numa_node", "0\n");
+        fake_device_link(tree, "pci0000:00/0000:00:05.0/virtio2", "driver", "../virtio_blk");
+        fake_block(tree, "pci0000:00/0000:00:05.0/virtio2/block/vda", "254:0\n");
+        fake_device_file(tree, "pci0000:00/0000:00:1f.2", "numa_node", "-1\n");
+        fake_block(tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",
                    "8:0\n");
         /* A dump may lack the file that tells a partition. */
-        fake_block(&tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda/sda1",
+        fake_block(tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda/sda1",
                    "8:1\n");
-        assert_devices(&tree, "disk nvme10n1 node=3 pci=0000:3b:00.0 driver=nvme nvme\n"
-                              "disk sda pci=0000:00:1f.2\n"
-                              "disk vda node=0 pci=0000:00:05.0 driver=virtio_blk\n");
+        assert_devices(tree, "disk nvme10n1 node=3 pci=0000:3b:00.0 driver=nvme nvme\n"
+                             "disk sda pci=0000:00:1f.2\n"
+                             "disk vda node=0 pci=0000:00:05.0 driver=virtio_blk\n");
 }
 
 #define SUBSYSTEM "virtual/nvme-subsystem/nvme-subsys0"
@@ -240,31 +220,26 @@ static void add_controller(const FakeTree *tree, const char *name, const char *p
         fake_device_link(tree, SUBSYSTEM, name, target);
 }
 
-TEST(nvme_multipath) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_block(&tree, SUBSYSTEM "/nvme0n1", "259:0\n");
-        assert_devices(&tree, "disk nvme0n1 nvme\n");
-        add_controller(&tree, "nvme0", "0000:3b:00.0", "-1\n");
-        assert_devices(&tree, "disk nvme0n1 pci=0000:3b:00.0 driver=nvme nvme\n");
-        add_controller(&tree, "nvme1", "0000:3c:00.0", "2\n");
-        assert_devices(&tree, "disk nvme0n1 node=2 driver=nvme nvme\n");
-        add_controller(&tree, "nvme2", "0000:86:00.0", "2\n");
-        assert_devices(&tree, "disk nvme0n1 node=2 driver=nvme nvme\n");
-        add_controller(&tree, "nvme3", "0000:87:00.0", "6\n");
-        assert_devices(&tree, "disk nvme0n1 driver=nvme nvme\n");
+FAKE_TEST(nvme_multipath) {
+        fake_block(tree, SUBSYSTEM "/nvme0n1", "259:0\n");
+        assert_devices(tree, "disk nvme0n1 nvme\n");
+        add_controller(tree, "nvme0", "0000:3b:00.0", "-1\n");
+        assert_devices(tree, "disk nvme0n1 pci=0000:3b:00.0 driver=nvme nvme\n");
+        add_controller(tree, "nvme1", "0000:3c:00.0", "2\n");
+        assert_devices(tree, "disk nvme0n1 node=2 driver=nvme nvme\n");
+        add_controller(tree, "nvme2", "0000:86:00.0", "2\n");
+        assert_devices(tree, "disk nvme0n1 node=2 driver=nvme nvme\n");
+        add_controller(tree, "nvme3", "0000:87:00.0", "6\n");
+        assert_devices(tree, "disk nvme0n1 driver=nvme nvme\n");
 }
 
 /* --- this machine --------------------------------------------------------------------------- */
 
-TEST(this_machine) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(this_machine) {
         _cleanup_device_list_ DeviceList list = { 0 };
         char path[512];
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(devices_load(&sysroot, &list), 0);
+        assert_int_equal(devices_load(sysroot, &list), 0);
         for (size_t i = 0; i < list.n_devices; i++) {
                 const Device *device = &list.devices[i];
 

@@ -16,12 +16,10 @@ static HostFacts load(const FakeTree *tree) {
         return facts;
 }
 
-TEST(nothing_there) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(nothing_there) {
         HostFacts facts;
 
-        fake_init(&tree);
-        facts = load(&tree);
+        facts = load(tree);
         assert_int_equal(facts.numa_balancing, HOST_FACT_UNKNOWN);
         assert_int_equal(facts.zone_reclaim_mode, HOST_FACT_UNKNOWN);
         assert_int_equal(facts.swappiness, HOST_FACT_UNKNOWN);
@@ -30,25 +28,22 @@ TEST(nothing_there) {
         assert_int_equal(facts.n_packages, 0);
 }
 
-TEST(all_there) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(all_there) {
         HostFacts facts;
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/sys/kernel/numa_balancing", "1\n");
-        fake_write(&tree, "proc/sys/vm/zone_reclaim_mode", "3\n");
-        fake_write(&tree, "proc/sys/vm/swappiness", "60\n");
-        fake_write(&tree, "proc/meminfo",
+        fake_write(tree, "proc/sys/kernel/numa_balancing", "1\n");
+        fake_write(tree, "proc/sys/vm/zone_reclaim_mode", "3\n");
+        fake_write(tree, "proc/sys/vm/swappiness", "60\n");
+        fake_write(tree, "proc/meminfo",
                    "MemTotal:  9 kB\nSwapTotal:  4096 kB\nSwapFree:  1024 kB\n");
-        fake_write(&tree, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory\n");
-        fake_write(&tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
-        fake_write(&tree, "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
-        fake_write(&tree, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
-        fake_write(&tree, "sys/devices/system/cpu/cpu1/topology/physical_package_id", "36\n");
-        fake_process(&tree, 9, 1, "/usr/sbin/irqbalance", "/system.slice/irqbalance.service",
-                     "0-1");
-        facts = load(&tree);
+        fake_write(tree, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory\n");
+        fake_write(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+        fake_write(tree, "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
+        fake_write(tree, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
+        fake_write(tree, "sys/devices/system/cpu/cpu1/topology/physical_package_id", "36\n");
+        fake_process(tree, 9, 1, "/usr/sbin/irqbalance", "/system.slice/irqbalance.service", "0-1");
+        facts = load(tree);
         assert_int_equal(facts.numa_balancing, 1);
         assert_int_equal(facts.zone_reclaim_mode, 3);
         assert_int_equal(facts.swappiness, 60);
@@ -64,19 +59,17 @@ TEST(all_there) {
 }
 
 /* What is not as expected is not known, and breaks nothing. */
-TEST(nonsense) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(nonsense) {
         HostFacts facts;
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/sys/kernel/numa_balancing", "on\n");
-        fake_write(&tree, "proc/meminfo", "SwapTotal\n");
-        fake_write(&tree, "sys/kernel/mm/transparent_hugepage/enabled",
+        fake_write(tree, "proc/sys/kernel/numa_balancing", "on\n");
+        fake_write(tree, "proc/meminfo", "SwapTotal\n");
+        fake_write(tree, "sys/kernel/mm/transparent_hugepage/enabled",
                    "[a word that is too long to be one]\n");
-        fake_write(&tree, "sys/fs/cgroup/cgroup.controllers", "cpu io\n");
-        fake_write(&tree, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n");
-        fake_process(&tree, 9, 1, "/bin/sh", "/", "0-1");
-        facts = load(&tree);
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpu io\n");
+        fake_write(tree, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n");
+        fake_process(tree, 9, 1, "/bin/sh", "/", "0-1");
+        facts = load(tree);
         assert_int_equal(facts.numa_balancing, HOST_FACT_UNKNOWN);
         assert_string_equal(facts.huge_pages, "");
         assert_false(facts.swap_known);

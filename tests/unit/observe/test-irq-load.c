@@ -76,14 +76,12 @@ static void assert_vector(const IrqVector *v, uint32_t irq, IrqRole role, int q,
         assert_int_equal(v->managed, IRQ_MANAGED_UNKNOWN);
 }
 
-TEST(card) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(card) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         const IrqDevice *d;
 
-        fake_init(&tree);
-        card(&tree);
-        load(&tree, NULL, &host);
+        card(tree);
+        load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 1);
         d = host.devices;
         assert_int_equal(d->kind, IRQ_DEVICE_NET);
@@ -104,14 +102,12 @@ TEST(card) {
         assert_int_equal(host.irqbalance.pid, 0);
 }
 
-TEST(counts) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(counts) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         const CpuSet two = cpu_set("2"), all = cpu_set("0-7");
 
-        fake_init(&tree);
-        card(&tree);
-        load(&tree, NULL, &host);
+        card(tree);
+        load(tree, NULL, &host);
         assert_int_equal(host.n_cpus, 2);
         assert_int_equal(host.cpus[1], 2);
         assert_int_equal(irq_vector_count(&host, &host.devices[0].vectors[0], &two), 2);
@@ -120,16 +116,14 @@ TEST(counts) {
         assert_null(host.devices[0].vectors[3].counts);
 }
 
-TEST(queues) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(queues) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         const IrqDevice *d;
 
-        fake_init(&tree);
-        card(&tree);
-        fake_device_file(&tree, ETH0, "queues/tx-2/tx_timeout", "0\n"); /* no mask to set */
-        fake_device_file(&tree, ETH0, "queues/odd", "");
-        load(&tree, NULL, &host);
+        card(tree);
+        fake_device_file(tree, ETH0, "queues/tx-2/tx_timeout", "0\n"); /* no mask to set */
+        fake_device_file(tree, ETH0, "queues/odd", "");
+        load(tree, NULL, &host);
         d = host.devices;
         assert_int_equal(d->n_rx, 2);
         assert_true(d->rx[0].mask_known && d->rx[1].mask_known);
@@ -141,7 +135,7 @@ TEST(queues) {
         assert_false(d->tx[1].mask_known || d->tx[2].mask_known);
 }
 
-TEST(link) {
+FAKE_TEST(link) {
         static const struct {
                 const char *text;
                 IrqLink link;
@@ -149,38 +143,34 @@ TEST(link) {
                      { "lowerlayerdown\n", IRQ_LINK_DOWN },
                      { "unknown\n", IRQ_LINK_UNKNOWN },
                      { "", IRQ_LINK_UNKNOWN } };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
-        card(&tree);
-        fake_device_file(&tree, ETH0, "speed", "-1\n");
+        card(tree);
+        fake_device_file(tree, ETH0, "speed", "-1\n");
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 _cleanup_irq_host_ IrqHost host = { 0 };
 
-                fake_device_file(&tree, ETH0, "operstate", rows[i].text);
-                load(&tree, NULL, &host);
+                fake_device_file(tree, ETH0, "operstate", rows[i].text);
+                load(tree, NULL, &host);
                 assert_int_equal(host.devices[0].link, rows[i].link);
                 assert_int_equal(host.devices[0].speed_mbps, 0);
         }
 }
 
 /* Its vectors are one level up, and the bridge above that has others. */
-TEST(virtio) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(virtio) {
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        fake_init(&tree);
-        fake_device(&tree, "net", "pci0000:00/0000:00:01.0/0000:01:00.0/virtio4/net/eth5");
-        fake_device_file(&tree, "pci0000:00/0000:00:01.0", "msi_irqs/24", "msi\n");
-        fake_device_file(&tree, "pci0000:00/0000:00:01.0/0000:01:00.0", "msi_irqs/30", "msix\n");
-        fake_link(&tree, "sys/bus/pci/devices/0000:01:00.0",
+        fake_device(tree, "net", "pci0000:00/0000:00:01.0/0000:01:00.0/virtio4/net/eth5");
+        fake_device_file(tree, "pci0000:00/0000:00:01.0", "msi_irqs/24", "msi\n");
+        fake_device_file(tree, "pci0000:00/0000:00:01.0/0000:01:00.0", "msi_irqs/30", "msix\n");
+        fake_link(tree, "sys/bus/pci/devices/0000:01:00.0",
                   "../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0");
-        fake_link(&tree, "sys/bus/pci/devices/0000:00:01.0",
+        fake_link(tree, "sys/bus/pci/devices/0000:00:01.0",
                   "../../../devices/pci0000:00/0000:00:01.0");
-        fake_write(&tree, "proc/interrupts",
+        fake_write(tree, "proc/interrupts",
                    "     CPU0\n 24:  1   c 1-edge      pcieport\n"
                    " 30:  1   c 1-edge      virtio4-input.0\n");
-        load(&tree, NULL, &host);
+        load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 1);
         assert_string_equal(host.devices[0].pci, "0000:01:00.0");
         assert_int_equal(host.devices[0].n_vectors, 1);
@@ -189,20 +179,18 @@ TEST(virtio) {
         assert_false(host.devices[0].vectors[0].mask_known); /* the dump has none */
 }
 
-TEST(bond_and_virtual_function) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(bond_and_virtual_function) {
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        fake_init(&tree);
-        card(&tree);
-        fake_device(&tree, "net", "virtual/net/bond0");
-        fake_device_file(&tree, "virtual/net/bond0", "bonding/slaves", "eth0\n");
-        fake_device_file(&tree, "virtual/net/bond0", "queues/tx-0/xps_cpus", "0\n");
-        fake_device_link(&tree, ETH0, "master", "../../../../virtual/net/bond0");
-        fake_card(&tree, "eth0v1", "0000:00:03.2", "1\n");
-        fake_device_link(&tree, "pci0000:00/0000:00:03.2/net/eth0v1", "device", "../..");
-        fake_device_link(&tree, "pci0000:00/0000:00:03.2", "physfn", "../0000:00:03.0");
-        load(&tree, NULL, &host);
+        card(tree);
+        fake_device(tree, "net", "virtual/net/bond0");
+        fake_device_file(tree, "virtual/net/bond0", "bonding/slaves", "eth0\n");
+        fake_device_file(tree, "virtual/net/bond0", "queues/tx-0/xps_cpus", "0\n");
+        fake_device_link(tree, ETH0, "master", "../../../../virtual/net/bond0");
+        fake_card(tree, "eth0v1", "0000:00:03.2", "1\n");
+        fake_device_link(tree, "pci0000:00/0000:00:03.2/net/eth0v1", "device", "../..");
+        fake_device_link(tree, "pci0000:00/0000:00:03.2", "physfn", "../0000:00:03.0");
+        load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 3);
         assert_string_equal(host.devices[0].name, "bond0");
         assert_true(host.devices[0].bundle);
@@ -214,20 +202,18 @@ TEST(bond_and_virtual_function) {
 }
 
 /* Two ports of one function. */
-TEST(shared_function) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(shared_function) {
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        fake_init(&tree);
-        fake_card(&tree, "eth1", "0000:00:03.0", "0\n");
-        fake_card(&tree, "eth10", "0000:00:03.0", "0\n");
-        on_bus(&tree, "0000:00:03.0", "0x020000\n");
+        fake_card(tree, "eth1", "0000:00:03.0", "0\n");
+        fake_card(tree, "eth10", "0000:00:03.0", "0\n");
+        on_bus(tree, "0000:00:03.0", "0x020000\n");
         for (int irq = 50; irq < 53; irq++)
-                vector(&tree, "0000:00:03.0", irq, "0-3\n", "0\n");
-        fake_write(&tree, "proc/interrupts",
+                vector(tree, "0000:00:03.0", irq, "0-3\n", "0\n");
+        fake_write(tree, "proc/interrupts",
                    "     CPU0\n 50:  1   c 1-edge      mlx4-async@pci:0000:00:03.0\n"
                    " 51:  1   c 1-edge      eth1-0\n 52:  1   c 1-edge      eth10-0\n");
-        load(&tree, NULL, &host);
+        load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 2);
         assert_int_equal(host.devices[0].n_vectors, 2);
         assert_vector(&host.devices[0].vectors[1], 51, IRQ_ROLE_RXTX, 0, "0");
@@ -248,16 +234,14 @@ static void nvme(const FakeTree *tree, int n_vectors) {
         fake_write(tree, "proc/interrupts", text);
 }
 
-TEST(nvme) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(nvme) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         const IrqDevice *d;
 
-        fake_init(&tree);
-        nvme(&tree, 3);
-        fake_device(&tree, "nvme", "virtual/nvme-fabrics/ctl/nvme1"); /* over the network */
-        assert_int_equal(fchmodat(tree.fd, "proc/irq/62/smp_affinity_list", 0444, 0), 0);
-        load(&tree, NULL, &host);
+        nvme(tree, 3);
+        fake_device(tree, "nvme", "virtual/nvme-fabrics/ctl/nvme1"); /* over the network */
+        assert_int_equal(fchmodat(tree->fd, "proc/irq/62/smp_affinity_list", 0444, 0), 0);
+        load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 1);
         d = host.devices;
         assert_int_equal(d->kind, IRQ_DEVICE_NVME);
@@ -269,42 +253,38 @@ TEST(nvme) {
 }
 
 /* One vector for everything is nobody's. */
-TEST(nvme_with_one_vector) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(nvme_with_one_vector) {
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        fake_init(&tree);
-        nvme(&tree, 1);
-        fake_write(&tree, "proc/interrupts", " CPU0\n 60:  1   c 1-edge      nvme0q1\n");
-        load(&tree, NULL, &host);
+        nvme(tree, 1);
+        fake_write(tree, "proc/interrupts", " CPU0\n 60:  1   c 1-edge      nvme0q1\n");
+        load(tree, NULL, &host);
         assert_int_equal(host.devices[0].vectors[0].managed, IRQ_MANAGED_UNKNOWN);
 }
 
-TEST(named) {
+FAKE_TEST(named) {
         static char *addresses[] = { (char *)"0000:00:08.0", (char *)"0000:00:03.0",
                                      (char *)"0000:00:09.0", (char *)"0000:00:08.0" };
         const IrqPolicy policy = { .pci = { .words = addresses, .n_words = 4 } };
-        _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 }, without = { 0 };
 
-        fake_init(&tree);
-        card(&tree);
-        on_bus(&tree, "0000:00:08.0", "0x010000\n");
-        fake_device_file(&tree, "pci0000:00/0000:00:08.0", "numa_node", "2\n");
-        vector(&tree, "0000:00:08.0", 42, "0-3\n", "0\n");
-        load(&tree, &policy, &host);
+        card(tree);
+        on_bus(tree, "0000:00:08.0", "0x010000\n");
+        fake_device_file(tree, "pci0000:00/0000:00:08.0", "numa_node", "2\n");
+        vector(tree, "0000:00:08.0", 42, "0-3\n", "0\n");
+        load(tree, &policy, &host);
         assert_int_equal(host.n_devices, 2); /* the card is a card, and 09.0 is not there */
         assert_int_equal(host.devices[1].kind, IRQ_DEVICE_OTHER);
         assert_string_equal(host.devices[1].name, "0000:00:08.0");
         assert_int_equal(host.devices[1].node, 2);
         assert_int_equal(host.devices[1].n_vectors, 1);
-        load(&tree, NULL, &without);
+        load(tree, NULL, &without);
         assert_int_equal(without.n_devices, 1);
 }
 
 /* Its interface is gone from here, its driver is not. Guests and programs have cards too, and a
  * card may have no driver. */
-TEST(other_namespace) {
+FAKE_TEST(other_namespace) {
         static const struct {
                 const char *pci, *class, *driver;
         } rows[] = { { "0000:00:04.0", "0x020000\n", "ice" },
@@ -312,23 +292,21 @@ TEST(other_namespace) {
                      { "0000:00:0a.0", "0x020000\n", "mlx5_vfio_pci" },
                      { "0000:00:06.0", "0x020000\n", NULL },
                      { "0000:00:07.0", "0x010802\n", "nvme" } };
-        _cleanup_fake_ FakeTree tree;
         _cleanup_irq_host_ IrqHost host = { 0 };
 
-        fake_init(&tree);
-        card(&tree);
+        card(tree);
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 char path[128], target[128];
 
-                on_bus(&tree, rows[i].pci, rows[i].class);
+                on_bus(tree, rows[i].pci, rows[i].class);
                 if (!rows[i].driver)
                         continue;
                 (void)snprintf(path, sizeof(path), "pci0000:00/%s", rows[i].pci);
                 (void)snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s",
                                rows[i].driver);
-                fake_device_link(&tree, path, "driver", target);
+                fake_device_link(tree, path, "driver", target);
         }
-        load(&tree, NULL, &host);
+        load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 2);
         assert_string_equal(host.devices[0].name, "0000:00:04.0");
         assert_true(host.devices[0].in_other_netns);
@@ -336,17 +314,15 @@ TEST(other_namespace) {
         assert_false(host.devices[1].in_other_netns);
 }
 
-TEST(irqbalance) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(irqbalance) {
         _cleanup_irq_host_ IrqHost host = { 0 }, none = { 0 };
 
-        fake_init(&tree);
-        fake_process(&tree, 30, 1, "/usr/bin/irqbalance-ui", "/x", "0-3");
-        load(&tree, NULL, &none);
+        fake_process(tree, 30, 1, "/usr/bin/irqbalance-ui", "/x", "0-3");
+        load(tree, NULL, &none);
         assert_int_equal(none.irqbalance.pid, 0);
         assert_int_equal(none.n_devices, 0);
-        fake_process(&tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
-        load(&tree, NULL, &host);
+        fake_process(tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
+        load(tree, NULL, &host);
         assert_int_equal(host.irqbalance.pid, 31);
         assert_false(host.irqbalance.settings_known);
 }

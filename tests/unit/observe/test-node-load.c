@@ -27,22 +27,20 @@ static void assert_seconds(const NodeSnapshot *node, NodeMode mode, double ticks
         assert_true(fabs(node->cpu_seconds[mode] - ticks / (double)sysconf(_SC_CLK_TCK)) < 1e-6);
 }
 
-TEST(all) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(all) {
         NodeSnapshot n[2];
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/stat",
+        fake_write(tree, "proc/stat",
                    "cpu  0 0 0 0 0 0 0 0\n"
                    "cpu0 1 20 300 4000 50000 600000 7000000 80000000\n"
                    "cpu1 1 1 1 1 1 1 1 1\ncpu2 1 1 1 1 1 1 1 1\ncpu9 5 5 5 5 5 5 5 5\n");
-        fake_write(&tree, "sys/devices/system/node/node2/meminfo",
+        fake_write(tree, "sys/devices/system/node/node2/meminfo",
                    "Node 2 MemTotal: 100 kB\nNode 2 MemFree: 10 kB\nNode 2 FilePages: 20 kB\n"
                    "Node 2 Shmem: 5 kB\nNode 2 AnonPages: 30 kB\n");
-        fake_write(&tree, "sys/devices/system/node/node2/numastat",
+        fake_write(tree, "sys/devices/system/node/node2/numastat",
                    "numa_hit 1\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 5\n"
                    "other_node 6\n");
-        load(&tree, n);
+        load(tree, n);
         assert_seconds(&n[0], MODE_USER, 23);
         assert_seconds(&n[0], MODE_SYSTEM, 301);
         assert_seconds(&n[0], MODE_IDLE, 4001);
@@ -84,16 +82,14 @@ TEST(events_that_lack_one) {
 }
 
 /* All before it are online: its line is the last that is read. */
-TEST(highest_cpu) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(highest_cpu) {
         NodeSnapshot n[2];
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/stat",
+        fake_write(tree, "proc/stat",
                    "cpu  0 0 0 0 0 0 0 0\ncpu0 1 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0\n"
                    "cpu2 1 0 0 0 0 0 0 0\ncpu3 1 0 0 0 0 0 0 0\ncpu4 1 0 0 0 0 0 0 0\n"
                    "cpu5 7 0 0 0 0 0 0 0\ncpu6 1 0 0 0 0 0 0 0\n");
-        load(&tree, n);
+        load(tree, n);
         assert_seconds(&n[1], MODE_USER, 8);
 }
 
@@ -110,59 +106,51 @@ static void assert_grown(const FakeTree *tree, NodeTimes *times, const char *sta
 }
 
 /* A wait that turns out to be another CPU's: the sum stands until there is more of it. */
-TEST(no_step_back) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(no_step_back) {
         _cleanup_node_times_ NodeTimes times = { 0 };
 
-        fake_init(&tree);
-        assert_grown(&tree, &times, "cpu1 100 0 0 5000 700 0 0 0\n", 100, 5000, 700);
-        assert_grown(&tree, &times, "cpu1 101 0 0 5000 690 0 0 0\n", 101, 5000, 700);
-        assert_grown(&tree, &times, "cpu1 101 0 0 5010 699 0 0 0\n", 101, 5010, 700);
-        assert_grown(&tree, &times, "cpu1 101 0 0 5010 705 0 0 0\n", 101, 5010, 705);
+        assert_grown(tree, &times, "cpu1 100 0 0 5000 700 0 0 0\n", 100, 5000, 700);
+        assert_grown(tree, &times, "cpu1 101 0 0 5000 690 0 0 0\n", 101, 5000, 700);
+        assert_grown(tree, &times, "cpu1 101 0 0 5010 699 0 0 0\n", 101, 5010, 700);
+        assert_grown(tree, &times, "cpu1 101 0 0 5010 705 0 0 0\n", 101, 5010, 705);
 }
 
 /* What it did stays counted; idle begins anew with it, and what it did unseen is not told. */
-TEST(offline_and_back) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(offline_and_back) {
         _cleanup_node_times_ NodeTimes times = { 0 };
 
-        fake_init(&tree);
-        assert_grown(&tree, &times, "cpu1 100 0 0 50000 7 0 0 0\n", 100, 50000, 7);
-        assert_grown(&tree, &times, "cpu0 1 0 0 1 1 0 0 0\n", 100, 50000, 7);
-        assert_grown(&tree, &times, "cpu1 104 0 0 20 7 0 0 0\n", 104, 50000, 7);
-        assert_grown(&tree, &times, "cpu1 105 0 0 50 7 0 0 0\n", 105, 50030, 7);
-        assert_grown(&tree, &times, "cpu1 105 0 0 50 7 0 0 0\ncpu5 900 0 0 900 900 0 0 0\n", 105,
+        assert_grown(tree, &times, "cpu1 100 0 0 50000 7 0 0 0\n", 100, 50000, 7);
+        assert_grown(tree, &times, "cpu0 1 0 0 1 1 0 0 0\n", 100, 50000, 7);
+        assert_grown(tree, &times, "cpu1 104 0 0 20 7 0 0 0\n", 104, 50000, 7);
+        assert_grown(tree, &times, "cpu1 105 0 0 50 7 0 0 0\n", 105, 50030, 7);
+        assert_grown(tree, &times, "cpu1 105 0 0 50 7 0 0 0\ncpu5 900 0 0 900 900 0 0 0\n", 105,
                      50030, 7);
-        assert_grown(&tree, &times, "cpu1 105 0 0 50 7 0 0 0\ncpu5 901 0 0 902 903 0 0 0\n", 106,
+        assert_grown(tree, &times, "cpu1 105 0 0 50 7 0 0 0\ncpu5 901 0 0 902 903 0 0 0\n", 106,
                      50032, 10);
 }
 
 /* A highest CPU that comes later has a place, too. */
-TEST(more_cpus) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(more_cpus) {
         _cleanup_node_times_ NodeTimes times = { 0 };
         NodeSnapshot n[2];
 
-        fake_init(&tree);
-        fake_write(&tree, "proc/stat", "cpu0 5 0 0 0 0 0 0 0\n");
+        fake_write(tree, "proc/stat", "cpu0 5 0 0 0 0 0 0 0\n");
         nodes[0].cpus = cpu_set("0");
         nodes[1].cpus = (CpuSet){ 0 };
-        assert_int_equal(node_load(&tree.sysroot, &topology, &times, n), 0);
+        assert_int_equal(node_load(&tree->sysroot, &topology, &times, n), 0);
         assert_seconds(&n[0], MODE_USER, 5);
         assert_false(n[1].cpu_known);
-        fake_write(&tree, "proc/stat", "cpu0 6 0 0 0 0 0 0 0\ncpu5 1 0 0 0 0 0 0 0\n");
-        look(&tree, &times, n);
+        fake_write(tree, "proc/stat", "cpu0 6 0 0 0 0 0 0 0\ncpu5 1 0 0 0 0 0 0 0\n");
+        look(tree, &times, n);
         assert_seconds(&n[0], MODE_USER, 6);
         assert_true(n[1].cpu_known);
         assert_seconds(&n[1], MODE_USER, 0);
 }
 
-TEST(nothing_there) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(nothing_there) {
         NodeSnapshot n[2] = { { .cpu_known = true } };
 
-        fake_init(&tree);
-        load(&tree, n);
+        load(tree, n);
         for (unsigned i = 0; i < 2; i++)
                 assert_false(n[i].cpu_known || n[i].memory_known || n[i].events_known);
 }

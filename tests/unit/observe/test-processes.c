@@ -62,13 +62,13 @@ static void init(FakeTree *tree) {
         fake_process(tree, 50, 1, EXE, CGROUP, "0-1");
 }
 
-TEST(identify) {
-        _cleanup_fake_ FakeTree tree;
+#define PROCESS_TEST(test) TEST_WITH(test, FakeTree, tree, init, fake_done)
+
+PROCESS_TEST(identify) {
         _cleanup_process_ Process process = { 0 };
         Filter filter = { 0 };
 
-        init(&tree);
-        assert_int_equal(identify(&tree, &filter, &process), 0);
+        assert_int_equal(identify(tree, &filter, &process), 0);
         assert_int_equal(filter.asked, 1);
         assert_int_equal(process.id.pid, 50);
         assert_int_equal(process.id.start_ticks, 1050);
@@ -80,77 +80,66 @@ TEST(identify) {
 }
 
 /* Where it came from, only the daemon's records know. */
-TEST(own_scope) {
-        _cleanup_fake_ FakeTree tree;
+PROCESS_TEST(own_scope) {
         _cleanup_process_ Process process = { 0 };
         Filter filter = { 0 };
 
-        init(&tree);
-        fake_process(&tree, 50, 1, EXE, "/user.slice/tidbnumad-a-1.scope", "0-1");
-        assert_int_equal(identify(&tree, &filter, &process), 0);
+        fake_process(tree, 50, 1, EXE, "/user.slice/tidbnumad-a-1.scope", "0-1");
+        assert_int_equal(identify(tree, &filter, &process), 0);
         assert_string_equal(process.scope, "tidbnumad-a-1.scope");
         assert_null(process.unit);
 }
 
-TEST(deleted_executable) {
-        _cleanup_fake_ FakeTree tree;
+PROCESS_TEST(deleted_executable) {
         _cleanup_process_ Process process = { 0 };
         Filter filter = { 0 };
 
-        init(&tree);
-        fake_link(&tree, "proc/50/exe", EXE " (deleted)");
-        assert_int_equal(identify(&tree, &filter, &process), 0);
+        fake_link(tree, "proc/50/exe", EXE " (deleted)");
+        assert_int_equal(identify(tree, &filter, &process), 0);
         assert_string_equal(process.exe, EXE);
 }
 
 /* What it is not asked about is not read at all: here it could only give other errors. */
-TEST(filter_goes_first) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(filter_goes_first) {
         Filter filter = { 0 };
 
-        fake_init(&tree);
-        fake_link(&tree, "proc/50/exe", "/bin/other");
-        fake_write(&tree, "proc/50/stat", "rubbish");
-        assert_int_equal(identify_failure(&tree, filter), -ESRCH);
-        fake_link(&tree, "proc/50/exe", EXE);
-        assert_int_equal(identify_failure(&tree, filter), -EBADMSG);
+        fake_link(tree, "proc/50/exe", "/bin/other");
+        fake_write(tree, "proc/50/stat", "rubbish");
+        assert_int_equal(identify_failure(tree, filter), -ESRCH);
+        fake_link(tree, "proc/50/exe", EXE);
+        assert_int_equal(identify_failure(tree, filter), -EBADMSG);
 }
 
 /* What the caller has read is not read again, but what the handle shows must agree with it. */
-TEST(executable_is_known) {
+PROCESS_TEST(executable_is_known) {
         ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 }, other = { 0 };
         Filter filter = { .asked = 0 };
-        FakeTree tree;
 
-        init(&tree);
-        filter.tree = &tree;
+        filter.tree = tree;
         assert_int_equal(
-                process_identify(&tree.sysroot, 50, EXE, wants, &filter, &handle, &process), 0);
+                process_identify(&tree->sysroot, 50, EXE, wants, &filter, &handle, &process), 0);
         assert_string_equal(process.exe, EXE);
         assert_int_equal(filter.asked, 0);
         proc_close(&handle);
         assert_int_equal(
-                process_identify(&tree.sysroot, 50, "/bin/old", wants, &filter, &handle, &other),
+                process_identify(&tree->sysroot, 50, "/bin/old", wants, &filter, &handle, &other),
                 0);
         assert_string_equal(other.exe, EXE);
         assert_int_equal(filter.asked, 1);
         proc_close(&handle);
-        fake_done(&tree);
 }
 
-TEST(no_unit) {
-        _cleanup_fake_ FakeTree tree;
+PROCESS_TEST(no_unit) {
         _cleanup_process_ Process process = { 0 }, other = { 0 };
         Filter filter = { 0 };
 
-        init(&tree);
-        fake_write(&tree, "proc/50/cgroup", "0::/docker/0123\n");
-        assert_int_equal(identify(&tree, &filter, &process), 0);
+        fake_write(tree, "proc/50/cgroup", "0::/docker/0123\n");
+        assert_int_equal(identify(tree, &filter, &process), 0);
         assert_string_equal(process.cgroup, "/docker/0123");
         assert_null(process.unit);
-        fake_write(&tree, "proc/50/cgroup", "4:cpuset:/x\n");
-        assert_int_equal(identify(&tree, &filter, &other), 0);
+        fake_write(tree, "proc/50/cgroup", "4:cpuset:/x\n");
+        assert_int_equal(identify(tree, &filter, &other), 0);
         assert_null(other.cgroup);
         assert_null(other.unit);
 }
@@ -175,50 +164,42 @@ TEST(vanished) {
         }
 }
 
-TEST(exec_in_the_middle) {
-        _cleanup_fake_ FakeTree tree;
-
-        init(&tree);
-        assert_int_equal(identify_failure(&tree, (Filter){ .churn = true }), -EAGAIN);
-        fake_link(&tree, "proc/50/exe", EXE); /* it is another program then, and is not wanted */
-        assert_int_equal(identify_failure(&tree, (Filter){ .replace = "/bin/other" }), -ESRCH);
+PROCESS_TEST(exec_in_the_middle) {
+        assert_int_equal(identify_failure(tree, (Filter){ .churn = true }), -EAGAIN);
+        fake_link(tree, "proc/50/exe", EXE); /* it is another program then, and is not wanted */
+        assert_int_equal(identify_failure(tree, (Filter){ .replace = "/bin/other" }), -ESRCH);
 }
 
-TEST(not_a_process_that_runs) {
-        _cleanup_fake_ FakeTree tree;
-
-        init(&tree);
-        fake_stat_file(&tree, "proc/50", 50, 1, 'Z', 5, 0);
-        assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
-        fake_stat_file(&tree, "proc/50", 50, 1, 'X', 5, 0);
-        assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
-        fake_write(&tree, "proc/50/stat",
+PROCESS_TEST(not_a_process_that_runs) {
+        fake_stat_file(tree, "proc/50", 50, 1, 'Z', 5, 0);
+        assert_int_equal(identify_failure(tree, (Filter){ 0 }), -ESRCH);
+        fake_stat_file(tree, "proc/50", 50, 1, 'X', 5, 0);
+        assert_int_equal(identify_failure(tree, (Filter){ 0 }), -ESRCH);
+        fake_write(tree, "proc/50/stat",
                    "50 (tikv-server) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0 0 0 0 0 0 "
                    "0 0 0 0 0 0 0 0 0 17 0 0 0 0 0\n"); /* PF_KTHREAD */
-        assert_int_equal(identify_failure(&tree, (Filter){ 0 }), -ESRCH);
+        assert_int_equal(identify_failure(tree, (Filter){ 0 }), -ESRCH);
 }
 
-TEST(list_and_filter) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(list_and_filter) {
         _cleanup_pid_list_ PidList list = { 0 };
         Filter filter = { 0 };
         char name[32];
         size_t n = 0;
 
-        fake_init(&tree);
-        filter.tree = &tree;
+        filter.tree = tree;
         for (int pid = 200; pid > 0; pid -= 5) {
                 /* Nothing but the link is there. */
                 (void)snprintf(name, sizeof(name), "proc/%d/exe", pid);
-                fake_link(&tree, name, pid % 10 == 0 ? EXE : "/bin/other");
+                fake_link(tree, name, pid % 10 == 0 ? EXE : "/bin/other");
         }
-        fake_mkdir(&tree, "proc/2"); /* a kernel thread */
-        fake_link(&tree, "proc/self/exe", EXE);
-        fake_link(&tree, "proc/3x/exe", EXE);
-        assert_int_equal(pid_list_read(&tree.sysroot, &list), 0);
+        fake_mkdir(tree, "proc/2"); /* a kernel thread */
+        fake_link(tree, "proc/self/exe", EXE);
+        fake_link(tree, "proc/3x/exe", EXE);
+        assert_int_equal(pid_list_read(&tree->sysroot, &list), 0);
         assert_int_equal(list.n_pids, 41);
         for (size_t i = 0; i < list.n_pids; i++) {
-                int may = process_may_match(&tree.sysroot, list.pids[i], wants, &filter);
+                int may = process_may_match(&tree->sysroot, list.pids[i], wants, &filter);
 
                 assert_true(i == 0 || list.pids[i] > list.pids[i - 1]);
                 assert_int_equal(may, list.pids[i] == 2 ? -ENOENT : list.pids[i] % 10 == 0);
@@ -226,15 +207,13 @@ TEST(list_and_filter) {
         }
         assert_int_equal(n, 20);
         assert_int_equal(filter.asked, 40);
-        assert_int_equal(pid_list_read(&tree.sysroot, &list), 0); /* again, into the same */
+        assert_int_equal(pid_list_read(&tree->sysroot, &list), 0); /* again, into the same */
         assert_int_equal(list.n_pids, 41);
 }
 
-TEST(list_of_nothing) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(list_of_nothing) {
         _cleanup_pid_list_ PidList list = { .n_pids = 7 };
 
-        fake_init(&tree);
-        assert_int_equal(pid_list_read(&tree.sysroot, &list), 0);
+        assert_int_equal(pid_list_read(&tree->sysroot, &list), 0);
         assert_int_equal(list.n_pids, 0);
 }

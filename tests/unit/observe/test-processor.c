@@ -15,16 +15,13 @@ static void assert_processor(const FakeTree *tree, Processor expected) {
         assert_int_equal(p.model, expected.model);
 }
 
-TEST(vendors) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_write(&tree, "proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd49\n");
-        assert_processor(&tree, (Processor){ PROCESSOR_ARM, 0, 0xd49 });
-        fake_write(&tree, "proc/cpuinfo", "CPU implementer : 0xc0\nCPU part : 0xac3\n");
-        assert_processor(&tree, (Processor){ PROCESSOR_OTHER, 0, 0xac3 });
-        fake_write(&tree, "proc/cpuinfo", "vendor_id : HygonGenuine\ncpu family:24\nmodel:1\n");
-        assert_processor(&tree, (Processor){ PROCESSOR_OTHER, 24, 1 });
+FAKE_TEST(vendors) {
+        fake_write(tree, "proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd49\n");
+        assert_processor(tree, (Processor){ PROCESSOR_ARM, 0, 0xd49 });
+        fake_write(tree, "proc/cpuinfo", "CPU implementer : 0xc0\nCPU part : 0xac3\n");
+        assert_processor(tree, (Processor){ PROCESSOR_OTHER, 0, 0xac3 });
+        fake_write(tree, "proc/cpuinfo", "vendor_id : HygonGenuine\ncpu family:24\nmodel:1\n");
+        assert_processor(tree, (Processor){ PROCESSOR_OTHER, 24, 1 });
 }
 
 typedef struct Dump {

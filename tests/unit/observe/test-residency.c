@@ -67,15 +67,13 @@ TEST(not_readable) {
         assert_int_equal(by_node[0].anon_bytes, 7);
 }
 
-TEST(gone) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(gone) {
         _cleanup_close_ int fd = -EBADF;
         NodeMemory by_node[3];
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "sys/fs/cgroup/a");
-        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
-        fake_remove(&tree, "sys/fs/cgroup/a");
+        fake_mkdir(tree, "sys/fs/cgroup/a");
+        assert_int_equal(cgroup_open(&tree->sysroot, "/a", &fd), 0);
+        fake_remove(tree, "sys/fs/cgroup/a");
         assert_int_equal(residency_read(&topology, fd, by_node), -ESRCH);
 }
 

@@ -46,6 +46,8 @@ static void init(FakeTree *tree) {
         fake_block(tree, "virtual/block/loop0", "7:0\n");
 }
 
+#define STORAGE_TEST(test) TEST_WITH(test, FakeTree, tree, init, fake_done)
+
 static void assert_storage(const FakeTree *tree, const char *mountinfo, const char *dir,
                            const char *nodes, size_t n_disks, const char *chain) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
@@ -64,156 +66,135 @@ static void assert_none(const FakeTree *tree, const char *mountinfo, const char 
         assert_int_equal(storage.disks.n_devices, 0);
 }
 
-TEST(disk_and_partition) {
+STORAGE_TEST(disk_and_partition) {
         static const char text[] = ROOT "40 30 259:0 / /data rw - xfs /dev/nvme0n1 rw\n"
                                         "41 30 259:5 /sub /srv/a\\040b rw - ext4 /dev/x rw\n";
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        init(&tree);
-        assert_storage(&tree, text, "/data/kv-20160", "1", 1, "/data: xfs on nvme0n1");
-        assert_storage(&tree, text, "/srv/a b", "5", 1, "/srv/a b: ext4 on nvme1n1p1 on nvme1n1");
-        assert_storage(&tree, text, "/srv/a", "", 1, "/: ext4 on sda2 on sda");
-        assert_int_equal(storage_find(&tree.sysroot, text, "/data", &storage), 0);
+        assert_storage(tree, text, "/data/kv-20160", "1", 1, "/data: xfs on nvme0n1");
+        assert_storage(tree, text, "/srv/a b", "5", 1, "/srv/a b: ext4 on nvme1n1p1 on nvme1n1");
+        assert_storage(tree, text, "/srv/a", "", 1, "/: ext4 on sda2 on sda");
+        assert_int_equal(storage_find(&tree->sysroot, text, "/data", &storage), 0);
         assert_string_equal(storage.disks.devices[0].name, "nvme0n1");
         assert_string_equal(storage.disks.devices[0].pci, "0000:3b:00.0");
         assert_true(storage.disks.devices[0].nvme);
         /* By sys/dev where it is. */
-        fake_link(&tree, "sys/dev/block/8:2", "../../devices/" NVME0 "/nvme0n1p2");
-        assert_storage(&tree, text, "/", "1", 1, "/: ext4 on nvme0n1p2 on nvme0n1");
+        fake_link(tree, "sys/dev/block/8:2", "../../devices/" NVME0 "/nvme0n1p2");
+        assert_storage(tree, text, "/", "1", 1, "/: ext4 on nvme0n1p2 on nvme0n1");
 }
 
-TEST(stacks) {
+STORAGE_TEST(stacks) {
         static const char text[] = ROOT "40 30 253:4 / /data rw - ext4 /dev/mapper/luks rw\n";
-        _cleanup_fake_ FakeTree tree;
 
-        init(&tree);
-        assert_storage(&tree, text, "/data", "1,5", 2,
+        assert_storage(tree, text, "/data", "1,5", 2,
                        "/data: ext4 on dm-4 (crypt) on dm-3 (lvm) on md127 (raid1) on "
                        "[nvme0n1p2 on nvme0n1, nvme1n1p1 on nvme1n1]");
         /* Both halves on one disk, which is told once; and one that is gone. */
-        fake_device_link(&tree, "virtual/block/md127", "slaves/nvme0n1", "x");
-        fake_remove(&tree, "sys/class/block/nvme1n1p1");
-        fake_device_file(&tree, "virtual/block/dm-3", "dm/uuid", "mpath-3600\n");
-        fake_device_file(&tree, "virtual/block/dm-4", "dm/uuid", "\n");
-        assert_storage(&tree, text, "/data", "1", 1,
+        fake_device_link(tree, "virtual/block/md127", "slaves/nvme0n1", "x");
+        fake_remove(tree, "sys/class/block/nvme1n1p1");
+        fake_device_file(tree, "virtual/block/dm-3", "dm/uuid", "mpath-3600\n");
+        fake_device_file(tree, "virtual/block/dm-4", "dm/uuid", "\n");
+        assert_storage(tree, text, "/data", "1", 1,
                        "/data: ext4 on dm-4 (device mapper) on dm-3 (multipath) on md127 (raid1) "
                        "on [nvme0n1, nvme0n1p2 on nvme0n1, nvme1n1p1]");
 }
 
-TEST(circles_end) {
+STORAGE_TEST(circles_end) {
         static const char text[] = "40 30 9:127 / /data rw - ext4 a rw\n";
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        init(&tree);
-        fake_device_link(&tree, "virtual/block/md127", "slaves/dm-3", "x");
-        fake_device_link(&tree, "virtual/block/md127", "slaves/dm-4", "x");
-        assert_int_equal(storage_find(&tree.sysroot, text, "/data", &storage), 0);
+        fake_device_link(tree, "virtual/block/md127", "slaves/dm-3", "x");
+        fake_device_link(tree, "virtual/block/md127", "slaves/dm-4", "x");
+        assert_int_equal(storage_find(&tree->sysroot, text, "/data", &storage), 0);
         assert_ids(storage.nodes, "1,5");
         assert_int_equal(storage.disks.n_devices, 2);
 }
 
-TEST(what_is_on_no_device) {
-        _cleanup_fake_ FakeTree tree;
-
-        init(&tree);
-        assert_none(&tree, "40 30 0:45 / / rw - tmpfs tmpfs rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 0:45 / / rw - nfs4 host:/dev/sda rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 0:45 / / rw - overlay /dev/sda rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 0:45 / / rw - btrfs /dev/nothing rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 0:45 / / rw - btrfs /dev/.. rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 0:45 / / rw - btrfs /dev/ rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 8:77 / / rw - ext4 /dev/sda rw\n", "/a", -ENODEV);
-        assert_none(&tree, "40 30 8:2 / /b rw - ext4 /dev/sda rw\n", "/a", -ENOENT);
-        assert_none(&tree, "rubbish\n", "/a", -EBADMSG);
+STORAGE_TEST(what_is_on_no_device) {
+        assert_none(tree, "40 30 0:45 / / rw - tmpfs tmpfs rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 0:45 / / rw - nfs4 host:/dev/sda rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 0:45 / / rw - overlay /dev/sda rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 0:45 / / rw - btrfs /dev/nothing rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 0:45 / / rw - btrfs /dev/.. rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 0:45 / / rw - btrfs /dev/ rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 8:77 / / rw - ext4 /dev/sda rw\n", "/a", -ENODEV);
+        assert_none(tree, "40 30 8:2 / /b rw - ext4 /dev/sda rw\n", "/a", -ENOENT);
+        assert_none(tree, "rubbish\n", "/a", -EBADMSG);
         /* A RAM disk is a device, but no disk that has a node. */
-        fake_block(&tree, "virtual/block/ram0", "1:0\n");
-        assert_storage(&tree, "40 30 1:0 / / rw - ext4 /dev/ram0 rw\n", "/a", "", 0,
+        fake_block(tree, "virtual/block/ram0", "1:0\n");
+        assert_storage(tree, "40 30 1:0 / / rw - ext4 /dev/ram0 rw\n", "/a", "", 0,
                        "/: ext4 on ram0");
 }
 
-TEST(btrfs) {
+STORAGE_TEST(btrfs) {
         static const char text[] = "40 30 0:45 /@kv /data rw - btrfs /dev/nvme0n1p2 rw\n";
-        _cleanup_fake_ FakeTree tree;
 
-        init(&tree);
-        assert_storage(&tree, text, "/data/x", "1", 1, "/data: btrfs on nvme0n1p2 on nvme0n1");
-        assert_storage(&tree, "40 30 0:45 / /data rw - btrfs /dev/mapper/luks rw\n", "/data", "1,5",
+        assert_storage(tree, text, "/data/x", "1", 1, "/data: btrfs on nvme0n1p2 on nvme0n1");
+        assert_storage(tree, "40 30 0:45 / /data rw - btrfs /dev/mapper/luks rw\n", "/data", "1,5",
                        2,
                        "/data: btrfs on dm-4 (crypt) on dm-3 (lvm) on md127 (raid1) on "
                        "[nvme0n1p2 on nvme0n1, nvme1n1p1 on nvme1n1]");
         /* The name that LVM gives besides. */
-        fake_remove(&tree, "sys/devices/virtual/block/md127/slaves/nvme1n1p1");
-        assert_storage(&tree, "40 30 0:45 / /data rw - btrfs /dev/vg-a/data rw\n", "/data", "1", 1,
+        fake_remove(tree, "sys/devices/virtual/block/md127/slaves/nvme1n1p1");
+        assert_storage(tree, "40 30 0:45 / /data rw - btrfs /dev/vg-a/data rw\n", "/data", "1", 1,
                        "/data: btrfs on dm-3 (lvm) on md127 (raid1) on nvme0n1p2 on nvme0n1");
-        fake_mkdir(&tree, "sys/fs/btrfs/features");
-        fake_mkdir(&tree, "sys/fs/btrfs/11-aa/devices/sda2");
-        fake_mkdir(&tree, "sys/fs/btrfs/22-bb/devices/nvme0n1p2");
-        fake_mkdir(&tree, "sys/fs/btrfs/22-bb/devices/nvme1n1");
-        assert_storage(&tree, text, "/data/x", "1,5", 2,
+        fake_mkdir(tree, "sys/fs/btrfs/features");
+        fake_mkdir(tree, "sys/fs/btrfs/11-aa/devices/sda2");
+        fake_mkdir(tree, "sys/fs/btrfs/22-bb/devices/nvme0n1p2");
+        fake_mkdir(tree, "sys/fs/btrfs/22-bb/devices/nvme1n1");
+        assert_storage(tree, text, "/data/x", "1,5", 2,
                        "/data: btrfs on nvme0n1p2 on nvme0n1, nvme1n1");
 }
 
-TEST(bcachefs) {
-        _cleanup_fake_ FakeTree tree;
-
-        init(&tree);
-        assert_storage(&tree,
+STORAGE_TEST(bcachefs) {
+        assert_storage(tree,
                        "40 30 0:45 / /data rw - bcachefs /dev/nvme0n1:/dev/gone:/dev/nvme1n1 rw\n",
                        "/data", "1,5", 2, "/data: bcachefs on nvme0n1, nvme1n1");
-        assert_none(&tree, "40 30 0:45 / /data rw - bcachefs /dev/a:/dev/b rw\n", "/data", -ENODEV);
+        assert_none(tree, "40 30 0:45 / /data rw - bcachefs /dev/a:/dev/b rw\n", "/data", -ENODEV);
 }
 
 /* A loop device's file lies somewhere itself. */
-TEST(loop_devices) {
+STORAGE_TEST(loop_devices) {
         static const char text[] = "30 1 259:4 / / rw - xfs /dev/nvme1n1 rw\n"
                                    "40 30 7:0 / /data rw - ext4 /dev/loop0 rw\n";
-        _cleanup_fake_ FakeTree tree;
 
-        init(&tree);
-        assert_storage(&tree, text, "/data", "", 0, "/data: ext4 on loop0");
-        fake_device_file(&tree, "virtual/block/loop0", "loop/backing_file", "/srv/image\n");
-        assert_storage(&tree, text, "/data", "5", 1, "/data: ext4 on loop0 on /: xfs on nvme1n1");
-        fake_device_file(&tree, "virtual/block/loop0", "loop/backing_file", "/data/image\n");
-        assert_storage(&tree, text, "/data", "", 0,
+        assert_storage(tree, text, "/data", "", 0, "/data: ext4 on loop0");
+        fake_device_file(tree, "virtual/block/loop0", "loop/backing_file", "/srv/image\n");
+        assert_storage(tree, text, "/data", "5", 1, "/data: ext4 on loop0 on /: xfs on nvme1n1");
+        fake_device_file(tree, "virtual/block/loop0", "loop/backing_file", "/data/image\n");
+        assert_storage(tree, text, "/data", "", 0,
                        "/data: ext4 on loop0 on /data: ext4 on loop0 on /data: ext4 on loop0 on "
                        "/data: ext4 on loop0 on /data: ext4 on loop0");
 }
 
-TEST(control_characters) {
-        _cleanup_fake_ FakeTree tree;
-
-        init(&tree);
-        assert_storage(&tree, "40 30 8:2 / /a\\012b\\033 rw - ext4 a rw\n", "/a\nb\033/c", "", 1,
+STORAGE_TEST(control_characters) {
+        assert_storage(tree, "40 30 8:2 / /a\\012b\\033 rw - ext4 a rw\n", "/a\nb\033/c", "", 1,
                        "/a?b?: ext4 on sda2 on sda");
 }
 
 /* --- hosts and processes -------------------------------------------------------------------- */
 
-TEST(dumps) {
+STORAGE_TEST(dumps) {
         _cleanup_storage_devices_ StorageDevices host = { 0 }, own = { 0 }, none = { 0 };
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_fake_ FakeTree tree;
 
-        init(&tree);
-        fake_mkdir(&tree, "proc/7");
-        fd = openat(tree.fd, "proc/7", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data", &none), -ENOENT);
-        fake_write(&tree, "proc/1/mountinfo", "30 1 259:0 / / rw - xfs /dev/nvme0n1 rw\n");
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data", &host), 0);
+        fake_mkdir(tree, "proc/7");
+        fd = openat(tree->fd, "proc/7", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data", &none), -ENOENT);
+        fake_write(tree, "proc/1/mountinfo", "30 1 259:0 / / rw - xfs /dev/nvme0n1 rw\n");
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data", &host), 0);
         assert_string_equal(host.chain, "/: xfs on nvme0n1");
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data/../x", &none), -EINVAL);
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "..", &none), -EINVAL);
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data..", &own), 0);
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data/../x", &none), -EINVAL);
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "..", &none), -EINVAL);
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data..", &own), 0);
         assert_string_equal(own.chain, "/: xfs on nvme0n1");
         storage_devices_done(&own);
-        fake_write(&tree, "proc/7/mountinfo", "30 1 259:4 / / rw - xfs /dev/nvme1n1 rw\n");
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data", &own), 0);
+        fake_write(tree, "proc/7/mountinfo", "30 1 259:4 / / rw - xfs /dev/nvme1n1 rw\n");
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data", &own), 0);
         assert_string_equal(own.chain, "/: xfs on nvme1n1");
         /* Its own tells, though it tells nothing. */
-        fake_write(&tree, "proc/7/mountinfo", "30 1 259:4 / /b rw - xfs /dev/nvme1n1 rw\n");
-        assert_int_equal(storage_find_process(&tree.sysroot, fd, "/data", &none), -ENOENT);
+        fake_write(tree, "proc/7/mountinfo", "30 1 259:4 / /b rw - xfs /dev/nvme1n1 rw\n");
+        assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data", &none), -ENOENT);
 }
 
 /* What stat(2) says of the directory's device, the chain must hold. */
@@ -253,34 +234,31 @@ static int open_process(pid_t pid) {
         return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-TEST(this_host) {
+LIVE_TEST(this_host) {
         _cleanup_close_ int fd = open_process(getpid());
         _cleanup_storage_devices_ StorageDevices storage = { 0 }, below = { 0 }, none = { 0 };
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(storage_find_process(&sysroot, fd, "/proc", &none), -ENODEV);
-        assert_int_equal(storage_find_process(&sysroot, fd, "/proc/self/no/such", &none), -ENODEV);
-        assert_int_equal(storage_find_process(&sysroot, fd, "proc", &none), -EINVAL);
+        assert_int_equal(storage_find_process(sysroot, fd, "/proc", &none), -ENODEV);
+        assert_int_equal(storage_find_process(sysroot, fd, "/proc/self/no/such", &none), -ENODEV);
+        assert_int_equal(storage_find_process(sysroot, fd, "proc", &none), -EINVAL);
         if (!is_on_a_device("/")) {
                 print_message("/ is on no block device here\n");
                 skip();
         }
-        assert_int_equal(storage_find_process(&sysroot, fd, "/", &storage), 0);
+        assert_int_equal(storage_find_process(sysroot, fd, "/", &storage), 0);
         assert_holds_device_of(&storage, "/");
         /* Not there yet, and a file. */
-        assert_int_equal(storage_find_process(&sysroot, fd, "/no-such-directory/kv", &below), 0);
+        assert_int_equal(storage_find_process(sysroot, fd, "/no-such-directory/kv", &below), 0);
         assert_string_equal(devices_of(&below), devices_of(&storage));
         storage_devices_done(&below);
-        assert_int_equal(storage_find_process(&sysroot, fd, "/.././", &below), 0);
+        assert_int_equal(storage_find_process(sysroot, fd, "/.././", &below), 0);
         assert_string_equal(devices_of(&below), devices_of(&storage));
 }
 
 /* A process whose root is a folder: its "/data" is a link that would lead out for others, and the
  * mount that it lies on is in no table of its own. */
-TEST(process_in_a_chroot) {
+LIVE_TEST(process_in_a_chroot) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 }, direct = { 0 }, gone = { 0 };
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fake_ FakeTree tree;
         int ready[2], status, r, r_direct;
@@ -294,7 +272,6 @@ TEST(process_in_a_chroot) {
                 print_message("not root, or %s is on no block device\n", tree.path);
                 skip();
         }
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
         pid = fork();
         assert_true(pid >= 0);
@@ -310,13 +287,13 @@ TEST(process_in_a_chroot) {
         fd = open_process(pid);
         assert_true(fd >= 0);
         /* "/proc" of its root, an empty folder on the disk, and not the host's. */
-        r = storage_find_process(&sysroot, fd, "/data", &storage);
-        r_direct = storage_find_process(&sysroot, fd, "/proc", &direct);
+        r = storage_find_process(sysroot, fd, "/data", &storage);
+        r_direct = storage_find_process(sysroot, fd, "/proc", &direct);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-        assert_int_equal(storage_find_process(&sysroot, fd, "/data", &gone), -ESRCH);
+        assert_int_equal(storage_find_process(sysroot, fd, "/data", &gone), -ESRCH);
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(storage_find_process(&sysroot, fd, "/data", &gone), -ESRCH);
+        assert_int_equal(storage_find_process(sysroot, fd, "/data", &gone), -ESRCH);
         assert_int_equal(r, 0);
         assert_int_equal(r_direct, 0);
         assert_holds_device_of(&storage, tree.path);

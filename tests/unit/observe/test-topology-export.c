@@ -25,6 +25,9 @@ static void files_done(Files *files) {
 }
 #define _cleanup_files_ _cleanup_(files_done)
 
+#define FILES_TEST(test, drawing)                                                                  \
+        TEST_AFTER(test, Files, files, files_init(files, drawing), files_done)
+
 static void export(const char *synthetic, const TopologyMark *marks, size_t n, const char *path) {
         char *message = NULL;
 
@@ -44,20 +47,18 @@ static void add_device(DeviceList *list, DeviceKind kind, const char *name, int3
         assert_int_equal(device_list_add(list, &device), 0);
 }
 
-TEST(devices_that_hwloc_does_not_know) {
+FILES_TEST(devices_that_hwloc_does_not_know, "") {
         _cleanup_topology_ Topology t = { 0 }, again = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
-        _cleanup_files_ Files files;
 
-        files_init(&files, "");
         assert_int_equal(topology_load_synthetic("package:2 numa:2 core:2 pu:2", &t, NULL), 0);
         add_device(&devices, DEVICE_NET, "bond0", 3);
         add_device(&devices, DEVICE_DISK, "nvme0n1", DEVICE_NODE_UNKNOWN);
         assert_int_equal(
                 topology_export(&(TopologySource){ .synthetic = "package:2 numa:2 core:2 pu:2" },
-                                &devices, NULL, 0, files.xml, NULL),
+                                &devices, NULL, 0, files->xml, NULL),
                 0);
-        assert_int_equal(topology_load_xml(files.xml, &again, &read, NULL), 0);
+        assert_int_equal(topology_load_xml(files->xml, &again, &read, NULL), 0);
         assert_same_machine(&t, &devices, &again, &read);
 }
 
@@ -124,55 +125,52 @@ static size_t count(const char *text, const char *part) {
 }
 
 /* Of an XML with instances and devices: those of now, not those of then. */
-TEST(an_export_of_an_export) {
+FILES_TEST(an_export_of_an_export, "") {
         const TopologyMark before = { "tidb-4000", "tidbnumad:tidb", node_set("1") };
         const TopologyMark after = { "tikv-20160", "tidbnumad:tikv", node_set("0") };
         _cleanup_device_list_ DeviceList devices = { 0 }, fewer = { 0 }, read = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_free_ char *text = NULL;
-        _cleanup_files_ Files files;
         TopologySource source = { .synthetic = "numa:2 pu:2" };
 
-        files_init(&files, "");
         add_device(&devices, DEVICE_NET, "bond0", 1);
         add_device(&fewer, DEVICE_NET, "bond1", 0);
-        assert_int_equal(topology_export(&source, &devices, &before, 1, files.xml, NULL), 0);
-        source = (TopologySource){ .xml = files.xml };
-        assert_int_equal(topology_export(&source, &fewer, &after, 1, files.xml, NULL), 0);
-        read_whole(files.xml, &text);
+        assert_int_equal(topology_export(&source, &devices, &before, 1, files->xml, NULL), 0);
+        source = (TopologySource){ .xml = files->xml };
+        assert_int_equal(topology_export(&source, &fewer, &after, 1, files->xml, NULL), 0);
+        read_whole(files->xml, &text);
         assert_int_equal(count(text, "tidb-4000"), 0);
         assert_int_equal(count(text, "tikv-20160 (node 0)"), 1);
-        assert_int_equal(topology_load_xml(files.xml, &t, &read, NULL), 0);
+        assert_int_equal(topology_load_xml(files->xml, &t, &read, NULL), 0);
         assert_int_equal(read.n_devices, 1);
         assert_string_equal(read.devices[0].name, "bond1");
-        assert_int_equal(topology_export(&source, &(DeviceList){ 0 }, NULL, 0, files.xml, NULL), 0);
+        assert_int_equal(topology_export(&source, &(DeviceList){ 0 }, NULL, 0, files->xml, NULL),
+                         0);
         device_list_done(&read);
         topology_done(&t);
-        assert_int_equal(topology_load_xml(files.xml, &t, &read, NULL), 0);
+        assert_int_equal(topology_load_xml(files->xml, &t, &read, NULL), 0);
         assert_int_equal(read.n_devices, 0);
         assert_int_equal(t.n_nodes, 2);
 }
 
 /* Somebody edited the file. */
-TEST(notes_that_are_damaged) {
+FILES_TEST(notes_that_are_damaged, "") {
         _cleanup_device_list_ DeviceList devices = { 0 }, read = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_free_ char *text = NULL;
-        _cleanup_files_ Files files;
         char *message = NULL;
 
-        files_init(&files, "");
         add_device(&devices, DEVICE_NET, "bond0", 1);
         assert_int_equal(topology_export(&(TopologySource){ .synthetic = "pu:2" }, &devices, NULL,
-                                         0, files.xml, NULL),
+                                         0, files->xml, NULL),
                          0);
-        read_whole(files.xml, &text);
+        read_whole(files->xml, &text);
         memcpy(strstr(text, "node=1"), "node=x", 6);
-        fake_write(&files.tree, "out.xml", text);
-        assert_int_equal(topology_load_xml(files.xml, &t, &read, &message), -EINVAL);
+        fake_write(&files->tree, "out.xml", text);
+        assert_int_equal(topology_load_xml(files->xml, &t, &read, &message), -EINVAL);
         assert_non_null(strstr(message, "damaged notes on devices"));
         free(message);
-        assert_int_equal(topology_load_xml(files.xml, &t, NULL, NULL), 0);
+        assert_int_equal(topology_load_xml(files->xml, &t, NULL, NULL), 0);
 }
 
 /* --- marks ---------------------------------------------------------------------------------- */
@@ -199,7 +197,7 @@ static void assert_below(const char *xml, const char *name, const char *type) {
         assert_memory_equal(above + indent_of(above), expected, strlen(expected));
 }
 
-TEST(where_marks_hang) {
+FILES_TEST(where_marks_hang, "") {
         const TopologyMark marks[] = {
                 { "tidb-4000", "tidbnumad:tidb", node_set("1") },
                 { "tikv-20160", "tidbnumad:tikv", node_set("0-1") },
@@ -207,20 +205,18 @@ TEST(where_marks_hang) {
                 { "gone", "tidbnumad:other", node_set("1,99") },
                 { "nowhere", "tidbnumad:other", node_set("") },
         };
-        _cleanup_files_ Files files;
 
-        files_init(&files, "");
-        export("package:2 numa:2 core:8 pu:2", marks, ELEMENTSOF(marks), files.xml);
-        assert_below(files.xml, "tidb-4000 (node 1)", "NUMANode");
-        assert_below(files.xml, "tikv-20160 (nodes 0-1)", "Package");
-        assert_below(files.xml, "java (nodes 1-2)", "Machine");
-        assert_below(files.xml, "gone (nodes 1,99)", "Machine");
-        assert_below(files.xml, "nowhere (nodes )", "Machine");
+        export("package:2 numa:2 core:8 pu:2", marks, ELEMENTSOF(marks), files->xml);
+        assert_below(files->xml, "tidb-4000 (node 1)", "NUMANode");
+        assert_below(files->xml, "tikv-20160 (nodes 0-1)", "Package");
+        assert_below(files->xml, "java (nodes 1-2)", "Machine");
+        assert_below(files->xml, "gone (nodes 1,99)", "Machine");
+        assert_below(files->xml, "nowhere (nodes )", "Machine");
         /* What lstopo would fold away. */
-        export("package:2 numa:8 core:8 pu:2", marks, 1, files.xml);
-        assert_below(files.xml, "tidb-4000 (node 1)", "Package");
-        export("package:8 numa:2 core:8 pu:2", marks, 1, files.xml);
-        assert_below(files.xml, "tidb-4000 (node 1)", "Machine");
+        export("package:2 numa:8 core:8 pu:2", marks, 1, files->xml);
+        assert_below(files->xml, "tidb-4000 (node 1)", "Package");
+        export("package:8 numa:2 core:8 pu:2", marks, 1, files->xml);
+        assert_below(files->xml, "tidb-4000 (node 1)", "Machine");
 }
 
 /* --- drawing -------------------------------------------------------------------------------- */
@@ -305,45 +301,41 @@ static void assert_not_written(const TopologySource *source, const char *path, i
         free(message);
 }
 
-TEST(where_it_cannot_write) {
+FILES_TEST(where_it_cannot_write, "") {
         const TopologySource machine = { .synthetic = "pu:2" }, none = { .synthetic = "x" };
-        _cleanup_files_ Files files;
         struct stat st;
         char path[128];
 
-        files_init(&files, "");
-        (void)snprintf(path, sizeof(path), "%s/no/out.xml", files.tree.path);
+        (void)snprintf(path, sizeof(path), "%s/no/out.xml", files->tree.path);
         assert_not_written(&machine, path, -ENOENT, "cannot write");
         assert_not_written(&machine, path, -ENOENT, path);
-        assert_not_written(&machine, files.tree.path, -EISDIR, "Is a directory");
-        (void)snprintf(path, sizeof(path), "%s/fifo", files.tree.path);
+        assert_not_written(&machine, files->tree.path, -EISDIR, "Is a directory");
+        (void)snprintf(path, sizeof(path), "%s/fifo", files->tree.path);
         assert_int_equal(mkfifo(path, 0600), 0);
         assert_not_written(&machine, path, -ENOTSUP, "cannot write");
         assert_int_equal(stat(path, &st), 0);
         assert_true(S_ISFIFO(st.st_mode));
-        assert_not_written(&none, files.xml, -EINVAL, "hwloc rejects the machine");
-        assert_int_equal(access(files.xml, F_OK), -1);
+        assert_not_written(&none, files->xml, -EINVAL, "hwloc rejects the machine");
+        assert_int_equal(access(files->xml, F_OK), -1);
 }
 
 /* As a whole, through a link, and with nothing left behind. */
-TEST(replaces_a_file) {
+FILES_TEST(replaces_a_file, "") {
         _cleanup_free_ char *text = NULL;
-        _cleanup_files_ Files files;
         struct stat before, after;
         char path[64];
 
-        files_init(&files, "");
-        fake_write(&files.tree, "out.xml", "old");
-        fake_link(&files.tree, "link.xml", "out.xml");
-        assert_int_equal(stat(files.xml, &before), 0);
-        (void)snprintf(path, sizeof(path), "%s/link.xml", files.tree.path);
+        fake_write(&files->tree, "out.xml", "old");
+        fake_link(&files->tree, "link.xml", "out.xml");
+        assert_int_equal(stat(files->xml, &before), 0);
+        (void)snprintf(path, sizeof(path), "%s/link.xml", files->tree.path);
         export("pu:2", NULL, 0, path);
         assert_int_equal(lstat(path, &after), 0);
         assert_true(S_ISLNK(after.st_mode));
-        assert_int_equal(stat(files.xml, &after), 0);
+        assert_int_equal(stat(files->xml, &after), 0);
         assert_int_not_equal(before.st_ino, after.st_ino);
         assert_int_equal(after.st_mode & 07777, 0644);
-        read_whole(files.xml, &text);
+        read_whole(files->xml, &text);
         assert_non_null(strstr(text, "</topology>"));
-        assert_int_equal(faccessat(files.tree.fd, ".out.xml.new", F_OK, 0), -1);
+        assert_int_equal(faccessat(files->tree.fd, ".out.xml.new", F_OK, 0), -1);
 }

@@ -176,17 +176,15 @@ static void build_foreign(Text *xml, const char *info, const char *subtype_0,
         text_append(xml, "</topology>\n");
 }
 
-TEST(xml_of_others) {
+FAKE_TEST(xml_of_others) {
         _cleanup_text_ Text xml = { 0 };
         _cleanup_topology_ Topology t = { 0 };
         _cleanup_device_list_ DeviceList devices = { 0 };
-        _cleanup_fake_ FakeTree tree;
         char path[64], *message = NULL;
 
-        fake_init(&tree);
         build_foreign(&xml, "", "", NVM);
-        fake_write(&tree, "a.xml", xml.data);
-        (void)snprintf(path, sizeof(path), "%s/a.xml", tree.path);
+        fake_write(tree, "a.xml", xml.data);
+        (void)snprintf(path, sizeof(path), "%s/a.xml", tree->path);
         assert_int_equal(topology_load_xml(path, &t, &devices, &message), 0);
         assert_topology(&t, "0: package 0, 1024 MiB, cpus 0-1\n"
                             "4: package 1, 1024 MiB, cpus 2-3\n"
@@ -199,16 +197,14 @@ TEST(xml_of_others) {
 }
 
 /* Of two nodes with the same CPUs near them the one of plain memory has them, not the first. */
-TEST(xml_with_special_memory_first) {
+FAKE_TEST(xml_with_special_memory_first) {
         _cleanup_text_ Text xml = { 0 };
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
         char path[64];
 
-        fake_init(&tree);
         build_foreign(&xml, "", NVM, "");
-        fake_write(&tree, "a.xml", xml.data);
-        (void)snprintf(path, sizeof(path), "%s/a.xml", tree.path);
+        fake_write(tree, "a.xml", xml.data);
+        (void)snprintf(path, sizeof(path), "%s/a.xml", tree->path);
         assert_int_equal(topology_load_xml(path, &t, NULL, NULL), 0);
         assert_topology(&t, "0: package 0, 1024 MiB, nvm\n"
                             "4: package 1, 1024 MiB, cpus 2-3\n"
@@ -217,7 +213,7 @@ TEST(xml_with_special_memory_first) {
         /* Unless it is told whose they are. */
         text_reset(&xml);
         build_foreign(&xml, "<info name=\"TidbnumadHasCPU\" value=\"0,4\"/>\n", NVM, "");
-        fake_write(&tree, "a.xml", xml.data);
+        fake_write(tree, "a.xml", xml.data);
         assert_int_equal(topology_load_xml(path, &t, NULL, NULL), 0);
         assert_topology(&t, "0: package 0, 1024 MiB, nvm cpus 0-1\n"
                             "4: package 1, 1024 MiB, cpus 2-3\n"
@@ -242,27 +238,25 @@ static void assert_no_xml(const FakeTree *tree, const char *text, int error, con
         free(message);
 }
 
-TEST(xml_that_is_none) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(xml_that_is_none) {
         _cleanup_text_ Text half = { 0 };
 
-        fake_init(&tree);
-        assert_no_xml(&tree, NULL, -ENOENT, "No such file");
-        assert_no_xml(&tree, "", -EINVAL, "hwloc cannot read");
-        assert_no_xml(&tree, "rubbish\n", -EINVAL, "expected XML from");
-        assert_no_xml(&tree, "<?xml version=\"1.0\"?><svg/>\n", -EINVAL, "expected XML from");
+        assert_no_xml(tree, NULL, -ENOENT, "No such file");
+        assert_no_xml(tree, "", -EINVAL, "hwloc cannot read");
+        assert_no_xml(tree, "rubbish\n", -EINVAL, "expected XML from");
+        assert_no_xml(tree, "<?xml version=\"1.0\"?><svg/>\n", -EINVAL, "expected XML from");
         build_foreign(&half, "", "", NVM);
         half.data[half.length / 2] = '\0';
-        assert_no_xml(&tree, half.data, -EINVAL, "expected XML from");
-        fake_remove(&tree, "b.xml");
-        fake_mkdir(&tree, "b.xml");
-        assert_no_xml(&tree, NULL, -EISDIR, "Is a directory");
+        assert_no_xml(tree, half.data, -EINVAL, "expected XML from");
+        fake_remove(tree, "b.xml");
+        fake_mkdir(tree, "b.xml");
+        assert_no_xml(tree, NULL, -EISDIR, "Is a directory");
 }
 
 /* --- the environment ------------------------------------------------------------------------ */
 
 /* Whoever has hwloc set up for another use: all of it would make another machine. */
-TEST(variables_of_hwloc) {
+LIVE_TEST(variables_of_hwloc) {
         static const char *const variables[][2] = {
                 { "HWLOC_COMPONENTS", "xml,stop" }, { "HWLOC_SYNTHETIC", "3" },
                 { "HWLOC_XMLFILE", "/none" },       { "HWLOC_FSROOT", "/none" },
@@ -270,13 +264,11 @@ TEST(variables_of_hwloc) {
         };
         CpuSet cpus, cpus_again;
         _cleanup_topology_ Topology synthetic = { 0 }, live = { 0 }, again = { 0 };
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(topology_load(&sysroot, &live), 0);
+        assert_int_equal(topology_load(sysroot, &live), 0);
         for (size_t i = 0; i < ELEMENTSOF(variables); i++)
                 assert_int_equal(setenv(variables[i][0], variables[i][1], 1), 0);
-        assert_int_equal(topology_load(&sysroot, &again), 0);
+        assert_int_equal(topology_load(sysroot, &again), 0);
         assert_int_equal(topology_load_synthetic("numa:2 pu:2", &synthetic, NULL), 0);
         assert_int_equal(synthetic.n_nodes, 2);
         cpus = topology_cpus(&live);

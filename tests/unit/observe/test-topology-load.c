@@ -9,12 +9,10 @@
 #include "fake-machine.h"
 #include "tidbnumad/observe/topology-load.h"
 
-TEST(gaps_and_memory_only) {
+MACHINE_TEST(gaps_and_memory_only) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_int_equal(t.n_nodes, 3);
         assert_int_equal(t.nodes[0].id, 0);
         assert_int_equal(t.nodes[1].id, 2);
@@ -33,62 +31,56 @@ TEST(gaps_and_memory_only) {
         assert_null(getenv("HWLOC_COMPONENTS"));
 }
 
-TEST(cpu_that_is_offline) {
+MACHINE_TEST(cpu_that_is_offline) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_write(&tree, CPUS "online", "0-2\n");
-        fake_write(&tree, CPUS "cpu3/online", "0\n");
-        fake_write(&tree, NODES "node2/cpumap", "4\n");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_write(tree, CPUS "online", "0-2\n");
+        fake_write(tree, CPUS "cpu3/online", "0\n");
+        fake_write(tree, NODES "node2/cpumap", "4\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(topology_cpus(&t), "0-2");
 }
 
 /* Threads of one core, as SMT machines number them, and a core whose first thread is offline. */
-TEST(first_threads) {
+MACHINE_TEST(first_threads) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
         for (unsigned cpu = 0; cpu < 4; cpu++) {
                 static const char *const files[] = { "thread_siblings", "core_cpus" };
                 char name[128];
 
                 for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                         (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/%s", cpu, files[i]);
-                        fake_write(&tree, name, cpu < 2 ? "3\n" : "c\n");
+                        fake_write(tree, name, cpu < 2 ? "3\n" : "c\n");
                 }
         }
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(t.nodes[0].first_threads, "0");
         assert_ids(t.nodes[1].first_threads, "2");
         assert_ids(t.nodes[2].first_threads, "");
         assert_ids(t.offline_cpus, "");
         topology_done(&t);
-        fake_write(&tree, CPUS "online", "0-1,3\n");
-        fake_write(&tree, CPUS "cpu2/online", "0\n");
-        fake_remove(&tree, CPUS "cpu2/topology");
-        fake_write(&tree, CPUS "cpu3/topology/thread_siblings", "8\n");
-        fake_write(&tree, CPUS "cpu3/topology/core_cpus", "8\n");
-        fake_write(&tree, NODES "node2/cpumap", "8\n");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_write(tree, CPUS "online", "0-1,3\n");
+        fake_write(tree, CPUS "cpu2/online", "0\n");
+        fake_remove(tree, CPUS "cpu2/topology");
+        fake_write(tree, CPUS "cpu3/topology/thread_siblings", "8\n");
+        fake_write(tree, CPUS "cpu3/topology/core_cpus", "8\n");
+        fake_write(tree, NODES "node2/cpumap", "8\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(t.nodes[1].first_threads, "3");
         assert_ids(t.offline_cpus, "2");
 }
 
 /* Sockets that are empty are possible, not offline. */
-TEST(cpus_that_are_set_apart) {
+MACHINE_TEST(cpus_that_are_set_apart) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_write(&tree, CPUS "possible", "0-63\n");
-        fake_write(&tree, CPUS "present", "0-5\n");
-        fake_write(&tree, CPUS "isolated", "1\n");
-        fake_write(&tree, CPUS "nohz_full", "1-2\n");
-        fake_write(&tree, "sys/fs/cgroup/cpuset.cpus.isolated", "3\n");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_write(tree, CPUS "possible", "0-63\n");
+        fake_write(tree, CPUS "present", "0-5\n");
+        fake_write(tree, CPUS "isolated", "1\n");
+        fake_write(tree, CPUS "nohz_full", "1-2\n");
+        fake_write(tree, "sys/fs/cgroup/cpuset.cpus.isolated", "3\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(t.offline_cpus, "4-5");
         assert_ids(t.isolated_cpus, "1,3");
         assert_ids(t.nohz_full_cpus, "1-2");
@@ -96,17 +88,17 @@ TEST(cpus_that_are_set_apart) {
         assert_ids(t.hidden_nodes, "");
         topology_done(&t);
         /* A dump without content: what hwloc knows and does not show. */
-        fake_write(&tree, CPUS "present", "\n");
-        fake_write(&tree, CPUS "online", "0-2\n");
-        fake_write(&tree, CPUS "cpu3/online", "0\n");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_write(tree, CPUS "present", "\n");
+        fake_write(tree, CPUS "online", "0-2\n");
+        fake_write(tree, CPUS "cpu3/online", "0\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(t.offline_cpus, "3");
         topology_done(&t);
         /* Without nohz_full=, as kernels before 6.11 say it. */
-        fake_write(&tree, CPUS "nohz_full", "  (null)\n");
-        fake_write(&tree, CPUS "isolated", "\n");
-        fake_remove(&tree, "sys/fs/cgroup/cpuset.cpus.isolated");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_write(tree, CPUS "nohz_full", "  (null)\n");
+        fake_write(tree, CPUS "isolated", "\n");
+        fake_remove(tree, "sys/fs/cgroup/cpuset.cpus.isolated");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(t.isolated_cpus, "");
         assert_ids(t.nohz_full_cpus, "");
 }
@@ -136,26 +128,22 @@ static void load_quietly(const FakeTree *tree, Topology *t) {
 }
 
 /* Nothing about a machine whose files agree. */
-TEST(no_notes) {
+MACHINE_TEST(no_notes) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_no_notes(&t);
 }
 
 /* Faulty firmware and numa=fake: hwloc drops the second node that lists a CPU. */
-TEST(nodes_with_the_same_cpus) {
+MACHINE_TEST(nodes_with_the_same_cpus) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_node(&tree, 0, "f\n", "10 11 12\n", 1000);
-        fake_node(&tree, 2, "f\n", "21 10 13\n", 2000);
-        fake_node(&tree, 5, "f\n", "22 23 10\n", 4000);
-        fake_remove(&tree, NODES "has_cpu");
-        load_quietly(&tree, &t);
+        fake_node(tree, 0, "f\n", "10 11 12\n", 1000);
+        fake_node(tree, 2, "f\n", "21 10 13\n", 2000);
+        fake_node(tree, 5, "f\n", "22 23 10\n", 4000);
+        fake_remove(tree, NODES "has_cpu");
+        load_quietly(tree, &t);
         assert_ids(topology_nodes(&t), "0,2,5");
         assert_ids(topology_homes(&t), "0");
         assert_ids(t.nodes[0].cpus, "0-3");
@@ -171,13 +159,11 @@ TEST(nodes_with_the_same_cpus) {
 
 /* Each CPU stays in one node, and none is taken for offline; a node that is partly another's is
  * nobody's home. */
-TEST(nodes_that_cross) {
+MACHINE_TEST(nodes_that_cross) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_node(&tree, 2, "e\n", "21 10 28\n", 2000);
-        load_quietly(&tree, &t);
+        fake_node(tree, 2, "e\n", "21 10 28\n", 2000);
+        load_quietly(tree, &t);
         assert_ids(t.nodes[0].cpus, "0-1");
         assert_ids(t.nodes[1].cpus, "2-3");
         assert_ids(t.nodes[1].first_threads, "2-3");
@@ -188,13 +174,11 @@ TEST(nodes_that_cross) {
                     "or numa=fake): it is kept as memory, and no instance is placed on it");
 }
 
-TEST(node_that_cannot_be_read) {
+MACHINE_TEST(node_that_cannot_be_read) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_write(&tree, NODES "online", "0,2,5,7\n");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_write(tree, NODES "online", "0,2,5,7\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(topology_nodes(&t), "0,2,5");
         assert_note(&t, 1, "node 7 is online, but its CPUs cannot be read: it is not used");
 }
@@ -224,18 +208,16 @@ TEST(unknown_packages) {
 }
 
 /* PowerPC: no CPU knows its socket, and two unknown ones are not the same. */
-TEST(no_packages) {
+MACHINE_TEST(no_packages) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
         for (unsigned cpu = 0; cpu < 4; cpu++) {
                 char name[128];
 
                 (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/physical_package_id", cpu);
-                fake_write(&tree, name, "-1\n");
+                fake_write(tree, name, "-1\n");
         }
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         for (size_t i = 0; i < t.n_nodes; i++)
                 assert_int_equal(t.nodes[i].package, PACKAGE_UNKNOWN);
         assert_false(topology_same_package(&t.nodes[0], &t.nodes[1]));
@@ -246,21 +228,19 @@ TEST(no_packages) {
 
 /* The mask of socket 0 has a CPU of socket 1 as well: hwloc drops socket 1 and writes a banner of
  * twelve lines to standard error. */
-TEST(package_with_a_wrong_mask) {
+MACHINE_TEST(package_with_a_wrong_mask) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
         for (unsigned cpu = 0; cpu < 2; cpu++) {
                 static const char *const files[] = { "core_siblings", "package_cpus" };
                 char name[128];
 
                 for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                         (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/%s", cpu, files[i]);
-                        fake_write(&tree, name, "7\n");
+                        fake_write(tree, name, "7\n");
                 }
         }
-        load_quietly(&tree, &t);
+        load_quietly(tree, &t);
         assert_int_equal(t.nodes[0].package, 0);
         assert_int_equal(t.nodes[1].package, 1);
         assert_note(&t, 3,
@@ -268,14 +248,12 @@ TEST(package_with_a_wrong_mask) {
                     "latter is used");
 }
 
-TEST(unknown_memory) {
+MACHINE_TEST(unknown_memory) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_remove(&tree, NODES "node2/meminfo");
-        fake_node(&tree, 5, "0\n", "17 28 10\n", 0);
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        fake_remove(tree, NODES "node2/meminfo");
+        fake_node(tree, 5, "0\n", "17 28 10\n", 0);
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_false(t.nodes[0].memory_unknown);
         assert_true(t.nodes[1].memory_unknown);
         assert_false(t.nodes[2].memory_unknown); /* it has none, and says so */
@@ -286,14 +264,12 @@ TEST(unknown_memory) {
                     "node 2 has memory of unknown size: no instance's need is compared with it");
 }
 
-TEST(memory_of_a_gpu) {
+MACHINE_TEST(memory_of_a_gpu) {
         _cleanup_topology_ Topology t = { 0 };
-        _cleanup_fake_ FakeTree tree;
 
-        fake_machine(&tree);
-        fake_write(&tree, "proc/driver/nvidia/gpus/0000:04:00.0/numa_status",
+        fake_write(tree, "proc/driver/nvidia/gpus/0000:04:00.0/numa_status",
                    "Node:           5\nStatus:         online\n");
-        assert_int_equal(topology_load(&tree.sysroot, &t), 0);
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         assert_ids(topology_nodes(&t), "0,2,5");
         assert_int_equal(t.nodes[2].kind, NODE_GPU);
         assert_int_equal(t.nodes[2].memory_bytes, 4000 * 1024);
@@ -302,23 +278,21 @@ TEST(memory_of_a_gpu) {
         assert_no_notes(&t);
 }
 
-TEST(this_machine) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(this_machine) {
         _cleanup_topology_ Topology t = { 0 };
         char text[ID_SET_LIST_MAX];
         cpu_set_t before, after;
         CpuSet cpus, others;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-        assert_int_equal(topology_load(&sysroot, &t), 0);
+        assert_int_equal(topology_load(sysroot, &t), 0);
         assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
         assert_true(CPU_EQUAL(&before, &after));
-        assert_true(read_file_at(sysroot.sys_fd, "devices/system/cpu/online", text, sizeof(text)) >
+        assert_true(read_file_at(sysroot->sys_fd, "devices/system/cpu/online", text, sizeof(text)) >
                     0);
         assert_ids(topology_cpus(&t), text);
-        assert_true(read_file_at(sysroot.sys_fd, "devices/system/node/online", text, sizeof(text)) >
-                    0);
+        assert_true(read_file_at(sysroot->sys_fd, "devices/system/node/online", text,
+                                 sizeof(text)) > 0);
         assert_ids(topology_nodes(&t), text);
         /* What we may run on ourselves is not hidden; nor is what is offline hidden. */
         cpus = topology_cpus(&t);

@@ -39,6 +39,9 @@ static inline void host_init(Host *host, size_t n_nodes, uint32_t cpus, uint64_t
         }
 }
 
+#define HOST_TEST(test, n_nodes, cpus, memory)                                                     \
+        TEST_AFTER(test, Host, host, host_init(host, n_nodes, cpus, memory), host_done)
+
 /* An instance with all CPUs of its nodes. */
 static inline AdviceInstance *host_add(Host *host, const char *name, const char *exe,
                                        const char *nodes) {

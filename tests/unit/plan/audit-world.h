@@ -108,3 +108,5 @@ static inline void init(World *w) {
                                  .nic_nodes = node_set("0"),
                                  .reserved_cpus = cpu_set("3") };
 }
+
+#define WORLD_TEST(test) TEST_WITH(test, World, w, init, test_no_done)

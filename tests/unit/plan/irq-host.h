@@ -61,6 +61,9 @@ static inline void scene_done(IrqScene *s) {
 }
 #define _cleanup_scene_ _cleanup_(scene_done)
 
+#define IRQ_SCENE_TEST(test, n_nodes, cores, threads)                                              \
+        TEST_AFTER(test, IrqScene, s, scene_init(s, n_nodes, cores, threads), scene_done)
+
 static inline IrqDevice *scene_device(IrqScene *s, IrqDeviceKind kind, const char *name, int node) {
         IrqDevice *device = &s->devices[s->host.n_devices++];
 

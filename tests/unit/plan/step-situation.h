@@ -39,6 +39,8 @@ static inline void init(Situation *s, MemoryMode memory) {
         };
 }
 
+#define SITUATION_TEST(test, memory) TEST_AFTER(test, Situation, s, init(s, memory), test_no_done)
+
 static inline void assert_step(const Situation *s, StepKind kind, const char *in_reason) {
         Step step = step_next(&s->in);
 

@@ -43,17 +43,15 @@ TEST(gogc_steps) {
         assert_int_equal(gogc_steps_with(UINT64_MAX, UINT64_MAX, 0), 0);
 }
 
-TEST(gogc_costs) {
-        _cleanup_host_ Host host;
+HOST_TEST(gogc_costs, 1, 4, 256 * GIB) {
         const Advice *first, *last;
 
-        host_init(&host, 1, 4, 256 * GIB);
-        host_add(&host, "idle", "tidb-server", "0");
-        host_advise(&host);
-        first = host_find_nth(&host, "idle", "GOGC", 0);
-        last = host_find_nth(&host, "idle", "GOGC", 2);
+        host_add(host, "idle", "tidb-server", "0");
+        host_advise(host);
+        first = host_find_nth(host, "idle", "GOGC", 0);
+        last = host_find_nth(host, "idle", "GOGC", 2);
         assert_int_equal(first->value, 200);
-        assert_int_equal(host_find_nth(&host, "idle", "GOGC", 1)->value, 500);
+        assert_int_equal(host_find_nth(host, "idle", "GOGC", 1)->value, 500);
         assert_int_equal(last->value, 1000);
         assert_int_equal(first->base_bytes, 2 * GIB);
         assert_int_equal(first->cost_bytes / MIB, 1592); /* 7/9 of 2 GiB */
@@ -66,49 +64,41 @@ TEST(gogc_costs) {
         assert_string_equal(last->note, "");
 }
 
-TEST(gogc_goes_by_the_resident_size) {
-        _cleanup_host_ Host host;
+HOST_TEST(gogc_goes_by_the_resident_size, 1, 4, 256 * GIB) {
         const Advice *first;
 
-        host_init(&host, 1, 4, 256 * GIB);
-        host_add(&host, "busy", "tidb-server", "0")->resident_bytes = 3 * GIB;
-        host_advise(&host);
-        first = host_find(&host, "busy", "GOGC");
+        host_add(host, "busy", "tidb-server", "0")->resident_bytes = 3 * GIB;
+        host_advise(host);
+        first = host_find(host, "busy", "GOGC");
         assert_int_equal(first->base_bytes, 3 * GIB);
         assert_non_null(strstr(first->reason, "uses now"));
 }
 
 /* The PD of two nodes takes half of its memory from each; two TiDB share what is left. */
-TEST(gogc_divides_what_others_hold) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 2, 4, 40 * GIB);
-        host_add(&host, "a", "tidb-server", "0");
-        host_add(&host, "b", "tidb-server", "0");
-        host_add(&host, "c", "tidb-server", "1");
-        host_add(&host, "pd", "pd-server", "0-1")->resident_bytes = 30 * GIB;
+HOST_TEST(gogc_divides_what_others_hold, 2, 4, 40 * GIB) {
+        host_add(host, "a", "tidb-server", "0");
+        host_add(host, "b", "tidb-server", "0");
+        host_add(host, "c", "tidb-server", "1");
+        host_add(host, "pd", "pd-server", "0-1")->resident_bytes = 30 * GIB;
         /* a: 16 - 15/2 = 8.5; c: 32 - 15 = 17 */
-        assert_int_equal(gogc_steps(&host, "a"), 2);
-        advice_report_done(&host.report);
-        assert_int_equal(gogc_steps(&host, "c"), 3);
-        advice_report_done(&host.report);
-        host.instances[3].resident_bytes = 34 * GIB; /* 16 - 17/2 = 7.5; 32 - 17 = 15 */
-        assert_int_equal(gogc_steps(&host, "a"), 1);
-        advice_report_done(&host.report);
-        assert_int_equal(gogc_steps(&host, "c"), 2);
+        assert_int_equal(gogc_steps(host, "a"), 2);
+        advice_report_done(&host->report);
+        assert_int_equal(gogc_steps(host, "c"), 3);
+        advice_report_done(&host->report);
+        host->instances[3].resident_bytes = 34 * GIB; /* 16 - 17/2 = 7.5; 32 - 17 = 15 */
+        assert_int_equal(gogc_steps(host, "a"), 1);
+        advice_report_done(&host->report);
+        assert_int_equal(gogc_steps(host, "c"), 2);
 }
 
 /* All of a PD that has the same two nodes. */
-TEST(gogc_on_two_nodes) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 2, 4, 15 * GIB);
-        host_add(&host, "a", "tidb-server", "0-1");
-        host_add(&host, "pd", "pd-server", "0-1")->resident_bytes = 9 * GIB; /* 24 - 9 = 15 */
-        assert_int_equal(gogc_steps(&host, "a"), 2);
-        advice_report_done(&host.report);
-        host.instances[1].resident_bytes = 8 * GIB;
-        assert_int_equal(gogc_steps(&host, "a"), 3);
+HOST_TEST(gogc_on_two_nodes, 2, 4, 15 * GIB) {
+        host_add(host, "a", "tidb-server", "0-1");
+        host_add(host, "pd", "pd-server", "0-1")->resident_bytes = 9 * GIB; /* 24 - 9 = 15 */
+        assert_int_equal(gogc_steps(host, "a"), 2);
+        advice_report_done(&host->report);
+        host->instances[1].resident_bytes = 8 * GIB;
+        assert_int_equal(gogc_steps(host, "a"), 3);
 }
 
 TEST(max_procs_of_a_running_process) {
@@ -144,77 +134,67 @@ TEST(max_procs_of_a_running_process) {
         }
 }
 
-TEST(disk_rate) {
-        _cleanup_host_ Host host;
+HOST_TEST(disk_rate, 4, 4, 16 * GIB) {
         const Advice *advice;
 
-        host_init(&host, 4, 4, 16 * GIB);
-        host_add(&host, "a", "tikv-server", "0")->device = "nvme0n1";
-        host_add(&host, "b", "pd-server", "1")->device = "nvme0n1";
-        host_add(&host, "c", "tikv-server", "2")->device = "nvme1n1";
-        host_add(&host, "d", "tikv-server", "3");
-        host_add(&host, "e", "tikv-server", "3");
-        host_add(&host, "f", "tikv-server", "3")->device = "";
-        host_add(&host, "g", "tikv-server", "3")->device = "";
-        host_advise(&host);
-        advice = host_find(&host, "a", "rocksdb.rate-bytes-per-sec");
+        host_add(host, "a", "tikv-server", "0")->device = "nvme0n1";
+        host_add(host, "b", "pd-server", "1")->device = "nvme0n1";
+        host_add(host, "c", "tikv-server", "2")->device = "nvme1n1";
+        host_add(host, "d", "tikv-server", "3");
+        host_add(host, "e", "tikv-server", "3");
+        host_add(host, "f", "tikv-server", "3")->device = "";
+        host_add(host, "g", "tikv-server", "3")->device = "";
+        host_advise(host);
+        advice = host_find(host, "a", "rocksdb.rate-bytes-per-sec");
         assert_int_equal(advice->value, 200 * MIB);
         assert_int_equal(advice->unit, ADVICE_BYTES_PER_SEC);
-        host_assert(&host, "a", "gc.max-write-bytes-per-sec", 300 * KIB);
-        assert_int_equal(host.report.subjects[0].n_device_sharers, 1);
-        assert_int_equal(host.report.subjects[0].device_sharers[0], 1);
+        host_assert(host, "a", "gc.max-write-bytes-per-sec", 300 * KIB);
+        assert_int_equal(host->report.subjects[0].n_device_sharers, 1);
+        assert_int_equal(host->report.subjects[0].device_sharers[0], 1);
         for (const char *name = "bcdefg"; /* PD has no such bound */ *name; name++) {
                 const char instance[] = { *name, '\0' };
 
-                assert_null(host_find(&host, instance, "rocksdb.rate-bytes-per-sec"));
-                assert_null(host_find(&host, instance, "gc.max-write-bytes-per-sec"));
+                assert_null(host_find(host, instance, "rocksdb.rate-bytes-per-sec"));
+                assert_null(host_find(host, instance, "gc.max-write-bytes-per-sec"));
         }
 }
 
 /* An instance that is not placed writes to its disk all the same. */
-TEST(disk_rate_with_one_not_placed) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 1, 4, 16 * GIB);
-        host_add(&host, "a", "tikv-server", "0")->device = "sda";
-        host_add(&host, "b", "tikv-server", "")->device = "sda";
-        host.choices[1].placement.cpus = cpu_set("0-3");
-        host_advise(&host);
-        host_assert(&host, "a", "rocksdb.rate-bytes-per-sec", 200 * MIB);
-        host_assert(&host, "a", "readpool.unified.max-thread-count", 3); /* it has all CPUs */
-        assert_int_equal(host_count(&host, "b"), 0);
+HOST_TEST(disk_rate_with_one_not_placed, 1, 4, 16 * GIB) {
+        host_add(host, "a", "tikv-server", "0")->device = "sda";
+        host_add(host, "b", "tikv-server", "")->device = "sda";
+        host->choices[1].placement.cpus = cpu_set("0-3");
+        host_advise(host);
+        host_assert(host, "a", "rocksdb.rate-bytes-per-sec", 200 * MIB);
+        host_assert(host, "a", "readpool.unified.max-thread-count", 3); /* it has all CPUs */
+        assert_int_equal(host_count(host, "b"), 0);
 }
 
-TEST(no_advice) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 1, 4, 16 * GIB);
-        host_add(&host, "tiflash", "tiflash", "0");
-        host_add(&host, "cat", "/bin/cat", "0");
-        host_add(&host, "other", "/bin/sleep", "0");
-        host_add(&host, "nowhere", "tidb-server", "");
-        host.choices[3].refusal = REFUSAL_TOO_FEW_NODES;
-        host_add(&host, "watched", "tidb-server", "");
-        host.choices[4].placement.reason = "watched";
-        host_add(&host, "unknown", "tidb-server", "");
-        host.choices[5].placement.reason = NULL;
-        host_advise(&host);
-        assert_int_equal(host.report.n_items, 0);
-        assert_string_equal(host.report.subjects[0].unplaced, "");
-        assert_string_equal(host.report.subjects[3].unplaced,
+HOST_TEST(no_advice, 1, 4, 16 * GIB) {
+        host_add(host, "tiflash", "tiflash", "0");
+        host_add(host, "cat", "/bin/cat", "0");
+        host_add(host, "other", "/bin/sleep", "0");
+        host_add(host, "nowhere", "tidb-server", "");
+        host->choices[3].refusal = REFUSAL_TOO_FEW_NODES;
+        host_add(host, "watched", "tidb-server", "");
+        host->choices[4].placement.reason = "watched";
+        host_add(host, "unknown", "tidb-server", "");
+        host->choices[5].placement.reason = NULL;
+        host_advise(host);
+        assert_int_equal(host->report.n_items, 0);
+        assert_string_equal(host->report.subjects[0].unplaced, "");
+        assert_string_equal(host->report.subjects[3].unplaced,
                             placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
-        assert_string_equal(host.report.subjects[4].unplaced, "watched");
-        assert_string_equal(host.report.subjects[5].unplaced, "it has no place");
+        assert_string_equal(host->report.subjects[4].unplaced, "watched");
+        assert_string_equal(host->report.subjects[5].unplaced, "it has no place");
 }
 
-TEST(empty_and_wrong_input) {
-        _cleanup_host_ Host host;
+HOST_TEST(empty_and_wrong_input, 1, 4, 16 * GIB) {
         AdviceReport report = { .n_items = 7 };
-        AdviceInput input = { .topology = &host.topology, .plan = &host.plan, .n_instances = 1 };
+        AdviceInput input = { .topology = &host->topology, .plan = &host->plan, .n_instances = 1 };
 
-        host_init(&host, 1, 4, 16 * GIB);
-        host_advise(&host);
-        assert_int_equal(host.report.n_items, 0);
+        host_advise(host);
+        assert_int_equal(host->report.n_items, 0);
         assert_int_equal(advice_build(&input, &report), -EINVAL);
         assert_int_equal(report.n_items, 7); /* untouched */
 }

@@ -28,18 +28,16 @@ TEST(products_of_patterns) {
 }
 
 /* The program that runs counts, then the policy. */
-TEST(product_of_an_instance) {
-        _cleanup_host_ Host host;
+HOST_TEST(product_of_an_instance, 1, 4, 16 * GIB) {
         Policy tidb = { .match.exe = (char *)"tidb-server" };
 
-        host_init(&host, 1, 4, 16 * GIB);
-        host_add(&host, "a", NULL, "0")->policy = &tidb;
-        host_add(&host, "b", "/bin/tikv-server", "0")->policy = &tidb;
-        host_add(&host, "c", NULL, "0");
-        host_advise(&host);
-        assert_int_equal(host.report.subjects[0].product, PRODUCT_TIDB);
-        assert_int_equal(host.report.subjects[1].product, PRODUCT_TIKV);
-        assert_int_equal(host.report.subjects[2].product, PRODUCT_OTHER);
+        host_add(host, "a", NULL, "0")->policy = &tidb;
+        host_add(host, "b", "/bin/tikv-server", "0")->policy = &tidb;
+        host_add(host, "c", NULL, "0");
+        host_advise(host);
+        assert_int_equal(host->report.subjects[0].product, PRODUCT_TIDB);
+        assert_int_equal(host->report.subjects[1].product, PRODUCT_TIKV);
+        assert_int_equal(host->report.subjects[2].product, PRODUCT_OTHER);
 }
 
 static uint64_t value_for(const char *exe, const char *setting, uint32_t cpus, uint64_t memory) {
@@ -142,20 +140,18 @@ TEST(haproxy) {
         assert_int_equal(value_for("haproxy", "maxconn", 1, 0), NONE);
 }
 
-TEST(haproxy_reasons) {
-        _cleanup_host_ Host host;
+HOST_TEST(haproxy_reasons, 2, 64, 64 * GIB) {
         const Advice *advice;
 
-        host_init(&host, 2, 64, 64 * GIB);
-        host_add(&host, "one", "haproxy", "0");
-        host_add(&host, "two", "haproxy", "0-1");
-        host_advise(&host);
-        advice = host_find(&host, "one", "nbthread");
+        host_add(host, "one", "haproxy", "0");
+        host_add(host, "two", "haproxy", "0-1");
+        host_advise(host);
+        advice = host_find(host, "one", "nbthread");
         assert_null(strstr(advice->reason, "thread group"));
         assert_int_equal(advice->where, IN_HAPROXY);
         assert_int_equal(advice->effect, HOLDS_RELOAD);
-        assert_non_null(strstr(host_find(&host, "two", "nbthread")->reason, "thread group"));
-        assert_int_equal(host_find(&host, "one", "maxconn")->cost_bytes, 20000 * 33 * KIB);
+        assert_non_null(strstr(host_find(host, "two", "nbthread")->reason, "thread group"));
+        assert_int_equal(host_find(host, "one", "maxconn")->cost_bytes, 20000 * 33 * KIB);
 }
 
 static void assert_text(const Host *host, const char *name, const char *setting,
@@ -168,62 +164,51 @@ static void assert_text(const Host *host, const char *name, const char *setting,
 }
 
 /* A thread a CPU, and no line where there are more CPUs than threads. */
-TEST(haproxy_map) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 2, 48, 64 * GIB);
-        host_add(&host, "one", "haproxy", "0");
-        host_add(&host, "two", "haproxy", "0-1");
-        host_add(&host, "holes", "haproxy", "0");
-        host.choices[2].placement.cpus = cpu_set("0-3,24-27");
-        host_advise(&host);
-        assert_text(&host, "one", "cpu-map", "auto:1/1-48 0-47");
-        assert_text(&host, "holes", "cpu-map", "auto:1/1-8 0-3 24-27");
-        assert_null(host_find(&host, "two", "cpu-map"));
+HOST_TEST(haproxy_map, 2, 48, 64 * GIB) {
+        host_add(host, "one", "haproxy", "0");
+        host_add(host, "two", "haproxy", "0-1");
+        host_add(host, "holes", "haproxy", "0");
+        host->choices[2].placement.cpus = cpu_set("0-3,24-27");
+        host_advise(host);
+        assert_text(host, "one", "cpu-map", "auto:1/1-48 0-47");
+        assert_text(host, "holes", "cpu-map", "auto:1/1-8 0-3 24-27");
+        assert_null(host_find(host, "two", "cpu-map"));
 }
 
-TEST(jvm) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 4, 16, 64 * GIB);
-        host_add(&host, "alone", "/opt/jdk/bin/java", "0");
-        host_add(&host, "beside", "java", "1");
-        host_add(&host, "tikv", "tikv-server", "1");
-        host_add(&host, "pair-1", "java", "2-3");
-        host_add(&host, "pair-2", "java", "2-3");
-        host_advise(&host);
-        assert_text(&host, "alone", "JAVA_TOOL_OPTIONS",
+HOST_TEST(jvm, 4, 16, 64 * GIB) {
+        host_add(host, "alone", "/opt/jdk/bin/java", "0");
+        host_add(host, "beside", "java", "1");
+        host_add(host, "tikv", "tikv-server", "1");
+        host_add(host, "pair-1", "java", "2-3");
+        host_add(host, "pair-2", "java", "2-3");
+        host_advise(host);
+        assert_text(host, "alone", "JAVA_TOOL_OPTIONS",
                     "-XX:ActiveProcessorCount=16 -XX:ParallelGCThreads=13 -Xmx39321m -XX:-UseNUMA");
-        assert_text(&host, "beside", "JAVA_TOOL_OPTIONS",
+        assert_text(host, "beside", "JAVA_TOOL_OPTIONS",
                     "-XX:ActiveProcessorCount=16 -XX:ParallelGCThreads=13 -Xmx9830m -XX:-UseNUMA");
-        assert_text(&host, "pair-2", "JAVA_TOOL_OPTIONS",
+        assert_text(host, "pair-2", "JAVA_TOOL_OPTIONS",
                     "-XX:ActiveProcessorCount=32 -XX:ParallelGCThreads=23 -Xmx39321m");
-        assert_int_equal(host_find(&host, "alone", "JAVA_TOOL_OPTIONS")->where, IN_ENVIRONMENT);
+        assert_int_equal(host_find(host, "alone", "JAVA_TOOL_OPTIONS")->where, IN_ENVIRONMENT);
 }
 
 /* Of a machine without sizes no heap is claimed. */
-TEST(jvm_without_memory) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 1, 8, 0);
-        host_add(&host, "x", "java", "0");
-        host_advise(&host);
-        assert_text(&host, "x", "JAVA_TOOL_OPTIONS",
+HOST_TEST(jvm_without_memory, 1, 8, 0) {
+        host_add(host, "x", "java", "0");
+        host_advise(host);
+        assert_text(host, "x", "JAVA_TOOL_OPTIONS",
                     "-XX:ActiveProcessorCount=8 -XX:ParallelGCThreads=8 -XX:-UseNUMA");
 }
 
 /* PD takes no part in the division, so its number is that of all its CPUs. */
-TEST(pd) {
-        _cleanup_host_ Host host;
+HOST_TEST(pd, 1, 16, 64 * GIB) {
         const Advice *advice;
 
-        host_init(&host, 1, 16, 64 * GIB);
-        host_add(&host, "pd", "pd-server", "0");
-        host_add(&host, "tidb", "tidb-server", "0");
-        host.instances[0].running = true;
-        host.instances[0].gomaxprocs = 64;
-        host_advise(&host);
-        advice = host_find(&host, "pd", "GOMAXPROCS");
+        host_add(host, "pd", "pd-server", "0");
+        host_add(host, "tidb", "tidb-server", "0");
+        host->instances[0].running = true;
+        host->instances[0].gomaxprocs = 64;
+        host_advise(host);
+        advice = host_find(host, "pd", "GOMAXPROCS");
         assert_int_equal(advice->value, 16);
         assert_int_equal(advice->where, IN_ENVIRONMENT);
         assert_int_equal(advice->effect, HOLDS_RESTART);
@@ -241,18 +226,15 @@ TEST(pools) {
 }
 
 /* R12, each server in its own words. */
-TEST(address) {
-        _cleanup_host_ Host host;
-
-        host_init(&host, 4, 8, GIB);
-        host_add(&host, "tidb", "tidb-server", "0")->card = "eth0";
-        host_add(&host, "tikv", "tikv-server", "1")->card = "eth1";
-        host_add(&host, "pd", "pd-server", "2")->card = "eth2";
-        host_add(&host, "none", "tidb-server", "3");
-        host.instances[1].address = "10.0.1.5";
-        host_advise(&host);
-        assert_text(&host, "tidb", "--advertise-address", "(the address of eth0)");
-        assert_text(&host, "tikv", "--advertise-addr", "10.0.1.5");
-        assert_text(&host, "pd", "--advertise-client-urls", "(the address of eth2)");
-        assert_null(host_find(&host, "none", "--advertise-address"));
+HOST_TEST(address, 4, 8, GIB) {
+        host_add(host, "tidb", "tidb-server", "0")->card = "eth0";
+        host_add(host, "tikv", "tikv-server", "1")->card = "eth1";
+        host_add(host, "pd", "pd-server", "2")->card = "eth2";
+        host_add(host, "none", "tidb-server", "3");
+        host->instances[1].address = "10.0.1.5";
+        host_advise(host);
+        assert_text(host, "tidb", "--advertise-address", "(the address of eth0)");
+        assert_text(host, "tikv", "--advertise-addr", "10.0.1.5");
+        assert_text(host, "pd", "--advertise-client-urls", "(the address of eth2)");
+        assert_null(host_find(host, "none", "--advertise-address"));
 }

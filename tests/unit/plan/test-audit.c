@@ -3,12 +3,10 @@
 
 #include "audit-world.h"
 
-TEST(a_host_in_order) {
+WORLD_TEST(a_host_in_order) {
         _cleanup_audit_report_ AuditReport report = { 0 };
-        World w;
 
-        init(&w);
-        assert_int_equal(audit_build(&w.input, &report), 0);
+        assert_int_equal(audit_build(&w->input, &report), 0);
         for (size_t i = 0; i < report.n_findings; i++)
                 fail_msg("%s", report.findings[i].found);
         for (AuditRule rule = 0; rule < N_AUDIT_RULES; rule++)
@@ -211,58 +209,50 @@ TEST(each_mistake) {
 }
 
 /* What the daemon did is nobody's mistake. */
-TEST(bound_by_the_daemon) {
+WORLD_TEST(bound_by_the_daemon) {
         _cleanup_audit_report_ AuditReport report = { 0 };
-        World w;
 
-        init(&w);
-        w.instances[1].allowed_cpus = cpu_set("4-5");
-        w.instances[1].bound_by_daemon = true;
-        assert_int_equal(audit_build(&w.input, &report), 0);
+        w->instances[1].allowed_cpus = cpu_set("4-5");
+        w->instances[1].bound_by_daemon = true;
+        assert_int_equal(audit_build(&w->input, &report), 0);
         assert_int_equal(report.n_findings, 0);
 }
 
 /* Interrupts, and the time that they take, are where they are meant to be. */
-TEST(interrupts_on_reserved_cpus) {
+WORLD_TEST(interrupts_on_reserved_cpus) {
         _cleanup_audit_report_ AuditReport report = { 0 }, more = { 0 };
-        World w;
 
-        init(&w);
-        w.set.n_irqs = 0;
-        w.input.n_instances = 1; /* node 1 is free */
-        w.vector.effective = cpu_set("3");
-        w.now[0].cpu_seconds[MODE_SOFTIRQ] = 45; /* of 140, one of four CPUs being reserved */
-        w.facts.irqbalance_known = false;
-        assert_int_equal(audit_build(&w.input, &report), 0);
+        w->set.n_irqs = 0;
+        w->input.n_instances = 1; /* node 1 is free */
+        w->vector.effective = cpu_set("3");
+        w->now[0].cpu_seconds[MODE_SOFTIRQ] = 45; /* of 140, one of four CPUs being reserved */
+        w->facts.irqbalance_known = false;
+        assert_int_equal(audit_build(&w->input, &report), 0);
         for (size_t i = 0; i < report.n_findings; i++)
                 fail_msg("%s", report.findings[i].found);
-        w.now[0].cpu_seconds[MODE_SOFTIRQ] = 60;
-        assert_int_equal(audit_build(&w.input, &more), 0);
+        w->now[0].cpu_seconds[MODE_SOFTIRQ] = 60;
+        assert_int_equal(audit_build(&w->input, &more), 0);
         assert_int_equal(more.states[AUDIT_SOFTIRQ], AUDIT_WARNING);
 }
 
 /* The kernel takes some memory of one node, which counts on small machines. */
-TEST(small_nodes) {
+WORLD_TEST(small_nodes) {
         _cleanup_audit_report_ AuditReport report = { 0 };
-        World w;
 
-        init(&w);
-        w.instances[0].need_bytes = w.instances[1].need_bytes = 0;
-        w.nodes[0].memory_bytes = GIB * 3 / 8;
-        w.nodes[1].memory_bytes = GIB / 4;
-        assert_int_equal(audit_build(&w.input, &report), 0);
+        w->instances[0].need_bytes = w->instances[1].need_bytes = 0;
+        w->nodes[0].memory_bytes = GIB * 3 / 8;
+        w->nodes[1].memory_bytes = GIB / 4;
+        assert_int_equal(audit_build(&w->input, &report), 0);
         assert_int_equal(report.states[AUDIT_NODE_SIZES], AUDIT_OK);
 }
 
-TEST(worst_first) {
+WORLD_TEST(worst_first) {
         _cleanup_audit_report_ AuditReport report = { 0 };
-        World w;
 
-        init(&w);
-        numa_balancing(&w);
-        exceeds_its_node(&w);
-        smaller_node(&w);
-        assert_int_equal(audit_build(&w.input, &report), 0);
+        numa_balancing(w);
+        exceeds_its_node(w);
+        smaller_node(w);
+        assert_int_equal(audit_build(&w->input, &report), 0);
         assert_int_equal(report.n_findings, 3);
         assert_int_equal(report.findings[0].state, AUDIT_FAILURE);
         assert_int_equal(report.findings[1].rule, AUDIT_NODE_SIZES);

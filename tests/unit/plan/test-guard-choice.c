@@ -81,90 +81,83 @@ static void search_init(Search *s) {
                                    .want_bytes = MIB(500) };
 }
 
+#define SEARCH_TEST(test) TEST_WITH(test, Search, s, search_init, test_no_done)
+
 static void set_room(Search *s, uint32_t node, uint64_t bytes) {
         s->rooms[node].free_bytes = s->rooms[node].headroom_bytes + bytes;
 }
 
-TEST(the_nearest_node) {
-        Search s;
-
-        search_init(&s);
-        set_room(&s, 6, GIB(9));
-        assert_int_equal(guard_choose(&s.search), 0); /* of equal ones the first */
-        set_room(&s, 3, MIB(1025));                   /* of equally near ones that with the most */
-        assert_int_equal(guard_choose(&s.search), 3);
-        s.rooms[3].promised_bytes = MIB(2);
-        assert_int_equal(guard_choose(&s.search), 0);
-        s.barred = node_set("0-2");
-        assert_int_equal(guard_choose(&s.search), 3);
-        s.barred = node_set("0-3");
-        assert_int_equal(guard_choose(&s.search), 6);
-        s.home = node_set("1,5"); /* near one of them is near */
-        s.barred = node_set("1,5,6");
-        set_room(&s, 7, GIB(2));
-        assert_int_equal(guard_choose(&s.search), 7);
+SEARCH_TEST(the_nearest_node) {
+        set_room(s, 6, GIB(9));
+        assert_int_equal(guard_choose(&s->search), 0); /* of equal ones the first */
+        set_room(s, 3, MIB(1025));                     /* of equally near ones that with the most */
+        assert_int_equal(guard_choose(&s->search), 3);
+        s->rooms[3].promised_bytes = MIB(2);
+        assert_int_equal(guard_choose(&s->search), 0);
+        s->barred = node_set("0-2");
+        assert_int_equal(guard_choose(&s->search), 3);
+        s->barred = node_set("0-3");
+        assert_int_equal(guard_choose(&s->search), 6);
+        s->home = node_set("1,5"); /* near one of them is near */
+        s->barred = node_set("1,5,6");
+        set_room(s, 7, GIB(2));
+        assert_int_equal(guard_choose(&s->search), 7);
 }
 
-TEST(room_that_lasts) {
-        Search s;
-
-        search_init(&s);
+SEARCH_TEST(room_that_lasts) {
         for (uint32_t i = 0; i < 4; i++)
-                set_room(&s, i, MIB(499));
-        assert_int_equal(guard_choose(&s.search), 4);
-        set_room(&s, 2, MIB(500));
-        assert_int_equal(guard_choose(&s.search), 2);
+                set_room(s, i, MIB(499));
+        assert_int_equal(guard_choose(&s->search), 4);
+        set_room(s, 2, MIB(500));
+        assert_int_equal(guard_choose(&s->search), 2);
         /* Far ones last but for a little longer. */
         for (uint32_t i = 0; i < 8; i++)
-                set_room(&s, i, i < 4 ? MIB(499) : MIB(600));
-        assert_int_equal(guard_choose(&s.search), 0);
+                set_room(s, i, i < 4 ? MIB(499) : MIB(600));
+        assert_int_equal(guard_choose(&s->search), 0);
         /* Its own headroom twice, however slow the fall. */
-        s.search.want_bytes = 0;
+        s->search.want_bytes = 0;
         for (uint32_t i = 0; i < 8; i++)
-                set_room(&s, i, MIB(99));
-        set_room(&s, 7, MIB(100));
-        assert_int_equal(guard_choose(&s.search), 7);
+                set_room(s, i, MIB(99));
+        set_room(s, 7, MIB(100));
+        assert_int_equal(guard_choose(&s->search), 7);
         /* None lasts: a near one, unless another has more than twice as much. Cache counts. */
-        set_room(&s, 7, MIB(50));
-        s.rooms[3].reclaimable_bytes = 1;
-        assert_int_equal(guard_choose(&s.search), 3);
+        set_room(s, 7, MIB(50));
+        s->rooms[3].reclaimable_bytes = 1;
+        assert_int_equal(guard_choose(&s->search), 3);
         for (uint32_t i = 0; i < 4; i++)
-                set_room(&s, i, MIB(49));
-        s.rooms[3].reclaimable_bytes = 0;
-        s.rooms[5].reclaimable_bytes = 1;
-        assert_int_equal(guard_choose(&s.search), 5);
-        set_room(&s, 2, MIB(50));
-        assert_int_equal(guard_choose(&s.search), 2);
+                set_room(s, i, MIB(49));
+        s->rooms[3].reclaimable_bytes = 0;
+        s->rooms[5].reclaimable_bytes = 1;
+        assert_int_equal(guard_choose(&s->search), 5);
+        set_room(s, 2, MIB(50));
+        assert_int_equal(guard_choose(&s->search), 2);
         for (uint32_t i = 0; i < 8; i++) {
-                set_room(&s, i, 0);
-                s.rooms[i].reclaimable_bytes = 0;
+                set_room(s, i, 0);
+                s->rooms[i].reclaimable_bytes = 0;
         }
-        assert_int_equal(guard_choose(&s.search), -1);
-        s.rooms[4].free_bytes++;
-        assert_int_equal(guard_choose(&s.search), 4);
-        s.search.n_rooms = 0;
-        assert_int_equal(guard_choose(&s.search), -1);
+        assert_int_equal(guard_choose(&s->search), -1);
+        s->rooms[4].free_bytes++;
+        assert_int_equal(guard_choose(&s->search), 4);
+        s->search.n_rooms = 0;
+        assert_int_equal(guard_choose(&s->search), -1);
 }
 
-TEST(reserved_nodes) {
-        Search s;
-
-        search_init(&s);
-        s.reserved = node_set("0,2-3");
-        assert_int_equal(guard_choose(&s.search), 4); /* rather far than reserved */
+SEARCH_TEST(reserved_nodes) {
+        s->reserved = node_set("0,2-3");
+        assert_int_equal(guard_choose(&s->search), 4); /* rather far than reserved */
         for (uint32_t i = 4; i < 8; i++)
-                set_room(&s, i, MIB(300));
-        assert_int_equal(guard_choose(&s.search), 0); /* which will not do */
-        s.search.strict = true;
-        assert_int_equal(guard_choose(&s.search), 4);
-        s.reserved = node_set("0-7");
-        assert_int_equal(guard_choose(&s.search), -1);
+                set_room(s, i, MIB(300));
+        assert_int_equal(guard_choose(&s->search), 0); /* which will not do */
+        s->search.strict = true;
+        assert_int_equal(guard_choose(&s->search), 4);
+        s->reserved = node_set("0-7");
+        assert_int_equal(guard_choose(&s->search), -1);
         /* None will do: then not the reserved one, though it has more. */
-        s.search.strict = false;
-        s.reserved = node_set("0,2-3");
+        s->search.strict = false;
+        s->reserved = node_set("0,2-3");
         for (uint32_t i = 0; i < 8; i++)
-                set_room(&s, i, i < 4 ? MIB(40) : MIB(30));
-        assert_int_equal(guard_choose(&s.search), 4);
+                set_room(s, i, i < 4 ? MIB(40) : MIB(30));
+        assert_int_equal(guard_choose(&s->search), 4);
 }
 
 /* --- histories --- */

@@ -58,20 +58,20 @@ static void example_init(Example *e) {
         e->plan = (IrqPlan){ .devices = e->of, .n_devices = 2 };
 }
 
-TEST(desired) {
-        _cleanup_irq_desired_ IrqDesiredList w;
-        Example e;
+#define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, example_init, test_no_done)
 
-        example_init(&e);
-        e.planned[2].decision = IRQ_MANAGED;
-        assert_int_equal(irq_desired_build(&e.plan, &w), 0);
+EXAMPLE_TEST(desired) {
+        _cleanup_irq_desired_ IrqDesiredList w;
+
+        e->planned[2].decision = IRQ_MANAGED;
+        assert_int_equal(irq_desired_build(&e->plan, &w), 0);
         /* Two vectors, once; two transmit queues; the receive queue that has a mask. */
         assert_int_equal(w.n_settings, 5);
         assert_true(w.settings[0].known);
         assert_false(w.settings[1].known);
         assert_ids(w.settings[0].present.cpus, "0-3");
         assert_ids(w.settings[0].value.cpus, "1");
-        assert_ptr_equal(w.settings[0].device, &e.devices[0]);
+        assert_ptr_equal(w.settings[0].device, &e->devices[0]);
         assert_non_null(irq_desired_find(&w, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 24 }));
         assert_null(irq_desired_find(&w, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
         assert_ids(irq_desired_find(&w, &(SettingKey){ SETTING_XPS, "eth0", 1, 3 })->value.cpus,
@@ -81,30 +81,25 @@ TEST(desired) {
         assert_null(irq_desired_find(&w, &(SettingKey){ SETTING_RPS, "eth0", 1, 3 }));
 }
 
-TEST(nothing_wanted) {
+EXAMPLE_TEST(nothing_wanted) {
         _cleanup_irq_desired_ IrqDesiredList w;
-        Example e;
 
-        example_init(&e);
         for (unsigned i = 0; i < 3; i++)
-                e.planned[i].decision = IRQ_LEFT;
-        e.of[0].xps = e.of[0].rps = NULL;
-        assert_int_equal(irq_desired_build(&e.plan, &w), 0);
+                e->planned[i].decision = IRQ_LEFT;
+        e->of[0].xps = e->of[0].rps = NULL;
+        assert_int_equal(irq_desired_build(&e->plan, &w), 0);
         assert_int_equal(w.n_settings, 0);
 }
 
-TEST(whose_vector) {
-        Example e;
-
-        example_init(&e);
+EXAMPLE_TEST(whose_vector) {
         assert_true(
-                irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
+                irq_host_has_vector(&e->host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 26 }));
         assert_false(
-                irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 27 }));
+                irq_host_has_vector(&e->host, &(SettingKey){ SETTING_VECTOR, "0000:01:00.0", 27 }));
         assert_false(
-                irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "0000:02:00.0", 26 }));
-        e.devices[1].pci = NULL;
-        assert_true(irq_host_has_vector(&e.host, &(SettingKey){ SETTING_VECTOR, "eth1", 26 }));
+                irq_host_has_vector(&e->host, &(SettingKey){ SETTING_VECTOR, "0000:02:00.0", 26 }));
+        e->devices[1].pci = NULL;
+        assert_true(irq_host_has_vector(&e->host, &(SettingKey){ SETTING_VECTOR, "eth1", 26 }));
 }
 
 TEST(landed) {

@@ -12,23 +12,19 @@ static void one_card(IrqScene *s, size_t queues) {
         scene_card(s, "eth0", 0, queues);
 }
 
-TEST(cores_before_siblings) {
-        _cleanup_scene_ IrqScene s;
+#define ONE_CARD_TEST(test, queues) TEST_AFTER(test, IrqScene, s, one_card(s, queues), scene_done)
 
-        one_card(&s, 11);
-        scene_plan(&s);
-        assert_queues(&s, 0, "0 1 2 3 8 9 10 11 0 1 2");
-        assert_ids(s.plan.devices[0].vectors[0].cpus, "0-3,8-11");
+ONE_CARD_TEST(cores_before_siblings, 11) {
+        scene_plan(s);
+        assert_queues(s, 0, "0 1 2 3 8 9 10 11 0 1 2");
+        assert_ids(s->plan.devices[0].vectors[0].cpus, "0-3,8-11");
 }
 
 /* Where the siblings of a core have neighbouring numbers. */
-TEST(siblings_by_core) {
-        _cleanup_scene_ IrqScene s;
-
-        one_card(&s, 5);
-        s.nodes[0].first_threads = cpu_set("0,2,8,10");
-        scene_plan(&s);
-        assert_queues(&s, 0, "0 2 8 10 1");
+ONE_CARD_TEST(siblings_by_core, 5) {
+        s->nodes[0].first_threads = cpu_set("0,2,8,10");
+        scene_plan(s);
+        assert_queues(s, 0, "0 2 8 10 1");
 }
 
 TEST(nearest_first) {
@@ -44,103 +40,87 @@ TEST(nearest_first) {
         assert_queues(&s, 0, "0 1 2 3 4 5 6 7");
 }
 
-TEST(turns) {
-        _cleanup_scene_ IrqScene s;
-
-        one_card(&s, 3);
-        scene_card(&s, "eth1", 0, 5);
-        scene_card(&s, "eth2", 1, 2);
-        scene_plan(&s);
-        assert_queues(&s, 0, "0 2 8");
-        assert_queues(&s, 1, "1 3 9 10 11");
-        assert_queues(&s, 2, "4 5");
+ONE_CARD_TEST(turns, 3) {
+        scene_card(s, "eth1", 0, 5);
+        scene_card(s, "eth2", 1, 2);
+        scene_plan(s);
+        assert_queues(s, 0, "0 2 8");
+        assert_queues(s, 1, "1 3 9 10 11");
+        assert_queues(s, 2, "4 5");
 }
 
 /* As drivers that have a vector for each direction, in any order, and one queue without one. */
-TEST(pairs) {
-        _cleanup_scene_ IrqScene s;
+IRQ_SCENE_TEST(pairs, 1, 4, 1) {
         IrqDevice *d;
 
-        scene_init(&s, 1, 4, 1);
-        scene_policy(&s, "*", STEER_LOCAL);
-        d = scene_device(&s, IRQ_DEVICE_NET, "eth0", 0);
-        (void)scene_vector(&s, d, IRQ_ROLE_RX, 1);
-        (void)scene_vector(&s, d, IRQ_ROLE_RX, 0);
-        (void)scene_vector(&s, d, IRQ_ROLE_TX, 0);
-        (void)scene_vector(&s, d, IRQ_ROLE_TX, 5);
-        (void)scene_vector(&s, d, IRQ_ROLE_TX, 1);
-        scene_plan(&s);
-        assert_queues(&s, 0, "1 0 0 2 1");
+        scene_policy(s, "*", STEER_LOCAL);
+        d = scene_device(s, IRQ_DEVICE_NET, "eth0", 0);
+        (void)scene_vector(s, d, IRQ_ROLE_RX, 1);
+        (void)scene_vector(s, d, IRQ_ROLE_RX, 0);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 0);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 5);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 1);
+        scene_plan(s);
+        assert_queues(s, 0, "1 0 0 2 1");
 }
 
-TEST(xps) {
-        _cleanup_scene_ IrqScene s;
+ONE_CARD_TEST(xps, 2) {
         const CpuSet *xps;
 
-        one_card(&s, 2);
-        scene_plan(&s);
-        xps = s.plan.devices[0].xps;
+        scene_plan(s);
+        xps = s->plan.devices[0].xps;
         /* Queue 0 on CPU 0 and queue 1 on CPU 1: the rest in turns. */
         assert_ids(xps[0], "0,2,4,6,8,10,12,14");
         assert_ids(xps[1], "1,3,5,7,9,11,13,15");
-        s.policies[0].steer = STEER_CPUS;
-        s.policies[0].cpus = cpu_set("3,5");
-        scene_plan(&s);
-        xps = s.plan.devices[0].xps;
+        s->policies[0].steer = STEER_CPUS;
+        s->policies[0].cpus = cpu_set("3,5");
+        scene_plan(s);
+        xps = s->plan.devices[0].xps;
         assert_ids(xps[0], "0-3,8-11"); /* each by the queue of its own node */
         assert_ids(xps[1], "4-7,12-15");
-        s.policies[0].cpus = cpu_set("3");
-        scene_plan(&s);
-        assert_true(id_set_has(&s.plan.devices[0].xps[0], 3));
-        assert_true(id_set_has(&s.plan.devices[0].xps[1], 3)); /* both are its own */
-        s.policies[0].xps = false;
-        scene_plan(&s);
-        assert_null(s.plan.devices[0].xps);
+        s->policies[0].cpus = cpu_set("3");
+        scene_plan(s);
+        assert_true(id_set_has(&s->plan.devices[0].xps[0], 3));
+        assert_true(id_set_has(&s->plan.devices[0].xps[1], 3)); /* both are its own */
+        s->policies[0].xps = false;
+        scene_plan(s);
+        assert_null(s->plan.devices[0].xps);
 }
 
 /* Of queues on three nodes the nearest, not the last that is nearer than the first. */
-TEST(xps_nearest) {
-        _cleanup_scene_ IrqScene s;
-
-        scene_init(&s, 4, 2, 1);
-        scene_policy(&s, "*", STEER_CPUS)->cpus = cpu_set("0,4,6");
-        scene_card(&s, "eth0", DEVICE_NODE_UNKNOWN, 3);
-        scene_plan(&s);
-        assert_queues(&s, 0, "0 4 6");
-        assert_ids(s.plan.devices[0].xps[0], "0-3");
-        assert_ids(s.plan.devices[0].xps[1], "4-5");
-        assert_ids(s.plan.devices[0].xps[2], "6-7");
+IRQ_SCENE_TEST(xps_nearest, 4, 2, 1) {
+        scene_policy(s, "*", STEER_CPUS)->cpus = cpu_set("0,4,6");
+        scene_card(s, "eth0", DEVICE_NODE_UNKNOWN, 3);
+        scene_plan(s);
+        assert_queues(s, 0, "0 4 6");
+        assert_ids(s->plan.devices[0].xps[0], "0-3");
+        assert_ids(s->plan.devices[0].xps[1], "4-5");
+        assert_ids(s->plan.devices[0].xps[2], "6-7");
 }
 
-TEST(xps_where_it_is) {
-        _cleanup_scene_ IrqScene s;
-
-        one_card(&s, 1);
-        scene_plan(&s);
-        assert_null(s.plan.devices[0].xps); /* one queue */
-        s.devices[0].n_tx = 4;              /* two rounds of … one vector */
-        scene_plan(&s);
+ONE_CARD_TEST(xps_where_it_is, 1) {
+        scene_plan(s);
+        assert_null(s->plan.devices[0].xps); /* one queue */
+        s->devices[0].n_tx = 4;              /* two rounds of … one vector */
+        scene_plan(s);
         for (size_t q = 0; q < 4; q++)
-                assert_true(id_set_has(&s.plan.devices[0].xps[q], 0));
-        s.devices[0].vectors[1].managed = IRQ_MANAGED_YES; /* served by who knows */
-        scene_plan(&s);
-        assert_null(s.plan.devices[0].xps);
-        assert_null(s.plan.devices[0].rps);
+                assert_true(id_set_has(&s->plan.devices[0].xps[q], 0));
+        s->devices[0].vectors[1].managed = IRQ_MANAGED_YES; /* served by who knows */
+        scene_plan(s);
+        assert_null(s->plan.devices[0].xps);
+        assert_null(s->plan.devices[0].rps);
 }
 
-TEST(rps) {
-        _cleanup_scene_ IrqScene s;
-
-        one_card(&s, 2);
-        s.policies[0].steer = STEER_AWAY;
-        scene_owner(&s, "1,4-6", false);
-        scene_plan(&s);
-        assert_queues(&s, 0, "0 2");
-        assert_ids(s.plan.devices[0].rps[0], "0,2-3,8-11"); /* its own node's, that serve it */
-        assert_ids(s.plan.devices[0].rps[1], "0,2-3,8-11");
-        s.policies[0].rps = RPS_OFF;
-        scene_plan(&s);
-        assert_null(s.plan.devices[0].rps);
+ONE_CARD_TEST(rps, 2) {
+        s->policies[0].steer = STEER_AWAY;
+        scene_owner(s, "1,4-6", false);
+        scene_plan(s);
+        assert_queues(s, 0, "0 2");
+        assert_ids(s->plan.devices[0].rps[0], "0,2-3,8-11"); /* its own node's, that serve it */
+        assert_ids(s->plan.devices[0].rps[1], "0,2-3,8-11");
+        s->policies[0].rps = RPS_OFF;
+        scene_plan(s);
+        assert_null(s->plan.devices[0].rps);
 }
 
 TEST(rps_only_where_it_helps) {
@@ -165,34 +145,30 @@ TEST(rps_only_where_it_helps) {
 }
 
 /* A transmit queue's CPU tells nothing of who receives. */
-TEST(rps_by_receive_queue) {
-        _cleanup_scene_ IrqScene s;
+IRQ_SCENE_TEST(rps_by_receive_queue, 1, 4, 1) {
         IrqDevice *d;
 
-        scene_init(&s, 1, 4, 1);
-        scene_policy(&s, "*", STEER_LOCAL)->rps = RPS_ON;
-        d = scene_device(&s, IRQ_DEVICE_NET, "eth0", 0);
-        (void)scene_vector(&s, d, IRQ_ROLE_TX, 0);
+        scene_policy(s, "*", STEER_LOCAL)->rps = RPS_ON;
+        d = scene_device(s, IRQ_DEVICE_NET, "eth0", 0);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 0);
         d->n_rx = d->n_tx = 1;
-        scene_plan(&s);
-        assert_queues(&s, 0, "0");
-        assert_null(s.plan.devices[0].rps);
+        scene_plan(s);
+        assert_queues(s, 0, "0");
+        assert_null(s->plan.devices[0].rps);
 }
 
-TEST(disks_have_no_queues_to_mask) {
-        _cleanup_scene_ IrqScene s;
+IRQ_SCENE_TEST(disks_have_no_queues_to_mask, 1, 4, 1) {
         IrqDevice *d;
 
-        scene_init(&s, 1, 4, 1);
-        assert_int_equal(word_list_add(&scene_policy(&s, NULL, STEER_LOCAL)->nvme, "*"), 0);
-        d = scene_device(&s, IRQ_DEVICE_NVME, "nvme0", 0);
-        (void)scene_vector(&s, d, IRQ_ROLE_ADMIN, 0);
-        (void)scene_vector(&s, d, IRQ_ROLE_RXTX, 1);
-        scene_plan(&s);
-        assert_ids(s.plan.devices[0].vectors[0].cpus, "0-3"); /* the admin queue anywhere */
-        assert_ids(s.plan.devices[0].vectors[1].cpus, "0");
-        assert_null(s.plan.devices[0].xps);
-        assert_null(s.plan.devices[0].rps);
+        assert_int_equal(word_list_add(&scene_policy(s, NULL, STEER_LOCAL)->nvme, "*"), 0);
+        d = scene_device(s, IRQ_DEVICE_NVME, "nvme0", 0);
+        (void)scene_vector(s, d, IRQ_ROLE_ADMIN, 0);
+        (void)scene_vector(s, d, IRQ_ROLE_RXTX, 1);
+        scene_plan(s);
+        assert_ids(s->plan.devices[0].vectors[0].cpus, "0-3"); /* the admin queue anywhere */
+        assert_ids(s->plan.devices[0].vectors[1].cpus, "0");
+        assert_null(s->plan.devices[0].xps);
+        assert_null(s->plan.devices[0].rps);
 }
 
 /* ---- many machines: what holds for each plan, by counting it out ---- */

@@ -31,6 +31,8 @@ static void init(Facts *f, MemoryMode memory) {
                                 .memory_known = true };
 }
 
+#define FACTS_TEST(test, memory) TEST_AFTER(test, Facts, f, init(f, memory), test_no_done)
+
 static void assert_verdict(const Facts *f, InstanceState state, bool cpus, bool memory) {
         const Verdict v = verdict_of(&f->in);
 
@@ -75,99 +77,75 @@ TEST(bound) {
 
 /* Its unit's own AllowedMemoryNodes= leave it no others: what its nodes are beside these does not
  * count. */
-TEST(bound_within_what_it_could_have) {
-        Facts f;
-
-        init(&f, MEMORY_BIND);
-        f.placement.nodes = node_set("1-2");
-        f.in.open_nodes = node_set("0-1");
-        assert_verdict(&f, INSTANCE_BOUND, true, true);
+FACTS_TEST(bound_within_what_it_could_have, MEMORY_BIND) {
+        f->placement.nodes = node_set("1-2");
+        f->in.open_nodes = node_set("0-1");
+        assert_verdict(f, INSTANCE_BOUND, true, true);
 }
 
 /* The state stays while a few pages that went astray wait for the next move; so does the memory's.
  */
-TEST(bound_while_it_rests) {
-        Facts f;
-
-        init(&f, MEMORY_BIND);
-        f.in.outside_bytes = 4096;
-        assert_verdict(&f, INSTANCE_BOUND, true, true);
-        f.in.state = INSTANCE_MOVING;
-        assert_verdict(&f, INSTANCE_MOVING, true, false);
+FACTS_TEST(bound_while_it_rests, MEMORY_BIND) {
+        f->in.outside_bytes = 4096;
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+        f->in.state = INSTANCE_MOVING;
+        assert_verdict(f, INSTANCE_MOVING, true, false);
 }
 
 /* With systemd, narrow memory nodes are enough. */
-TEST(bound_without_a_count) {
-        Facts f;
-
-        init(&f, MEMORY_BIND);
-        f.in.memory_known = false;
-        assert_verdict(&f, INSTANCE_BOUND, true, true);
-        f.in.state = INSTANCE_PARTLY;
-        assert_verdict(&f, INSTANCE_PARTLY, true, false);
+FACTS_TEST(bound_without_a_count, MEMORY_BIND) {
+        f->in.memory_known = false;
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+        f->in.state = INSTANCE_PARTLY;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
 }
 
-TEST(undone_since) {
-        Facts f;
-
-        init(&f, MEMORY_NONE);
-        f.binding.cpus = cpu_set("0-7");
-        assert_verdict(&f, INSTANCE_WAITING, false, false);
-        init(&f, MEMORY_BIND);
-        f.binding.mems = node_set("0-3");
-        assert_verdict(&f, INSTANCE_WAITING, true, false);
+FACTS_TEST(undone_since, MEMORY_NONE) {
+        f->binding.cpus = cpu_set("0-7");
+        assert_verdict(f, INSTANCE_WAITING, false, false);
+        init(f, MEMORY_BIND);
+        f->binding.mems = node_set("0-3");
+        assert_verdict(f, INSTANCE_WAITING, true, false);
 }
 
-TEST(threads_of_their_own_choice) {
-        Facts f;
-
-        init(&f, MEMORY_NONE);
-        f.in.state = INSTANCE_PARTLY;
-        f.binding.n_threads_off_cpus = 1;
-        assert_verdict(&f, INSTANCE_PARTLY, true, false);
-        f.binding.n_threads_outside = 1;
-        assert_verdict(&f, INSTANCE_PARTLY, false, false);
-        f.binding.n_threads_outside = 0;
-        (void)strcpy(f.binding.inner_group, "/a");
-        assert_verdict(&f, INSTANCE_PARTLY, false, false);
+FACTS_TEST(threads_of_their_own_choice, MEMORY_NONE) {
+        f->in.state = INSTANCE_PARTLY;
+        f->binding.n_threads_off_cpus = 1;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+        f->binding.n_threads_outside = 1;
+        assert_verdict(f, INSTANCE_PARTLY, false, false);
+        f->binding.n_threads_outside = 0;
+        (void)strcpy(f->binding.inner_group, "/a");
+        assert_verdict(f, INSTANCE_PARTLY, false, false);
 }
 
-TEST(affinity_holds_no_memory) {
-        Facts f;
-
-        init(&f, MEMORY_BIND);
-        f.in.backend = BACKEND_AFFINITY;
-        f.in.state = INSTANCE_PARTLY;
-        assert_verdict(&f, INSTANCE_PARTLY, true, false);
-        f.placement.memory = MEMORY_PREFERRED;
-        assert_verdict(&f, INSTANCE_PARTLY, true, true);
+FACTS_TEST(affinity_holds_no_memory, MEMORY_BIND) {
+        f->in.backend = BACKEND_AFFINITY;
+        f->in.state = INSTANCE_PARTLY;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+        f->placement.memory = MEMORY_PREFERRED;
+        assert_verdict(f, INSTANCE_PARTLY, true, true);
 }
 
-TEST(nothing_known_yet) {
-        Facts f;
-
-        init(&f, MEMORY_BIND);
-        f.in.state = INSTANCE_WAITING;
-        f.in.binding = NULL;
-        assert_verdict(&f, INSTANCE_WAITING, false, false);
-        init(&f, MEMORY_BIND);
-        f.in.state = INSTANCE_WATCHED;
-        f.placement.nodes = (NodeSet){ 0 };
-        f.placement.cpus = (CpuSet){ 0 };
-        assert_verdict(&f, INSTANCE_WATCHED, false, false);
+FACTS_TEST(nothing_known_yet, MEMORY_BIND) {
+        f->in.state = INSTANCE_WAITING;
+        f->in.binding = NULL;
+        assert_verdict(f, INSTANCE_WAITING, false, false);
+        init(f, MEMORY_BIND);
+        f->in.state = INSTANCE_WATCHED;
+        f->placement.nodes = (NodeSet){ 0 };
+        f->placement.cpus = (CpuSet){ 0 };
+        assert_verdict(f, INSTANCE_WATCHED, false, false);
 }
 
-TEST(a_failure_comes_before_the_step) {
-        Facts f;
-
-        init(&f, MEMORY_NONE);
-        f.step = (Step){ .kind = STEP_PARTLY, .code = REASON_NO_ROOM, .reason = "no room" };
-        assert_string_equal(verdict_of(&f.in).reason, "no room");
-        assert_int_equal(verdict_of(&f.in).code, REASON_NO_ROOM);
-        f.in.failure = "no bus";
-        f.in.failure_code = REASON_BUS_GONE;
-        assert_string_equal(verdict_of(&f.in).reason, "no bus");
-        assert_int_equal(verdict_of(&f.in).code, REASON_BUS_GONE);
+FACTS_TEST(a_failure_comes_before_the_step, MEMORY_NONE) {
+        f->step = (Step){ .kind = STEP_PARTLY, .code = REASON_NO_ROOM, .reason = "no room" };
+        assert_string_equal(verdict_of(&f->in).reason, "no room");
+        assert_int_equal(verdict_of(&f->in).code, REASON_NO_ROOM);
+        f->in.failure = "no bus";
+        f->in.failure_code = REASON_BUS_GONE;
+        assert_string_equal(verdict_of(&f->in).reason, "no bus");
+        assert_int_equal(verdict_of(&f->in).code, REASON_BUS_GONE);
 }
 
 TEST(memory_words) {

@@ -98,6 +98,8 @@ static void set_up(Host *h) {
         h->member.handle = &h->process;
 }
 
+#define HOST_TEST(test) TEST_WITH(test, Host, h, set_up, test_no_done)
+
 static void tear_down(Host *h) {
         access_close(&h->counters);
         proc_close(&h->process);
@@ -119,38 +121,36 @@ static void assert_faults(const Host *h, size_t times) {
         assert_int_equal(h->sample.counts[LOCALITY_LOCAL], 0);
 }
 
-TEST(threads_come_and_go) {
+HOST_TEST(threads_come_and_go) {
         Worker a, b;
-        Host h;
 
-        set_up(&h);
         start(&a);
-        look(&h);
-        assert_int_equal(h.sample.n_counted, 2); /* and this one */
+        look(h);
+        assert_int_equal(h->sample.n_counted, 2); /* and this one */
         tell(&a);
-        look(&h);
-        assert_faults(&h, 1);
-        assert_true(h.sample.enabled_nsec > 0);
-        look(&h);
-        assert_faults(&h, 0); /* what was told is not told again */
+        look(h);
+        assert_faults(h, 1);
+        assert_true(h->sample.enabled_nsec > 0);
+        look(h);
+        assert_faults(h, 0); /* what was told is not told again */
         start(&b);
         tell(&b); /* before it is seen */
-        look(&h);
-        assert_faults(&h, 0);
-        assert_int_equal(h.sample.n_counted, 3);
+        look(h);
+        assert_faults(h, 0);
+        assert_int_equal(h->sample.n_counted, 3);
         tell(&a);
         tell(&b);
-        look(&h);
-        assert_faults(&h, 2);
+        look(h);
+        assert_faults(h, 2);
         tell(&b);
         stop(&b); /* and what it did until its end */
-        look(&h);
-        assert_faults(&h, 1);
-        assert_int_equal(h.sample.n_counted, 2);
-        look(&h);
-        assert_faults(&h, 0);
+        look(h);
+        assert_faults(h, 1);
+        assert_int_equal(h->sample.n_counted, 2);
+        look(h);
+        assert_faults(h, 0);
         stop(&a);
-        tear_down(&h);
+        tear_down(h);
 }
 
 static size_t count_descriptors(void) {
@@ -162,150 +162,135 @@ static size_t count_descriptors(void) {
 }
 
 /* The end of the instance: the rest is counted, and nothing stays open. */
-TEST(finish) {
+HOST_TEST(finish) {
         size_t before;
         Worker a;
-        Host h;
 
-        set_up(&h);
         before = count_descriptors();
         start(&a);
-        look(&h);
+        look(h);
         assert_int_equal(count_descriptors(), before + 4 + 4);
         tell(&a);
         stop(&a);
-        access_finish(&h.counters, &both, &h.sample);
-        assert_faults(&h, 1);
-        assert_int_equal(h.counters.n_threads, 0);
+        access_finish(&h->counters, &both, &h->sample);
+        assert_faults(h, 1);
+        assert_int_equal(h->counters.n_threads, 0);
         assert_int_equal(count_descriptors(), before);
-        access_finish(&h.counters, &both, &h.sample);
-        assert_faults(&h, 0);
-        tear_down(&h);
+        access_finish(&h->counters, &both, &h->sample);
+        assert_faults(h, 0);
+        tear_down(h);
 }
 
 /* One event only, that of the second place: it is counted as what it is. */
-TEST(remote_alone) {
-        Host h;
-
-        set_up(&h);
-        assert_int_equal(access_attach(&h.counters, &h.member, 1, &remote_alone, ALL, ALL), 0);
-        access_read(&h.counters, &remote_alone, &h.sample);
+HOST_TEST(remote_alone) {
+        assert_int_equal(access_attach(&h->counters, &h->member, 1, &remote_alone, ALL, ALL), 0);
+        access_read(&h->counters, &remote_alone, &h->sample);
         fault();
-        access_read(&h.counters, &remote_alone, &h.sample);
-        assert_faults(&h, 1);
-        assert_true(isnan(access_ratio(&h.sample, &remote_alone)));
-        tear_down(&h);
+        access_read(&h->counters, &remote_alone, &h->sample);
+        assert_faults(h, 1);
+        assert_true(isnan(access_ratio(&h->sample, &remote_alone)));
+        tear_down(h);
 }
 
-TEST(step_by_step) {
+HOST_TEST(step_by_step) {
         Worker workers[4];
-        Host h;
 
-        set_up(&h);
         start_all(workers, 4);
-        assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
-        assert_int_equal(h.counters.n_threads, 2);
-        assert_int_equal(attach(&h, 2, ALL), -EAGAIN);
-        assert_int_equal(attach(&h, 2, ALL), 0);
-        assert_int_equal(h.counters.n_threads, 5);
-        assert_int_equal(h.counters.n_missing, 0);
+        assert_int_equal(attach(h, 2, ALL), -EAGAIN);
+        assert_int_equal(h->counters.n_threads, 2);
+        assert_int_equal(attach(h, 2, ALL), -EAGAIN);
+        assert_int_equal(attach(h, 2, ALL), 0);
+        assert_int_equal(h->counters.n_threads, 5);
+        assert_int_equal(h->counters.n_missing, 0);
         assert_int_equal(play.n_opens, 5);
-        for (size_t i = 1; i < h.counters.n_threads; i++)
-                assert_true(h.counters.threads[i - 1].tid < h.counters.threads[i].tid);
+        for (size_t i = 1; i < h->counters.n_threads; i++)
+                assert_true(h->counters.threads[i - 1].tid < h->counters.threads[i].tid);
         stop_all(workers, 4);
-        tear_down(&h);
+        tear_down(h);
 }
 
 /* More threads than there may be descriptors: the rest is told as missing. */
-TEST(no_room) {
+HOST_TEST(no_room) {
         Worker workers[3];
-        Host h;
 
-        set_up(&h);
         start_all(workers, 3);
-        assert_int_equal(attach(&h, 1, 1), -EAGAIN);
-        assert_int_equal(attach(&h, 1, 1), 0);
+        assert_int_equal(attach(h, 1, 1), -EAGAIN);
+        assert_int_equal(attach(h, 1, 1), 0);
         assert_int_equal(play.n_opens, 1); /* nobody was asked for what is not there */
-        assert_int_equal(h.counters.n_missing, 3);
-        assert_int_equal(h.counters.error, -EMFILE);
-        access_read(&h.counters, &both, &h.sample);
-        assert_int_equal(h.sample.n_counted, 1);
-        assert_int_equal(h.sample.n_missing, 3);
-        assert_true(access_coverage(&h.sample) <= 0.25);
-        assert_int_equal(attach(&h, ALL, ALL), 0);
-        assert_int_equal(h.counters.n_missing, 0);
-        assert_int_equal(h.counters.error, 0);
+        assert_int_equal(h->counters.n_missing, 3);
+        assert_int_equal(h->counters.error, -EMFILE);
+        access_read(&h->counters, &both, &h->sample);
+        assert_int_equal(h->sample.n_counted, 1);
+        assert_int_equal(h->sample.n_missing, 3);
+        assert_true(access_coverage(&h->sample) <= 0.25);
+        assert_int_equal(attach(h, ALL, ALL), 0);
+        assert_int_equal(h->counters.n_missing, 0);
+        assert_int_equal(h->counters.error, 0);
         stop_all(workers, 3);
-        tear_down(&h);
+        tear_down(h);
 }
 
 /* What is refused is asked for once a listing, however many threads there are. */
-TEST(refused) {
+HOST_TEST(refused) {
         static const int refusals[] = { -EACCES, -EMFILE, -EOPNOTSUPP, -ENOMEM };
         Worker workers[3];
-        Host h;
 
-        set_up(&h);
         start_all(workers, 3);
         for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
                 play = (Play){ .refuse = refusals[i] };
-                assert_int_equal(attach(&h, 2, ALL), 0);
+                assert_int_equal(attach(h, 2, ALL), 0);
                 assert_int_equal(play.n_opens, 1);
-                assert_int_equal(h.counters.n_missing, 4);
-                assert_int_equal(h.counters.error, refusals[i]);
+                assert_int_equal(h->counters.n_missing, 4);
+                assert_int_equal(h->counters.error, refusals[i]);
         }
         play = (Play){ .refuse = -ESRCH, .allowed = 1 };
-        assert_int_equal(attach(&h, ALL, ALL), 0);
+        assert_int_equal(attach(h, ALL, ALL), 0);
         assert_int_equal(play.n_opens, 4); /* each of them may have ended */
-        assert_int_equal(h.counters.n_missing, 0);
-        assert_int_equal(h.counters.n_threads, 1);
+        assert_int_equal(h->counters.n_missing, 0);
+        assert_int_equal(h->counters.n_threads, 1);
         stop_all(workers, 3);
-        tear_down(&h);
+        tear_down(h);
 }
 
 /* Of the time between two looks, not of all since the start: then it had all of its counters. */
-TEST(shared_counters) {
+HOST_TEST(shared_counters) {
         const PerfReading first = { 1000, 1000, { 5000, 1000 } };
         const PerfReading then = { 1400, 1100, { 5030, 1010 } };
         const PerfReading never = { 1800, 1100, { 5030, 1010 } };
-        Host h;
 
-        set_up(&h);
-        assert_int_equal(attach(&h, ALL, ALL), 0);
+        assert_int_equal(attach(h, ALL, ALL), 0);
         play.reading = &first;
-        access_read(&h.counters, &both, &h.sample);
-        assert_int_equal(h.sample.counts[LOCALITY_LOCAL], 5000);
-        assert_int_equal(h.sample.counts[LOCALITY_REMOTE], 1000);
+        access_read(&h->counters, &both, &h->sample);
+        assert_int_equal(h->sample.counts[LOCALITY_LOCAL], 5000);
+        assert_int_equal(h->sample.counts[LOCALITY_REMOTE], 1000);
         play.reading = &then; /* for a quarter of 400 ns: four times what was seen */
-        access_read(&h.counters, &both, &h.sample);
-        assert_int_equal(h.sample.counts[LOCALITY_LOCAL], 120);
-        assert_int_equal(h.sample.counts[LOCALITY_REMOTE], 40);
-        assert_true(fabs(access_coverage(&h.sample) - 0.25) < 1e-9);
-        assert_true(fabs(access_ratio(&h.sample, &both) - 0.25) < 1e-9);
+        access_read(&h->counters, &both, &h->sample);
+        assert_int_equal(h->sample.counts[LOCALITY_LOCAL], 120);
+        assert_int_equal(h->sample.counts[LOCALITY_REMOTE], 40);
+        assert_true(fabs(access_coverage(&h->sample) - 0.25) < 1e-9);
+        assert_true(fabs(access_ratio(&h->sample, &both) - 0.25) < 1e-9);
         play.reading = &never;
-        access_read(&h.counters, &both, &h.sample);
-        assert_int_equal(h.sample.counts[LOCALITY_LOCAL], 0);
-        assert_true(access_coverage(&h.sample) <= 0);
-        tear_down(&h);
+        access_read(&h->counters, &both, &h->sample);
+        assert_int_equal(h->sample.counts[LOCALITY_LOCAL], 0);
+        assert_true(access_coverage(&h->sample) <= 0);
+        tear_down(h);
 }
 
 /* A number that became a stranger's between listing and opening is not counted, nor kept open. */
-TEST(number_given_away) {
+HOST_TEST(number_given_away) {
         size_t before;
         Worker a;
-        Host h;
 
-        set_up(&h);
         before = count_descriptors();
         start(&a);
         play.ends = &a;
-        assert_int_equal(attach(&h, ALL, ALL), 0);
+        assert_int_equal(attach(h, ALL, ALL), 0);
         assert_int_equal(play.n_opens, 2);
-        assert_int_equal(h.counters.n_threads, 1);
-        assert_int_equal(h.counters.threads[0].tid, getpid());
-        assert_int_equal(h.counters.n_missing, 0);
+        assert_int_equal(h->counters.n_threads, 1);
+        assert_int_equal(h->counters.threads[0].tid, getpid());
+        assert_int_equal(h->counters.n_missing, 0);
         assert_int_equal(count_descriptors(), before + 2);
-        tear_down(&h);
+        tear_down(h);
 }
 
 TEST(sums) {

@@ -84,6 +84,8 @@ static void child_init(Child *c) {
         assert_int_equal(proc_open(&c->sysroot, c->pid, &c->handle), 0);
 }
 
+#define CHILD_TEST(test) TEST_WITH(test, Child, c, child_init, child_done)
+
 static int set(Child *c, const CpuSet *cpus, bool exactly) {
         return affinity_set_thread(&c->sysroot, &c->handle, c->pid, cpus, exactly, &c->n_strangers);
 }
@@ -94,92 +96,77 @@ static void assert_mask(const Child *c, const CpuSet *expected) {
         assert_true(id_set_equal(&now, expected));
 }
 
-TEST(sets) {
-        _cleanup_child_ Child c;
-
-        child_init(&c);
-        assert_int_equal(set(&c, &c.all, true), 0);
-        assert_int_equal(set(&c, &c.one, false), 1); /* wider is outside */
-        assert_mask(&c, &c.one);
-        assert_int_equal(set(&c, &c.one, true), 0);
-        assert_int_equal(set(&c, &c.all, false), 0); /* narrower is within */
-        assert_mask(&c, &c.one);
-        assert_int_equal(set(&c, &c.all, true), 1);
-        assert_mask(&c, &c.all);
-        assert_int_equal(c.n_strangers, 0);
+CHILD_TEST(sets) {
+        assert_int_equal(set(c, &c->all, true), 0);
+        assert_int_equal(set(c, &c->one, false), 1); /* wider is outside */
+        assert_mask(c, &c->one);
+        assert_int_equal(set(c, &c->one, true), 0);
+        assert_int_equal(set(c, &c->all, false), 0); /* narrower is within */
+        assert_mask(c, &c->one);
+        assert_int_equal(set(c, &c->all, true), 1);
+        assert_mask(c, &c->all);
+        assert_int_equal(c->n_strangers, 0);
 }
 
-TEST(cpus_that_are_not_there) {
+CHILD_TEST(cpus_that_are_not_there) {
         CpuSet absent = { 0 };
-        _cleanup_child_ Child c;
 
-        child_init(&c);
         id_set_add(&absent, CPU_SET_MAX - 1);
-        assert_int_equal(set(&c, &absent, true), -EINVAL);
-        assert_mask(&c, &c.all);
+        assert_int_equal(set(c, &absent, true), -EINVAL);
+        assert_mask(c, &c->all);
         /* What the kernel cuts down to what was there before is no change: passes must end. */
-        assert_int_equal(set(&c, &c.one, true), 1);
-        id_set_union(&absent, &c.one);
-        assert_int_equal(set(&c, &absent, true), 0);
+        assert_int_equal(set(c, &c->one, true), 1);
+        id_set_union(&absent, &c->one);
+        assert_int_equal(set(c, &absent, true), 0);
 }
 
-TEST(gone) {
-        _cleanup_child_ Child c;
-
-        child_init(&c);
+CHILD_TEST(gone) {
         looks_left = 1; /* before the call: the stranger is not touched at all */
-        assert_int_equal(set(&c, &c.one, true), -ESRCH);
-        assert_mask(&c, &c.all);
-        (void)kill(c.pid, SIGKILL);
-        (void)waitpid(c.pid, NULL, 0);
-        assert_int_equal(set(&c, &c.one, true), -ESRCH);
-        assert_int_equal(c.n_strangers, 0);
+        assert_int_equal(set(c, &c->one, true), -ESRCH);
+        assert_mask(c, &c->all);
+        (void)kill(c->pid, SIGKILL);
+        (void)waitpid(c->pid, NULL, 0);
+        assert_int_equal(set(c, &c->one, true), -ESRCH);
+        assert_int_equal(c->n_strangers, 0);
 }
 
 /* The number went to another while the call was on its way: it gets what its parent has. */
-TEST(stranger_gets_its_own_back) {
-        _cleanup_child_ Child c;
-
-        child_init(&c);
-        assert_int_equal(set(&c, &c.other, true), 1);
+CHILD_TEST(stranger_gets_its_own_back) {
+        assert_int_equal(set(c, &c->other, true), 1);
         looks_left = 2;
-        assert_int_equal(set(&c, &c.one, true), -ESRCH);
-        assert_mask(&c, &c.all);
-        assert_int_equal(c.n_strangers, 1);
+        assert_int_equal(set(c, &c->one, true), -ESRCH);
+        assert_mask(c, &c->all);
+        assert_int_equal(c->n_strangers, 1);
 }
 
 /* A child of a process that is bound itself has the CPUs rightly. */
-TEST(child_of_a_bound_one_keeps_them) {
-        _cleanup_child_ Child c;
+CHILD_TEST(child_of_a_bound_one_keeps_them) {
         cpu_set_t was, one;
 
-        child_init(&c);
         assert_int_equal(sched_getaffinity(0, sizeof(was), &was), 0);
         CPU_ZERO(&one);
-        CPU_SET((unsigned)id_set_next(&c.one, 0), &one);
+        CPU_SET((unsigned)id_set_next(&c->one, 0), &one);
         assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
         looks_left = 2;
-        assert_int_equal(set(&c, &c.one, true), -ESRCH);
+        assert_int_equal(set(c, &c->one, true), -ESRCH);
         assert_int_equal(sched_setaffinity(0, sizeof(was), &was), 0);
-        assert_mask(&c, &c.one);
-        assert_int_equal(c.n_strangers, 0);
+        assert_mask(c, &c->one);
+        assert_int_equal(c->n_strangers, 0);
 }
 
-TEST(first_thread) {
+CHILD_TEST(first_thread) {
         CpuSet before, after;
-        _cleanup_child_ Child c;
 
-        child_init(&c);
-        assert_int_equal(affinity_set_first_thread(&c.sysroot, &c.handle, &c.all, &c.n_strangers,
-                                                   &before, &after),
+        assert_int_equal(affinity_set_first_thread(&c->sysroot, &c->handle, &c->all,
+                                                   &c->n_strangers, &before, &after),
                          0);
-        assert_int_equal(affinity_set_first_thread(&c.sysroot, &c.handle, &c.one, &c.n_strangers,
-                                                   &before, &after),
+        assert_int_equal(affinity_set_first_thread(&c->sysroot, &c->handle, &c->one,
+                                                   &c->n_strangers, &before, &after),
                          1);
-        assert_mask(&c, &c.one);
-        assert_true(id_set_equal(&before, &c.all));
-        assert_true(id_set_equal(&after, &c.one));
-        assert_int_equal(c.n_strangers, 0);
+        assert_mask(c, &c->one);
+        assert_true(id_set_equal(&before, &c->all));
+        assert_true(id_set_equal(&after, &c->one));
+        assert_int_equal(c->n_strangers, 0);
 }
 
 /* The handle is of a process that has ended since the caller saw its program, and the number is
@@ -202,18 +189,16 @@ TEST(first_thread_of_one_that_is_gone) {
 }
 
 /* It ends while the call is on its way. */
-TEST(first_thread_of_one_that_ends) {
+CHILD_TEST(first_thread_of_one_that_ends) {
         CpuSet before, after;
-        _cleanup_child_ Child c;
 
-        child_init(&c);
-        assert_int_equal(set(&c, &c.other, true), 1);
+        assert_int_equal(set(c, &c->other, true), 1);
         links_left = 1;
-        assert_int_equal(affinity_set_first_thread(&c.sysroot, &c.handle, &c.one, &c.n_strangers,
-                                                   &before, &after),
+        assert_int_equal(affinity_set_first_thread(&c->sysroot, &c->handle, &c->one,
+                                                   &c->n_strangers, &before, &after),
                          -ESRCH);
-        assert_mask(&c, &c.all);
-        assert_int_equal(c.n_strangers, 1);
+        assert_mask(c, &c->all);
+        assert_int_equal(c->n_strangers, 1);
 }
 
 TEST(loan) {

@@ -214,12 +214,9 @@ TEST(bus_that_ends_before_the_list, PEER) {
         assert_true(listed[0] == '-' || listed[0] == '\0');
 }
 
-TEST(until_the_next_boot) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        assert_false(bus_manager_is_runtime(&tree.sysroot, "a.service", "AllowedCPUs"));
-        fake_write(&tree, "run/systemd/system.control/a.service.d/50-AllowedCPUs.conf", "");
-        assert_true(bus_manager_is_runtime(&tree.sysroot, "a.service", "AllowedCPUs"));
-        assert_false(bus_manager_is_runtime(&tree.sysroot, "a.service", "AllowedMemoryNodes"));
+FAKE_TEST(until_the_next_boot) {
+        assert_false(bus_manager_is_runtime(&tree->sysroot, "a.service", "AllowedCPUs"));
+        fake_write(tree, "run/systemd/system.control/a.service.d/50-AllowedCPUs.conf", "");
+        assert_true(bus_manager_is_runtime(&tree->sysroot, "a.service", "AllowedCPUs"));
+        assert_false(bus_manager_is_runtime(&tree->sysroot, "a.service", "AllowedMemoryNodes"));
 }

@@ -35,6 +35,8 @@ static void answer_done(Answer *a) {
 }
 #define _cleanup_answer_ _cleanup_(answer_done)
 
+#define ANSWER_TEST(test) TEST_WITH(test, Answer, a, answer_init, answer_done)
+
 static BusScopeState parse(Answer *a) {
         BusScopeState got;
 
@@ -95,13 +97,11 @@ static void add_unset(Answer *a) {
         add(a, "Delegate", "b", 0);
 }
 
-TEST(nothing_is_set) {
-        _cleanup_answer_ Answer a;
+ANSWER_TEST(nothing_is_set) {
         BusScopeState got;
 
-        answer_init(&a);
-        add_unset(&a);
-        got = parse(&a);
+        add_unset(a);
+        got = parse(a);
         if (got.limit)
                 fail_msg("%s is no limit", got.limit);
         assert_false(got.delegated);
@@ -144,27 +144,22 @@ TEST(each_limit_and_filter_is_seen) {
         assert_limit("OfALaterVersion", "a{ss}", 1, "a", "b");
 }
 
-TEST(unknown_and_unset) {
-        _cleanup_answer_ Answer a;
-
-        answer_init(&a);
-        add_unset(&a);
-        add(&a, "OfALaterVersion", "t", UINT64_MAX);
-        add(&a, "OfALaterVersion", "s", "");
-        add(&a, "OfALaterVersion", "b", 0);
-        add(&a, "OfALaterVersion", "a{ss}", 0);
-        add(&a, "Delegate", "b", 1);
-        assert_true(parse(&a).delegated);
+ANSWER_TEST(unknown_and_unset) {
+        add_unset(a);
+        add(a, "OfALaterVersion", "t", UINT64_MAX);
+        add(a, "OfALaterVersion", "s", "");
+        add(a, "OfALaterVersion", "b", 0);
+        add(a, "OfALaterVersion", "a{ss}", 0);
+        add(a, "Delegate", "b", 1);
+        assert_true(parse(a).delegated);
 }
 
-TEST(rubbish) {
-        _cleanup_answer_ Answer a;
+ANSWER_TEST(rubbish) {
         BusScopeState got = { .stop_timeout_usec = 7 };
 
-        answer_init(&a);
-        add(&a, "TasksMax", "s", "many");
-        assert_true(sd_bus_message_close_container(a.message) >= 0);
-        assert_true(sd_bus_message_seal(a.message, 1, 0) >= 0);
-        assert_true(bus_scope_parse(a.message, &got) < 0);
+        add(a, "TasksMax", "s", "many");
+        assert_true(sd_bus_message_close_container(a->message) >= 0);
+        assert_true(sd_bus_message_seal(a->message, 1, 0) >= 0);
+        assert_true(bus_scope_parse(a->message, &got) < 0);
         assert_int_equal(got.stop_timeout_usec, 7);
 }

@@ -122,27 +122,25 @@ TEST(version) {
         assert_int_equal(cgroup_version(&none), CGROUP_NONE);
 }
 
-TEST(open) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(open) {
         int fd = -7;
 
-        fake_init(&tree);
-        fake_write(&tree, "sys/fs/cgroup/cgroup.procs", "");
-        fake_write(&tree, "sys/fs/cgroup/system.slice/a.service/cgroup.procs", "");
-        assert_int_equal(cgroup_open(&tree.sysroot, "/system.slice/b.service", &fd), -ESRCH);
+        fake_write(tree, "sys/fs/cgroup/cgroup.procs", "");
+        fake_write(tree, "sys/fs/cgroup/system.slice/a.service/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree->sysroot, "/system.slice/b.service", &fd), -ESRCH);
         /* Of a process outside of our cgroup namespace. */
-        assert_int_equal(cgroup_open(&tree.sysroot, "/../a.service", &fd), -ENXIO);
-        assert_int_equal(cgroup_open(&tree.sysroot, "/system.slice/../../../proc", &fd), -ENXIO);
-        fake_link(&tree, "sys/fs/cgroup/link", "/");
-        assert_true(cgroup_open(&tree.sysroot, "/link", &fd) < 0);
+        assert_int_equal(cgroup_open(&tree->sysroot, "/../a.service", &fd), -ENXIO);
+        assert_int_equal(cgroup_open(&tree->sysroot, "/system.slice/../../../proc", &fd), -ENXIO);
+        fake_link(tree, "sys/fs/cgroup/link", "/");
+        assert_true(cgroup_open(&tree->sysroot, "/link", &fd) < 0);
         assert_int_equal(fd, -7);
-        assert_int_equal(cgroup_open(&tree.sysroot, "/system.slice/a.service", &fd), 0);
+        assert_int_equal(cgroup_open(&tree->sysroot, "/system.slice/a.service", &fd), 0);
         assert_int_equal(faccessat(fd, "cgroup.procs", F_OK, 0), 0);
         closep(&fd);
-        fake_write(&tree, "sys/fs/cgroup/a..b.service/cgroup.procs", "");
-        assert_int_equal(cgroup_open(&tree.sysroot, "/a..b.service", &fd), 0);
+        fake_write(tree, "sys/fs/cgroup/a..b.service/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree->sysroot, "/a..b.service", &fd), 0);
         closep(&fd);
-        assert_int_equal(cgroup_open(&tree.sysroot, "/", &fd), 0);
+        assert_int_equal(cgroup_open(&tree->sysroot, "/", &fd), 0);
         assert_int_equal(faccessat(fd, "system.slice", F_OK, 0), 0);
         closep(&fd);
 }
@@ -154,28 +152,26 @@ static int open_group(const FakeTree *tree, const char *path) {
         return fd;
 }
 
-TEST(effective) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(effective) {
         _cleanup_close_ int fd = -EBADF;
         CpuSet cpus = { { 7 } };
         NodeSet mems = { { 7 } };
         NumaStatRow row;
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "sys/fs/cgroup/a");
-        fd = open_group(&tree, "/a");
+        fake_mkdir(tree, "sys/fs/cgroup/a");
+        fd = open_group(tree, "/a");
         assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), -ESRCH); /* not a group any more */
         assert_int_equal(numa_stat_read(fd, &row, 1), -ESRCH);
-        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "");
         assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), -EOPNOTSUPP);
         assert_int_equal(cgroup_effective_mems_read(fd, &mems), -EOPNOTSUPP);
         assert_int_equal(numa_stat_read(fd, &row, 1), -EOPNOTSUPP);
         assert_int_equal(cpus.words[0], 7);
         assert_int_equal(mems.words[0], 7);
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-3,8\n");
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "1\n");
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.cpus", "5\n");
-        fake_write(&tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.cpus.effective", "0-3,8\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.mems.effective", "1\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.cpus", "5\n");
+        fake_write(tree, "sys/fs/cgroup/a/memory.numa_stat", "anon N0=4096\n");
         assert_int_equal(cgroup_effective_cpus_read(fd, &cpus), 0);
         assert_ids(cpus, "0-3,8");
         assert_int_equal(cgroup_effective_mems_read(fd, &mems), 0);
@@ -205,46 +201,42 @@ static bool has_pid(const Pids *p, pid_t pid) {
         return false;
 }
 
-TEST(pids) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(pids) {
         _cleanup_close_ int fd = -EBADF;
         Pids all = { 0 }, some = { .stop_at = 12 };
 
-        fake_init(&tree);
-        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "10\n11\n0\nx\n-3\n99999999999\n");
-        fake_write(&tree, "sys/fs/cgroup/a/b/cgroup.procs", "12\n");
-        fake_write(&tree, "sys/fs/cgroup/a/b/c/cgroup.procs", "13");
-        fake_mkdir(&tree, "sys/fs/cgroup/a/gone");
-        fake_write(&tree, "sys/fs/cgroup/z/cgroup.procs", "66\n");
-        fake_link(&tree, "sys/fs/cgroup/a/link", "../z");
-        fd = open_group(&tree, "/a");
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "10\n11\n0\nx\n-3\n99999999999\n");
+        fake_write(tree, "sys/fs/cgroup/a/b/cgroup.procs", "12\n");
+        fake_write(tree, "sys/fs/cgroup/a/b/c/cgroup.procs", "13");
+        fake_mkdir(tree, "sys/fs/cgroup/a/gone");
+        fake_write(tree, "sys/fs/cgroup/z/cgroup.procs", "66\n");
+        fake_link(tree, "sys/fs/cgroup/a/link", "../z");
+        fd = open_group(tree, "/a");
         assert_int_equal(cgroup_foreach_pid(fd, note_pid, &all), 0);
         assert_int_equal(all.n, 4);
         for (pid_t pid = 10; pid <= 13; pid++)
                 assert_true(has_pid(&all, pid));
         assert_int_equal(cgroup_foreach_pid(fd, note_pid, &some), -ECANCELED);
         assert_true(some.n <= 4 && has_pid(&some, 12));
-        fake_remove(&tree, "sys/fs/cgroup/a/cgroup.procs");
+        fake_remove(tree, "sys/fs/cgroup/a/cgroup.procs");
         assert_int_equal(cgroup_foreach_pid(fd, note_pid, &all), -ESRCH);
 }
 
 /* A tree that somebody nested without an end does not eat our descriptors. */
-TEST(pids_of_a_deep_tree) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(pids_of_a_deep_tree) {
         _cleanup_close_ int fd = -EBADF;
         char path[300] = "sys/fs/cgroup/a", name[320];
         Pids pids = { 0 };
 
-        fake_init(&tree);
         for (int i = 1; i <= 30; i++) {
                 char text[16];
 
                 (void)snprintf(name, sizeof(name), "%s/cgroup.procs", path);
                 (void)snprintf(text, sizeof(text), "%d\n", i);
-                fake_write(&tree, name, text);
+                fake_write(tree, name, text);
                 strcat(path, "/a");
         }
-        fd = open_group(&tree, "/a");
+        fd = open_group(tree, "/a");
         assert_int_equal(cgroup_foreach_pid(fd, note_pid, &pids), 0);
         assert_int_equal(pids.n, 17);
 }
@@ -259,32 +251,28 @@ static void assert_widened(int fd, const char *mems, int result, const char *sta
 }
 
 /* The file shows what it was given, as the kernel's does where the group above allows it. */
-TEST(mems_widen) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(mems_widen) {
         _cleanup_close_ int fd = -EBADF;
 
-        fake_init(&tree);
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
-        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
-        fake_link(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "cpuset.mems");
-        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        fake_link(tree, "sys/fs/cgroup/a/cpuset.mems.effective", "cpuset.mems");
+        assert_int_equal(cgroup_open(&tree->sysroot, "/a", &fd), 0);
         assert_widened(fd, "3-4", 0, "3-4");
         assert_widened(fd, "1", 0, "1,3-4"); /* never less than what stands */
         /* What stands already is not written again. */
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "1,3,4\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.mems", "1,3,4\n");
         assert_widened(fd, "1,4", 0, "1,3,4");
 }
 
-TEST(mems_widen_in_vain) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(mems_widen_in_vain) {
         _cleanup_close_ int fd = -EBADF;
         const NodeSet more = node_set("3-4");
 
-        fake_init(&tree);
-        fake_write(&tree, "sys/fs/cgroup/a/cgroup.procs", "");
-        assert_int_equal(cgroup_open(&tree.sysroot, "/a", &fd), 0);
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        assert_int_equal(cgroup_open(&tree->sysroot, "/a", &fd), 0);
         assert_int_equal(cgroup_mems_widen(fd, &more), -EOPNOTSUPP);
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
-        fake_write(&tree, "sys/fs/cgroup/a/cpuset.mems.effective", "3\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.mems", "3\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.mems.effective", "3\n");
         assert_widened(fd, "3-4", -ENODEV, "3-4"); /* written, and not allowed from above */
 }

@@ -58,16 +58,14 @@ TEST(path) {
 }
 
 /* Through a sysroot: what is mounted there is looked for below it. */
-TEST(open) {
+FAKE_TEST(open) {
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_fake_ FakeTree tree;
 
-        fake_init(&tree);
-        assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), -ENOENT);
-        fake_write(&tree, "proc/self/mountinfo", CPUSET);
-        assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), -ENOENT);
-        fake_write(&tree, "sys/fs/cgroup/cpuset/mark", "");
-        assert_int_equal(cgroup1_open(&tree.sysroot, "cpuset", &fd), 0);
+        assert_int_equal(cgroup1_open(&tree->sysroot, "cpuset", &fd), -ENOENT);
+        fake_write(tree, "proc/self/mountinfo", CPUSET);
+        assert_int_equal(cgroup1_open(&tree->sysroot, "cpuset", &fd), -ENOENT);
+        fake_write(tree, "sys/fs/cgroup/cpuset/mark", "");
+        assert_int_equal(cgroup1_open(&tree->sysroot, "cpuset", &fd), 0);
         assert_int_equal(faccessat(fd, "mark", F_OK, 0), 0);
 }
 

@@ -63,13 +63,11 @@ TEST(refused) {
         assert_int_equal(info.model, 1234);
 }
 
-TEST(read) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(read) {
         CpuInfo info;
 
-        fake_init(&tree);
-        assert_int_equal(cpuinfo_read(&tree.sysroot, &info), -ENOENT);
-        fake_write(&tree, "proc/cpuinfo", INTEL);
-        assert_int_equal(cpuinfo_read(&tree.sysroot, &info), 0);
+        assert_int_equal(cpuinfo_read(&tree->sysroot, &info), -ENOENT);
+        fake_write(tree, "proc/cpuinfo", INTEL);
+        assert_int_equal(cpuinfo_read(&tree->sysroot, &info), 0);
         assert_int_equal(info.model, 85);
 }

@@ -23,6 +23,8 @@ static void pair_done(Pair *p) {
 }
 #define _cleanup_pair_ _cleanup_(pair_done)
 
+#define PAIR_TEST(test) TEST_WITH(test, Pair, p, pair_init, pair_done)
+
 /* The content of a file, without its last line end, or the target of a link; "(none)". */
 static const char *copied(const Pair *p, const char *name) {
         static char text[512];
@@ -41,41 +43,35 @@ static void add_bytes(const FakeTree *tree, const char *name, const char *bytes,
         assert_int_equal(dump_write(tree->fd, name, bytes, n), 0);
 }
 
-TEST(machine) {
-        _cleanup_pair_ Pair p;
-
-        pair_init(&p);
-        fake_write(&p.from, "sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: 4 kB\n");
-        fake_write(&p.from, "sys/devices/system/cpu/cpu0/topology/core_id", "7\n");
-        fake_write(&p.from, "sys/devices/pci0000:00/0000:00:01.0/numa_node", "1\n");
-        fake_write(&p.from, "sys/devices/pci0000:00/0000:00:01.0/rom", "slow to read");
-        fake_link(&p.from, "sys/class/net/eth0", "../../devices/x/net/eth0");
-        fake_write(&p.from, "proc/interrupts", "CPU0\n");
-        fake_write(&p.from, "proc/irq/33/smp_affinity_list", "0-3\n");
-        fake_write(&p.from, "proc/kmsg", "whatever");
-        fake_write(&p.from, "proc/sys/kernel/hostname", "secret");
-        assert_int_equal(dump_machine(&p.from.sysroot, p.to.fd), 0);
-        assert_string_equal(copied(&p, "sys/devices/system/node/node1/meminfo"),
+PAIR_TEST(machine) {
+        fake_write(&p->from, "sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: 4 kB\n");
+        fake_write(&p->from, "sys/devices/system/cpu/cpu0/topology/core_id", "7\n");
+        fake_write(&p->from, "sys/devices/pci0000:00/0000:00:01.0/numa_node", "1\n");
+        fake_write(&p->from, "sys/devices/pci0000:00/0000:00:01.0/rom", "slow to read");
+        fake_link(&p->from, "sys/class/net/eth0", "../../devices/x/net/eth0");
+        fake_write(&p->from, "proc/interrupts", "CPU0\n");
+        fake_write(&p->from, "proc/irq/33/smp_affinity_list", "0-3\n");
+        fake_write(&p->from, "proc/kmsg", "whatever");
+        fake_write(&p->from, "proc/sys/kernel/hostname", "secret");
+        assert_int_equal(dump_machine(&p->from.sysroot, p->to.fd), 0);
+        assert_string_equal(copied(p, "sys/devices/system/node/node1/meminfo"),
                             "Node 1 MemTotal: 4 kB");
-        assert_string_equal(copied(&p, "sys/devices/system/cpu/cpu0/topology/core_id"), "7");
-        assert_string_equal(copied(&p, "sys/devices/pci0000:00/0000:00:01.0/numa_node"), "1");
-        assert_string_equal(copied(&p, "sys/class/net/eth0"), "../../devices/x/net/eth0");
-        assert_string_equal(copied(&p, "proc/interrupts"), "CPU0");
-        assert_string_equal(copied(&p, "proc/irq/33/smp_affinity_list"), "0-3");
-        assert_string_equal(copied(&p, "sys/devices/pci0000:00/0000:00:01.0/rom"), "(none)");
-        assert_string_equal(copied(&p, "proc/kmsg"), "(none)");
-        assert_string_equal(copied(&p, "proc/sys/kernel/hostname"), "(none)");
-        assert_string_equal(copied(&p, "proc/cmdline"), "(none)");
-        assert_int_equal(dump_machine(&p.from.sysroot, p.to.fd), 0); /* once more over it */
+        assert_string_equal(copied(p, "sys/devices/system/cpu/cpu0/topology/core_id"), "7");
+        assert_string_equal(copied(p, "sys/devices/pci0000:00/0000:00:01.0/numa_node"), "1");
+        assert_string_equal(copied(p, "sys/class/net/eth0"), "../../devices/x/net/eth0");
+        assert_string_equal(copied(p, "proc/interrupts"), "CPU0");
+        assert_string_equal(copied(p, "proc/irq/33/smp_affinity_list"), "0-3");
+        assert_string_equal(copied(p, "sys/devices/pci0000:00/0000:00:01.0/rom"), "(none)");
+        assert_string_equal(copied(p, "proc/kmsg"), "(none)");
+        assert_string_equal(copied(p, "proc/sys/kernel/hostname"), "(none)");
+        assert_string_equal(copied(p, "proc/cmdline"), "(none)");
+        assert_int_equal(dump_machine(&p->from.sysroot, p->to.fd), 0); /* once more over it */
 }
 
-TEST(arguments_of_the_kernel) {
-        _cleanup_pair_ Pair p;
-
-        pair_init(&p);
-        fake_write(&p.from, "proc/cmdline", "quiet isolcpus=2-3 root_password=x\n");
-        assert_int_equal(dump_machine(&p.from.sysroot, p.to.fd), 0);
-        assert_string_equal(copied(&p, "proc/cmdline"), "quiet isolcpus=2-3 root_password=***");
+PAIR_TEST(arguments_of_the_kernel) {
+        fake_write(&p->from, "proc/cmdline", "quiet isolcpus=2-3 root_password=x\n");
+        assert_int_equal(dump_machine(&p->from.sysroot, p->to.fd), 0);
+        assert_string_equal(copied(p, "proc/cmdline"), "quiet isolcpus=2-3 root_password=***");
 }
 
 TEST(process) {
@@ -105,50 +101,42 @@ TEST(process) {
         assert_null(memmem(copied(&p, "proc/50/cmdline"), sizeof(arguments) + 2, "\0y", 2));
 }
 
-TEST(process_with_little) {
-        _cleanup_pair_ Pair p;
-
-        pair_init(&p);
-        fake_process(&p.from, 50, 1, "/srv/a", "/", "0-3");
-        assert_int_equal(dump_process(&p.from.sysroot, 50, p.to.fd), 0);
-        assert_string_equal(copied(&p, "proc/50/exe"), "/srv/a");
-        assert_string_equal(copied(&p, "proc/50/environ"), "(none)");
-        assert_int_equal(dump_process(&p.from.sysroot, 51, p.to.fd), 0); /* it has ended */
-        assert_string_equal(copied(&p, "proc/51"), "(none)");
+PAIR_TEST(process_with_little) {
+        fake_process(&p->from, 50, 1, "/srv/a", "/", "0-3");
+        assert_int_equal(dump_process(&p->from.sysroot, 50, p->to.fd), 0);
+        assert_string_equal(copied(p, "proc/50/exe"), "/srv/a");
+        assert_string_equal(copied(p, "proc/50/environ"), "(none)");
+        assert_int_equal(dump_process(&p->from.sysroot, 51, p->to.fd), 0); /* it has ended */
+        assert_string_equal(copied(p, "proc/51"), "(none)");
 }
 
 /* The caller is told, and not left with half of a dump that looks whole. */
-TEST(disk_that_is_full) {
+PAIR_TEST(disk_that_is_full) {
         const struct rlimit small = { .rlim_cur = 4, .rlim_max = RLIM_INFINITY };
         struct rlimit before;
-        _cleanup_pair_ Pair p;
         int machine, process;
 
-        pair_init(&p);
-        fake_write(&p.from, "proc/meminfo", "MemTotal: 1 kB\n");
-        fake_process(&p.from, 50, 1, "/srv/a", "/", "0-3");
+        fake_write(&p->from, "proc/meminfo", "MemTotal: 1 kB\n");
+        fake_process(&p->from, 50, 1, "/srv/a", "/", "0-3");
         (void)signal(SIGXFSZ, SIG_IGN);
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(
                 setrlimit(RLIMIT_FSIZE, &(struct rlimit){ small.rlim_cur, before.rlim_max }), 0);
-        machine = dump_machine(&p.from.sysroot, p.to.fd);
-        process = dump_process(&p.from.sysroot, 50, p.to.fd);
+        machine = dump_machine(&p->from.sysroot, p->to.fd);
+        process = dump_process(&p->from.sysroot, 50, p->to.fd);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         assert_int_equal(machine, -EFBIG);
         assert_int_equal(process, -EFBIG);
 }
 
-TEST(something_in_the_way) {
-        _cleanup_pair_ Pair p;
-
-        pair_init(&p);
-        fake_write(&p.from, "proc/meminfo", "MemTotal: 1 kB\n");
-        fake_link(&p.from, "proc/50/exe", "/srv/a");
-        fake_remove(&p.to, "proc");
-        fake_write(&p.to, "proc", "a file");
-        assert_int_equal(dump_machine(&p.from.sysroot, p.to.fd), -ENOTDIR);
-        assert_int_equal(dump_process(&p.from.sysroot, 50, p.to.fd), -ENOTDIR);
-        assert_int_equal(dump_write(p.to.fd, "proc/x", "", 0), -ENOTDIR);
+PAIR_TEST(something_in_the_way) {
+        fake_write(&p->from, "proc/meminfo", "MemTotal: 1 kB\n");
+        fake_link(&p->from, "proc/50/exe", "/srv/a");
+        fake_remove(&p->to, "proc");
+        fake_write(&p->to, "proc", "a file");
+        assert_int_equal(dump_machine(&p->from.sysroot, p->to.fd), -ENOTDIR);
+        assert_int_equal(dump_process(&p->from.sysroot, 50, p->to.fd), -ENOTDIR);
+        assert_int_equal(dump_write(p->to.fd, "proc/x", "", 0), -ENOTDIR);
 }
 
 TEST(path_that_is_too_long) {

@@ -181,15 +181,13 @@ TEST(large) {
         }
 }
 
-TEST(read) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(read) {
         _cleanup_interrupts_ Interrupts in = { 0 };
 
-        fake_init(&tree);
-        assert_int_equal(interrupts_read(&tree.sysroot, &in), -ENOENT);
-        fake_write(&tree, "proc/interrupts", "CPU0 CPU1\n 1: 5\n");
-        assert_int_equal(interrupts_read(&tree.sysroot, &in), -EAGAIN);
-        fake_write(&tree, "proc/interrupts", x86);
-        assert_int_equal(interrupts_read(&tree.sysroot, &in), 0);
+        assert_int_equal(interrupts_read(&tree->sysroot, &in), -ENOENT);
+        fake_write(tree, "proc/interrupts", "CPU0 CPU1\n 1: 5\n");
+        assert_int_equal(interrupts_read(&tree->sysroot, &in), -EAGAIN);
+        fake_write(tree, "proc/interrupts", x86);
+        assert_int_equal(interrupts_read(&tree->sysroot, &in), 0);
         assert_names(&in, 28, "PCIe PME, pciehp"); /* its text lives on */
 }

@@ -309,27 +309,25 @@ TEST(left_over) {
         assert_int_equal(pid, 1);
 }
 
-TEST(names) {
+FAKE_TEST(names) {
         static const char *const others[] = { "irqbalance.sock",   "irqbalance1.sock.old",
                                               "irqbalance-1.sock", "irqbalancex.sock",
                                               "irqbalance0.sock",  "irqbalance99999999999.sock",
                                               "other1.sock" };
-        _cleanup_fake_ FakeTree tree;
         char folder[64], path[128];
         pid_t pid = 4711;
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "run");
-        (void)snprintf(folder, sizeof(folder), "%s/run", tree.path);
+        fake_mkdir(tree, "run");
+        (void)snprintf(folder, sizeof(folder), "%s/run", tree->path);
         for (size_t i = 0; i < ELEMENTSOF(others); i++) {
                 (void)snprintf(path, sizeof(path), "run/%s", others[i]);
-                fake_write(&tree, path, "");
+                fake_write(tree, path, "");
         }
         assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
-        socket_of(&tree, 1);
-        socket_of(&tree, getpid());
+        socket_of(tree, 1);
+        socket_of(tree, getpid());
         assert_int_equal(irqbalance_find(folder, &pid), 0);
         assert_int_equal(pid, getpid());
-        fake_remove(&tree, "run");
+        fake_remove(tree, "run");
         assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
 }

@@ -40,34 +40,30 @@ static void end_holder(pid_t pid) {
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-TEST(one_at_a_time) {
+FAKE_TEST(one_at_a_time) {
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_fake_ FakeTree tree;
         pid_t holder = 1, pid;
 
-        fake_init(&tree);
-        pid = start_holder(&tree);
-        assert_int_equal(lock_file_take(tree.fd, "lock", &fd, &holder), -EBUSY);
+        pid = start_holder(tree);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), -EBUSY);
         assert_int_equal(holder, pid);
         assert_int_equal(fd, -EBADF);
         end_holder(pid);
-        assert_int_equal(lock_file_take(tree.fd, "lock", &fd, &holder), 0);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
         assert_true(fd >= 0);
 }
 
 /* The child of a migration may outlive a daemon that was killed. */
-TEST(children_do_not_hold) {
+FAKE_TEST(children_do_not_hold) {
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_fake_ FakeTree tree;
         pid_t holder, child, found;
         int status;
 
-        fake_init(&tree);
-        assert_int_equal(lock_file_take(tree.fd, "lock", &fd, &holder), 0);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
         child = fork();
         assert_true(child >= 0);
         if (child == 0)
-                _exit(lock_file_take(tree.fd, "lock", &fd, &found) == -EBUSY && found == getppid()
+                _exit(lock_file_take(tree->fd, "lock", &fd, &found) == -EBUSY && found == getppid()
                               ? 0
                               : 1);
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -75,18 +71,16 @@ TEST(children_do_not_hold) {
 }
 
 /* Any user may open a folder that all may read, and lock that. */
-TEST(nobody_else_can_open_it) {
+FAKE_TEST(nobody_else_can_open_it) {
         _cleanup_close_ int fd = -EBADF;
         mode_t before = umask(0);
-        _cleanup_fake_ FakeTree tree;
         struct stat st;
         pid_t holder;
 
-        fake_init(&tree);
-        assert_int_equal(lock_file_take(tree.fd, "lock", &fd, &holder), 0);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
         (void)umask(before);
-        assert_int_equal(fstatat(tree.fd, "lock", &st, AT_SYMLINK_NOFOLLOW), 0);
+        assert_int_equal(fstatat(tree->fd, "lock", &st, AT_SYMLINK_NOFOLLOW), 0);
         assert_int_equal(st.st_mode & 07777, 0600);
-        assert_int_equal(symlinkat("lock", tree.fd, "link"), 0);
-        assert_int_equal(lock_file_take(tree.fd, "link", &fd, &holder), -ELOOP);
+        assert_int_equal(symlinkat("lock", tree->fd, "link"), 0);
+        assert_int_equal(lock_file_take(tree->fd, "link", &fd, &holder), -ELOOP);
 }

@@ -257,8 +257,7 @@ static int kind_at(MapsReader *reader, const void *address) {
         return found;
 }
 
-TEST(own_maps) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(own_maps) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = memfd_create("pool", MFD_CLOEXEC);
         size_t size = 16 * page_size_bytes();
@@ -269,8 +268,7 @@ TEST(own_maps) {
         MapsReader *reader;
 
         assert_true(named != MAP_FAILED);
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         assert_int_equal(maps_open(&handle, &reader), 0);
         assert_int_equal(kind_at(reader, rw), MAPPING_PRIVATE);
         assert_int_equal(kind_at(reader, &size), MAPPING_PRIVATE); /* the stack */
@@ -343,8 +341,7 @@ static bool has_line(const ProcHandle *handle, const char *name) {
         return read_file_at(handle->dir_fd, "maps", text, sizeof(text)) > 0 && strstr(text, name);
 }
 
-TEST(a_forged_name_is_no_shared_memory) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(a_forged_name_is_no_shared_memory) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         MapsReader *reader;
         void *p;
@@ -356,8 +353,7 @@ TEST(a_forged_name_is_no_shared_memory) {
                 print_message("no user namespaces\n");
                 skip();
         }
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
         assert_true(has_line(&handle, " /dev/zero (deleted)\n")); /* the forgery works */
         assert_int_equal(maps_open(&handle, &reader), 0);
         kind = kind_at(reader, p);

@@ -58,15 +58,13 @@ TEST(meminfo_that_lacks_something) {
         assert_int_equal(m.inactive_file_bytes, 0);
 }
 
-TEST(meminfo_read) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(meminfo_read) {
         NodeMeminfo m;
 
-        fake_init(&tree);
-        fake_write(&tree, "sys/devices/system/node/node3/meminfo", meminfo);
-        assert_int_equal(node_meminfo_read(&tree.sysroot, 3, &m), 0);
+        fake_write(tree, "sys/devices/system/node/node3/meminfo", meminfo);
+        assert_int_equal(node_meminfo_read(&tree->sysroot, 3, &m), 0);
         assert_int_equal(m.dirty_bytes, 18 * 1024);
-        assert_int_equal(node_meminfo_read(&tree.sysroot, 4, &m), -ENODEV);
+        assert_int_equal(node_meminfo_read(&tree->sysroot, 4, &m), -ENODEV);
 }
 
 /* The per-CPU `high:` of the page sets, and the words that begin with it, are not watermarks. */
@@ -132,8 +130,7 @@ TEST(zoneinfo_with_long_lines) {
 }
 
 /* Against awk(1) of a sort: this host's own file, read in another way. */
-TEST(zoneinfo_of_this_host) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(zoneinfo_of_this_host) {
         _cleanup_fclose_ FILE *file = fopen("/proc/zoneinfo", "re");
         uint64_t pages = 0, expected = 0;
         unsigned node = 0, id, value;
@@ -147,8 +144,7 @@ TEST(zoneinfo_of_this_host) {
                          strcmp(word, "high") == 0)
                         expected += value;
         }
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(zoneinfo_high_read(&sysroot, 0, &pages), 0);
+        assert_int_equal(zoneinfo_high_read(sysroot, 0, &pages), 0);
         assert_int_equal(pages, expected);
         assert_true(pages > 0);
 }

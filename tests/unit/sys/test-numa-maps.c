@@ -83,9 +83,8 @@ TEST(refused) {
         assert_int_equal(seen.n_calls, 0);
 }
 
-TEST(own) {
+LIVE_TEST(own) {
         const size_t size = (size_t)32 << 20;
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         uint64_t shmem = 0, anon = 0;
@@ -94,8 +93,7 @@ TEST(own) {
 
         assert_true(area != MAP_FAILED);
         memset(area, 1, size);
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         r = numa_maps_read(&handle, see, &seen);
         (void)munmap(area, size);
         if (r == -ENOENT) {
@@ -134,14 +132,12 @@ TEST(policy) {
         assert_parsed("55d interleave:0,2,4,6,8,10,12,14,16,18", -ENOSPC, "untouched");
 }
 
-TEST(own_policy) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(own_policy) {
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         unsigned long nodes = 1;
         char policy[64];
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, getpid(), &self), 0);
+        assert_int_equal(proc_open(sysroot, getpid(), &self), 0);
         if (memory_policy_read(&self, policy, sizeof(policy)) == -ENOENT)
                 skip();
         if (set_mempolicy(MPOL_BIND, &nodes, 8) < 0)
@@ -153,15 +149,13 @@ TEST(own_policy) {
         assert_string_equal(policy, "default");
 }
 
-TEST(policy_of_one_that_is_gone) {
+FAKE_TEST(policy_of_one_that_is_gone) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_fake_ FakeTree tree;
         char policy[64];
 
-        fake_init(&tree);
-        fake_process(&tree, 50, 1, "/srv/a", "/", "0");
-        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        fake_process(tree, 50, 1, "/srv/a", "/", "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         assert_int_equal(memory_policy_read(&handle, policy, sizeof(policy)), -ENOENT);
-        fake_remove(&tree, "proc/50");
+        fake_remove(tree, "proc/50");
         assert_int_equal(memory_policy_read(&handle, policy, sizeof(policy)), -ESRCH);
 }

@@ -29,29 +29,27 @@ static int note(int fd, const char *target, void *userdata) {
         return seen->answer;
 }
 
-TEST(dump) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(dump) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char long_name[PATH_MAX];
         Seen seen = { 0 };
 
-        fake_init(&tree);
-        fake_process(&tree, 50, 1, "/x", "/", "0");
-        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
-        fake_mkdir(&tree, "proc/50/fd");
+        fake_mkdir(tree, "proc/50/fd");
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
         assert_int_equal(seen.n, 0);
-        fake_link(&tree, "proc/50/fd/7", "/a (deleted)");
+        fake_link(tree, "proc/50/fd/7", "/a (deleted)");
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
         assert_int_equal(seen.n, 1);
         assert_string_equal(seen.target, "/a (deleted)");
         /* Neither a number nor a link; the longest link that there can be. */
-        fake_link(&tree, "proc/50/fd/x", "/b");
-        fake_write(&tree, "proc/50/fd/9", "");
+        fake_link(tree, "proc/50/fd/x", "/b");
+        fake_write(tree, "proc/50/fd/9", "");
         memset(long_name, 'a', sizeof(long_name));
         long_name[PATH_MAX - 1] = '\0';
-        fake_link(&tree, "proc/50/fd/11", long_name);
+        fake_link(tree, "proc/50/fd/11", long_name);
         seen = (Seen){ 0 };
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
         assert_int_equal(seen.sum, 18);
@@ -61,20 +59,17 @@ TEST(dump) {
         assert_int_equal(seen.n, 1);
 }
 
-TEST(live) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(live) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Seen seen = { 0 };
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
         assert_true(seen.n >= 5 && seen.ascending);
 }
 
 /* A zombie has a folder still, and nothing in it. */
-TEST(gone) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(gone) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Seen seen = { 0 };
         siginfo_t info;
@@ -84,8 +79,7 @@ TEST(gone) {
         if (pid == 0)
                 for (;;)
                         (void)pause();
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
         assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
@@ -96,31 +90,29 @@ TEST(gone) {
 
 /* More than the bound: so many are told, and that there are more; the ports that are found until
  * then are told as well. */
-TEST(bound) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(bound) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int folder = -EBADF;
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
         Seen seen = { 0 };
         char name[16];
 
-        fake_init(&tree);
-        fake_process(&tree, 50, 1, "/x", "/", "0");
-        fake_mkdir(&tree, "proc/50/fd");
-        folder = openat(tree.fd, "proc/50/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        fake_mkdir(tree, "proc/50/fd");
+        folder = openat(tree->fd, "proc/50/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         for (size_t fd = 0; fd < OPEN_FILES_MAX; fd++) {
                 (void)snprintf(name, sizeof(name), "%zu", fd);
                 assert_int_equal(symlinkat("socket:[77]", folder, name), 0);
         }
-        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
         assert_int_equal(seen.n, OPEN_FILES_MAX);
-        fake_link(&tree, "proc/50/fd/99999999", "/a");
+        fake_link(tree, "proc/50/fd/99999999", "/a");
         seen = (Seen){ 0 };
         assert_int_equal(open_files_foreach(&handle, note, &seen), 1);
         assert_int_equal(seen.n, OPEN_FILES_MAX);
-        fake_write(&tree, "proc/50/net/tcp",
+        fake_write(tree, "proc/50/net/tcp",
                    "   0: 00000000:4EC0 00000000:0000 0A 0:0 0:0 0 997 0 77 1\n");
-        assert_int_equal(read_port_list(&tree.sysroot, &handle, &ports), 1);
+        assert_int_equal(read_port_list(&tree->sysroot, &handle, &ports), 1);
         assert_int_equal(ports.n_ports, 1);
 }

@@ -46,23 +46,20 @@ TEST(texts_that_are_none) {
 }
 
 /* Memory and CPU together, "some" of each. */
-TEST(group) {
+FAKE_TEST(group) {
         _cleanup_close_ int fd = -EBADF;
-        FakeTree tree;
         Pressure p = { .total_usec = 7 };
 
-        fake_init(&tree);
-        fake_write(&tree, "group/memory.pressure",
+        fake_write(tree, "group/memory.pressure",
                    "some avg10=1.00 avg60=0.00 avg300=0.00 total=1000" FULL);
-        assert_int_equal(pressure_read(tree.fd, &p), -EOPNOTSUPP);
-        fd = openat(tree.fd, "group", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(pressure_read(tree->fd, &p), -EOPNOTSUPP);
+        fd = openat(tree->fd, "group", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_true(fd >= 0);
         assert_int_equal(pressure_read(fd, &p), -EOPNOTSUPP);
         assert_int_equal(p.total_usec, 7);
-        fake_write(&tree, "group/cpu.pressure",
+        fake_write(tree, "group/cpu.pressure",
                    "some avg10=10.00 avg60=0.00 avg300=0.00 total=30" FULL);
         assert_int_equal(pressure_read(fd, &p), 0);
         assert_int_equal(p.total_usec, 1030);
         assert_true(fabs(p.recent - 0.11) < 1e-9);
-        fake_done(&tree);
 }

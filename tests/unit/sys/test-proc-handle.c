@@ -189,43 +189,39 @@ static int sum_pids(pid_t pid, uint64_t inode, void *userdata) {
         return sum(pid, userdata);
 }
 
-TEST(walks) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(walks) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         int total = 0;
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "proc/1");
-        fake_mkdir(&tree, "proc/20");
-        fake_mkdir(&tree, "proc/self");
-        fake_mkdir(&tree, "proc/3x");
-        fake_mkdir(&tree, "proc/-4");
-        fake_mkdir(&tree, "proc/99999999999");
-        fake_write(&tree, "proc/uptime", "1 1");
-        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum_pids, &total), 0);
+        fake_mkdir(tree, "proc/1");
+        fake_mkdir(tree, "proc/20");
+        fake_mkdir(tree, "proc/self");
+        fake_mkdir(tree, "proc/3x");
+        fake_mkdir(tree, "proc/-4");
+        fake_mkdir(tree, "proc/99999999999");
+        fake_write(tree, "proc/uptime", "1 1");
+        assert_int_equal(proc_foreach_pid(&tree->sysroot, sum_pids, &total), 0);
         assert_int_equal(total, 21);
-        fake_mkdir(&tree, "proc/99");
-        assert_int_equal(proc_foreach_pid(&tree.sysroot, sum_pids, &total), -ECANCELED);
-        fake_process(&tree, 50, 1, "/x", "/", "0");
-        fake_thread(&tree, 50, 52, "0", 0);
-        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        fake_mkdir(tree, "proc/99");
+        assert_int_equal(proc_foreach_pid(&tree->sysroot, sum_pids, &total), -ECANCELED);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        fake_thread(tree, 50, 52, "0", 0);
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         total = 0;
         assert_int_equal(proc_foreach_thread(&handle, sum, &total), 0);
         assert_int_equal(total, 102);
-        fake_remove(&tree, "proc/50/task");
+        fake_remove(tree, "proc/50/task");
         assert_int_equal(proc_foreach_thread(&handle, sum, &total), -ESRCH);
 }
 
-TEST(fake_process) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(fake_process) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcHandle other = { .pid = 7 };
         ProcStatus status;
 
-        fake_init(&tree);
-        fake_process(&tree, 50, 1, "/x", "/", "0-1");
-        fake_thread(&tree, 50, 51, "3", 0);
-        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
+        fake_process(tree, 50, 1, "/x", "/", "0-1");
+        fake_thread(tree, 50, 51, "3", 0);
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         assert_int_equal(handle.start_ticks, 1050);
         assert_true(handle.pidfd < 0 &&
                     !handle.live); /* the pid means somebody else on this machine */
@@ -233,9 +229,9 @@ TEST(fake_process) {
         assert_int_equal(proc_status_read(&handle, 51, &status), 0);
         assert_ids(status.cpus_allowed, "3");
         assert_int_equal(proc_status_read(&handle, 52, &status), -ESRCH);
-        assert_int_equal(proc_open(&tree.sysroot, 51, &other), -ESRCH);
-        fake_write(&tree, "proc/50/stat", "rubbish");
-        assert_int_equal(proc_open(&tree.sysroot, 50, &other), -EBADMSG);
+        assert_int_equal(proc_open(&tree->sysroot, 51, &other), -ESRCH);
+        fake_write(tree, "proc/50/stat", "rubbish");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &other), -EBADMSG);
         assert_int_equal(other.pid, 7);
 }
 
@@ -247,20 +243,18 @@ static void assert_exe(const FakeTree *tree, const char *target, const char *exp
         assert_string_equal(exe, expected);
 }
 
-TEST(exe) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(exe) {
         char exe[64] = "untouched";
 
-        fake_init(&tree);
-        assert_exe(&tree, "/srv/tikv-server", "/srv/tikv-server");
-        assert_exe(&tree, "/srv/tikv-server (deleted)", "/srv/tikv-server");
-        assert_exe(&tree, "/srv/x (deleted) (deleted)", "/srv/x (deleted)");
-        assert_exe(&tree, "/srv/(deleted)", "/srv/(deleted)");
-        assert_exe(&tree, "/srv/x (deleted).sh", "/srv/x (deleted).sh");
-        assert_exe(&tree, " (deleted)", " (deleted)");
-        fake_mkdir(&tree, "proc/6");
-        assert_int_equal(proc_exe_read(&tree.sysroot, 6, exe, sizeof(exe)), -ENOENT);
-        assert_int_equal(proc_exe_read(&tree.sysroot, 7, exe, sizeof(exe)), -ENOENT);
+        assert_exe(tree, "/srv/tikv-server", "/srv/tikv-server");
+        assert_exe(tree, "/srv/tikv-server (deleted)", "/srv/tikv-server");
+        assert_exe(tree, "/srv/x (deleted) (deleted)", "/srv/x (deleted)");
+        assert_exe(tree, "/srv/(deleted)", "/srv/(deleted)");
+        assert_exe(tree, "/srv/x (deleted).sh", "/srv/x (deleted).sh");
+        assert_exe(tree, " (deleted)", " (deleted)");
+        fake_mkdir(tree, "proc/6");
+        assert_int_equal(proc_exe_read(&tree->sysroot, 6, exe, sizeof(exe)), -ENOENT);
+        assert_int_equal(proc_exe_read(&tree->sysroot, 7, exe, sizeof(exe)), -ENOENT);
 }
 
 static int exe_with(FakeTree *tree, const char *statm) {
@@ -271,52 +265,45 @@ static int exe_with(FakeTree *tree, const char *statm) {
 }
 
 /* A memory map with a stack and no code; of a kernel thread there is none at all. */
-TEST(a_process_in_its_exec_shows_no_executable) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_link(&tree, "proc/5/exe", "/srv/tikv-server");
-        tree.sysroot.live = true;
-        assert_int_equal(exe_with(&tree, "271 191 179 140 0 76 0\n"), 0);
-        assert_int_equal(exe_with(&tree, "33 2 0 0 0 33 0\n"), -EBUSY);
-        assert_int_equal(exe_with(&tree, "33 2 0 0"), -EBUSY);
-        assert_int_equal(exe_with(&tree, "33 2 0 01 0 33 0\n"), 0);
-        assert_int_equal(exe_with(&tree, "0 0 0 0 0 0 0\n"), 0);
-        assert_int_equal(exe_with(&tree, "33 2 0\n"), 0);
-        assert_int_equal(exe_with(&tree, ""), 0);
-        tree.sysroot.live = false;
-        assert_int_equal(exe_with(&tree, "33 2 0 0 0 33 0\n"), 0);
+FAKE_TEST(a_process_in_its_exec_shows_no_executable) {
+        fake_link(tree, "proc/5/exe", "/srv/tikv-server");
+        tree->sysroot.live = true;
+        assert_int_equal(exe_with(tree, "271 191 179 140 0 76 0\n"), 0);
+        assert_int_equal(exe_with(tree, "33 2 0 0 0 33 0\n"), -EBUSY);
+        assert_int_equal(exe_with(tree, "33 2 0 0"), -EBUSY);
+        assert_int_equal(exe_with(tree, "33 2 0 01 0 33 0\n"), 0);
+        assert_int_equal(exe_with(tree, "0 0 0 0 0 0 0\n"), 0);
+        assert_int_equal(exe_with(tree, "33 2 0\n"), 0);
+        assert_int_equal(exe_with(tree, ""), 0);
+        tree->sysroot.live = false;
+        assert_int_equal(exe_with(tree, "33 2 0 0 0 33 0\n"), 0);
 }
 
 /* What has ended is not there at all: nothing more is asked for it. */
-TEST(executable_of_what_has_ended) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(executable_of_what_has_ended) {
         siginfo_t info;
         char exe[64];
         pid_t pid;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         pid = fork();
         assert_true(pid >= 0);
         if (pid == 0)
                 _exit(0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-        assert_int_equal(proc_exe_read(&sysroot, pid, exe, sizeof(exe)), -ENOENT); /* a zombie */
+        assert_int_equal(proc_exe_read(sysroot, pid, exe, sizeof(exe)), -ENOENT); /* a zombie */
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        assert_int_equal(proc_exe_read(&sysroot, pid, exe, sizeof(exe)), -ESRCH);
+        assert_int_equal(proc_exe_read(sysroot, pid, exe, sizeof(exe)), -ESRCH);
 }
 
-TEST(denied_once) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(denied_once) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         n_lies = 1;
-        assert_int_equal(proc_open(&sysroot, getpid(), &handle), -ESRCH);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), -ESRCH);
         n_lies = 1;
-        assert_int_equal(proc_open_twice(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_open_twice(sysroot, getpid(), &handle), 0);
         assert_int_equal(handle.pid, getpid());
         proc_close(&handle);
         n_lies = 2;
-        assert_int_equal(proc_open_twice(&sysroot, getpid(), &handle), -ESRCH);
+        assert_int_equal(proc_open_twice(sysroot, getpid(), &handle), -ESRCH);
 }

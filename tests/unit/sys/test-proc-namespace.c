@@ -68,35 +68,31 @@ static void assert_shares(const Sysroot *sysroot, const Child *c, int pid, int u
         assert_int_equal(proc_in_host_namespace(sysroot, &c->handle, PROC_NAMESPACE_MOUNT), mount);
 }
 
-TEST(namespaces) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(namespaces) {
         Child plain = { 0 }, mount = { .flags = CLONE_NEWNS }, user = { .flags = CLONE_NEWUSER };
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_true(start(&plain, &sysroot));
-        assert_shares(&sysroot, &plain, 1, 1, 1);
+        assert_true(start(&plain, sysroot));
+        assert_shares(sysroot, &plain, 1, 1, 1);
         end(&plain);
-        if (!start(&mount, &sysroot)) {
+        if (!start(&mount, sysroot)) {
                 end(&mount);
                 print_message("no mount namespace can be made here\n");
                 skip();
         }
-        assert_shares(&sysroot, &mount, 1, 1, 0);
+        assert_shares(sysroot, &mount, 1, 1, 0);
         assert_int_equal(proc_has_host_root(&mount.handle), 1); /* a copy of the same tree */
         end(&mount);
-        if (start(&user, &sysroot))
-                assert_shares(&sysroot, &user, 1, 0, 1);
+        if (start(&user, sysroot))
+                assert_shares(sysroot, &user, 1, 0, 1);
         else
                 print_message("no user namespace can be made here\n");
         end(&user);
 }
 
-TEST(root) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(root) {
         Child c = { .root = "/proc" };
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        if (!start(&c, &sysroot)) {
+        if (!start(&c, sysroot)) {
                 end(&c);
                 print_message("chroot(2) is not allowed here\n");
                 skip();
@@ -120,51 +116,47 @@ static int execute_copy(void) {
         _exit(1);
 }
 
-TEST(executables) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(executables) {
         Child here = { 0 }, mount = { .flags = CLONE_NEWNS };
         _cleanup_proc_ ProcHandle copy = PROC_HANDLE_NONE;
         char exe[PATH_MAX] = "";
         pid_t pid;
         int r;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_true(start(&here, &sysroot));
-        assert_int_equal(proc_exe_is_mounted(&sysroot, &here.handle), 1);
+        assert_true(start(&here, sysroot));
+        assert_int_equal(proc_exe_is_mounted(sysroot, &here.handle), 1);
         end(&here);
-        if (start(&mount, &sysroot)) /* its executable still is on a mount of the host's */
-                assert_int_equal(proc_exe_is_mounted(&sysroot, &mount.handle), 1);
+        if (start(&mount, sysroot)) /* its executable still is on a mount of the host's */
+                assert_int_equal(proc_exe_is_mounted(sysroot, &mount.handle), 1);
         end(&mount);
         pid = fork();
         assert_true(pid >= 0);
         if (pid == 0)
                 _exit(execute_copy());
         do /* -EBUSY: the exec is under way, here and below */
-                r = proc_exe_read(&sysroot, pid, exe, sizeof(exe));
+                r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
         while (r == -EBUSY || (r >= 0 && strncmp(exe, "/memfd:", 7) != 0));
         do
-                r = proc_open(&sysroot, pid, &copy);
+                r = proc_open(sysroot, pid, &copy);
         while (r == -EBUSY);
         assert_int_equal(r, 0);
         do
-                r = proc_exe_is_mounted(&sysroot, &copy);
+                r = proc_exe_is_mounted(sysroot, &copy);
         while (r == -EBUSY);
         assert_int_equal(r, 0);
         (void)kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        assert_int_equal(proc_exe_is_mounted(&sysroot, &copy), -ESRCH);
+        assert_int_equal(proc_exe_is_mounted(sysroot, &copy), -ESRCH);
 }
 
-TEST(memory) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(memory) {
         _cleanup_free_ char *stack = malloc(STACK_BYTES);
         Child apart = { 0 }, together = { 0 };
         int shared;
         char byte;
 
         assert_non_null(stack);
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_true(start(&apart, &sysroot));
+        assert_true(start(&apart, sysroot));
         shared = proc_shares_memory(&apart.handle, getpid());
         if (shared < 0) {
                 end(&apart);
@@ -179,34 +171,30 @@ TEST(memory) {
         together.pid = clone(run_child, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &together);
         assert_true(together.pid > 0);
         assert_int_equal(read(together.ready[0], &byte, 1), 1);
-        assert_int_equal(proc_open(&sysroot, together.pid, &together.handle), 0);
+        assert_int_equal(proc_open(sysroot, together.pid, &together.handle), 0);
         assert_int_equal(proc_shares_memory(&together.handle, getpid()), 1);
         end(&together);
 }
 
-TEST(gone) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(gone) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Child c = { 0 };
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_true(start(&c, &sysroot));
+        assert_true(start(&c, sysroot));
         handle = c.handle;
         c.handle = PROC_HANDLE_NONE;
         end(&c);
-        assert_int_equal(proc_in_host_namespace(&sysroot, &handle, PROC_NAMESPACE_PID), -ESRCH);
+        assert_int_equal(proc_in_host_namespace(sysroot, &handle, PROC_NAMESPACE_PID), -ESRCH);
         assert_int_equal(proc_has_host_root(&handle), -ESRCH);
         assert_true(proc_shares_memory(&handle, getpid()) < 0);
 }
 
-TEST(dump) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(dump) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
 
-        fake_init(&tree);
-        fake_process(&tree, 50, 1, "/x", "/", "0-1");
-        assert_int_equal(proc_open(&tree.sysroot, 50, &handle), 0);
-        assert_int_equal(proc_in_host_namespace(&tree.sysroot, &handle, PROC_NAMESPACE_PID), 1);
+        fake_process(tree, 50, 1, "/x", "/", "0-1");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
+        assert_int_equal(proc_in_host_namespace(&tree->sysroot, &handle, PROC_NAMESPACE_PID), 1);
         assert_int_equal(proc_has_host_root(&handle), 1);
         assert_int_equal(proc_shares_memory(&handle, 1), 0);
 }

@@ -8,24 +8,22 @@
 
 #define ETH0 "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net/eth0"
 
-TEST(resolve) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(resolve) {
         char path[PATH_MAX] = "untouched";
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "sys/" ETH0);
-        fake_mkdir(&tree, "elsewhere");
-        fake_link(&tree, "sys/class/net/eth0", "../../" ETH0);
-        fake_link(&tree, "sys/class/net/out", "../../../elsewhere");
-        fake_mkdir(&tree, "sys-too/x");
-        fake_link(&tree, "sys/class/net/near", "../../../sys-too/x");
-        fake_write(&tree, "sys/class/net/bonding_masters", "\n");
-        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/out", path), -EXDEV);
-        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/near", path), -EXDEV);
-        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/none", path), -ENOENT);
-        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/bonding_masters", path), -ENOENT);
+        fake_mkdir(tree, "sys/" ETH0);
+        fake_mkdir(tree, "elsewhere");
+        fake_link(tree, "sys/class/net/eth0", "../../" ETH0);
+        fake_link(tree, "sys/class/net/out", "../../../elsewhere");
+        fake_mkdir(tree, "sys-too/x");
+        fake_link(tree, "sys/class/net/near", "../../../sys-too/x");
+        fake_write(tree, "sys/class/net/bonding_masters", "\n");
+        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/out", path), -EXDEV);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/near", path), -EXDEV);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/none", path), -ENOENT);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/bonding_masters", path), -ENOENT);
         assert_string_equal(path, "untouched");
-        assert_int_equal(sysfs_resolve(&tree.sysroot, "class/net/eth0", path), 0);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/eth0", path), 0);
         assert_string_equal(path, ETH0);
         assert_string_equal(basename(path), "eth0");
         assert_true(sysfs_to_parent(path));
@@ -35,68 +33,60 @@ TEST(resolve) {
         assert_string_equal(path, "devices");
 }
 
-TEST(node_of_the_nearest_that_tells) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_mkdir(&tree, "sys/" ETH0);
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/numa_node", "7\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 7);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "-1\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 7);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "99999\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 7);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "3\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 3);
+FAKE_TEST(node_of_the_nearest_that_tells) {
+        fake_mkdir(tree, "sys/" ETH0);
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/numa_node", "7\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 7);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "-1\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 7);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "99999\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 7);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/numa_node", "3\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 3);
 }
 
 /* "Near all CPUs" is no news; "near some of one node" is. */
-TEST(node_by_near_cpus) {
-        _cleanup_fake_ FakeTree tree;
-
-        fake_init(&tree);
-        fake_mkdir(&tree, "sys/" ETH0);
-        fake_write(&tree, "sys/devices/system/cpu/online", "0-15\n");
-        fake_write(&tree, "sys/devices/system/node/online", "0,4\n");
-        fake_write(&tree, "sys/devices/system/node/node0/cpulist", "0-7\n");
-        fake_write(&tree, "sys/devices/system/node/node4/cpulist", "8-15\n");
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "7-8\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "64-71\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "8-11,90\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 4);
+FAKE_TEST(node_by_near_cpus) {
+        fake_mkdir(tree, "sys/" ETH0);
+        fake_write(tree, "sys/devices/system/cpu/online", "0-15\n");
+        fake_write(tree, "sys/devices/system/node/online", "0,4\n");
+        fake_write(tree, "sys/devices/system/node/node0/cpulist", "0-7\n");
+        fake_write(tree, "sys/devices/system/node/node4/cpulist", "8-15\n");
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "7-8\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "64-71\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "8-11,90\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 4);
         /* On a machine of one node it is no news either. */
-        fake_write(&tree, "sys/devices/system/node/node4/cpulist", "0-15\n");
-        fake_write(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), -1);
+        fake_write(tree, "sys/devices/system/node/node4/cpulist", "0-15\n");
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
         /* A number that is told comes first. */
-        fake_write(&tree, "sys/devices/pci0000:3a/numa_node", "0\n");
-        assert_int_equal(sysfs_node(&tree.sysroot, ETH0), 0);
+        fake_write(tree, "sys/devices/pci0000:3a/numa_node", "0\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 0);
 }
 
-TEST(driver) {
+FAKE_TEST(driver) {
         _cleanup_free_ char *own = NULL, *above = NULL;
-        _cleanup_fake_ FakeTree tree;
         char *none = NULL;
 
-        fake_init(&tree);
-        fake_mkdir(&tree, "sys/" ETH0);
-        assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &none), -ENOENT);
-        fake_link(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/driver", "../../bus/pci/pcieport");
-        assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &above), 0);
+        fake_mkdir(tree, "sys/" ETH0);
+        assert_int_equal(sysfs_driver(&tree->sysroot, ETH0, &none), -ENOENT);
+        fake_link(tree, "sys/devices/pci0000:3a/0000:3a:00.0/driver", "../../bus/pci/pcieport");
+        assert_int_equal(sysfs_driver(&tree->sysroot, ETH0, &above), 0);
         assert_string_equal(above, "pcieport");
-        fake_link(&tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/driver",
+        fake_link(tree, "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/driver",
                   "../../../bus/pci/drivers/mlx5_core");
-        assert_int_equal(sysfs_driver(&tree.sysroot, ETH0, &own), 0);
+        assert_int_equal(sysfs_driver(&tree->sysroot, ETH0, &own), 0);
         assert_string_equal(own, "mlx5_core");
-        fake_write(&tree, "sys/" ETH0 "/file", "x");
-        assert_int_equal(sysfs_read_link_name(&tree.sysroot, ETH0, "file", &none), -ENOENT);
+        fake_write(tree, "sys/" ETH0 "/file", "x");
+        assert_int_equal(sysfs_read_link_name(&tree->sysroot, ETH0, "file", &none), -ENOENT);
         assert_null(none);
 }
 
@@ -124,17 +114,15 @@ static int count(const char *name, void *userdata) {
         return ++*n == 3 ? -ECANCELED : 0;
 }
 
-TEST(foreach) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(foreach) {
         size_t n = 0;
 
-        fake_init(&tree);
-        assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), -ENOENT);
-        fake_mkdir(&tree, "sys/class/net/a");
-        fake_mkdir(&tree, "sys/class/net/b");
-        assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), 0);
+        assert_int_equal(sysfs_foreach(&tree->sysroot, "class/net", count, &n), -ENOENT);
+        fake_mkdir(tree, "sys/class/net/a");
+        fake_mkdir(tree, "sys/class/net/b");
+        assert_int_equal(sysfs_foreach(&tree->sysroot, "class/net", count, &n), 0);
         assert_int_equal(n, 2);
-        assert_int_equal(sysfs_foreach(&tree.sysroot, "class/net", count, &n), -ECANCELED);
-        assert_true(sysfs_has(&tree.sysroot, "class/net", "a"));
-        assert_false(sysfs_has(&tree.sysroot, "class/net", "c"));
+        assert_int_equal(sysfs_foreach(&tree->sysroot, "class/net", count, &n), -ECANCELED);
+        assert_true(sysfs_has(&tree->sysroot, "class/net", "a"));
+        assert_false(sysfs_has(&tree->sysroot, "class/net", "c"));
 }

@@ -17,38 +17,33 @@ static int open_root(const FakeTree *tree) {
         return r;
 }
 
-TEST(roots) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(roots) {
         Sysroot sysroot = SYSROOT_NONE;
 
-        fake_init(&tree);
-        assert_false(tree.sysroot.live);
-        assert_string_equal(tree.sysroot.path, tree.path);
-        assert_true(tree.sysroot.cgroup_fd >= 0);
-        fake_remove(&tree, "sys/fs");
-        assert_int_equal(sysroot_open(tree.path, &sysroot), 0);
+        assert_false(tree->sysroot.live);
+        assert_string_equal(tree->sysroot.path, tree->path);
+        assert_true(tree->sysroot.cgroup_fd >= 0);
+        fake_remove(tree, "sys/fs");
+        assert_int_equal(sysroot_open(tree->path, &sysroot), 0);
         assert_int_equal(sysroot.cgroup_fd, -EBADF);
         sysroot_close(&sysroot);
         assert_int_equal(sysroot.proc_fd, -EBADF);
         assert_null(sysroot.path);
-        fake_remove(&tree, "sys");
-        assert_int_equal(open_root(&tree), -ENOENT);
-        fake_mkdir(&tree, "sys");
-        fake_remove(&tree, "proc");
-        assert_int_equal(open_root(&tree), -ENOENT);
-        fake_write(&tree, "proc", "");
-        assert_int_equal(open_root(&tree), -ENOTDIR);
+        fake_remove(tree, "sys");
+        assert_int_equal(open_root(tree), -ENOENT);
+        fake_mkdir(tree, "sys");
+        fake_remove(tree, "proc");
+        assert_int_equal(open_root(tree), -ENOENT);
+        fake_write(tree, "proc", "");
+        assert_int_equal(open_root(tree), -ENOTDIR);
         assert_int_equal(sysroot_open("/nonexistent", &sysroot), -ENOENT);
 }
 
-TEST(this_machine) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
-
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_true(sysroot.live);
-        assert_string_equal(sysroot.path, "/");
-        assert_int_equal(faccessat(sysroot.proc_fd, "self/stat", F_OK, 0), 0);
-        assert_int_equal(faccessat(sysroot.sys_fd, "devices", F_OK, 0), 0);
+LIVE_TEST(this_machine) {
+        assert_true(sysroot->live);
+        assert_string_equal(sysroot->path, "/");
+        assert_int_equal(faccessat(sysroot->proc_fd, "self/stat", F_OK, 0), 0);
+        assert_int_equal(faccessat(sysroot->sys_fd, "devices", F_OK, 0), 0);
 }
 
 static void assert_read(const FakeTree *tree, const char *text, size_t size, int expected) {
@@ -65,62 +60,56 @@ static void assert_read(const FakeTree *tree, const char *text, size_t size, int
         }
 }
 
-TEST(bounds) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(bounds) {
         char buffer[8];
 
-        fake_init(&tree);
-        assert_read(&tree, "", 1, 0);
-        assert_read(&tree, "abc", 4, 3);
-        assert_read(&tree, "abc", 3, -EFBIG);
-        assert_read(&tree, "abc\n", 5, 3);
-        assert_read(&tree, "abc\n\n", 8, 4);
-        assert_read(&tree, "\n", 2, 0);
-        assert_int_equal(read_file_at(tree.fd, "none", buffer, sizeof(buffer)), -ENOENT);
-        assert_int_equal(read_file_at(tree.fd, "sys", buffer, sizeof(buffer)), -EISDIR);
-        assert_int_equal(mkfifoat(tree.fd, "pipe", 0600), 0);
-        assert_int_equal(read_file_at(tree.fd, "pipe", buffer, sizeof(buffer)), 0); /* no wait */
+        assert_read(tree, "", 1, 0);
+        assert_read(tree, "abc", 4, 3);
+        assert_read(tree, "abc", 3, -EFBIG);
+        assert_read(tree, "abc\n", 5, 3);
+        assert_read(tree, "abc\n\n", 8, 4);
+        assert_read(tree, "\n", 2, 0);
+        assert_int_equal(read_file_at(tree->fd, "none", buffer, sizeof(buffer)), -ENOENT);
+        assert_int_equal(read_file_at(tree->fd, "sys", buffer, sizeof(buffer)), -EISDIR);
+        assert_int_equal(mkfifoat(tree->fd, "pipe", 0600), 0);
+        assert_int_equal(read_file_at(tree->fd, "pipe", buffer, sizeof(buffer)), 0); /* no wait */
 }
 
-TEST(any_length) {
+FAKE_TEST(any_length) {
         static const size_t sizes[] = { 0, 1, 4094, 4095, 4096, 4097, 8191, 8192, 100000 };
         static char text[100001];
-        _cleanup_fake_ FakeTree tree;
         char *data = NULL;
 
-        fake_init(&tree);
         for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
                 size_t size = 7;
 
                 for (size_t j = 0; j < sizes[i]; j++)
                         text[j] = (char)('a' + j % 26);
                 text[sizes[i]] = '\0';
-                fake_write(&tree, "f", text);
-                assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, &size), 0);
+                fake_write(tree, "f", text);
+                assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, &size), 0);
                 assert_int_equal(size, sizes[i]);
                 assert_string_equal(data, text);
                 free(data);
         }
         data = (char *)7;
-        assert_int_equal(read_file_alloc_at(tree.fd, "none", &data, NULL), -ENOENT);
-        assert_int_equal(read_file_alloc_at(tree.fd, "sys", &data, NULL), -EISDIR);
+        assert_int_equal(read_file_alloc_at(tree->fd, "none", &data, NULL), -ENOENT);
+        assert_int_equal(read_file_alloc_at(tree->fd, "sys", &data, NULL), -EISDIR);
         assert_ptr_equal(data, (char *)7);
-        fake_write(&tree, "f", "x");
-        assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), 0);
+        fake_write(tree, "f", "x");
+        assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, NULL), 0);
         free(data);
 }
 
 /* A file without an end, as a hostile dump may hold. */
-TEST(no_end) {
-        _cleanup_fake_ FakeTree tree;
+FAKE_TEST(no_end) {
         _cleanup_close_ int fd = -EBADF;
         char *data = NULL;
 
-        fake_init(&tree);
-        fd = openat(tree.fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        fd = openat(tree->fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         assert_int_equal(ftruncate(fd, ((off_t)64 << 20) + 1), 0);
-        assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), -EFBIG);
-        fake_link(&tree, "f", "/dev/zero");
-        assert_int_equal(read_file_alloc_at(tree.fd, "f", &data, NULL), -EFBIG);
+        assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, NULL), -EFBIG);
+        fake_link(tree, "f", "/dev/zero");
+        assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, NULL), -EFBIG);
         assert_null(data);
 }
