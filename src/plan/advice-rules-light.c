@@ -8,24 +8,21 @@
 static void haproxy_threads(AdviceRules *rules) {
         const uint32_t n = rules->subject->n_cpus;
 
-        advice_rules_add(rules, (Advice){
-                                        .rule = ADVICE_HAPROXY,
-                                        .setting = "nbthread",
-                                        .where = IN_HAPROXY,
-                                        .unit = ADVICE_INTEGER,
-                                        .value = advice_min(n, ADVICE_HAPROXY_THREADS_MAX),
-                                        .effect = HOLDS_RELOAD,
-                                        .reason = n > ADVICE_HAPROXY_THREADS_MAX
-                                                          ? "64 threads are the maximum of a "
-                                                            "thread group; it is bound "
-                                                            "to {cpus}. HAProxy's default is the "
-                                                            "number of CPUs that it "
-                                                            "sees when it starts."
-                                                          : "One thread for each CPU: it is bound "
-                                                            "to {cpus}. HAProxy's "
-                                                            "default is the number of CPUs that it "
-                                                            "sees when it starts.",
-                                });
+        const char *reason =
+                n > ADVICE_HAPROXY_THREADS_MAX
+                        ? "64 threads are the maximum of a thread group; it is bound to {cpus}. "
+                          "HAProxy's default is the number of CPUs that it sees when it starts."
+                        : "One thread for each CPU: it is bound to {cpus}. HAProxy's default is "
+                          "the number of CPUs that it sees when it starts.";
+        const Advice advice = { .rule = ADVICE_HAPROXY,
+                                .setting = "nbthread",
+                                .where = IN_HAPROXY,
+                                .unit = ADVICE_INTEGER,
+                                .value = advice_min(n, ADVICE_HAPROXY_THREADS_MAX),
+                                .effect = HOLDS_RELOAD,
+                                .reason = reason };
+
+        advice_rules_add(rules, advice);
 }
 
 /* One CPU for each thread, in this order. haproxy.cfg separates ranges by blanks. */
@@ -55,22 +52,19 @@ static void haproxy_map(AdviceRules *rules) {
 static void haproxy_connections(AdviceRules *rules) {
         const uint64_t fits = rules->subject->memory_bytes / 10 / ADVICE_HAPROXY_CONNECTION_BYTES;
         const uint64_t value = advice_min(fits, ADVICE_HAPROXY_MAXCONN);
+        const Advice advice = { .rule = ADVICE_HAPROXY,
+                                .setting = "maxconn",
+                                .where = IN_HAPROXY,
+                                .unit = ADVICE_INTEGER,
+                                .value = value,
+                                .effect = HOLDS_RELOAD,
+                                .reason = "2000, a common default, limited a field case. This many "
+                                          "connections use up to {cost} of memory. Frontends and "
+                                          "servers have their own limits.",
+                                .cost_bytes = value * ADVICE_HAPROXY_CONNECTION_BYTES };
 
-        if (value <= ADVICE_HAPROXY_MAXCONN_DEFAULT)
-                return;
-        advice_rules_add(
-                rules, (Advice){
-                               .rule = ADVICE_HAPROXY,
-                               .setting = "maxconn",
-                               .where = IN_HAPROXY,
-                               .unit = ADVICE_INTEGER,
-                               .value = value,
-                               .effect = HOLDS_RELOAD,
-                               .reason = "2000, a common default, limited a field case. This many "
-                                         "connections use up to {cost} of memory. Frontends and "
-                                         "servers have their own limits.",
-                               .cost_bytes = value * ADVICE_HAPROXY_CONNECTION_BYTES,
-                       });
+        if (value > ADVICE_HAPROXY_MAXCONN_DEFAULT)
+                advice_rules_add(rules, advice);
 }
 
 void advice_rules_haproxy(AdviceRules *rules) {

@@ -29,41 +29,32 @@ static const char *gomaxprocs_note(const AdviceSubject *subject) {
                "does not set the number itself.";
 }
 
-static void max_procs(AdviceRules *rules) {
+static void go_threads(AdviceRules *rules, const char *setting, AdviceWhere where, uint32_t n,
+                       const char *reason) {
         const AdviceSubject *subject = rules->subject;
-        const bool has_it = subject->running && subject->gomaxprocs == subject->cpu_share;
+        const bool has_it = subject->running && subject->gomaxprocs == n;
+        const Advice advice = { .rule = ADVICE_MAX_PROCS,
+                                .setting = setting,
+                                .where = where,
+                                .unit = ADVICE_INTEGER,
+                                .value = n,
+                                .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
+                                .reason = reason,
+                                .note = gomaxprocs_note(subject) };
 
-        advice_rules_add(rules,
-                         (Advice){
-                                 .rule = ADVICE_MAX_PROCS,
-                                 .setting = "performance.max-procs",
-                                 .where = IN_CONFIG,
-                                 .unit = ADVICE_INTEGER,
-                                 .value = subject->cpu_share,
-                                 .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
-                                 .reason = "It has {cpu_part}. Without the setting it runs as many "
-                                           "threads as it sees CPUs when it starts.",
-                                 .note = gomaxprocs_note(subject),
-                         });
+        advice_rules_add(rules, advice);
+}
+
+static void max_procs(AdviceRules *rules) {
+        go_threads(rules, "performance.max-procs", IN_CONFIG, rules->subject->cpu_share,
+                   "It has {cpu_part}. Without the setting it runs as many threads as it sees CPUs "
+                   "when it starts.");
 }
 
 static void pd_max_procs(AdviceRules *rules) {
-        const AdviceSubject *subject = rules->subject;
-        const bool has_it = subject->running && subject->gomaxprocs == subject->n_cpus;
-
-        advice_rules_add(
-                rules,
-                (Advice){
-                        .rule = ADVICE_MAX_PROCS,
-                        .setting = "GOMAXPROCS",
-                        .where = IN_ENVIRONMENT,
-                        .unit = ADVICE_INTEGER,
-                        .value = subject->n_cpus,
-                        .effect = has_it ? HOLDS_ALREADY : HOLDS_RESTART,
-                        .reason = "It has {cpus}. Without the setting it runs as many threads "
-                                  "as it sees CPUs when it starts.",
-                        .note = gomaxprocs_note(subject),
-                });
+        go_threads(rules, "GOMAXPROCS", IN_ENVIRONMENT, rules->subject->n_cpus,
+                   "It has {cpus}. Without the setting it runs as many threads as it sees CPUs "
+                   "when it starts.");
 }
 
 static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
@@ -71,27 +62,24 @@ static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
 }
 
 static void memory_limit(AdviceRules *rules) {
-        uint64_t bytes = memory_limit_bytes(rules->subject);
-        bool small = bytes < ADVICE_MEMORY_LIMIT_MIN;
+        const uint64_t bytes = memory_limit_bytes(rules->subject);
+        const char *reason =
+                bytes < ADVICE_MEMORY_LIMIT_MIN
+                        ? "The minimum that TiDB accepts: 80 % of {memory_part} is less, and too "
+                          "little for a TiDB server."
+                        : "80 % of {memory_part}. TiDB's default uses the memory of the host, not "
+                          "of the nodes. The variable applies to the whole cluster: set the "
+                          "smallest of several values.";
+        const Advice advice = { .rule = ADVICE_MEMORY_LIMIT,
+                                .setting = "tidb_server_memory_limit",
+                                .where = IN_SQL,
+                                .unit = ADVICE_BYTES,
+                                .value = advice_max(bytes, ADVICE_MEMORY_LIMIT_MIN),
+                                .effect = HOLDS_ONLINE,
+                                .reason = reason };
 
-        if (rules->subject->memory_share_bytes == 0)
-                return;
-        advice_rules_add(
-                rules,
-                (Advice){
-                        .rule = ADVICE_MEMORY_LIMIT,
-                        .setting = "tidb_server_memory_limit",
-                        .where = IN_SQL,
-                        .unit = ADVICE_BYTES,
-                        .value = advice_max(bytes, ADVICE_MEMORY_LIMIT_MIN),
-                        .effect = HOLDS_ONLINE,
-                        .reason =
-                                small ? "The minimum that TiDB accepts: 80 % of {memory_part} is "
-                                        "less, and too little for a TiDB server."
-                                      : "80 % of {memory_part}. TiDB's default uses the memory of "
-                                        "the host, not of the nodes. The variable applies to the "
-                                        "whole cluster: set the smallest of several values.",
-                });
+        if (rules->subject->memory_share_bytes > 0)
+                advice_rules_add(rules, advice);
 }
 
 /* By the field's figures memory grows from 1 to 8 times as GOGC goes from 100 to 1000; between them
@@ -118,22 +106,21 @@ static const char *gogc_reason(const AdviceSubject *subject, bool first) {
 }
 
 static void gogc_step(AdviceRules *rules, uint64_t gogc, bool first, uint64_t base, uint64_t need) {
-        advice_rules_add(rules,
-                         (Advice){
-                                 .rule = ADVICE_GOGC,
-                                 .setting = "GOGC",
-                                 .where = IN_ENVIRONMENT,
-                                 .unit = ADVICE_PERCENT,
-                                 .value = gogc,
-                                 .effect = HOLDS_RESTART,
-                                 .reason = gogc_reason(rules->subject, first),
-                                 .note = first ? "TiDB 6.4 and later set it themselves, up to 500 "
-                                                 "(tidb_gogc_tuner_max_value since 7.5), while "
-                                                 "tidb_enable_gogc_tuner is ON, the default."
-                                               : "",
-                                 .base_bytes = base,
-                                 .cost_bytes = need - base,
-                         });
+        static const char note[] = "TiDB 6.4 and later set it themselves, up to 500 "
+                                   "(tidb_gogc_tuner_max_value since 7.5), while "
+                                   "tidb_enable_gogc_tuner is ON, the default.";
+        const Advice advice = { .rule = ADVICE_GOGC,
+                                .setting = "GOGC",
+                                .where = IN_ENVIRONMENT,
+                                .unit = ADVICE_PERCENT,
+                                .value = gogc,
+                                .effect = HOLDS_RESTART,
+                                .reason = gogc_reason(rules->subject, first),
+                                .note = first ? note : "",
+                                .base_bytes = base,
+                                .cost_bytes = need - base };
+
+        advice_rules_add(rules, advice);
 }
 
 static void gogc(AdviceRules *rules, uint64_t light_bytes) {
@@ -239,22 +226,18 @@ static void disk_rate(AdviceRules *rules) {
 
 static void block_cache(AdviceRules *rules) {
         const uint64_t bytes = rules->subject->memory_share_bytes;
+        const uint64_t part = advice_whole_mib(advice_percent_of(bytes, 45));
+        const Advice advice = { .rule = ADVICE_BLOCK_CACHE,
+                                .setting = "storage.block-cache.capacity",
+                                .where = IN_CONFIG,
+                                .unit = ADVICE_BYTES,
+                                .value = advice_max(part, ADVICE_MIB),
+                                .effect = HOLDS_ONLINE,
+                                .reason = "45 % of {memory_part}. TiKV's default uses the memory "
+                                          "of the host, not of the nodes." };
 
-        if (bytes == 0)
-                return;
-        advice_rules_add(
-                rules,
-                (Advice){
-                        .rule = ADVICE_BLOCK_CACHE,
-                        .setting = "storage.block-cache.capacity",
-                        .where = IN_CONFIG,
-                        .unit = ADVICE_BYTES,
-                        .value = advice_max(advice_whole_mib(advice_percent_of(bytes, 45)),
-                                            ADVICE_MIB),
-                        .effect = HOLDS_ONLINE,
-                        .reason = "45 % of {memory_part}. TiKV's default uses the memory of the "
-                                  "host, not of the nodes.",
-                });
+        if (bytes > 0)
+                advice_rules_add(rules, advice);
 }
 
 /* R12: what others reach it by. */

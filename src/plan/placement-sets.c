@@ -1,7 +1,7 @@
 /* One after the other, the feasible sets of nodes of an item. */
 #include "tidbnumad/plan/placement-search.h"
 
-/* Above the first, not all sets are looked at; the second bounds the work of those that are. */
+/* With more sets than the first, only some are tried; the second bounds the work for these. */
 enum { SETS_MAX = 4096, SEED_WORK_MAX = 1 << 22 };
 
 /* Where the sets of one group end: sockets, where a set has to stay within one. */

@@ -332,7 +332,7 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd) {
                 return -errno;
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
                 (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-        /* Before the socket hears anything. Without it only more wakeups. */
+        /* Before the socket receives anything. Without the filter there are only more wakeups. */
         (void)proc_connector_filter(fd, NULL, 0);
         if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
                 return -errno;

@@ -11,7 +11,7 @@ typedef struct BindingGroups {
         int group_fd;            /* whose processes are counted: see Binding.alone; -EBADF: none */
         int cpuset_fd;           /* whose cpuset holds the instance; -EBADF: none */
         const char *cpuset_path; /* the path that each member has in v1's cpuset hierarchy when that
-                                  * is so; NULL: it goes without saying */
+                                  * is so; NULL: they are always in it */
         const char *group_path;  /* on v1 the path of `group_fd` in the memory hierarchy; NULL on
                                   * v2 */
         const char *unit_path; /* on v2 the path of the unit, where it has the cpuset; NULL: none */

@@ -39,7 +39,7 @@ void observed_list_done(ObservedList *list);
 typedef struct ObservedRules {
         ExeFilter wants_exe;  /* its executable */
         ExeFilter wants_args; /* also its command line */
-        ExeFilter wants_path; /* also whether its executable is where its path says */
+        ExeFilter wants_path; /* also whether its executable is at its path */
         const Policy *(*policy_of)(const Process *process, void *userdata); /* NULL: by none */
         void *userdata;
 } ObservedRules;

@@ -26,7 +26,7 @@ int process_is_vforked(const ProcHandle *handle, const Process *process);
 int process_read_args(const ProcHandle *handle, Process *process);
 
 /* Is its executable where /proc/PID/exe shows it? Else it lives in a foreign mount namespace, as
- * `process->foreign` then says. For policies that name a path; see proc_exe_is_mounted(). 0, or
+ * `process->foreign` then shows. For policies that name a path; see proc_exe_is_mounted(). 0, or
  * negative errno: not known. */
 int process_check_exe(const Sysroot *sysroot, const ProcHandle *handle, Process *process);
 

@@ -32,7 +32,7 @@ int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, 
 
 /* Our own thread runs on these CPUs until the loan is returned.
  *
- * Whoever touches a page that NUMA balancing has marked pulls it to the node it runs on itself, and
+ * A thread that touches a page that NUMA balancing has marked pulls it to the node it runs on, and
  * past the cpuset of the page's owner. Reading /proc/PID/cmdline is such a touch, and so is
  * process_vm_readv(2). From the owner's own CPUs it does no harm. An empty set, or a refusal,
  * changes nothing. */

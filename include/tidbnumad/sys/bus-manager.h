@@ -32,7 +32,8 @@ typedef struct BusManager {
         sd_bus_slot *subscription; /* in flight */
 } BusManager;
 
-/* Connects and subscribes. The handler hears how that went. -ENOENT, -ECONNREFUSED: no bus. */
+/* Connects and subscribes. The handler is called with the result. -ENOENT, -ECONNREFUSED: no bus.
+ */
 int bus_manager_open(BusManager *manager, sd_event *event, BusManagerHandler handler,
                      void *userdata);
 void bus_manager_close(BusManager *manager);

@@ -42,7 +42,7 @@ typedef struct BusScopeState {
 int bus_scope_parse(sd_bus_message *message, BusScopeState *ret);
 
 /* error: 0, or negative errno; `state` is NULL then. Nothing waits: the answer comes through the
- * loop; `*ret_slot`: unref to never hear of it. */
+ * loop; `*ret_slot`: unref it, and no reply comes. */
 typedef void (*BusScopeReply)(int error, const BusScopeState *state, void *userdata);
 int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *userdata,
                    sd_bus_slot **ret_slot);

@@ -35,7 +35,7 @@ typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
 
 /* Asks systemd to set AllowedCPUs= or AllowedMemoryNodes= (`property`) of a unit until the next
  * boot, and calls back once when it has answered. Does not wait: PID 1 may take seconds. `*slot` is
- * the call in flight; unref it to never hear of it. */
+ * the call in flight; unref it, and no reply comes. */
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 

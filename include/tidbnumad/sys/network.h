@@ -22,8 +22,8 @@ int default_route_read(const Sysroot *sysroot, char ret[static IF_NAMESIZE]);
 int interface_address_read(const char *interface, char ret[static INET6_ADDRSTRLEN]);
 
 /* A socket that becomes readable when network interfaces come, go, or are switched on and off
- * (rtnetlink(7), RTNLGRP_LINK): many drivers ask for their interrupts only then, and udev hears
- * nothing of it. */
+ * (rtnetlink(7), RTNLGRP_LINK): many drivers ask for their interrupts only then, and udev
+ * does not report it. */
 int link_events_open(int *ret_fd);
 
 /* Is a message about a network card? Links that are made by software have a kind

@@ -1,5 +1,6 @@
 /* Lists of messages: their forms, their parts, and how many there may be. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../../support/test.h"
@@ -80,4 +81,82 @@ TEST(bound_of_excerpts) {
         assert_non_null(d.details[DIAGNOSTICS_EXCERPTS_MAX - 1].excerpt);
         assert_null(d.details[DIAGNOSTICS_EXCERPTS_MAX].excerpt);
         assert_string_equal(d.messages[DIAGNOSTICS_EXCERPTS_MAX], "etc/a.yaml:1:1: wrong 100");
+}
+
+/* --- what is shown of a line, and where the caret stands --- */
+
+static void assert_excerpt(const char *source, SourceSpan at, const char *expected) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        _cleanup_text_ Text text = { 0 };
+
+        assert_int_equal(source_file_list_add(&files, "a", source, strlen(source)), 0);
+        excerpt_render(&files.files[0], at, &text);
+        assert_string_equal(text.data ? text.data : "", expected);
+}
+
+TEST(lines) {
+        assert_excerpt("one\ntwo: 2\nthree", (SourceSpan){ 2, 1, 3 }, "two: 2\n^~~");
+        assert_excerpt("one\ntwo: 2\nthree", (SourceSpan){ 1, 2, 1 }, "one\n ^");
+        assert_excerpt("one\ntwo: 2\nthree", (SourceSpan){ 3, 5, 0 }, "three\n    ^");
+        assert_excerpt("one\r\ntwo\rthree\n", (SourceSpan){ 2, 3, 1 }, "two\n  ^");
+        assert_excerpt("one\r\ntwo\rthree\n", (SourceSpan){ 3, 1, 5 }, "three\n^~~~~");
+        /* The other breaks of YAML 1.1, so that line numbers mean the same here and there. */
+        assert_excerpt("a\xc2\x85"
+                       "b\xe2\x80\xa8"
+                       "c\xe2\x80\xa9"
+                       "d",
+                       (SourceSpan){ 4, 1, 1 }, "d\n^");
+        assert_excerpt("\xe2\x80", (SourceSpan){ 1, 1, 1 }, "?\n^");
+}
+
+/* The end of a line, of a file, and what is in neither. */
+TEST(ends) {
+        assert_excerpt("one\n", (SourceSpan){ 1, 4, 9 }, "one\n   ^");
+        /* The end of a text, with and without a last newline. */
+        assert_excerpt("one\n", (SourceSpan){ 2, 1, 1 }, "one\n   ^");
+        assert_excerpt("one", (SourceSpan){ 2, 1, 1 }, "one\n   ^");
+        assert_excerpt("one\n\ntwo", (SourceSpan){ 2, 1, 1 }, "\n^");
+        assert_excerpt("one", (SourceSpan){ 2, 2, 1 }, "");
+        assert_excerpt("", (SourceSpan){ 1, 1, 1 }, "\n^");
+        assert_excerpt("one\n", (SourceSpan){ 1, 5, 1 }, "");
+        assert_excerpt("one\n", (SourceSpan){ 3, 1, 1 }, "");
+        assert_excerpt("one\n", (SourceSpan){ 0, 1, 1 }, "");
+        assert_excerpt("one\n", (SourceSpan){ 1, 0, 1 }, "");
+        /* What spans lines is marked to the end of its first. */
+        assert_excerpt("a: [1,\n2]", (SourceSpan){ 1, 4, 99 }, "a: [1,\n   ^~~");
+}
+
+TEST(printable) {
+        assert_excerpt("\tx:\ty", (SourceSpan){ 1, 5, 1 }, "\tx:\ty\n\t  \t^");
+        assert_excerpt("\x1b[2J \x7f", (SourceSpan){ 1, 6, 1 }, "?[2J ?\n     ^");
+        /* One mark for each character, however many bytes it has. */
+        assert_excerpt("\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80: x", (SourceSpan){ 1, 6, 1 },
+                       "???: x\n     ^");
+        assert_excerpt("\xff\xfe: x", (SourceSpan){ 1, 1, 2 }, "??: x\n^~");
+}
+
+static void fill(char *text, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                text[i] = (char)('a' + i % 26);
+        text[n] = '\0';
+}
+
+TEST(long_lines) {
+        char line[301], expected[800];
+
+        fill(line, 100);
+        (void)snprintf(expected, sizeof(expected), "%s\n%99s^", line, "");
+        assert_excerpt(line, (SourceSpan){ 1, 100, 5 }, expected);
+
+        fill(line, 300);
+        (void)snprintf(expected, sizeof(expected), "%.100s...\n%59s^~~", line, "");
+        assert_excerpt(line, (SourceSpan){ 1, 60, 3 }, expected);
+        (void)snprintf(expected, sizeof(expected), "...%.100s...\n%63s^~~", line + 40, "");
+        assert_excerpt(line, (SourceSpan){ 1, 101, 3 }, expected);
+        /* Nothing is marked that is not shown. */
+        (void)snprintf(expected, sizeof(expected),
+                       "...%.100s...\n%63s^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~", line + 40, "");
+        assert_excerpt(line, (SourceSpan){ 1, 101, 150 }, expected);
+        (void)snprintf(expected, sizeof(expected), "...%s\n%63s^", line + 239, "");
+        assert_excerpt(line, (SourceSpan){ 1, 300, 3 }, expected);
 }

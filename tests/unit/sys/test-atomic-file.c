@@ -1,11 +1,15 @@
 /* A published file is the old one or the new one, whatever happens, and nothing else is left. */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/atomic-file.h"
 
 static void assert_file(const FakeTree *tree, const char *name, const char *expected) {
@@ -111,4 +115,163 @@ FAKE_TEST(leftovers) {
         assert_int_equal(atomic_file_write(tree->fd, "a", "newest", 6, 0644), 0);
         assert_file(tree, "a", "newest");
         assert_file(tree, "victim", "untouched");
+}
+
+/* --- files that only root may have written --- */
+
+static void write_it(const FakeTree *tree, const char *text) {
+        fake_write(tree, "a", text);
+        assert_int_equal(fchmodat(tree->fd, "a", 0600, 0), 0);
+}
+
+static int read_it(const FakeTree *tree, const char *name, const char *expected) {
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r = private_file_read(tree->fd, name, 8, &text, &size);
+
+        if (r == 0) {
+                assert_string_equal(text, expected);
+                assert_int_equal(size, strlen(expected));
+        } else {
+                assert_null(text);
+        }
+        return r;
+}
+
+FAKE_TEST(content) {
+        write_it(tree, "text");
+        assert_int_equal(read_it(tree, "a", "text"), 0);
+        write_it(tree, "");
+        assert_int_equal(read_it(tree, "a", ""), 0);
+        assert_int_equal(read_it(tree, "b", ""), -ENOENT);
+}
+
+FAKE_TEST(size) {
+        write_it(tree, "12345678");
+        assert_int_equal(read_it(tree, "a", "12345678"), 0);
+        write_it(tree, "123456789");
+        assert_int_equal(read_it(tree, "a", ""), -EFBIG);
+}
+
+FAKE_TEST(who_may_write) {
+        write_it(tree, "text");
+        assert_int_equal(fchmodat(tree->fd, "a", 0644, 0), 0);
+        assert_int_equal(read_it(tree, "a", "text"), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(fchmodat(tree->fd, "a", i == 0 ? 0620 : 0602, 0), 0);
+                assert_int_equal(read_it(tree, "a", ""), -EPERM);
+        }
+        if (geteuid() != 0)
+                skip();
+        assert_int_equal(fchmodat(tree->fd, "a", 0600, 0), 0);
+        assert_int_equal(fchownat(tree->fd, "a", 65534, 0, 0), 0);
+        assert_int_equal(read_it(tree, "a", ""), -EPERM);
+}
+
+FAKE_TEST(no_plain_file) {
+        write_it(tree, "text");
+        fake_link(tree, "link", "a");
+        assert_int_equal(read_it(tree, "link", ""), -EPERM);
+        assert_int_equal(mkfifoat(tree->fd, "fifo", 0600), 0);
+        assert_int_equal(read_it(tree, "fifo", ""), -EPERM); /* and does not wait */
+        fake_mkdir(tree, "folder");
+        assert_int_equal(fchmodat(tree->fd, "folder", 0700, 0), 0);
+        assert_int_equal(read_it(tree, "folder", ""), -EPERM);
+}
+
+FAKE_TEST(folder) {
+        mode_t before = umask(0);
+        _cleanup_close_ int fd = -EBADF, again = -EBADF, other = -EBADF;
+        struct stat st;
+
+        assert_int_equal(private_dir_open(tree->fd, "d", &fd), 0);
+        (void)umask(before);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+        assert_int_equal(private_dir_open(tree->fd, "d", &again), 0);
+        assert_int_equal(fchmodat(tree->fd, "d", 0720, 0), 0);
+        assert_int_equal(private_dir_open(tree->fd, "d", &other), -EPERM);
+        fake_link(tree, "link", "d");
+        assert_true(private_dir_open(tree->fd, "link", &other) < 0);
+        fake_write(tree, "file", "");
+        assert_int_equal(private_dir_open(tree->fd, "file", &other), -ENOTDIR);
+        assert_int_equal(private_dir_open(tree->fd, "none/d", &other), -ENOENT);
+        assert_int_equal(other, -EBADF);
+}
+
+/* --- one process owns a folder, and the kernel names it --- */
+
+/* A process that takes the lock, forks a child that stays, and waits to be killed. */
+static pid_t start_holder(const FakeTree *tree) {
+        int ready[2];
+        char byte;
+        pid_t pid;
+
+        assert_int_equal(pipe(ready), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                pid_t holder;
+                int fd;
+
+                if (lock_file_take(tree->fd, "lock", &fd, &holder) < 0 ||
+                    write(ready[1], "x", 1) != 1)
+                        _exit(1);
+                for (;;)
+                        (void)pause();
+        }
+        (void)close(ready[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        (void)close(ready[0]);
+        return pid;
+}
+
+static void end_holder(pid_t pid) {
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+FAKE_TEST(one_at_a_time) {
+        _cleanup_close_ int fd = -EBADF;
+        pid_t holder = 1, pid;
+
+        pid = start_holder(tree);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), -EBUSY);
+        assert_int_equal(holder, pid);
+        assert_int_equal(fd, -EBADF);
+        end_holder(pid);
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
+        assert_true(fd >= 0);
+}
+
+/* The child of a migration may outlive a daemon that was killed. */
+FAKE_TEST(children_do_not_hold) {
+        _cleanup_close_ int fd = -EBADF;
+        pid_t holder, child, found;
+        int status;
+
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+                _exit(lock_file_take(tree->fd, "lock", &fd, &found) == -EBUSY && found == getppid()
+                              ? 0
+                              : 1);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+}
+
+/* Any user may open a folder that all may read, and lock that. */
+FAKE_TEST(nobody_else_can_open_it) {
+        _cleanup_close_ int fd = -EBADF;
+        mode_t before = umask(0);
+        struct stat st;
+        pid_t holder;
+
+        assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
+        (void)umask(before);
+        assert_int_equal(fstatat(tree->fd, "lock", &st, AT_SYMLINK_NOFOLLOW), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        assert_int_equal(symlinkat("lock", tree->fd, "link"), 0);
+        assert_int_equal(lock_file_take(tree->fd, "link", &fd, &holder), -ELOOP);
 }
