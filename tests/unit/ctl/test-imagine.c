@@ -137,27 +137,23 @@ static void check_instances(const World *w, const char *text, const char *expect
         assert_string_equal(told, expected);
 }
 
-TEST(instances) {
-        World w;
+#define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, (void))
 
-        world_init(&w);
-        check_instances(&w, "2:tidb,tidb", "tidb-1 tidb-2 tidb-3");
-        check_instances(&w, "4:tikv",
+WORLD_TEST(instances) {
+        check_instances(w, "2:tidb,tidb", "tidb-1 tidb-2 tidb-3");
+        check_instances(w, "4:tikv",
                         "tikv-1=nvme0n1* tikv-2=nvme1n1* tikv-3=nvme0n1* tikv-4=nvme1n1*");
         /* Named ones take no turn, and turns go on over policies. */
-        check_instances(&w, "tikv@sdb,tikv,2:lake,tidb@sda",
+        check_instances(w, "tikv@sdb,tikv,2:lake,tidb@sda",
                         "tikv-1=sdb tikv-2=nvme0n1* lake-1=nvme1n1* lake-2=nvme0n1* tidb-1=sda");
 }
 
-TEST(other_disks) {
-        World w;
-
-        world_init(&w);
-        w.disks[1].nvme = w.disks[2].nvme = false;
-        check_instances(&w, "5:tikv",
+WORLD_TEST(other_disks) {
+        w->disks[1].nvme = w->disks[2].nvme = false;
+        check_instances(w, "5:tikv",
                         "tikv-1=nvme0n1* tikv-2=nvme1n1* tikv-3=sda* tikv-4=sdb* tikv-5=nvme0n1*");
-        w.devices.n_devices = 1;
-        check_instances(&w, "2:tikv", "tikv-1 tikv-2");
+        w->devices.n_devices = 1;
+        check_instances(w, "2:tikv", "tikv-1 tikv-2");
 }
 
 static void check_refused(const World *w, const char *text, const char *expected) {
@@ -169,20 +165,17 @@ static void check_refused(const World *w, const char *text, const char *expected
         assert_int_equal(list.n_instances, 77);
 }
 
-TEST(refused) {
-        World w;
-
-        world_init(&w);
-        check_refused(&w, "1:tidb,1:titb",
+WORLD_TEST(refused) {
+        check_refused(w, "1:tidb,1:titb",
                       "no policy 'titb', did you mean 'tidb'? There are: tidb, tikv, lake");
-        check_refused(&w, "1:frontend", "no policy 'frontend', expected one of: tidb, tikv, lake");
+        check_refused(w, "1:frontend", "no policy 'frontend', expected one of: tidb, tikv, lake");
         check_refused(
-                &w, "1:tikv@eth0",
+                w, "1:tikv@eth0",
                 "the machine has no disk 'eth0', expected one of: nvme0n1, nvme1n1, sda, sdb");
-        w.devices.n_devices = 1;
-        check_refused(&w, "1:tikv@sda",
+        w->devices.n_devices = 1;
+        check_refused(w, "1:tikv@sda",
                       "the machine has no disk 'sda', expected one of: none at all; leave out what "
                       "follows the @");
-        w.set.n_policies = 0;
-        check_refused(&w, "1:tidb", "no policy 'tidb', expected one of: none at all");
+        w->set.n_policies = 0;
+        check_refused(w, "1:tidb", "no policy 'tidb', expected one of: none at all");
 }

@@ -22,9 +22,8 @@ typedef struct World {
         ObservedList list;
 } World;
 
-static int setup(void **state) {
-        World *w = calloc(1, sizeof(*w));
-
+static void world_init(World *w) {
+        *w = (World){ 0 };
         fake_init(&w->tree);
         fake_write(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset memory\n");
         w->nodes[0] = (Node){ .id = 0, .cpus = cpu_set("0-3"), .memory_bytes = GIB };
@@ -34,18 +33,14 @@ static int setup(void **state) {
         w->policies[1] = (Policy){ .name = S("rest"), .match = { .unit = S("*.service") } };
         w->policies[2] = (Policy){ .name = S("pd"), .match = { .exe = S("pd-server") } };
         w->set = (PolicySet){ .policies = w->policies, .n_policies = 3 };
-        *state = w;
-        return 0;
 }
 
-static int teardown(void **state) {
-        World *w = *state;
-
+static void world_done(World *w) {
         observed_list_done(&w->list);
         fake_done(&w->tree);
-        free(w);
-        return 0;
 }
+
+#define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, world_done)
 
 static void load(World *w) {
         observed_list_done(&w->list);
@@ -56,16 +51,16 @@ static void load(World *w) {
 
 /* "name:policy:processes" of each. */
 static void check(World *w, const char *expected) {
-        char told[512] = "";
+        char found[512] = "";
 
         load(w);
         for (size_t i = 0; i < w->list.n_instances; i++) {
                 const Observed *r = &w->list.instances[i];
 
-                (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s:%s:%zu",
+                (void)snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s:%s:%zu",
                                i > 0 ? " " : "", r->name, r->policy->name, r->n_members);
         }
-        assert_string_equal(told, expected);
+        assert_string_equal(found, expected);
 }
 
 static void service(World *w, int pid, const char *exe, const char *unit, const char *cpus) {
@@ -75,9 +70,7 @@ static void service(World *w, int pid, const char *exe, const char *unit, const 
         fake_process(&w->tree, pid, 1, exe, cgroup, cpus);
 }
 
-TEST(groups, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(groups) {
         check(w, "");
         service(w, 300, "/usr/sbin/haproxy", "haproxy.service", "0-7");
         service(w, 20, "/usr/sbin/haproxy", "haproxy.service", "0-7");
@@ -97,9 +90,7 @@ TEST(groups, .setup_func = setup, .teardown_func = teardown) {
                  "tidb-10:tidb:1");
 }
 
-TEST(names_collide, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(names_collide) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
         fake_process(&w->tree, 20, 1, "/opt/tidb-server", "/other.slice/x.scope", "0-7");
         w->set.n_policies = 1;
@@ -109,9 +100,7 @@ TEST(names_collide, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Of a service without a cpuset the threads tell. */
-TEST(cpus_of_threads, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(cpus_of_threads) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");
         load(w);
         assert_ids(w->list.instances[0].cpus, "4-7");
@@ -134,9 +123,7 @@ TEST(cpus_of_threads, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* What the slice allows is no binding of the instance. */
-TEST(allowed, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(allowed) {
         fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/system.slice/tidb.service/inner",
                      "4-7");
         fake_write(&w->tree, "sys/fs/cgroup/system.slice/tidb.service/cpuset.cpus.effective",
@@ -159,9 +146,7 @@ TEST(allowed, .setup_func = setup, .teardown_func = teardown) {
 
 #define UNIT "sys/fs/cgroup/system.slice/tidb.service/"
 
-TEST(memory, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(memory) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
         fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
         load(w);
@@ -180,9 +165,7 @@ TEST(memory, .setup_func = setup, .teardown_func = teardown) {
         assert_null(w->list.instances[0].by_node);
 }
 
-TEST(memory_that_was_charged_elsewhere, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(memory_that_was_charged_elsewhere) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
         fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
         fake_write(&w->tree, UNIT "memory.numa_stat",
@@ -203,9 +186,7 @@ static void assert_limit(World *w, const char *own, const char *above, uint64_t 
 }
 
 /* The machine has 2 GiB. */
-TEST(limit, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(limit) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
         fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
         load(w);
@@ -222,9 +203,7 @@ TEST(limit, .setup_func = setup, .teardown_func = teardown) {
         assert_limit(w, "8192\n", "max\n", 0);
 }
 
-TEST(memory_policy, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(memory_policy) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
         service(w, 11, "/opt/tidb-server", "tidb.service", "0-7");
         load(w);
@@ -238,9 +217,7 @@ TEST(memory_policy, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Of a process without a service its group is others' too. */
-TEST(memory_of_a_session, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(memory_of_a_session) {
         fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/user.slice/s.scope", "0-7");
         fake_process(&w->tree, 11, 1, "/bin/sh", "/user.slice/s.scope", "0-7");
         fake_write(&w->tree, "sys/fs/cgroup/user.slice/s.scope/cgroup.procs", "10\n11\n");
@@ -250,9 +227,7 @@ TEST(memory_of_a_session, .setup_func = setup, .teardown_func = teardown) {
         assert_null(w->list.instances[0].by_node);
 }
 
-TEST(find, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-
+WORLD_TEST(find) {
         service(w, 10, "/opt/tidb-server", "tidb-1.service", "0-7");
         service(w, 11, "/opt/tidb-server", "tidb-1.service", "0-7");
         service(w, 12, "/opt/tidb-server", "12.service", "0-7");
@@ -269,8 +244,7 @@ TEST(find, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* What the daemon has published keeps its place, though others have lower numbers. */
-TEST(beyond_max_instances, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
+WORLD_TEST(beyond_max_instances) {
         _cleanup_observed_list_ ObservedList ignored = { 0 };
         StatusInstance published = {
                 .name = S("x"), .policy = S("tidb"), .exe = S("/opt/tidb-server"), .pid = 12
@@ -294,13 +268,12 @@ TEST(beyond_max_instances, .setup_func = setup, .teardown_func = teardown) {
         assert_non_null(observed_list_find_pid(&ignored, 13));
 }
 
-/* What one can see oneself, nobody has to tell: the daemon may be behind. */
-TEST(told_and_seen, .setup_func = setup, .teardown_func = teardown) {
-        World *w = *state;
-        StatusInstance told = {
+/* What the user can read counts more: the daemon may be behind. */
+WORLD_TEST(published_and_seen) {
+        StatusInstance published = {
                 .name = S("x"), .exe = S("/opt/tidb-server"), .unit = S("x.service"), .pid = 10
         };
-        const StatusFile status = { .instances = &told, .n_instances = 1 };
+        const StatusFile status = { .instances = &published, .n_instances = 1 };
 
         w->set.n_policies = 1;
         service(w, 10, "/bin/sh", "x.service", "0-7");
@@ -308,15 +281,15 @@ TEST(told_and_seen, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(w->list.n_instances, 0);
 }
 
-/* What a user who may not look at the process is told: what the daemon says of it. */
+/* What a user who may not read the process gets: what the daemon has published of it. */
 static int load_as_nobody(pid_t pid, double age_seconds) {
-        StatusInstance told = { .name = S("x"),
-                                .policy = S("tidb"),
-                                .exe = S("/opt/tidb-server"),
-                                .unit = S("tidb.service"),
-                                .data_dir = S("/data"),
-                                .pid = pid };
-        const StatusFile status = { .instances = &told,
+        StatusInstance published = { .name = S("x"),
+                                     .policy = S("tidb"),
+                                     .exe = S("/opt/tidb-server"),
+                                     .unit = S("tidb.service"),
+                                     .data_dir = S("/data"),
+                                     .pid = pid };
+        const StatusFile status = { .instances = &published,
                                     .n_instances = 1,
                                     .time_seconds = clock_realtime_seconds() - age_seconds };
         _cleanup_observed_list_ ObservedList list = { 0 }, without = { 0 };
@@ -350,7 +323,7 @@ static int exit_of(pid_t pid) {
         return WEXITSTATUS(status);
 }
 
-TEST(told, .setup_func = setup, .teardown_func = teardown) {
+TEST(published_to_nobody) {
         pid_t sleeper, child;
 
         if (geteuid() != 0)

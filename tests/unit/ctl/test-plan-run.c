@@ -90,12 +90,12 @@ static void world_run(World *w) {
         w->from.running = &w->running_list;
 }
 
-TEST(imagined) {
-        _cleanup_plan_run_ PlanRun p = { 0 };
-        World w;
+#define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, (void))
 
-        world_init(&w);
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+WORLD_TEST(imagined) {
+        _cleanup_plan_run_ PlanRun p = { 0 };
+
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(p.report.n_instances, 2);
         assert_string_equal(p.report.source, "test");
         assert_null(p.report.free_bytes);
@@ -116,69 +116,61 @@ TEST(imagined) {
 }
 
 /* An instance that fits stays where it is; replanned, it goes where it would be put today. */
-TEST(replan) {
+WORLD_TEST(replan) {
         _cleanup_plan_run_ PlanRun stays = { 0 }, moves = { 0 };
         char *word = S("tidb-*");
-        World w;
 
-        world_init(&w);
-        world_run(&w);
-        w.running_list.n_instances = 1;
-        assert_int_equal(plan_run_build(&w.from, &stays), 0);
+        world_run(w);
+        w->running_list.n_instances = 1;
+        assert_int_equal(plan_run_build(&w->from, &stays), 0);
         assert_ids(stays.rows[0].placement->nodes, "1");
         assert_int_equal(stays.rows[0].basis, BASIS_KEPT);
-        w.from.replan = (WordList){ .words = &word, .n_words = 1 };
-        assert_int_equal(plan_run_build(&w.from, &moves), 0);
+        w->from.replan = (WordList){ .words = &word, .n_words = 1 };
+        assert_int_equal(plan_run_build(&w->from, &moves), 0);
         assert_ids(moves.rows[0].placement->nodes, "0");
         assert_int_equal(moves.rows[0].basis, BASIS_CHOSEN);
 }
 
 /* A disk whose node nobody knows, and one that was named. */
-TEST(disks) {
+WORLD_TEST(disks) {
         _cleanup_plan_run_ PlanRun p = { 0 };
-        World w;
 
-        world_init(&w);
-        w.imagined[1].disk = &w.disks[2];
-        w.imagined[1].in_turn = false;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->imagined[1].disk = &w->disks[2];
+        w->imagined[1].in_turn = false;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_string_equal(p.rows[1].storage, "sda");
         assert_ids(p.rows[1].device_nodes, "");
         assert_true(p.rows[1].warnings & WARN_DEVICE_UNKNOWN);
         assert_int_equal(p.report.n_notes, 0);
         plan_run_done(&p);
-        w.disks[2].node = CPU_SET_MAX; /* nonsense out of a file */
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->disks[2].node = CPU_SET_MAX; /* nonsense out of a file */
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.rows[1].device_nodes, "");
 }
 
-TEST(reserve) {
+WORLD_TEST(reserve) {
         _cleanup_plan_run_ PlanRun p = { 0 };
-        World w;
 
-        world_init(&w);
-        w.set.host.reserve.kind = RESERVE_NIC;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->set.host.reserve.kind = RESERVE_NIC;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.report.nic_nodes, "0");
         assert_ids(p.report.reserved, "0");
         plan_run_done(&p);
         /* Other cards than that of the default route. */
-        w.set.host.reserve.devices = (WordList){ .words = (char *[]){ S("eth9") }, .n_words = 1 };
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->set.host.reserve.devices = (WordList){ .words = (char *[]){ S("eth9") }, .n_words = 1 };
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.report.nic_nodes, "");
         assert_ids(p.report.reserved, "");
 }
 
-TEST(running) {
+WORLD_TEST(running) {
         StatusInstance told = { .name = S("tidb-1"), .state = S("bound"), .reason = S("r") };
         const StatusFile status = { .instances = &told, .n_instances = 1 };
         _cleanup_plan_run_ PlanRun p = { 0 };
-        World w;
 
-        world_init(&w);
-        world_run(&w);
-        w.from.status = &status;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        world_run(w);
+        w->from.status = &status;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.rows[0].in_force, "1");
         assert_ids(p.rows[0].placement->nodes, "1");
         assert_int_equal(p.rows[0].basis, BASIS_KEPT);
@@ -196,17 +188,15 @@ TEST(running) {
 }
 
 /* MemFree and idle page cache above the headroom (2 % of the node), and what the instances hold. */
-TEST(free_memory) {
+WORLD_TEST(free_memory) {
         _cleanup_plan_run_ PlanRun p = { 0 };
         _cleanup_fake_ FakeTree tree;
-        World w;
 
-        world_init(&w);
-        world_run(&w);
+        world_run(w);
         fake_init(&tree);
-        w.machine.sysroot = tree.sysroot;
-        w.machine.runs = true;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->machine.sysroot = tree.sysroot;
+        w->machine.runs = true;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_null(p.report.free_bytes);
         plan_run_done(&p);
         for (int node = 0; node < 2; node++) {
@@ -221,44 +211,40 @@ TEST(free_memory) {
                                        "Node 1 Inactive(file): 0 kB\nNode 1 Dirty: 0 kB\n"
                                        "Node 1 Writeback: 0 kB\n");
         }
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_non_null(p.report.free_bytes);
         assert_int_equal(p.report.free_bytes[0], 10 * 1024 + 12);
         assert_int_equal(p.report.free_bytes[1], 8 * 1024); /* no more than there is */
 }
 
-TEST(refusal) {
+WORLD_TEST(refusal) {
         _cleanup_plan_run_ PlanRun p = { 0 };
-        World w;
 
-        world_init(&w);
-        w.policies[1].place.count = 3;
-        w.policies[1].place.count_is_set = true;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->policies[1].place.count = 3;
+        w->policies[1].place.count_is_set = true;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(p.rows[1].basis, BASIS_REFUSED);
         assert_true(plan_run_has_refusal(&p));
         plan_run_done(&p);
-        w.policies[1].built_in = true; /* is meant so */
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->policies[1].built_in = true; /* is meant so */
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(p.rows[1].refusal, REFUSAL_WATCH_ONLY);
         assert_false(plan_run_has_refusal(&p));
 }
 
-TEST(nothing) {
+WORLD_TEST(nothing) {
         _cleanup_plan_run_ PlanRun p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 77;
-        World w;
 
-        world_init(&w);
-        w.from.imagined = NULL;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->from.imagined = NULL;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(p.report.n_instances, 0);
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);
         assert_int_equal(n, 0);
 }
 
-TEST(compare_with_force) {
+WORLD_TEST(compare_with_force) {
         StatusInstance published = { .name = S("tidb-1"),
                                      .state = S("bound"),
                                      .reason = S(""),
@@ -268,11 +254,9 @@ TEST(compare_with_force) {
         _cleanup_plan_run_ PlanRun p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n;
-        World w;
 
-        world_init(&w);
-        world_run(&w);
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        world_run(w);
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);
         assert_int_equal(n, 1); /* tidb-1 is where it belongs */
         assert_string_equal(changes[0].name, "tikv-1");
@@ -283,10 +267,10 @@ TEST(compare_with_force) {
         free(TAKE_PTR(changes));
         plan_run_done(&p);
         /* On one node no thread shows that it is bound: only the daemon knows. */
-        w.machine.topology.n_nodes = 1;
-        w.running[0].cpus = cpu_set("0-7");
-        w.running[1].storage.nodes = (NodeSet){ 0 };
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->machine.topology.n_nodes = 1;
+        w->running[0].cpus = cpu_set("0-7");
+        w->running[1].storage.nodes = (NodeSet){ 0 };
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.rows[0].placement->nodes, "0");
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);
         assert_int_equal(n, 2);
@@ -294,8 +278,8 @@ TEST(compare_with_force) {
         assert_ids(changes[0].to, "0");
         free(TAKE_PTR(changes));
         plan_run_done(&p);
-        w.from.status = &status;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->from.status = &status;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);
         assert_int_equal(n, 1);
         assert_string_equal(changes[0].name, "tikv-1");
@@ -308,7 +292,7 @@ static void assert_now(const PlanRun *p, const PlanReportInstance *row, const ch
         assert_string_equal(text.data, expected);
 }
 
-TEST(now) {
+WORLD_TEST(now) {
         StatusInstance published = {
                 .name = S("tidb-1"),
                 .state = S("partly"),
@@ -318,22 +302,20 @@ TEST(now) {
         };
         const StatusFile status = { .instances = &published, .n_instances = 1 };
         _cleanup_plan_run_ PlanRun p = { 0 };
-        World w;
 
-        world_init(&w);
-        world_run(&w);
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        world_run(w);
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_now(&p, &p.rows[0], "no daemon runs; its threads may run on node 1 only");
         assert_now(&p, &p.rows[1], "no daemon runs");
         plan_run_done(&p);
-        w.from.status = &status;
-        w.policies[0].memory = MEMORY_BIND;
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        w->from.status = &status;
+        w->policies[0].memory = MEMORY_BIND;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_now(&p, &p.rows[0], "partly (CPUs bound, memory not bound): r; by scope");
         published.bound_by = S("affinity");
         published.bound_by_reason = S("its unit is shared");
         plan_run_done(&p);
-        assert_int_equal(plan_run_build(&w.from, &p), 0);
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_now(&p, &p.rows[0],
                    "partly (CPUs bound, memory not bound): r; by affinity, because its unit is "
                    "shared");
@@ -378,15 +360,13 @@ TEST(compare_plans) {
 }
 
 /* The same plan twice differs in nothing. */
-TEST(compare_same) {
+WORLD_TEST(compare_same) {
         _cleanup_plan_run_ PlanRun before = { 0 }, after = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n;
-        World w;
 
-        world_init(&w);
-        assert_int_equal(plan_run_build(&w.from, &before), 0);
-        assert_int_equal(plan_run_build(&w.from, &after), 0);
+        assert_int_equal(plan_run_build(&w->from, &before), 0);
+        assert_int_equal(plan_run_build(&w->from, &after), 0);
         assert_int_equal(plan_run_compare(&before, &after, &changes, &n), 0);
         assert_int_equal(n, 0);
 }

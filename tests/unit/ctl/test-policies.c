@@ -33,13 +33,13 @@ static const char *path_of(const World *w, const char *name, char buffer[static 
         return buffer;
 }
 
-TEST(defaults) {
+#define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, world_done)
+
+WORLD_TEST(defaults) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         const Policy *tikv;
 
-        world_init(&w);
-        assert_int_equal(policies_load_defaults(&w.machine, &p), 0);
+        assert_int_equal(policies_load_defaults(&w->machine, &p), 0);
         assert_true(p.defaults);
         assert_false(policies_are_built_in(&p));
         assert_int_equal(p.errors.n_messages, 0);
@@ -75,160 +75,144 @@ static void check_loaded(const Policies *p, int r, const char *names) {
 }
 
 /* A file by hand may be anybody's, and written by anybody; a folder's may not. */
-TEST(path) {
+WORLD_TEST(path) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         char path[64];
 
-        world_init(&w);
-        fake_write(&w.tree, "d/a.yaml", POLICY("one"));
-        assert_int_equal(chmod(path_of(&w, "d/a.yaml", path), 0666), 0);
-        check_loaded(&p, policies_load_path(path, &w.machine, &p), "one ");
+        fake_write(&w->tree, "d/a.yaml", POLICY("one"));
+        assert_int_equal(chmod(path_of(w, "d/a.yaml", path), 0666), 0);
+        check_loaded(&p, policies_load_path(path, &w->machine, &p), "one ");
         assert_int_equal(p.files.n_files, 1);
         policies_done(&p);
-        assert_int_equal(policies_load_path(path_of(&w, "d", path), &w.machine, &p), -EINVAL);
+        assert_int_equal(policies_load_path(path_of(w, "d", path), &w->machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 1);
         assert_contains(p.errors.messages[0], "group or others can write it");
         policies_done(&p);
-        assert_int_equal(chmod(path_of(&w, "d/a.yaml", path), 0644), 0);
-        check_loaded(&p, policies_load_path(path_of(&w, "d", path), &w.machine, &p), "one ");
+        assert_int_equal(chmod(path_of(w, "d/a.yaml", path), 0644), 0);
+        check_loaded(&p, policies_load_path(path_of(w, "d", path), &w->machine, &p), "one ");
 }
 
-TEST(files_in_their_order) {
+WORLD_TEST(files_in_their_order) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         char a[64], b[64];
         Args args = { .policy_is_set = true, .n_policy_files = 2 };
 
-        world_init(&w);
-        fake_write(&w.tree, "a", POLICY("one"));
-        fake_write(&w.tree, "b", POLICY("two"));
-        args.policy_files[0] = path_of(&w, "b", b);
-        args.policy_files[1] = path_of(&w, "a", a);
-        check_loaded(&p, policies_load(&args, &w.machine, &p), "two one ");
+        fake_write(&w->tree, "a", POLICY("one"));
+        fake_write(&w->tree, "b", POLICY("two"));
+        args.policy_files[0] = path_of(w, "b", b);
+        args.policy_files[1] = path_of(w, "a", a);
+        check_loaded(&p, policies_load(&args, &w->machine, &p), "two one ");
         assert_false(policies_are_built_in(&p));
 }
 
 /* All that is wrong, in one go. */
-TEST(unreadable) {
+WORLD_TEST(unreadable) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         _cleanup_free_ char *large = malloc(SOURCE_FILE_MAX_BYTES + 2);
         char a[64], b[64], c[64];
         Args args = { .policy_is_set = true, .n_policy_files = 3 };
 
-        world_init(&w);
         memset(large, '#', SOURCE_FILE_MAX_BYTES + 1);
         large[SOURCE_FILE_MAX_BYTES + 1] = '\0';
-        fake_write(&w.tree, "large", large);
-        fake_write(&w.tree, "wrong", "version: 2\n");
-        args.policy_files[0] = path_of(&w, "none", a);
-        args.policy_files[1] = path_of(&w, "large", b);
-        args.policy_files[2] = path_of(&w, "wrong", c);
-        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        fake_write(&w->tree, "large", large);
+        fake_write(&w->tree, "wrong", "version: 2\n");
+        args.policy_files[0] = path_of(w, "none", a);
+        args.policy_files[1] = path_of(w, "large", b);
+        args.policy_files[2] = path_of(w, "wrong", c);
+        assert_int_equal(policies_load(&args, &w->machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 3);
         assert_contains(p.errors.messages[0], "/none: cannot be read: No such file");
         assert_contains(p.errors.messages[1], "/large: larger than 1048576 bytes");
         assert_contains(p.errors.messages[2], "/wrong:1:10: ");
         policies_done(&p);
-        fake_write(&w.tree, "wrong", "version: 1\n"); /* what is right does not mend the others */
-        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        fake_write(&w->tree, "wrong", "version: 1\n"); /* what is right does not mend the others */
+        assert_int_equal(policies_load(&args, &w->machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 2);
         policies_done(&p);
         large[SOURCE_FILE_MAX_BYTES] = '\0'; /* as large as is allowed */
-        fake_write(&w.tree, "large", large);
+        fake_write(&w->tree, "large", large);
         args.n_policy_files = 1;
         args.policy_files[0] = b;
-        assert_int_equal(policies_load(&args, &w.machine, &p), 0);
+        assert_int_equal(policies_load(&args, &w->machine, &p), 0);
         assert_true(policies_are_built_in(&p));
 }
 
 /* Nobody writes to it: the command would wait for ever. */
-TEST(fifo) {
+WORLD_TEST(fifo) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         Args args = { .policy_is_set = true, .n_policy_files = 1 };
         char a[64];
 
-        world_init(&w);
-        args.policy_files[0] = path_of(&w, "fifo", a);
+        args.policy_files[0] = path_of(w, "fifo", a);
         assert_int_equal(mkfifo(a, 0600), 0);
-        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        assert_int_equal(policies_load(&args, &w->machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 1);
         assert_contains(p.errors.messages[0],
                         "/fifo: not a regular file, expected one; to read from a pipe, give - and "
                         "connect the pipe to standard input");
 }
 
-TEST(dirs) {
+WORLD_TEST(dirs) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         Args args = { .n_policy_dirs = 2 };
         char a[64], b[64];
 
-        world_init(&w);
-        fake_write(&w.tree, "d/a.yaml", POLICY("one"));
-        args.policy_dirs[0] = path_of(&w, "d", a);
-        args.policy_dirs[1] = path_of(&w, "none", b);
-        check_loaded(&p, policies_load(&args, &w.machine, &p), "one ");
+        fake_write(&w->tree, "d/a.yaml", POLICY("one"));
+        args.policy_dirs[0] = path_of(w, "d", a);
+        args.policy_dirs[1] = path_of(w, "none", b);
+        check_loaded(&p, policies_load(&args, &w->machine, &p), "one ");
         policies_done(&p);
         args.policy_is_set = true; /* by hand, so it is a mistake */
-        assert_int_equal(policies_load(&args, &w.machine, &p), -EINVAL);
+        assert_int_equal(policies_load(&args, &w->machine, &p), -EINVAL);
         assert_int_equal(p.errors.n_messages, 1);
         assert_contains(p.errors.messages[0],
                         "/none: No such file or directory, expected a folder");
 }
 
 /* The names of a dump's users are those of its own etc/passwd. */
-TEST(users_of_a_dump) {
+WORLD_TEST(users_of_a_dump) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         char path[64];
 
-        world_init(&w);
-        fake_write(&w.tree, "a", POLICY("one"));
-        w.machine.runs = true;
-        w.machine.sysroot.path = w.tree.path;
-        assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), 0);
+        fake_write(&w->tree, "a", POLICY("one"));
+        w->machine.runs = true;
+        w->machine.sysroot.path = w->tree.path;
+        assert_int_equal(policies_load_path(path_of(w, "a", path), &w->machine, &p), 0);
         assert_false(p.set.policies[0].match.uid_known);
         policies_done(&p);
-        fake_write(&w.tree, "etc/passwd", "root:x:0:0::/:\nnobody-at-all:x:77:7::/:\n");
-        assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
+        fake_write(&w->tree, "etc/passwd", "root:x:0:0::/:\nnobody-at-all:x:77:7::/:\n");
+        assert_int_equal(policies_load_path(path, &w->machine, &p), 0);
         assert_true(p.set.policies[0].match.uid_known);
         assert_int_equal(p.set.policies[0].match.uid, 77);
 }
 
 /* Whose names the users' are, neither a described machine nor a dump without users says. */
-TEST(users) {
+WORLD_TEST(users) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         char path[64];
         size_t before;
 
-        world_init(&w);
-        fake_write(&w.tree, "a", POLICY("one"));
-        assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), 0);
+        fake_write(&w->tree, "a", POLICY("one"));
+        assert_int_equal(policies_load_path(path_of(w, "a", path), &w->machine, &p), 0);
         before = p.warnings.n_messages;
         policies_done(&p);
-        w.machine.runs = true;
-        assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
+        w->machine.runs = true;
+        assert_int_equal(policies_load_path(path, &w->machine, &p), 0);
         assert_int_equal(p.warnings.n_messages, before);
         policies_done(&p);
-        w.machine.live = w.machine.sysroot.live = true;
-        assert_int_equal(policies_load_path(path, &w.machine, &p), 0);
+        w->machine.live = w->machine.sysroot.live = true;
+        assert_int_equal(policies_load_path(path, &w->machine, &p), 0);
         assert_int_equal(p.warnings.n_messages, before + 1);
         assert_contains(p.warnings.messages[before], "user 'nobody-at-all'");
 }
 
-TEST(print) {
+WORLD_TEST(print) {
         _cleanup_policies_ Policies p = { 0 };
-        _cleanup_(world_done) World w;
         Capture capture;
         char path[64];
 
-        world_init(&w);
-        fake_write(&w.tree, "a", "version: 1\nhots: {}\n");
-        assert_int_equal(policies_load_path(path_of(&w, "a", path), &w.machine, &p), -EINVAL);
+        fake_write(&w->tree, "a", "version: 1\nhots: {}\n");
+        assert_int_equal(policies_load_path(path_of(w, "a", path), &w->machine, &p), -EINVAL);
         capture_begin(&capture, STDERR_FILENO);
         assert_int_equal(policies_print(&p.errors, "warning: "), 0);
         capture_end(&capture);

@@ -77,12 +77,12 @@ static void assert_shows(const char *text, const char *part) {
                 fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-TEST(all) {
-        Example e;
+#define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, init, (void))
+
+EXAMPLE_TEST(all) {
         char *text;
 
-        init(&e);
-        text = render(&e, NULL, 1002, true);
+        text = render(e, NULL, 1002, true);
         assert_string_equal(
                 text,
                 "tidbnumad 0.1.0, enforcing, backend systemd, 2 policies, 2 s ago\n"
@@ -105,32 +105,28 @@ TEST(all) {
         free(text);
 }
 
-TEST(time_left) {
-        Example e;
+EXAMPLE_TEST(time_left) {
         char *text;
 
-        init(&e);
-        e.instances[3].left_seconds = 12.4;
-        text = render(&e, "c-1", 1000, true);
+        e->instances[3].left_seconds = 12.4;
+        text = render(e, "c-1", 1000, true);
         assert_shows(text, "5.0 MiB to move, 12 s left\n");
         free(text);
 }
 
-TEST(one) {
+EXAMPLE_TEST(one) {
         static const char *const names[] = { "a-1", "a-1.service" };
-        Example e;
 
-        init(&e);
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                char *text = render(&e, names[i], 1000, true);
+                char *text = render(e, names[i], 1000, true);
 
                 assert_shows(text, "\na-1 ");
                 assert_null(strstr(text, "b-1"));
                 assert_null(strstr(text, "Problems"));
                 free(text);
         }
-        e.status.n_instances = 0;
-        free(render(&e, NULL, 1000, true));
+        e->status.n_instances = 0;
+        free(render(e, NULL, 1000, true));
 }
 
 static void assert_reported(const Example *e, double now, bool alive, const char *part) {
@@ -140,54 +136,50 @@ static void assert_reported(const Example *e, double now, bool alive, const char
         free(text);
 }
 
-TEST(warnings) {
-        Example e;
+EXAMPLE_TEST(warnings) {
         char *text;
 
-        init(&e);
-        text = render(&e, NULL, 1029, true);
+        text = render(e, NULL, 1029, true);
         assert_null(strstr(text, "may hang"));
         free(text);
-        assert_reported(&e, 1031, true, "it may hang");
-        assert_reported(&e, 1001, false, "does not run");
-        e.status.enforcing = false;
-        assert_reported(&e, 1001, true, "changing nothing");
-        e.status.load_failed = true;
-        e.errors[0] = "a.yaml:1:1: wrong";
-        e.status.errors = e.errors;
-        e.status.n_errors = 1;
-        assert_reported(&e, 1001, true, "policy files have errors");
-        assert_reported(&e, 1001, true, "\n      a.yaml:1:1: wrong\n");
-        e.status.n_warnings = 3;
-        assert_reported(&e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
-        e.releases[0] = (StatusRelease){ .name = "r\x1b[2J", .failure = "why" };
-        e.status.releases = e.releases;
-        e.status.n_releases = 1;
-        assert_reported(&e, 1001, true,
+        assert_reported(e, 1031, true, "it may hang");
+        assert_reported(e, 1001, false, "does not run");
+        e->status.enforcing = false;
+        assert_reported(e, 1001, true, "changing nothing");
+        e->status.load_failed = true;
+        e->errors[0] = "a.yaml:1:1: wrong";
+        e->status.errors = e->errors;
+        e->status.n_errors = 1;
+        assert_reported(e, 1001, true, "policy files have errors");
+        assert_reported(e, 1001, true, "\n      a.yaml:1:1: wrong\n");
+        e->status.n_warnings = 3;
+        assert_reported(e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
+        e->releases[0] = (StatusRelease){ .name = "r\x1b[2J", .failure = "why" };
+        e->status.releases = e->releases;
+        e->status.n_releases = 1;
+        assert_reported(e, 1001, true,
                         "\n  r\\x1b[2J: its release failed: why\n      the daemon tries again; ");
-        e.status.uncounted = "no\x1b such counters";
-        assert_reported(&e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
-        e.status.n_instances = 0;
-        assert_reported(&e, 1001, true, "No process matches");
-        e.status.reserved_nodes = "";
-        e.status.reserved_cpus = "0-1";
-        assert_reported(&e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
+        e->status.uncounted = "no\x1b such counters";
+        assert_reported(e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
+        e->status.n_instances = 0;
+        assert_reported(e, 1001, true, "No process matches");
+        e->status.reserved_nodes = "";
+        e->status.reserved_cpus = "0-1";
+        assert_reported(e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
 }
 
 /* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */
-TEST(problems_are_grouped) {
+EXAMPLE_TEST(problems_are_grouped) {
         StatusInstance many[12];
-        Example e;
         char *text;
 
-        init(&e);
         for (size_t i = 0; i < ELEMENTSOF(many); i++)
                 many[i] = instance(i < 10 ? "p-1" : "r-1", i < 10 ? "partly" : "refused",
                                    i < 10 ? "no room" : "not alone",
                                    i < 10 ? "no-room" : "shared-unit", "do it");
-        e.status.instances = many;
-        e.status.n_instances = ELEMENTSOF(many);
-        text = render(&e, NULL, 1000, false);
+        e->status.instances = many;
+        e->status.n_instances = ELEMENTSOF(many);
+        text = render(e, NULL, 1000, false);
         assert_shows(text,
                      "\nProblems:\n"
                      "  daemon: the daemon does not run: bindings are kept, but not watched\n"
@@ -201,19 +193,18 @@ TEST(problems_are_grouped) {
 }
 
 /* A move in progress, and what is at rest, is no problem. */
-TEST(without_problems) {
-        Example e;
+EXAMPLE_TEST(without_problems) {
         char *text;
 
-        init(&e);
-        e.instances[1] = e.instances[2] = instance("w", "watched", "matches only", "no-place", "x");
-        text = render(&e, NULL, 1000, true);
+        e->instances[1] = e->instances[2] =
+                instance("w", "watched", "matches only", "no-place", "x");
+        text = render(e, NULL, 1000, true);
         assert_null(strstr(text, "Problems"));
         assert_shows(text, "matches only\n");
         free(text);
 }
 
-TEST(interrupts) {
+EXAMPLE_TEST(interrupts) {
         StatusDevice devices[] = {
                 { .name = "eth\x1b"
                           "0",
@@ -223,13 +214,11 @@ TEST(interrupts) {
                   .vectors = { [IRQ_STATE_STEERED] = 8, [IRQ_STATE_CONTESTED] = 2 } },
                 { .name = "nvme0", .node = -1, .vectors = { [IRQ_STATE_FAILED] = 3 } }
         };
-        Example e;
         char *text;
 
-        init(&e);
-        e.status.devices = devices;
-        e.status.n_devices = 2;
-        text = render(&e, NULL, 1000, true);
+        e->status.devices = devices;
+        e->status.n_devices = 2;
+        text = render(e, NULL, 1000, true);
         assert_shows(text,
                      "  eth\\x1b0: 2 interrupts are set again and again by something else\n      ");
         assert_shows(text, "  nvme0: 3 interrupts are not where they were sent\n      ");
@@ -237,66 +226,58 @@ TEST(interrupts) {
                            "eth\\x1b0  1     8 steered, 2 contested  0-3   steered there\n"
                            "nvme0     ?     3 failed                -\n");
         free(text);
-        text = render(&e, "a-1", 1000, true);
+        text = render(e, "a-1", 1000, true);
         assert_null(strstr(text, "nvme0"));
         free(text);
 }
 
-TEST(ignored_processes) {
+EXAMPLE_TEST(ignored_processes) {
         StatusIgnored ignored[6];
-        Example e;
 
-        init(&e);
         for (size_t i = 0; i < ELEMENTSOF(ignored); i++)
                 ignored[i] = (StatusIgnored){ "/x\x1b", "db", "it runs as user 7", 12 };
-        e.status.ignored = ignored;
-        e.status.n_ignored = 6;
-        assert_reported(&e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
-        assert_reported(&e, 1000, true, "user 7\n  and 1 more\n");
+        e->status.ignored = ignored;
+        e->status.n_ignored = 6;
+        assert_reported(e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
+        assert_reported(e, 1000, true, "user 7\n  and 1 more\n");
 }
 
-TEST(ignored) {
-        Example e;
+EXAMPLE_TEST(ignored) {
         char *text;
 
-        init(&e);
-        text = render(&e, NULL, 1000, true);
+        text = render(e, NULL, 1000, true);
         assert_null(strstr(text, "Ignored"));
         free(text);
-        e.status.n_full = 236;
-        e.status.n_in_containers = 1;
-        assert_reported(&e, 1000, true,
+        e->status.n_full = 236;
+        e->status.n_in_containers = 1;
+        assert_reported(e, 1000, true,
                         "\n"
                         "Ignored processes: 236 beyond max_instances, 1 in a container; run "
                         "tidbnumactl explain PID to see why\n");
-        text = render(&e, "a-1", 1000, true);
+        text = render(e, "a-1", 1000, true);
         assert_null(strstr(text, "Ignored"));
         free(text);
 }
 
-TEST(why_by_affinity) {
-        Example e;
+EXAMPLE_TEST(why_by_affinity) {
         char *text;
 
-        init(&e);
-        e.instances[0].bound_by_reason = "its unit is shared";
-        e.instances[1].bound_by_reason = "its scope has limits";
-        text = render(&e, NULL, 1000, true);
+        e->instances[0].bound_by_reason = "its unit is shared";
+        e->instances[1].bound_by_reason = "its scope has limits";
+        text = render(e, NULL, 1000, true);
         assert_shows(text, " bound by affinity, because its unit is shared\n");
         assert_shows(text, " no-room; bound by affinity, because its scope has limits\n");
         free(text);
 }
 
 /* What an older daemon does not tell. */
-TEST(older) {
-        Example e;
+EXAMPLE_TEST(older) {
         char *text;
 
-        init(&e);
-        e.status.version = NULL;
+        e->status.version = NULL;
         for (size_t i = 0; i < 4; i++)
-                e.instances[i].reason_code = e.instances[i].remedy = e.instances[i].cpus = NULL;
-        text = render(&e, NULL, 1000, true);
+                e->instances[i].reason_code = e->instances[i].remedy = e->instances[i].cpus = NULL;
+        text = render(e, NULL, 1000, true);
         assert_shows(text, "\n  b-1: does not fit on its nodes\n  b-2: no room\n\n");
         free(text);
 }

@@ -61,9 +61,7 @@ static void check(const FakeTree *tree, const char *words, int status, const cha
                 assert_string_equal(a.err, "");
 }
 
-static int setup(void **state) {
-        FakeTree *tree = calloc(1, sizeof(*tree));
-
+static void tree_init(FakeTree *tree) {
         fake_init(tree);
         fake_write(tree, "right.yaml",
                    "version: 1\n"
@@ -72,19 +70,11 @@ static int setup(void **state) {
                    "    match: {exe: db, unit: \"db-*.service\"}\n"
                    "    place: {nodes: 2-3, count: 1}\n");
         fake_write(tree, "wrong.yaml", "version: 1\npolicies:\n  - {nmae: x}\n");
-        *state = tree;
-        return 0;
 }
 
-static int teardown(void **state) {
-        fake_done(*state);
-        free(*state);
-        return 0;
-}
+#define FILES_TEST(test) TEST_WITH(test, FakeTree, tree, tree_init, fake_done)
 
-TEST(validate, .setup_func = setup, .teardown_func = teardown) {
-        const FakeTree *tree = *state;
-
+FILES_TEST(validate) {
         check(tree, "validate right.yaml" MACHINE, 0, "OK: 1 policy in 1 file.\n", NULL);
         check(tree, "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: ", "wrong.yaml:3:6: ");
         check(tree, "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n",
@@ -107,8 +97,8 @@ static json_t *parse(const FakeTree *tree, const char *words, int status) {
         return json;
 }
 
-TEST(validate_json, .setup_func = setup, .teardown_func = teardown) {
-        json_t *json = parse(*state, "validate wrong.yaml --json" MACHINE, 1);
+FILES_TEST(validate_json) {
+        json_t *json = parse(tree, "validate wrong.yaml --json" MACHINE, 1);
         const json_t *first = json_array_get(json_object_get(json, "errors"), 0);
 
         assert_true(json_is_false(json_object_get(json, "valid")));
@@ -116,7 +106,7 @@ TEST(validate_json, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(json_integer_value(json_object_get(first, "line")), 3);
         assert_int_equal(json_integer_value(json_object_get(first, "column")), 6);
         json_decref(json);
-        json = parse(*state, "validate right.yaml --json" MACHINE, 0);
+        json = parse(tree, "validate right.yaml --json" MACHINE, 0);
         assert_true(json_is_true(json_object_get(json, "valid")));
         first = json_array_get(json_object_get(json, "policies"), 0);
         assert_string_equal(json_string_value(first), "db");
@@ -124,10 +114,10 @@ TEST(validate_json, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Without a terminal nothing depends on one: no line is broken. */
-TEST(plan, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(plan) {
         Answer a;
 
-        run(*state, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
+        run(tree, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
         assert_string_equal(a.err, "");
         assert_int_equal(a.status, 0);
         assert_has(a.out, "Plan for the machine package:2 numa:2(memory=64GiB) core:4 "
@@ -139,66 +129,66 @@ TEST(plan, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Once for all instances, and not where an entry is there. */
-TEST(plan_without_irq, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(plan_without_irq) {
         static const char note[] = "note: no entry of `irq`: interrupts are not steered\n";
         const char *found;
         Answer a;
 
-        run(*state, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
+        run(tree, "plan --policy right.yaml --instances 2:db" MACHINE, &a);
         found = strstr(a.out, note);
         assert_non_null(found);
         assert_null(strstr(found + 1, "note: "));
-        fake_write(*state, "irq.yaml",
+        fake_write(tree, "irq.yaml",
                    "version: 1\n"
                    "policies:\n"
                    "  - {name: db, match: {exe: db, unit: \"db-*.service\"}}\n"
                    "irq:\n"
                    "  - match: {net: \"*\"}\n");
-        run(*state, "plan --policy irq.yaml --instances 2:db" MACHINE, &a);
+        run(tree, "plan --policy irq.yaml --instances 2:db" MACHINE, &a);
         assert_int_equal(a.status, 0);
         assert_null(strstr(a.out, "note: "));
 }
 
-TEST(plan_refused, .setup_func = setup, .teardown_func = teardown) {
-        check(*state,
+FILES_TEST(plan_refused) {
+        check(tree,
               "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db", 0,
               "db-1", NULL);
-        fake_write(*state, "strict.yaml",
+        fake_write(tree, "strict.yaml",
                    "version: 1\nhost: {reserve: {nodes: [0, 1], strict: true}}\npolicies:\n"
                    "  - {name: db, match: {exe: db, unit: u.service}, place: {nodes: 0-1, count: "
                    "1}}\n");
-        check(*state, "plan --policy strict.yaml --instances 1:db" MACHINE, 3, "db-1", NULL);
-        check(*state, "plan --policy wrong.yaml --instances 1:db" MACHINE, 1, NULL,
+        check(tree, "plan --policy strict.yaml --instances 1:db" MACHINE, 3, "db-1", NULL);
+        check(tree, "plan --policy wrong.yaml --instances 1:db" MACHINE, 1, NULL,
               "the policies are refused");
 }
 
-TEST(defaults_are_told, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "plan --instances 2:tikv" MACHINE, 0, "note: no policies given", NULL);
-        check(*state, "plan --instances 2:tikv" MACHINE, 0,
+FILES_TEST(defaults_are_told) {
+        check(tree, "plan --instances 2:tikv" MACHINE, 0, "note: no policies given", NULL);
+        check(tree, "plan --instances 2:tikv" MACHINE, 0,
               "note: nothing is reserved for the network card", NULL);
-        check(*state, "plan" MACHINE, 0, "note: nothing to place", NULL);
-        check(*state, "plan --instances 1:tikvv" MACHINE, 1, NULL,
+        check(tree, "plan" MACHINE, 0, "note: nothing to place", NULL);
+        check(tree, "plan --instances 1:tikvv" MACHINE, 1, NULL,
               "no policy 'tikvv', did you mean 'tikv'?");
-        check(*state, "plan --instances 1:tikv@nvme0n1" MACHINE, 1, NULL, "no disk 'nvme0n1'");
-        check(*state, "plan --instances 1:tikv: --topology /none/at/all.xml", 1, NULL,
+        check(tree, "plan --instances 1:tikv@nvme0n1" MACHINE, 1, NULL, "no disk 'nvme0n1'");
+        check(tree, "plan --instances 1:tikv: --topology /none/at/all.xml", 1, NULL,
               "COUNT:POLICY");
 }
 
 /* Of this process: any may be asked for. */
-TEST(locality, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(locality) {
         char words[64];
 
         (void)snprintf(words, sizeof(words), "locality %d", getpid());
-        check(*state, words, 0, "test-tidbnumactl, process ", NULL);
-        check(*state, words, 0, "sampled: ", NULL);
+        check(tree, words, 0, "test-tidbnumactl, process ", NULL);
+        check(tree, words, 0, "sampled: ", NULL);
         (void)snprintf(words, sizeof(words), "locality --json %d", getpid());
-        check(*state, words, 0, "\"method\": \"sampled\"", NULL);
-        check(*state, "locality 2147483647", 1, NULL, "no process or instance '2147483647'");
-        check(*state, "locality 0", 1, NULL, "no process or instance '0'");
-        fake_write(*state, "apart/db.yaml",
+        check(tree, words, 0, "\"method\": \"sampled\"", NULL);
+        check(tree, "locality 2147483647", 1, NULL, "no process or instance '2147483647'");
+        check(tree, "locality 0", 1, NULL, "no process or instance '0'");
+        fake_write(tree, "apart/db.yaml",
                    "version: 1\npolicies:\n  - name: db\n    match: {exe: no-such-program}\n"
                    "    place: {nodes: 0}\n");
-        check(*state, "locality nowhere --policy-dir apart --runtime-dir .", 1, NULL,
+        check(tree, "locality nowhere --policy-dir apart --runtime-dir .", 1, NULL,
               "no process or instance 'nowhere'");
 }
 
@@ -213,15 +203,15 @@ static bool is_kernel_thread_there(void) {
         return read && strcmp(name, "kthreadd\n") == 0;
 }
 
-TEST(locality_of_a_kernel_thread, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(locality_of_a_kernel_thread) {
         if (!is_kernel_thread_there())
                 skip();
-        check(*state, "locality 2", 1, NULL, "2 is a kernel thread");
-        check(*state, "locality --exact 2", 1, NULL, "2 is a kernel thread");
+        check(tree, "locality 2", 1, NULL, "2 is a kernel thread");
+        check(tree, "locality --exact 2", 1, NULL, "2 is a kernel thread");
 }
 
 /* It is there until we have asked for its end, and has no memory any more. */
-TEST(locality_of_what_has_ended, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(locality_of_what_has_ended) {
         siginfo_t info;
         char words[64];
         pid_t pid = fork();
@@ -230,41 +220,41 @@ TEST(locality_of_what_has_ended, .setup_func = setup, .teardown_func = teardown)
                 _exit(0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
         (void)snprintf(words, sizeof(words), "locality %d", pid);
-        check(*state, words, 1, NULL, "has ended");
+        check(tree, words, 1, NULL, "has ended");
         (void)snprintf(words, sizeof(words), "locality --exact %d", pid);
-        check(*state, words, 1, NULL, "has ended");
+        check(tree, words, 1, NULL, "has ended");
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Only where the kernel has numa_maps. */
-TEST(locality_exact, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(locality_exact) {
         char words[64];
 
         if (access("/proc/self/numa_maps", F_OK) < 0)
                 skip();
         (void)snprintf(words, sizeof(words), "locality --exact %d", getpid());
-        check(*state, words, 0, "every page was counted (numa_maps)", NULL);
+        check(tree, words, 0, "every page was counted (numa_maps)", NULL);
 }
 
-TEST(explain, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node ", NULL);
-        check(*state, "plan --explain --instances 2:tidb" MACHINE, 0, " against 0", NULL);
-        check(*state, "explain tidb-2 --instances 2:tidb" MACHINE, 0, "tidb-2 belongs on node ",
+FILES_TEST(explain) {
+        check(tree, "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node ", NULL);
+        check(tree, "plan --explain --instances 2:tidb" MACHINE, 0, " against 0", NULL);
+        check(tree, "explain tidb-2 --instances 2:tidb" MACHINE, 0, "tidb-2 belongs on node ",
               NULL);
-        check(*state, "explain tidb-3 --instances 2:tidb" MACHINE, 1, NULL,
+        check(tree, "explain tidb-3 --instances 2:tidb" MACHINE, 1, NULL,
               "no instance, process or unit 'tidb-3', did you mean");
 }
 
-TEST(against, .setup_func = setup, .teardown_func = teardown) {
+FILES_TEST(against) {
         json_t *json, *changes;
 
-        check(*state, "plan --instances 1:db --policy right.yaml --against right.yaml" MACHINE, 0,
+        check(tree, "plan --instances 1:db --policy right.yaml --against right.yaml" MACHINE, 0,
               "Nothing changes.\n", NULL);
-        fake_write(*state, "other.yaml",
+        fake_write(tree, "other.yaml",
                    "version: 1\npolicies:\n"
                    "  - {name: db, match: {exe: db, unit: u.service}, place: {nodes: 0-1}}\n");
         json = parse(
-                *state,
+                tree,
                 "plan --json --instances 1:db --policy right.yaml --against other.yaml" MACHINE, 0);
         changes = json_object_get(json, "changes");
         assert_int_equal(json_array_size(changes), 1);
@@ -274,71 +264,71 @@ TEST(against, .setup_func = setup, .teardown_func = teardown) {
         assert_true(json_is_object(json_object_get(json, "before")));
         assert_true(json_is_object(json_object_get(json, "after")));
         json_decref(json);
-        check(*state, "plan --instances 1:db --policy right.yaml --against wrong.yaml" MACHINE, 1,
+        check(tree, "plan --instances 1:db --policy right.yaml --against wrong.yaml" MACHINE, 1,
               NULL, "wrong.yaml:3:6");
 }
 
-TEST(json, .setup_func = setup, .teardown_func = teardown) {
-        json_t *json = parse(*state, "plan --json --instances 1:tidb" MACHINE, 0);
+FILES_TEST(json) {
+        json_t *json = parse(tree, "plan --json --instances 1:tidb" MACHINE, 0);
 
         assert_int_equal(json_array_size(json_object_get(json, "instances")), 1);
         assert_int_equal(json_array_size(json_object_get(json, "nodes")), 4);
         assert_int_equal(json_array_size(json_object_get(json, "changes")), 0);
         json_decref(json);
-        json = parse(*state, "explain tidb-1 --json --instances 1:tidb" MACHINE, 0);
+        json = parse(tree, "explain tidb-1 --json --instances 1:tidb" MACHINE, 0);
         assert_true(json_is_null(json_object_get(json, "process")));
         assert_true(json_is_object(json_object_get(json, "instance")));
         json_decref(json);
-        json = parse(*state, "advise --json --instances 1:tidb" MACHINE, 0);
+        json = parse(tree, "advise --json --instances 1:tidb" MACHINE, 0);
         assert_true(json_is_object(json));
         json_decref(json);
 }
 
-TEST(advise, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
+FILES_TEST(advise) {
+        check(tree, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
               "note: no policies given");
-        check(*state, "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
+        check(tree, "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
               "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",
               "note: no policies given");
-        check(*state, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
+        check(tree, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
 }
 
 /* What a script tells apart: a wrong command line, no daemon, not allowed. */
-TEST(exit_status, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "plna", 64, NULL, "did you mean 'plan'");
-        check(*state, "plan --nonsense", 64, NULL, "--nonsense");
-        check(*state, "status --runtime-dir none", 69, NULL, "no daemon has published");
-        check(*state, "replan --runtime-dir none", 69, NULL, "no daemon runs");
+FILES_TEST(exit_status) {
+        check(tree, "plna", 64, NULL, "did you mean 'plan'");
+        check(tree, "plan --nonsense", 64, NULL, "--nonsense");
+        check(tree, "status --runtime-dir none", 69, NULL, "no daemon has published");
+        check(tree, "replan --runtime-dir none", 69, NULL, "no daemon runs");
         /* Nobody may make folders there, root neither. */
-        check(*state, "pause --policy-dir /sys/none --runtime-dir none", 77, NULL, "cannot make");
+        check(tree, "pause --policy-dir /sys/none --runtime-dir none", 77, NULL, "cannot make");
 }
 
 /* A whole file or none, and no word of success where the disk is full. */
-TEST(output, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1", NULL);
-        check(*state, "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,
+FILES_TEST(output) {
+        check(tree, "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1", NULL);
+        check(tree, "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,
               "--export /none/plan.xml: ");
-        check(*state, "plan --instances 1:tidb" MACHINE " >/dev/full", 1, NULL,
+        check(tree, "plan --instances 1:tidb" MACHINE " >/dev/full", 1, NULL,
               "writing to standard output: No space left");
 }
 
 /* Warnings of the policies are validate's; a plan tells that there are some. */
-TEST(warnings, .setup_func = setup, .teardown_func = teardown) {
-        fake_write(*state, "warned.yaml",
+FILES_TEST(warnings) {
+        fake_write(tree, "warned.yaml",
                    "version: 1\npolicies:\n  - {name: db, match: {exe: db}}\n");
-        check(*state, "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
+        check(tree, "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
               "note: there is 1 warning about the policies; run tidbnumactl validate\n", NULL);
-        check(*state, "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:");
-        fake_write(*state, "none.yaml", "version: 1\n");
-        check(*state, "plan --policy none.yaml" MACHINE, 0,
-              "note: no policies, so nothing is placed", NULL);
+        check(tree, "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:");
+        fake_write(tree, "none.yaml", "version: 1\n");
+        check(tree, "plan --policy none.yaml" MACHINE, 0, "note: no policies, so nothing is placed",
+              NULL);
 }
 
-TEST(dump, .setup_func = setup, .teardown_func = teardown) {
-        check(*state, "plan --topology /none/at/all", 1, NULL,
+FILES_TEST(dump) {
+        check(tree, "plan --topology /none/at/all", 1, NULL,
               "--topology /none/at/all: No such file or directory. Create the file");
-        check(*state, "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file");
-        check(*state, "plan --topology nonsense", 1, NULL,
+        check(tree, "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file");
+        check(tree, "plan --topology nonsense", 1, NULL,
               "--topology \"nonsense\" is not a machine");
-        check(*state, "plan --sysroot /none", 1, NULL, "no proc and sys below /none");
+        check(tree, "plan --sysroot /none", 1, NULL, "no proc and sys below /none");
 }

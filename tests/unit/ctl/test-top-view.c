@@ -54,12 +54,12 @@ static void init(Example *e) {
         };
 }
 
-TEST(screen) {
-        _cleanup_text_ Text text = { 0 };
-        Example e;
+#define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, init, (void))
 
-        init(&e);
-        top_view_render(&e.view, &text);
+EXAMPLE_TEST(screen) {
+        _cleanup_text_ Text text = { 0 };
+
+        top_view_render(&e->view, &text);
         assert_string_equal(
                 text.data,
                 "tidbnumad: enforcing, 3 instances, by remote bytes | q, s sort, i view\n"
@@ -77,51 +77,44 @@ TEST(screen) {
                 "    1  500.0 MiB 1000.0 MiB");
 }
 
-TEST(orders) {
+EXAMPLE_TEST(orders) {
         static const struct {
                 const char *order, *first;
         } rows[] = { [TOP_BY_REMOTE] = { ", by remote bytes |", "\n>b " },
                      [TOP_BY_NAME] = { ", by name |", "\n>a " },
                      [TOP_BY_STATE] = { ", by state |", "\n>b " } };
-        Example e;
 
-        init(&e);
         for (TopSort sort = 0; sort < N_TOP_SORTS; sort++) {
                 _cleanup_text_ Text text = { 0 };
 
-                e.view.sort = sort;
-                top_view_render(&e.view, &text);
+                e->view.sort = sort;
+                top_view_render(&e->view, &text);
                 assert_non_null(strstr(text.data, rows[sort].order));
                 assert_non_null(strstr(text.data, rows[sort].first));
         }
 }
 
-TEST(one_instance) {
+EXAMPLE_TEST(one_instance) {
         _cleanup_text_ Text text = { 0 };
-        Example e;
 
-        init(&e);
-        e.view.detail = true;
-        e.view.selected = 2;
-        top_view_render(&e.view, &text);
+        e->view.detail = true;
+        e->view.selected = 2;
+        top_view_render(&e->view, &text);
         assert_non_null(strstr(text.data, "no room (no-room)"));
         assert_null(strstr(text.data, "\nb "));
 }
 
 /* Any size, colours or not; a selected instance is always on it. */
-TEST(fits) {
-        Example e;
-
-        init(&e);
+EXAMPLE_TEST(fits) {
         for (unsigned columns = 20; columns < 220; columns += 7)
                 for (unsigned rows = 1; rows < 40; rows++) {
                         _cleanup_text_ Text text = { 0 };
                         unsigned lines = 1, column = 0;
 
-                        e.view.columns = columns;
-                        e.view.rows = rows;
-                        e.view.selected = rows % 4;
-                        top_view_render(&e.view, &text);
+                        e->view.columns = columns;
+                        e->view.rows = rows;
+                        e->view.selected = rows % 4;
+                        top_view_render(&e->view, &text);
                         assert_int_equal(text.error, 0);
                         for (const char *c = text.data; *c; c++) {
                                 lines += *c == '\n';

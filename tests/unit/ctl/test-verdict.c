@@ -51,21 +51,20 @@ static void check(const World *w, size_t policy, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-TEST(keys) {
-        World w;
+#define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, (void))
 
-        world_init(&w);
-        check(&w, 0, "exe is tikv-server, but it runs /opt/tidb-server");
-        check(&w, 1, "unit is tidb@*.service, but it is in tidb-4000.service");
-        check(&w, 2, "takes it");
-        w.process.unit = NULL;
-        check(&w, 1, "unit is tidb@*.service, but it is in none");
-        w.process.uid = 0;
-        check(&w, 2, "user is tidb (997), but the process runs as user 0; it is ignored");
-        w.policies[2].match.uid_known = false;
-        check(&w, 2, "user is tidb, which this host does not know");
-        w.process.foreign = FOREIGN_MOUNT;
-        check(&w, 3,
+WORLD_TEST(keys) {
+        check(w, 0, "exe is tikv-server, but it runs /opt/tidb-server");
+        check(w, 1, "unit is tidb@*.service, but it is in tidb-4000.service");
+        check(w, 2, "takes it");
+        w->process.unit = NULL;
+        check(w, 1, "unit is tidb@*.service, but it is in none");
+        w->process.uid = 0;
+        check(w, 2, "user is tidb (997), but the process runs as user 0; it is ignored");
+        w->policies[2].match.uid_known = false;
+        check(w, 2, "user is tidb, which this host does not know");
+        w->process.foreign = FOREIGN_MOUNT;
+        check(w, 3,
               "it is in another mount namespace, as in a container, and match.containers is false; "
               "it is ignored");
 }
@@ -78,46 +77,41 @@ static void check_all(const World *w, const char *expected) {
         assert_string_equal(text.data, expected);
 }
 
-TEST(all) {
-        World w;
-
-        world_init(&w);
-        check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
-                      "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
-                      "tidb-4000.service\n"
-                      "tidb    /p/b.yaml:4  takes it\n"
-                      "all     /p/c.yaml:1  also matches, but the first policy applies\n"
-                      "rest    built in     also matches, but the first policy applies\n"
-                      "\n"
-                      "It belongs to the policy tidb, the first that matches; also matches all, "
-                      "rest.\n");
-        w.set.n_policies = 3;
-        check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
-                      "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
-                      "tidb-4000.service\n"
-                      "tidb    /p/b.yaml:4  takes it\n"
-                      "\n"
-                      "It belongs to the policy tidb.\n");
-        w.set.n_policies = 1;
-        check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
-                      "\n"
-                      "No policy matches it.\n");
-        w.set.n_policies = 0;
-        check_all(&w, "\nNo policy matches it.\n");
+WORLD_TEST(all) {
+        check_all(w, "POLICY  FROM         VERDICT\n"
+                     "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
+                     "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
+                     "tidb-4000.service\n"
+                     "tidb    /p/b.yaml:4  takes it\n"
+                     "all     /p/c.yaml:1  also matches, but the first policy applies\n"
+                     "rest    built in     also matches, but the first policy applies\n"
+                     "\n"
+                     "It belongs to the policy tidb, the first that matches; also matches all, "
+                     "rest.\n");
+        w->set.n_policies = 3;
+        check_all(w, "POLICY  FROM         VERDICT\n"
+                     "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
+                     "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
+                     "tidb-4000.service\n"
+                     "tidb    /p/b.yaml:4  takes it\n"
+                     "\n"
+                     "It belongs to the policy tidb.\n");
+        w->set.n_policies = 1;
+        check_all(w, "POLICY  FROM         VERDICT\n"
+                     "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
+                     "\n"
+                     "No policy matches it.\n");
+        w->set.n_policies = 0;
+        check_all(w, "\nNo policy matches it.\n");
 }
 
 /* Only its owner may read a command line; the daemon has read it. */
-TEST(as_the_daemon_reports) {
+WORLD_TEST(as_the_daemon_reports) {
         _cleanup_text_ Text text = { 0 };
-        World w;
 
-        world_init(&w);
-        w.policies[0].match = (PolicyMatch){ .args = (char *)"*-P 4000*" };
-        w.set.n_policies = 1;
-        verdict_render_all(&w.set, &w.process, &w.policies[0], 0, &text);
+        w->policies[0].match = (PolicyMatch){ .args = (char *)"*-P 4000*" };
+        w->set.n_policies = 1;
+        verdict_render_all(&w->set, &w->process, &w->policies[0], 0, &text);
         assert_string_equal(text.data, "POLICY  FROM         VERDICT\n"
                                        "tikv    /p/a.yaml:3  args is *-P 4000*, but its command "
                                        "line cannot be read; run it as root\n"
@@ -125,24 +119,22 @@ TEST(as_the_daemon_reports) {
                                        "The daemon reports that it belongs to the policy tikv.\n");
 }
 
-TEST(json) {
+WORLD_TEST(json) {
         static const char *const keys[] = { "exe", "unit", NULL, NULL, NULL };
         json_t *array;
-        World w;
 
-        world_init(&w);
-        array = verdict_json(&w.set, &w.process);
+        array = verdict_json(&w->set, &w->process);
         assert_int_equal(json_array_size(array), 5);
         for (size_t i = 0; i < 5; i++) {
                 const json_t *one = json_array_get(array, i);
                 const char *key = json_string_value(json_object_get(one, "key"));
 
                 assert_string_equal(json_string_value(json_object_get(one, "name")),
-                                    w.policies[i].name);
+                                    w->policies[i].name);
                 assert_string_equal(json_string_value(json_object_get(one, "file")),
-                                    w.policies[i].file);
+                                    w->policies[i].file);
                 assert_int_equal(json_integer_value(json_object_get(one, "line")),
-                                 w.policies[i].line);
+                                 w->policies[i].line);
                 assert_int_equal(json_is_true(json_object_get(one, "matches")), keys[i] == NULL);
                 assert_int_equal(key == NULL, keys[i] == NULL);
                 if (key)
@@ -156,14 +148,11 @@ TEST(json) {
 }
 
 /* Of a process whose names talk to the terminal. */
-TEST(hostile) {
-        World w;
-
-        world_init(&w);
-        w.set.n_policies = 1;
-        w.process.exe = S("/\x1b[2J");
-        check_all(&w, "POLICY  FROM         VERDICT\n"
-                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /\\x1b[2J\n"
-                      "\n"
-                      "No policy matches it.\n");
+WORLD_TEST(hostile) {
+        w->set.n_policies = 1;
+        w->process.exe = S("/\x1b[2J");
+        check_all(w, "POLICY  FROM         VERDICT\n"
+                     "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /\\x1b[2J\n"
+                     "\n"
+                     "No policy matches it.\n");
 }

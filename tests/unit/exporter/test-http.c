@@ -40,11 +40,21 @@ static int teardown(void **state) {
         return 0;
 }
 
+#define HTTP_TEST(test) TEST(test, .setup_func = setup, .teardown_func = teardown)
+
+/* All that comes back for some bytes. */
+static void ask(const char *bytes, Text *answer) {
+        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+
+        client_send(fd, bytes);
+        client_receive(fd, answer);
+}
+
 static void put_metrics(void) {
         fixture_write(&fixture, "metrics.prom", "a 1\n", 4, fixture_now(), 0);
 }
 
-TEST(get, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(get) {
         _cleanup_text_ Text answer = { 0 };
 
         put_metrics();
@@ -55,7 +65,7 @@ TEST(get, .setup_func = setup, .teardown_func = teardown) {
         assert_starts_with(body_of(answer.data), "a 1\n# HELP tidbnumad_exporter_snapshot_age");
 }
 
-TEST(head_has_the_length_and_no_body, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(head_has_the_length_and_no_body) {
         _cleanup_text_ Text get = { 0 }, head = { 0 };
         char expected[64];
 
@@ -69,7 +79,7 @@ TEST(head_has_the_length_and_no_body, .setup_func = setup, .teardown_func = tear
         assert_contains(head.data, expected);
 }
 
-TEST(other_methods, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(other_methods) {
         static const char *const methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "BREW" };
 
         put_metrics();
@@ -83,27 +93,24 @@ TEST(other_methods, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Refused at the headers: the body that was announced is never waited for. */
-TEST(post_with_a_body, .setup_func = setup, .teardown_func = teardown) {
-        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+HTTP_TEST(post_with_a_body) {
         _cleanup_text_ Text answer = { 0 };
 
-        client_send(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nxxxx");
-        client_receive(fd, &answer);
+        ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nxxxx", &answer);
         assert_starts_with(answer.data, "HTTP/1.1 405 ");
 }
 
-TEST(get_with_a_body, .setup_func = setup, .teardown_func = teardown) {
-        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+HTTP_TEST(get_with_a_body) {
         _cleanup_text_ Text answer = { 0 };
 
         put_metrics();
-        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                        "Content-Length: 4\r\n\r\nabcd");
-        client_receive(fd, &answer);
+        ask("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            "Content-Length: 4\r\n\r\nabcd",
+            &answer);
         assert_starts_with(answer.data, "HTTP/1.1 200 ");
 }
 
-TEST(errors, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(errors) {
         _cleanup_text_ Text missing = { 0 }, unknown = { 0 };
 
         client_request(fixture.socket_path, "GET", "/metrics", &missing);
@@ -114,22 +121,21 @@ TEST(errors, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* As Prometheus asks by default. */
-TEST(one_text_for_all, .setup_func = setup, .teardown_func = teardown) {
-        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+HTTP_TEST(one_text_for_all) {
         _cleanup_text_ Text answer = { 0 };
 
         put_metrics();
-        client_send(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                        "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n"
-                        "Accept-Encoding: gzip\r\n\r\n");
-        client_receive(fd, &answer);
+        ask("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n"
+            "Accept-Encoding: gzip\r\n\r\n",
+            &answer);
         assert_contains(answer.data,
                         "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
         assert_null(strstr(answer.data, "Content-Encoding"));
         assert_starts_with(body_of(answer.data), "a 1\n# HELP tidbnumad_exporter_snapshot_age");
 }
 
-TEST(an_empty_file, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(an_empty_file) {
         _cleanup_text_ Text answer = { 0 };
 
         fixture_write(&fixture, "status.json", "", 0, fixture_now(), 0);
@@ -139,7 +145,7 @@ TEST(an_empty_file, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Many requests before the first answer is looked at. */
-TEST(pipelining, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(pipelining) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
         unsigned n = 0;
@@ -156,18 +162,17 @@ TEST(pipelining, .setup_func = setup, .teardown_func = teardown) {
         assert_contains(answer.data, "HTTP/1.1 404 ");
 }
 
-TEST(keep_alive, .setup_func = setup, .teardown_func = teardown) {
-        _cleanup_close_ int fd = client_connect(fixture.socket_path);
+HTTP_TEST(keep_alive) {
         _cleanup_text_ Text answer = { 0 };
 
-        client_send(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-                        "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        client_receive(fd, &answer);
+        ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+            "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            &answer);
         assert_starts_with(answer.data, "HTTP/1.1 200 ");
         assert_contains(answer.data, "HTTP/1.1 404 ");
 }
 
-TEST(header_that_is_too_large, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(header_that_is_too_large) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };
         char large[64 * 1024];
@@ -182,7 +187,7 @@ TEST(header_that_is_too_large, .setup_func = setup, .teardown_func = teardown) {
 }
 
 /* Half a request, and an answer that is not fetched: others are served meanwhile. */
-TEST(slow_clients_hold_up_nobody, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(slow_clients_hold_up_nobody) {
         _cleanup_close_ int half = client_connect(fixture.socket_path),
                             lazy = client_connect(fixture.socket_path);
         _cleanup_free_ char *large = malloc(SNAPSHOT_FILE_MAX);
@@ -305,7 +310,7 @@ TEST(connection_limit, .setup_func = setup_few, .teardown_func = teardown) {
 }
 
 /* systemd keeps the socket and starts us again: stopping must leave it listening. */
-TEST(stopping_leaves_the_socket_of_others_alone, .setup_func = setup, .teardown_func = teardown) {
+HTTP_TEST(stopping_leaves_the_socket_of_others_alone) {
         _cleanup_close_ int fd = -EBADF;
         int listening = 0;
         socklen_t size = sizeof(listening);

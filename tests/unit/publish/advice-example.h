@@ -108,3 +108,5 @@ static inline void advice_example_init(AdviceExample *e) {
                                     .items = e->items,
                                     .n_items = ELEMENTSOF(e->items) };
 }
+
+#define ADVICE_TEST(test) TEST_WITH(test, AdviceExample, e, advice_example_init, (void))

@@ -182,3 +182,5 @@ static inline void example_init(Example *e) {
                 .self_known = true,
         };
 }
+
+#define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, example_init, (void))

@@ -101,3 +101,5 @@ static inline void irq_example_init(IrqExample *e) {
         irq_example_host(e);
         irq_example_plan(e);
 }
+
+#define IRQ_TEST(test) TEST_WITH(test, IrqExample, e, irq_example_init, (void))

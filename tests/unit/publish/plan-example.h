@@ -114,3 +114,5 @@ static inline void plan_example_init(PlanExample *e) {
                                   .n_notes = 1 };
         e->report.score.by[WEIGH_RESERVED] = 1;
 }
+
+#define PLAN_TEST(test) TEST_WITH(test, PlanExample, e, plan_example_init, (void))

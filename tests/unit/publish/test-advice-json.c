@@ -21,12 +21,10 @@ static const json_t *instance(const json_t *json, size_t index) {
         return json_array_get(json_object_get(json, "instances"), index);
 }
 
-TEST(instance) {
-        AdviceExample e;
+ADVICE_TEST(instance) {
         json_t *json;
 
-        advice_example_init(&e);
-        json = render(&e.report);
+        json = render(&e->report);
         assert_int_equal(json_object_size(json), 1);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), 6);
         assert_json(
@@ -54,13 +52,11 @@ TEST(instance) {
         json_decref(json);
 }
 
-TEST(others) {
-        AdviceExample e;
+ADVICE_TEST(others) {
         json_t *json;
 
-        advice_example_init(&e);
-        e.items[7].effect = HOLDS_ALREADY;
-        json = render(&e.report);
+        e->items[7].effect = HOLDS_ALREADY;
+        json = render(&e->report);
         assert_json(json_object_get(json_object_get(instance(json, EXAMPLE_TIKV), "inputs"),
                                     "shares_device_with"),
                     "[\"pd-2379\"]");
@@ -110,14 +106,12 @@ TEST(empty) {
         json_decref(json);
 }
 
-TEST(hostile_names) {
-        AdviceExample e;
+ADVICE_TEST(hostile_names) {
         json_t *json;
 
-        advice_example_init(&e);
-        e.subjects[EXAMPLE_TIKV].name = "a\"\n\xff";
-        e.subjects[EXAMPLE_TIKV].memory_bytes = UINT64_MAX;
-        json = render(&e.report);
+        e->subjects[EXAMPLE_TIKV].name = "a\"\n\xff";
+        e->subjects[EXAMPLE_TIKV].memory_bytes = UINT64_MAX;
+        json = render(&e->report);
         assert_json(json_object_get(instance(json, EXAMPLE_TIKV), "name"),
                     "\"a\\\"\\n\xef\xbf\xbd\"");
         assert_json(json_object_get(json_object_get(instance(json, EXAMPLE_TIKV), "inputs"),

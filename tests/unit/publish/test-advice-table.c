@@ -16,12 +16,9 @@ static void assert_table(const AdviceReport *report, unsigned width, const char 
         assert_string_equal(text.data, expected);
 }
 
-TEST(whole_table) {
-        AdviceExample e;
-
-        advice_example_init(&e);
+ADVICE_TEST(whole_table) {
         assert_table(
-                &e.report, 0,
+                &e->report, 0,
                 "INSTANCE    SETTING                            VALUE    RULE  REASON\n"
                 "tidb-4000   performance.max-procs              8        A1    It has 8 of the 16 "
                 "CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It takes effect after "
@@ -41,13 +38,10 @@ TEST(whole_table) {
                 "tidb-4001: no advice: no nodes are left\n");
 }
 
-TEST(wrapped_table) {
-        AdviceExample e;
-
-        advice_example_init(&e);
-        e.report.n_items = 1;
-        e.report.n_subjects = 2;
-        assert_table(&e.report, 80,
+ADVICE_TEST(wrapped_table) {
+        e->report.n_items = 1;
+        e->report.n_subjects = 2;
+        assert_table(&e->report, 80,
                      "INSTANCE   SETTING                VALUE  RULE  REASON\n"
                      "tidb-4000  performance.max-procs  8      A1    It has 8 of the 16 CPUs of "
                      "node\n"
@@ -58,26 +52,21 @@ TEST(wrapped_table) {
                      "                                               after a restart.\n");
 }
 
-TEST(no_items) {
-        AdviceExample e;
-
-        advice_example_init(&e);
-        e.report.n_items = 0;
-        assert_table(&e.report, 40,
+ADVICE_TEST(no_items) {
+        e->report.n_items = 0;
+        assert_table(&e->report, 40,
                      "No advice: no TiDB, TiKV or HAProxy instance has a place.\n"
                      "tidb-4001: no advice: no nodes are left\n");
-        e.report.n_subjects = 0;
-        assert_table(&e.report, 40, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
+        e->report.n_subjects = 0;
+        assert_table(&e->report, 40, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
 }
 
-TEST(hostile_names) {
+ADVICE_TEST(hostile_names) {
         _cleanup_text_ Text text = { 0 };
-        AdviceExample e;
 
-        advice_example_init(&e);
-        e.subjects[EXAMPLE_TIDB].name = "a\nb\x1b[2J";
-        e.subjects[EXAMPLE_NOWHERE].name = "c\rd";
-        assert_int_equal(advice_render_table(&e.report, 0, &text), 0);
+        e->subjects[EXAMPLE_TIDB].name = "a\nb\x1b[2J";
+        e->subjects[EXAMPLE_NOWHERE].name = "c\rd";
+        assert_int_equal(advice_render_table(&e->report, 0, &text), 0);
         assert_non_null(strstr(text.data, "\na\\x0ab\\x1b[2J  performance.max-procs"));
         assert_non_null(strstr(text.data, "shared with a\\x0ab\\x1b[2J."));
         assert_non_null(strstr(text.data, "\nc\\x0dd: no advice"));
@@ -85,17 +74,14 @@ TEST(hostile_names) {
 }
 
 /* Columns hold together where names have more bytes than columns. */
-TEST(columns_count_characters) {
-        AdviceExample e;
-
-        advice_example_init(&e);
-        e.subjects[EXAMPLE_TIDB].name = "тидб";
-        e.subjects[EXAMPLE_TIDB].running = false;
-        e.items[0].reason = "x";
-        e.items[0].note = "";
-        e.report.n_items = 1;
-        e.report.n_subjects = 1;
-        assert_table(&e.report, 0,
+ADVICE_TEST(columns_count_characters) {
+        e->subjects[EXAMPLE_TIDB].name = "тидб";
+        e->subjects[EXAMPLE_TIDB].running = false;
+        e->items[0].reason = "x";
+        e->items[0].note = "";
+        e->report.n_items = 1;
+        e->report.n_subjects = 1;
+        assert_table(&e->report, 0,
                      "INSTANCE  SETTING                VALUE  RULE  REASON\n"
                      "тидб      performance.max-procs  8      A1    x\n");
 }

@@ -43,44 +43,39 @@ static void assert_reason(const AdviceExample *e, size_t subject, const char *te
         assert_string_equal(text.data ? text.data : "", expected);
 }
 
-TEST(placeholders) {
-        AdviceExample e;
-
-        advice_example_init(&e);
-        assert_reason(&e, EXAMPLE_TIDB, "{cpus}!", "16 CPUs of node 1!");
-        assert_reason(&e, EXAMPLE_TIDB, "{cpu_part}",
+ADVICE_TEST(placeholders) {
+        assert_reason(e, EXAMPLE_TIDB, "{cpus}!", "16 CPUs of node 1!");
+        assert_reason(e, EXAMPLE_TIDB, "{cpu_part}",
                       "8 of the 16 CPUs of node 1, shared with tikv-20161");
-        assert_reason(&e, EXAMPLE_HAPROXY, "{cpu_part}", "16 CPUs of node 1");
-        assert_reason(&e, EXAMPLE_TIDB, "{memory_part}",
+        assert_reason(e, EXAMPLE_HAPROXY, "{cpu_part}", "16 CPUs of node 1");
+        assert_reason(e, EXAMPLE_TIDB, "{memory_part}",
                       "its 16 GiB of the 32 GiB of node 1, shared with tikv-20161");
-        assert_reason(&e, EXAMPLE_HAPROXY, "{memory_part}", "the 32 GiB of node 1");
-        e.subjects[EXAMPLE_TIKV].cpu_share = 16; /* CPUs of its own on a node that it shares */
-        assert_reason(&e, EXAMPLE_TIKV, "{cpu_part}", "16 CPUs of node 1");
-        assert_reason(&e, EXAMPLE_TIKV, "<{device}> <{device_sharers}>", "<nvme0n1> <pd-2379>");
-        assert_reason(&e, EXAMPLE_TIDB, "{gomaxprocs}", "GOMAXPROCS=64");
-        assert_reason(&e, EXAMPLE_TIDB, "{base}/{cost}", "2 GiB/1.5 GiB");
-        assert_reason(&e, EXAMPLE_TIDB, "<{device}>", "<>");
-        assert_reason(&e, EXAMPLE_TIDB, "", "");
-        assert_reason(&e, EXAMPLE_TIDB, "a {b} {cpu} {c", "a {b} {cpu} {c}");
+        assert_reason(e, EXAMPLE_HAPROXY, "{memory_part}", "the 32 GiB of node 1");
+        e->subjects[EXAMPLE_TIKV].cpu_share = 16; /* CPUs of its own on a node that it shares */
+        assert_reason(e, EXAMPLE_TIKV, "{cpu_part}", "16 CPUs of node 1");
+        assert_reason(e, EXAMPLE_TIKV, "<{device}> <{device_sharers}>", "<nvme0n1> <pd-2379>");
+        assert_reason(e, EXAMPLE_TIDB, "{gomaxprocs}", "GOMAXPROCS=64");
+        assert_reason(e, EXAMPLE_TIDB, "{base}/{cost}", "2 GiB/1.5 GiB");
+        assert_reason(e, EXAMPLE_TIDB, "<{device}>", "<>");
+        assert_reason(e, EXAMPLE_TIDB, "", "");
+        assert_reason(e, EXAMPLE_TIDB, "a {b} {cpu} {c", "a {b} {cpu} {c}");
 }
 
-TEST(words_by_number) {
+ADVICE_TEST(words_by_number) {
         size_t three[] = { EXAMPLE_TIKV, EXAMPLE_PD, EXAMPLE_HAPROXY };
-        AdviceExample e;
 
-        advice_example_init(&e);
-        e.subjects[EXAMPLE_TIDB].device_sharers = three;
-        e.subjects[EXAMPLE_TIDB].n_device_sharers = 2;
-        assert_reason(&e, EXAMPLE_TIDB, "{device_sharers}", "tikv-20161 and pd-2379");
-        e.subjects[EXAMPLE_TIDB].n_device_sharers = 3;
-        assert_reason(&e, EXAMPLE_TIDB, "{device_sharers}", "tikv-20161, pd-2379 and haproxy");
-        e.subjects[EXAMPLE_PD].n_cpus = 1;
-        e.subjects[EXAMPLE_PD].cpu_share = 1;
-        e.subjects[EXAMPLE_PD].nodes = node_set("0-2,5");
-        e.subjects[EXAMPLE_PD].memory_share_bytes = UINT64_C(200) << 20;
-        e.subjects[EXAMPLE_PD].memory_bytes = UINT64_C(200) << 20;
-        assert_reason(&e, EXAMPLE_PD, "{cpu_part}", "1 CPU of nodes 0-2,5");
-        assert_reason(&e, EXAMPLE_PD, "{memory_part}", "the 200 MiB of nodes 0-2,5");
+        e->subjects[EXAMPLE_TIDB].device_sharers = three;
+        e->subjects[EXAMPLE_TIDB].n_device_sharers = 2;
+        assert_reason(e, EXAMPLE_TIDB, "{device_sharers}", "tikv-20161 and pd-2379");
+        e->subjects[EXAMPLE_TIDB].n_device_sharers = 3;
+        assert_reason(e, EXAMPLE_TIDB, "{device_sharers}", "tikv-20161, pd-2379 and haproxy");
+        e->subjects[EXAMPLE_PD].n_cpus = 1;
+        e->subjects[EXAMPLE_PD].cpu_share = 1;
+        e->subjects[EXAMPLE_PD].nodes = node_set("0-2,5");
+        e->subjects[EXAMPLE_PD].memory_share_bytes = UINT64_C(200) << 20;
+        e->subjects[EXAMPLE_PD].memory_bytes = UINT64_C(200) << 20;
+        assert_reason(e, EXAMPLE_PD, "{cpu_part}", "1 CPU of nodes 0-2,5");
+        assert_reason(e, EXAMPLE_PD, "{memory_part}", "the 200 MiB of nodes 0-2,5");
 }
 
 static void assert_whole(const AdviceExample *e, const Advice *advice, const char *expected) {
@@ -91,26 +86,24 @@ static void assert_whole(const AdviceExample *e, const Advice *advice, const cha
 }
 
 /* What makes it hold is said of what runs. */
-TEST(note_and_effect) {
-        AdviceExample e;
+ADVICE_TEST(note_and_effect) {
         Advice advice;
 
-        advice_example_init(&e);
-        advice = e.items[0];
-        assert_whole(&e, &advice,
+        advice = e->items[0];
+        assert_whole(e, &advice,
                      "It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now "
                      "GOMAXPROCS=64. It takes effect after a restart.");
         advice.reason = "A.";
         advice.note = "";
         advice.effect = HOLDS_RELOAD;
-        assert_whole(&e, &advice, "A. It takes effect after a reload.");
+        assert_whole(e, &advice, "A. It takes effect after a reload.");
         advice.effect = HOLDS_ONLINE;
-        assert_whole(&e, &advice, "A.");
+        assert_whole(e, &advice, "A.");
         advice.effect = HOLDS_ALREADY;
-        assert_whole(&e, &advice, "A.");
+        assert_whole(e, &advice, "A.");
         advice.effect = HOLDS_RESTART;
         advice.subject = EXAMPLE_TIKV;
-        assert_whole(&e, &advice, "A.");
+        assert_whole(e, &advice, "A.");
 }
 
 static void assert_wrapped(const char *string, size_t width, const char *expected) {

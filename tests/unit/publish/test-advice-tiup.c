@@ -17,11 +17,17 @@ typedef struct Fragment {
         AdviceExample example;
 } Fragment;
 
+static void fragment_init(Fragment *fragment) {
+        *fragment = (Fragment){ 0 };
+        advice_example_init(&fragment->example);
+}
+
 static void fragment_done(Fragment *fragment) {
         text_done(&fragment->text);
         yaml_document_delete(&fragment->document);
 }
 #define _cleanup_fragment_ _cleanup_(fragment_done)
+#define FRAGMENT_TEST(test) TEST_WITH(test, Fragment, f, fragment_init, fragment_done)
 
 static void render(Fragment *fragment, const char *host) {
         yaml_parser_t parser;
@@ -84,67 +90,57 @@ static void assert_comment(const Fragment *fragment, const char *comment) {
                 fail_msg("no \"%s\" in\n%s", comment, fragment->text.data);
 }
 
-TEST(tidb) {
-        _cleanup_fragment_ Fragment f = { 0 };
+FRAGMENT_TEST(tidb) {
         yaml_node_t *tidb;
 
-        advice_example_init(&f.example);
-        render(&f, "10.0.1.1");
-        assert_int_equal(count(yaml_document_get_root_node(&f.document)), 3);
-        tidb = entry(&f, "tidb_servers", 0);
+        render(f, "10.0.1.1");
+        assert_int_equal(count(yaml_document_get_root_node(&f->document)), 3);
+        tidb = entry(f, "tidb_servers", 0);
         assert_int_equal(count(tidb), 5);
-        assert_scalar(&f, tidb, "host", "10.0.1.1", true);
-        assert_scalar(&f, tidb, "port", "4000", false);
-        assert_scalar(&f, tidb, "status_port", "10080", false);
-        assert_scalar(&f, tidb, "numa_node", "1", true);
-        assert_int_equal(count(get(&f, tidb, "config")), 1);
-        assert_scalar(&f, get(&f, tidb, "config"), "performance.max-procs", "8", false);
-        assert_comment(&f, "\n    # tidb-4000\n");
-        assert_comment(&f, "\n      # A1: It has 8 of the 16 CPUs of node 1, shared with");
-        assert_comment(&f, "\n    # A2: 80 % of its 16 GiB of the 32 GiB of node 1, shared with "
-                           "tikv-20161.\n    #   in SQL: SET GLOBAL tidb_server_memory_limit = "
-                           "\"13107MB\";\n");
+        assert_scalar(f, tidb, "host", "10.0.1.1", true);
+        assert_scalar(f, tidb, "port", "4000", false);
+        assert_scalar(f, tidb, "status_port", "10080", false);
+        assert_scalar(f, tidb, "numa_node", "1", true);
+        assert_int_equal(count(get(f, tidb, "config")), 1);
+        assert_scalar(f, get(f, tidb, "config"), "performance.max-procs", "8", false);
+        assert_comment(f, "\n    # tidb-4000\n");
+        assert_comment(f, "\n      # A1: It has 8 of the 16 CPUs of node 1, shared with");
+        assert_comment(f, "\n    # A2: 80 % of its 16 GiB of the 32 GiB of node 1, shared with "
+                          "tikv-20161.\n    #   in SQL: SET GLOBAL tidb_server_memory_limit = "
+                          "\"13107MB\";\n");
         assert_comment(
-                &f,
-                "\n    # A3: 2.5 GiB beside 3 GiB. It takes effect after a restart.\n    #   by "
-                "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");
+                f, "\n    # A3: 2.5 GiB beside 3 GiB. It takes effect after a restart.\n    #   by "
+                   "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");
 }
 
 /* The daemon binds: TiUP does not bind the same a second time. */
-TEST(bound_by_the_daemon) {
-        _cleanup_fragment_ Fragment f = { 0 };
+FRAGMENT_TEST(bound_by_the_daemon) {
         yaml_node_t *tidb;
 
-        advice_example_init(&f.example);
-        f.example.report.daemon_binds = true;
-        render(&f, "10.0.1.1");
-        tidb = entry(&f, "tidb_servers", 0);
-        assert_null(get(&f, tidb, "numa_node"));
-        assert_null(get(&f, tidb, "numa_cores"));
-        assert_comment(&f, "# No numa_node and numa_cores: tidbnumad binds it");
-        assert_scalar(&f, get(&f, tidb, "config"), "performance.max-procs", "8", false);
+        f->example.report.daemon_binds = true;
+        render(f, "10.0.1.1");
+        tidb = entry(f, "tidb_servers", 0);
+        assert_null(get(f, tidb, "numa_node"));
+        assert_null(get(f, tidb, "numa_cores"));
+        assert_comment(f, "# No numa_node and numa_cores: tidbnumad binds it");
+        assert_scalar(f, get(f, tidb, "config"), "performance.max-procs", "8", false);
 }
 
 /* R12: the entry's host is what TiUP has a server announce. */
-TEST(announced_address) {
-        _cleanup_fragment_ Fragment f = { 0 };
-
-        advice_example_init(&f.example);
-        f.example.subjects[EXAMPLE_TIDB].card = "eth1";
-        f.example.subjects[EXAMPLE_TIDB].address = "10.0.2.9";
-        f.example.subjects[EXAMPLE_TIKV].card = "eth2"; /* whose address is not known */
-        render(&f, "10.0.1.1");
-        assert_scalar(&f, entry(&f, "tidb_servers", 0), "host", "10.0.2.9", true);
-        assert_scalar(&f, entry(&f, "tikv_servers", 0), "host", "10.0.1.1", true);
+FRAGMENT_TEST(announced_address) {
+        f->example.subjects[EXAMPLE_TIDB].card = "eth1";
+        f->example.subjects[EXAMPLE_TIDB].address = "10.0.2.9";
+        f->example.subjects[EXAMPLE_TIKV].card = "eth2"; /* whose address is not known */
+        render(f, "10.0.1.1");
+        assert_scalar(f, entry(f, "tidb_servers", 0), "host", "10.0.2.9", true);
+        assert_scalar(f, entry(f, "tikv_servers", 0), "host", "10.0.1.1", true);
 }
 
 /* Flags with blanks are one value; TiUP manages no JVM. */
-TEST(jvm) {
-        _cleanup_fragment_ Fragment f = { 0 };
-        Advice *advice = f.example.items;
+FRAGMENT_TEST(jvm) {
+        Advice *advice = f->example.items;
 
-        advice_example_init(&f.example);
-        f.example.subjects[EXAMPLE_JVM].unplaced = "";
+        f->example.subjects[EXAMPLE_JVM].unplaced = "";
         *advice = (Advice){ .rule = ADVICE_JVM,
                             .subject = EXAMPLE_JVM,
                             .setting = "JAVA_TOOL_OPTIONS",
@@ -154,108 +150,90 @@ TEST(jvm) {
                             .reason = "Because.",
                             .note = "",
                             .text = "-Xmx1g -XX:-UseNUMA" };
-        render(&f, "10.0.1.1");
-        assert_comment(&f, "is not managed by TiUP. For its unit:\n# A11: Because.");
-        assert_comment(&f, "Environment=\"JAVA_TOOL_OPTIONS=-Xmx1g -XX:-UseNUMA\"\n");
+        render(f, "10.0.1.1");
+        assert_comment(f, "is not managed by TiUP. For its unit:\n# A11: Because.");
+        assert_comment(f, "Environment=\"JAVA_TOOL_OPTIONS=-Xmx1g -XX:-UseNUMA\"\n");
 }
 
-TEST(tikv) {
-        _cleanup_fragment_ Fragment f = { 0 };
+FRAGMENT_TEST(tikv) {
         yaml_node_t *tikv, *config;
 
-        advice_example_init(&f.example);
-        f.example.subjects[EXAMPLE_TIKV].nodes = node_set("0-2,5");
-        f.example.subjects[EXAMPLE_TIKV].cpus = cpu_set("1-3,9");
-        f.example.subjects[EXAMPLE_TIKV].whole_nodes = false;
-        render(&f, "10.0.1.1");
-        tikv = entry(&f, "tikv_servers", 0);
+        f->example.subjects[EXAMPLE_TIKV].nodes = node_set("0-2,5");
+        f->example.subjects[EXAMPLE_TIKV].cpus = cpu_set("1-3,9");
+        f->example.subjects[EXAMPLE_TIKV].whole_nodes = false;
+        render(f, "10.0.1.1");
+        tikv = entry(f, "tikv_servers", 0);
         assert_int_equal(count(tikv), 6);
-        assert_scalar(&f, tikv, "port", "20161", false);
-        assert_scalar(&f, tikv, "status_port", "20180", false);
-        assert_scalar(&f, tikv, "numa_node", "0,1,2,5", true);
-        assert_scalar(&f, tikv, "numa_cores", "1-3,9", true);
-        config = get(&f, tikv, "config");
+        assert_scalar(f, tikv, "port", "20161", false);
+        assert_scalar(f, tikv, "status_port", "20180", false);
+        assert_scalar(f, tikv, "numa_node", "0,1,2,5", true);
+        assert_scalar(f, tikv, "numa_cores", "1-3,9", true);
+        config = get(f, tikv, "config");
         assert_int_equal(count(config), 3);
-        assert_scalar(&f, config, "readpool.unified.max-thread-count", "6", false);
-        assert_scalar(&f, config, "gc.max-write-bytes-per-sec", "300KB", true);
-        assert_scalar(&f, config, "storage.block-cache.capacity", "7GB", true);
-        assert_comment(&f, "\n      # A8: nvme0n1 serves pd-2379.\n      gc.max-write");
+        assert_scalar(f, config, "readpool.unified.max-thread-count", "6", false);
+        assert_scalar(f, config, "gc.max-write-bytes-per-sec", "300KB", true);
+        assert_scalar(f, config, "storage.block-cache.capacity", "7GB", true);
+        assert_comment(f, "\n      # A8: nvme0n1 serves pd-2379.\n      gc.max-write");
 }
 
 /* TiUP's numactl binds strictly, so a policy that does not is left to tidbnumad. */
-TEST(pd_not_bound_strictly) {
-        _cleanup_fragment_ Fragment f = { 0 };
+FRAGMENT_TEST(pd_not_bound_strictly) {
         yaml_node_t *pd;
 
-        advice_example_init(&f.example);
-        render(&f, "h");
-        pd = entry(&f, "pd_servers", 0);
+        render(f, "h");
+        pd = entry(f, "pd_servers", 0);
         assert_int_equal(count(pd), 3);
-        assert_scalar(&f, pd, "client_port", "2379", false);
-        assert_scalar(&f, pd, "peer_port", "2380", false);
-        assert_null(get(&f, pd, "numa_node"));
-        assert_comment(&f, "# No numa_node: \"1\" here,");
-        assert_comment(&f, "memory: preferred");
+        assert_scalar(f, pd, "client_port", "2379", false);
+        assert_scalar(f, pd, "peer_port", "2380", false);
+        assert_null(get(f, pd, "numa_node"));
+        assert_comment(f, "# No numa_node: \"1\" here,");
+        assert_comment(f, "memory: preferred");
 }
 
-TEST(pd_bound) {
-        _cleanup_fragment_ Fragment f = { 0 };
+FRAGMENT_TEST(pd_bound) {
         yaml_node_t *pd;
 
-        advice_example_init(&f.example);
-        f.example.subjects[EXAMPLE_PD].memory = MEMORY_BIND;
-        f.example.subjects[EXAMPLE_PD].whole_nodes = false;
-        render(&f, "h");
-        pd = entry(&f, "pd_servers", 0);
-        assert_scalar(&f, pd, "numa_node", "1", true);
-        assert_null(get(&f, pd, "numa_cores")); /* TiUP knows none for PD */
-        assert_comment(&f, "selects the CPUs 16-31; TiUP has no key");
+        f->example.subjects[EXAMPLE_PD].memory = MEMORY_BIND;
+        f->example.subjects[EXAMPLE_PD].whole_nodes = false;
+        render(f, "h");
+        pd = entry(f, "pd_servers", 0);
+        assert_scalar(f, pd, "numa_node", "1", true);
+        assert_null(get(f, pd, "numa_cores")); /* TiUP knows none for PD */
+        assert_comment(f, "selects the CPUs 16-31; TiUP has no key");
 }
 
-TEST(what_has_no_section) {
-        _cleanup_fragment_ Fragment f = { 0 };
-
-        advice_example_init(&f.example);
-        render(&f, "h");
+FRAGMENT_TEST(what_has_no_section) {
+        render(f, "h");
         assert_comment(
-                &f, "\n"
-                    "# haproxy is not managed by TiUP. For the section global of its haproxy.cfg:\n"
-                    "# A10: It is bound to 16 CPUs of node 1.\n"
-                    "#   nbthread "
-                    "16\n# A10: They take 644 MiB.\n#   maxconn 20000\n");
-        assert_comment(&f, "\n# tidb-4001 is left out:\n# no nodes are left\n");
-        assert_comment(&f, "\n# app is left out:\n# it has no place\n");
+                f, "\n"
+                   "# haproxy is not managed by TiUP. For the section global of its haproxy.cfg:\n"
+                   "# A10: It is bound to 16 CPUs of node 1.\n"
+                   "#   nbthread "
+                   "16\n# A10: They take 644 MiB.\n#   maxconn 20000\n");
+        assert_comment(f, "\n# tidb-4001 is left out:\n# no nodes are left\n");
+        assert_comment(f, "\n# app is left out:\n# it has no place\n");
 }
 
-TEST(haproxy_without_nodes) {
-        _cleanup_fragment_ Fragment f = { 0 };
-
-        advice_example_init(&f.example);
-        f.example.subjects[EXAMPLE_HAPROXY].unplaced = "none";
-        render(&f, "h");
-        assert_comment(&f, "\n# haproxy is left out:\n# none\n");
-        assert_null(strstr(f.text.data, "not managed by TiUP"));
+FRAGMENT_TEST(haproxy_without_nodes) {
+        f->example.subjects[EXAMPLE_HAPROXY].unplaced = "none";
+        render(f, "h");
+        assert_comment(f, "\n# haproxy is left out:\n# none\n");
+        assert_null(strstr(f->text.data, "not managed by TiUP"));
 }
 
-TEST(empty) {
-        _cleanup_fragment_ Fragment f = { 0 };
-
-        advice_example_init(&f.example);
-        f.example.report.n_subjects = 0;
-        f.example.report.n_items = 0;
-        render(&f, "h");
-        assert_int_equal(yaml_document_get_root_node(&f.document)->type, YAML_MAPPING_NODE);
-        assert_int_equal(count(yaml_document_get_root_node(&f.document)), 0);
+FRAGMENT_TEST(empty) {
+        f->example.report.n_subjects = 0;
+        f->example.report.n_items = 0;
+        render(f, "h");
+        assert_int_equal(yaml_document_get_root_node(&f->document)->type, YAML_MAPPING_NODE);
+        assert_int_equal(count(yaml_document_get_root_node(&f->document)), 0);
 }
 
 /* An entry without advice has no empty `config`, which TiUP would read as null. */
-TEST(no_config) {
-        _cleanup_fragment_ Fragment f = { 0 };
-
-        advice_example_init(&f.example);
-        f.example.report.n_items = 0;
-        render(&f, "h");
-        assert_null(get(&f, entry(&f, "tikv_servers", 0), "config"));
+FRAGMENT_TEST(no_config) {
+        f->example.report.n_items = 0;
+        render(f, "h");
+        assert_null(get(f, entry(f, "tikv_servers", 0), "config"));
 }
 
 typedef struct PortCase {

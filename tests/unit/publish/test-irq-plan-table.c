@@ -6,12 +6,10 @@
 #include "irq-example.h"
 #include "tidbnumad/publish/irq-plan-table.h"
 
-TEST(plan) {
+IRQ_TEST(plan) {
         _cleanup_text_ Text text = { 0 };
-        IrqExample e;
 
-        irq_example_init(&e);
-        irq_plan_table_render(&e.host, &e.plan, 0, &text);
+        irq_plan_table_render(&e->host, &e->plan, 0, &text);
         assert_string_equal(
                 text.data,
                 "DEVICE          NODE  SPEED        INTERRUPTS         CPUS   WHY\n"
@@ -36,42 +34,35 @@ static void assert_last_lines(const IrqExample *e, const char *expected) {
         assert_string_equal(lines + strlen("(R11)\n"), expected);
 }
 
-TEST(what_irqbalance_is_told) {
-        IrqExample e;
-
-        irq_example_init(&e);
-        e.host.irqbalance.pid = 7;
-        assert_last_lines(&e, "irqbalance must leave alone CPUs 0-7 and 2 interrupts\n");
-        e.plan.irqbalance.n_banned_irqs = 1;
-        assert_last_lines(&e, "irqbalance must leave alone CPUs 0-7 and 1 interrupt\n");
-        e.plan.irqbalance.banned_cpus = cpu_set("");
-        assert_last_lines(&e, "irqbalance must leave alone 1 interrupt\n");
-        e.plan.irqbalance.n_banned_irqs = 0;
-        assert_last_lines(&e, "");
-        e.plan.irqbalance.banned_cpus = cpu_set("3");
-        assert_last_lines(&e, "irqbalance must leave alone CPUs 3\n");
-        e.plan.irqbalance.sent = false;
-        assert_last_lines(&e, "");
+IRQ_TEST(what_irqbalance_is_told) {
+        e->host.irqbalance.pid = 7;
+        assert_last_lines(e, "irqbalance must leave alone CPUs 0-7 and 2 interrupts\n");
+        e->plan.irqbalance.n_banned_irqs = 1;
+        assert_last_lines(e, "irqbalance must leave alone CPUs 0-7 and 1 interrupt\n");
+        e->plan.irqbalance.banned_cpus = cpu_set("");
+        assert_last_lines(e, "irqbalance must leave alone 1 interrupt\n");
+        e->plan.irqbalance.n_banned_irqs = 0;
+        assert_last_lines(e, "");
+        e->plan.irqbalance.banned_cpus = cpu_set("3");
+        assert_last_lines(e, "irqbalance must leave alone CPUs 3\n");
+        e->plan.irqbalance.sent = false;
+        assert_last_lines(e, "");
 }
 
-TEST(no_device) {
+IRQ_TEST(no_device) {
         _cleanup_text_ Text text = { 0 };
-        IrqExample e;
 
-        irq_example_init(&e);
-        e.plan.devices += 3; /* what no entry names */
-        e.plan.n_devices = 1;
-        e.plan.irqbalance.sent = false;
-        irq_plan_table_render(&e.host, &e.plan, 0, &text);
+        e->plan.devices += 3; /* what no entry names */
+        e->plan.n_devices = 1;
+        e->plan.irqbalance.sent = false;
+        irq_plan_table_render(&e->host, &e->plan, 0, &text);
         assert_string_equal(text.data, "No device matches an entry of irq.\n");
 }
 
-TEST(explain) {
+IRQ_TEST(explain) {
         _cleanup_text_ Text text = { 0 };
-        IrqExample e;
 
-        irq_example_init(&e);
-        irq_plan_table_explain(&e.plan, &text);
+        irq_plan_table_explain(&e->plan, &text);
         assert_string_equal(
                 text.data,
                 "\n"

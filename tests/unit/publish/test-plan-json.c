@@ -11,12 +11,10 @@ static json_t *at(json_t *json, const char *key, size_t index) {
         return json_array_get(json_object_get(json, key), index);
 }
 
-TEST(instances) {
+PLAN_TEST(instances) {
         json_t *json;
-        PlanExample e;
 
-        plan_example_init(&e);
-        json = plan_json_report(&e.report);
+        json = plan_json_report(&e->report);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), PLAN_INSTANCES);
         assert_json(
                 at(json, "instances", 0),
@@ -38,12 +36,10 @@ TEST(instances) {
         json_decref(json);
 }
 
-TEST(running) {
+PLAN_TEST(running) {
         json_t *json, *instance;
-        PlanExample e;
 
-        plan_example_init(&e);
-        instance = plan_json_instance(&e.instances[1]);
+        instance = plan_json_instance(&e->instances[1]);
         assert_json(json_object_get(instance, "pid"), "4711");
         assert_json(json_object_get(instance, "in_force"), "\"1\"");
         assert_json(json_object_get(instance, "move_bytes"), "12");
@@ -61,24 +57,22 @@ TEST(running) {
         assert_json(json_object_get(json_array_get(json, 0), "rule"), "\"R3\"");
         assert_json(json_object_get(json_array_get(json, 1), "rule"), "\"\"");
         json_decref(instance);
-        instance = plan_json_instance(&e.instances[2]);
+        instance = plan_json_instance(&e->instances[2]);
         assert_json(json_object_get(instance, "basis"), "\"refused\"");
         assert_json(json_object_get(instance, "refusal"), "\"too-few-nodes\"");
         assert_json(json_object_get(instance, "name"), "\"pd-\\u001b[1m\"");
         json_decref(instance);
-        instance = plan_json_instance(&e.instances[3]);
+        instance = plan_json_instance(&e->instances[3]);
         assert_json(json_object_get(instance, "basis"), "\"explicit\"");
         assert_json(json_object_get(instance, "memory_mode"), "\"preferred\"");
         assert_json(json_object_get(instance, "reserved_nodes"), "\"0\"");
         json_decref(instance);
 }
 
-TEST(machine) {
+PLAN_TEST(machine) {
         json_t *json;
-        PlanExample e;
 
-        plan_example_init(&e);
-        json = plan_json_report(&e.report);
+        json = plan_json_report(&e->report);
         assert_json(json_object_get(json, "source"), "\"this host\"");
         assert_json(json_object_get(json, "notes"), "[\"imagined\"]");
         assert_json(json_object_get(json, "reserved_nodes"), "\"0\"");
@@ -105,26 +99,24 @@ TEST(machine) {
         assert_json(json_object_get(at(json, "devices", 2), "kind"), "\"disk\"");
         assert_json(json_object_get(at(json, "devices", 3), "node"), "null");
         json_decref(json);
-        e.report.devices = NULL;
-        e.report.free_bytes = NULL;
-        json = plan_json_report(&e.report);
+        e->report.devices = NULL;
+        e->report.free_bytes = NULL;
+        json = plan_json_report(&e->report);
         assert_json(json_object_get(json, "devices"), "[]");
         assert_json(json_object_get(at(json, "nodes", 0), "free_bytes"), "null");
         json_decref(json);
 }
 
-TEST(changes) {
+PLAN_TEST(changes) {
         PlanChange changes[2];
         json_t *json;
-        PlanExample e;
 
-        plan_example_init(&e);
         changes[0] = (PlanChange){ .name = "a",
-                                   .before = &e.instances[3],
-                                   .after = &e.instances[1],
+                                   .before = &e->instances[3],
+                                   .after = &e->instances[1],
                                    .from = node_set("0"),
                                    .to = node_set("1-2") };
-        changes[1] = (PlanChange){ .name = "b", .before = &e.instances[0], .from = node_set("4") };
+        changes[1] = (PlanChange){ .name = "b", .before = &e->instances[0], .from = node_set("4") };
         json = plan_json_changes(changes, 2);
         assert_json(json,
                     "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": \"tikv\","

@@ -6,12 +6,10 @@
 #include "plan-example.h"
 #include "tidbnumad/publish/plan-table.h"
 
-TEST(plan) {
+PLAN_TEST(plan) {
         _cleanup_text_ Text text = { 0 };
-        PlanExample e;
 
-        plan_example_init(&e);
-        plan_table_render(&e.report, 0, &text);
+        plan_table_render(&e->report, 0, &text);
         assert_string_equal(
                 text.data,
                 "INSTANCE    POLICY  NODES  CPUS       MEMORY     WHY\n"
@@ -46,19 +44,17 @@ TEST(plan) {
                 "note: imagined\n");
 }
 
-TEST(nothing_to_place) {
+PLAN_TEST(nothing_to_place) {
         _cleanup_text_ Text text = { 0 };
-        PlanExample e;
 
-        plan_example_init(&e);
-        e.report.n_instances = e.report.n_notes = 0;
-        e.report.free_bytes = NULL;
-        e.report.devices = NULL;
-        e.nodes[1].package = PACKAGE_UNKNOWN;
-        e.nodes[1].memory_bytes = 0;
-        e.nodes[1].memory_unknown = true;
-        e.nodes[2].kind = NODE_GPU;
-        plan_table_render(&e.report, 0, &text);
+        e->report.n_instances = e->report.n_notes = 0;
+        e->report.free_bytes = NULL;
+        e->report.devices = NULL;
+        e->nodes[1].package = PACKAGE_UNKNOWN;
+        e->nodes[1].memory_bytes = 0;
+        e->nodes[1].memory_unknown = true;
+        e->nodes[2].kind = NODE_GPU;
+        plan_table_render(&e->report, 0, &text);
         assert_string_equal(
                 text.data,
                 "NODE  SOCKET  CPUS       MEMORY    FREE  USE                  DEVICES  INSTANCES\n"
@@ -67,12 +63,10 @@ TEST(nothing_to_place) {
                 "4     1       -          1.0 TiB   -     no home: GPU memory\n");
 }
 
-TEST(explain) {
+PLAN_TEST(explain) {
         _cleanup_text_ Text text = { 0 };
-        PlanExample e;
 
-        plan_example_init(&e);
-        plan_table_explain(&e.report, &text);
+        plan_table_explain(&e->report, &text);
         assert_string_equal(
                 text.data,
                 "tikv-1 on node 1: nearest to its device (R4); leaves reserved nodes free (R2)\n"
@@ -91,39 +85,35 @@ TEST(explain) {
 }
 
 /* Those that are not shown are counted. */
-TEST(alternatives) {
+PLAN_TEST(alternatives) {
         _cleanup_text_ Text text = { 0 };
-        PlanExample e;
 
-        plan_example_init(&e);
-        e.instances[0].n_feasible = 3;
-        plan_table_alternatives(&e.instances[0], &text);
+        e->instances[0].n_feasible = 3;
+        plan_table_alternatives(&e->instances[0], &text);
         assert_string_equal(text.data, "  node 0: device 32 against 10 (R4)\n"
                                        "  nodes 0-1: reserved 1 against 0 (R2)\n");
         text_reset(&text);
-        e.instances[0].n_feasible = 4;
-        plan_table_alternatives(&e.instances[0], &text);
+        e->instances[0].n_feasible = 4;
+        plan_table_alternatives(&e->instances[0], &text);
         assert_non_null(strstr(text.data, "\n  … and 1 more\n"));
 }
 
-TEST(changes) {
+PLAN_TEST(changes) {
         _cleanup_text_ Text text = { 0 };
         PlanChange changes[4];
-        PlanExample e;
 
-        plan_example_init(&e);
         changes[0] = (PlanChange){ .name = "tikv-20160",
-                                   .before = &e.instances[1],
-                                   .after = &e.instances[1],
+                                   .before = &e->instances[1],
+                                   .after = &e->instances[1],
                                    .to = node_set("1") };
         changes[1] =
-                (PlanChange){ .name = "gone", .before = &e.instances[0], .from = node_set("0-1") };
+                (PlanChange){ .name = "gone", .before = &e->instances[0], .from = node_set("0-1") };
         changes[2] = (PlanChange){ .name = "tikv-1",
-                                   .after = &e.instances[0],
+                                   .after = &e->instances[0],
                                    .from = node_set("0"),
                                    .to = node_set("1") };
-        e.instances[3].pid = 5;
-        changes[3] = (PlanChange){ .name = "pd-2", .after = &e.instances[3], .to = node_set("0") };
+        e->instances[3].pid = 5;
+        changes[3] = (PlanChange){ .name = "pd-2", .after = &e->instances[3], .to = node_set("0") };
         plan_table_changes(changes, 4, 0, &text);
         assert_string_equal(text.data,
                             "INSTANCE    FROM  TO  TO MOVE  WHY\n"

@@ -13,33 +13,28 @@ static void check_why(const PlanReportInstance *instance, const char *expected) 
         assert_string_equal(text.data, expected);
 }
 
-TEST(basis) {
-        PlanExample e;
-
-        plan_example_init(&e);
-        check_why(&e.instances[0], "nearest to its device (R4); leaves reserved nodes free (R2)");
-        check_why(&e.instances[1], "it is bound there and still fits");
-        check_why(&e.instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
-        check_why(&e.instances[3], "its policy names the node");
-        e.placements[3].nodes = node_set("0-1");
-        check_why(&e.instances[3], "its policy names the nodes");
+PLAN_TEST(basis) {
+        check_why(&e->instances[0], "nearest to its device (R4); leaves reserved nodes free (R2)");
+        check_why(&e->instances[1], "it is bound there and still fits");
+        check_why(&e->instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
+        check_why(&e->instances[3], "its policy names the node");
+        e->placements[3].nodes = node_set("0-1");
+        check_why(&e->instances[3], "its policy names the nodes");
 }
 
 static void decide(PlanReportInstance *i, uint32_t criteria) {
         i->grounds = (PlacementGrounds){ .decides = criteria };
 }
 
-TEST(chosen) {
-        PlanExample e;
-        PlanReportInstance *i = &e.instances[0];
+PLAN_TEST(chosen) {
+        PlanReportInstance *i = &e->instances[0];
 
-        plan_example_init(&e);
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE);
         check_why(i, "alone on its node (R3); its CPUs are the least loaded");
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_RESERVED);
         /* Two suffice: the weightiest, and that of the nearest rivals. */
         check_why(i, "alone on its node (R3); its CPUs are the least loaded");
-        e.placements[0].nodes = node_set("0-1");
+        e->placements[0].nodes = node_set("0-1");
         decide(i, 1 << WEIGH_NUMBER | 1 << WEIGH_EXCLUSIVE);
         check_why(i,
                   "alone on its nodes (R3); of equal nodes the lowest number"); /* a tie is one */
@@ -54,11 +49,9 @@ TEST(chosen) {
 }
 
 /* Where there are too few nodes for all, the best place is not said to be its own. */
-TEST(chosen_and_shared) {
-        PlanExample e;
-        PlanReportInstance *i = &e.instances[0];
+PLAN_TEST(chosen_and_shared) {
+        PlanReportInstance *i = &e->instances[0];
 
-        plan_example_init(&e);
         decide(i, 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_SPREAD);
         check_why(i, "alone on its node (R3); one per socket");
         i->grounds.others = 2;
@@ -76,16 +69,14 @@ TEST(chosen_and_shared) {
         check_why(i, "lacks the least memory (R10)");
 }
 
-TEST(alternative) {
-        PlanExample e;
+PLAN_TEST(alternative) {
         _cleanup_text_ Text text = { 0 };
 
-        plan_example_init(&e);
-        plan_words_alternative(&e.alternatives[0], &text);
+        plan_words_alternative(&e->alternatives[0], &text);
         assert_string_equal(text.data, "node 0: device 32 against 10 (R4)");
         text_reset(&text);
-        e.alternatives[1].criterion = WEIGH_SPREAD;
-        plan_words_alternative(&e.alternatives[1], &text);
+        e->alternatives[1].criterion = WEIGH_SPREAD;
+        plan_words_alternative(&e->alternatives[1], &text);
         assert_string_equal(text.data, "nodes 0-1: spread 1 against 0");
 }
 

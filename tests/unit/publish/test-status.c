@@ -16,12 +16,10 @@ static json_t *render(const Snapshot *snapshot) {
         return json_read_back(text);
 }
 
-TEST(topology_policy_and_events) {
+EXAMPLE_TEST(topology_policy_and_events) {
         json_t *json;
-        Example e;
 
-        example_init(&e);
-        json = render(&e.snapshot);
+        json = render(&e->snapshot);
         assert_json(json_object_get(json, "topology"),
                     "{\"nodes\": ["
                     "{\"id\": 0, \"package\": 0, \"cpus\": \"0-3\", \"memory_bytes\": 274877906944,"
@@ -65,22 +63,20 @@ TEST(topology_policy_and_events) {
         json_decref(json);
 }
 
-TEST(instances) {
+EXAMPLE_TEST(instances) {
         static const uint16_t ports[] = { 20160, 20180 };
         json_t *json;
-        Example e;
 
-        example_init(&e);
-        e.instances[0].ports = ports;
-        e.instances[0].n_ports = 2;
-        e.instances[0].bound_by = "unit";
-        e.instances[1].bound_by = "affinity";
-        e.instances[1].bound_by_reason = "it shares";
-        e.instances[1].bound_by_code = REASON_SHARED_UNIT;
-        e.instances[0].basis = BASIS_CHOSEN;
-        e.instances[0].warnings = WARN_RESERVED;
-        e.instances[0].data_dir = "/data/tikv";
-        json = render(&e.snapshot);
+        e->instances[0].ports = ports;
+        e->instances[0].n_ports = 2;
+        e->instances[0].bound_by = "unit";
+        e->instances[1].bound_by = "affinity";
+        e->instances[1].bound_by_reason = "it shares";
+        e->instances[1].bound_by_code = REASON_SHARED_UNIT;
+        e->instances[0].basis = BASIS_CHOSEN;
+        e->instances[0].warnings = WARN_RESERVED;
+        e->instances[0].data_dir = "/data/tikv";
+        json = render(&e->snapshot);
         /* Counters are clamped to what a JSON integer of jansson holds. */
         assert_json(
                 json_object_get(json, "instances"),
@@ -204,28 +200,24 @@ TEST(nothing_there) {
         json_decref(json);
 }
 
-TEST(bytes_that_are_not_utf8) {
+EXAMPLE_TEST(bytes_that_are_not_utf8) {
         json_t *json, *first;
-        Example e;
 
-        example_init(&e);
-        e.instances[0].exe = "/x/\xff\xc3\xa9\"\\\n";
-        json = render(&e.snapshot);
+        e->instances[0].exe = "/x/\xff\xc3\xa9\"\\\n";
+        json = render(&e->snapshot);
         first = json_array_get(json_object_get(json, "instances"), 0);
         assert_string_equal(json_string_value(json_object_get(first, "exe")),
                             "/x/\xef\xbf\xbd\xc3\xa9\"\\\n");
         json_decref(json);
 }
 
-TEST(layout_is_stable) {
+EXAMPLE_TEST(layout_is_stable) {
         static const char start[] =
                 "{\n  \"version\": \"0.1.0\",\n  \"hwloc_version\": \"2.9.0\",\n";
         _cleanup_free_ char *one = NULL, *two = NULL;
-        Example e;
 
-        example_init(&e);
-        assert_int_equal(status_render(&e.snapshot, &one), 0);
-        assert_int_equal(status_render(&e.snapshot, &two), 0);
+        assert_int_equal(status_render(&e->snapshot, &one), 0);
+        assert_int_equal(status_render(&e->snapshot, &two), 0);
         assert_string_equal(one, two);
         assert_memory_equal(one, start, sizeof(start) - 1);
         assert_string_equal(one + strlen(one) - 3, "\n}\n");
