@@ -69,19 +69,89 @@ static void tree_init(FakeTree *tree) {
                    "  - name: db\n"
                    "    match: {exe: db, unit: \"db-*.service\"}\n"
                    "    place: {nodes: 2-3, count: 1}\n");
+        fake_write(tree, "strict.yaml",
+                   "version: 1\nhost: {reserve: {nodes: [0, 1], strict: true}}\npolicies:\n"
+                   "  - {name: db, match: {exe: db, unit: u.service}, place: {nodes: 0-1, count: "
+                   "1}}\n");
+        fake_write(tree, "warned.yaml",
+                   "version: 1\npolicies:\n  - {name: db, match: {exe: db}}\n");
+        fake_write(tree, "empty.yaml", "version: 1\n");
         fake_write(tree, "wrong.yaml", "version: 1\npolicies:\n  - {nmae: x}\n");
 }
 
 #define FILES_TEST(test) TEST_WITH(test, FakeTree, tree, tree_init, fake_done)
 
-FILES_TEST(validate) {
-        check(tree, "validate right.yaml" MACHINE, 0, "OK: 1 policy in 1 file.\n", NULL);
-        check(tree, "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: ", "wrong.yaml:3:6: ");
-        check(tree, "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n",
-              "right.yaml:5:");
-        check(tree, "validate none.yaml" MACHINE, 1, "Refused: 1 error.\n",
-              "none.yaml: cannot be read");
-        check(tree, "validate" MACHINE " - <right.yaml", 0, "OK: 1 policy in 1 file.\n", NULL);
+FILES_TEST(answers) {
+        static const struct {
+                const char *words;
+                int status;
+                const char *out, *err; /* NULL: nothing is printed there */
+        } rows[] = {
+                /* validate */
+                { "validate right.yaml" MACHINE, 0, "OK: 1 policy in 1 file.\n" },
+                { "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: ", "wrong.yaml:3:6: " },
+                { "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n",
+                  "right.yaml:5:" },
+                { "validate none.yaml" MACHINE, 1, "Refused: 1 error.\n",
+                  "none.yaml: cannot be read" },
+                { "validate" MACHINE " - <right.yaml", 0, "OK: 1 policy in 1 file.\n" },
+                /* plan refused */
+                { "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db",
+                  0, "db-1" },
+                { "plan --policy strict.yaml --instances 1:db" MACHINE, 3, "db-1" },
+                { "plan --policy wrong.yaml --instances 1:db" MACHINE, 1, NULL,
+                  "the policies are refused" },
+                /* the defaults */
+                { "plan --instances 2:tikv" MACHINE, 0, "note: no policies given" },
+                { "plan --instances 2:tikv" MACHINE, 0,
+                  "note: nothing is reserved for the network card" },
+                { "plan" MACHINE, 0, "note: nothing to place" },
+                { "plan --instances 1:tikvv" MACHINE, 1, NULL,
+                  "no policy 'tikvv', did you mean 'tikv'?" },
+                { "plan --instances 1:tikv@nvme0n1" MACHINE, 1, NULL, "no disk 'nvme0n1'" },
+                { "plan --instances 1:tikv: --topology /none/at/all.xml", 1, NULL, "COUNT:POLICY" },
+                /* explain */
+                { "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node " },
+                { "plan --explain --instances 2:tidb" MACHINE, 0, " against 0" },
+                { "explain tidb-2 --instances 2:tidb" MACHINE, 0, "tidb-2 belongs on node " },
+                { "explain tidb-3 --instances 2:tidb" MACHINE, 1, NULL,
+                  "no instance, process or unit 'tidb-3', did you mean" },
+                /* advise */
+                { "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
+                  "note: no policies given" },
+                { "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
+                  "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",
+                  "note: no policies given" },
+                { "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: " },
+                /* What a script tells apart: a wrong command line, no daemon, not allowed. */
+                { "plna", 64, NULL, "did you mean 'plan'" },
+                { "plan --nonsense", 64, NULL, "--nonsense" },
+                { "status --runtime-dir none", 69, NULL, "no daemon has published" },
+                { "replan --runtime-dir none", 69, NULL, "no daemon runs" },
+                /* Nobody may make folders there, root neither. */
+                { "pause --policy-dir /sys/none --runtime-dir none", 77, NULL, "cannot make" },
+                /* A whole file or none, and no word of success where the disk is full. */
+                { "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1" },
+                { "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,
+                  "--export /none/plan.xml: " },
+                { "plan --instances 1:tidb" MACHINE " >/dev/full", 1, NULL,
+                  "writing to standard output: No space left" },
+                /* Warnings of the policies are validate's; a plan tells that there are some. */
+                { "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
+                  "note: there is 1 warning about the policies; run tidbnumactl validate\n" },
+                { "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:" },
+                { "plan --policy empty.yaml" MACHINE, 0,
+                  "note: no policies, so nothing is placed" },
+                /* dump */
+                { "plan --topology /none/at/all", 1, NULL,
+                  "--topology /none/at/all: No such file or directory. Create the file" },
+                { "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file" },
+                { "plan --topology nonsense", 1, NULL, "--topology \"nonsense\" is not a machine" },
+                { "plan --sysroot /none", 1, NULL, "no proc and sys below /none" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                check(tree, rows[i].words, rows[i].status, rows[i].out, rows[i].err);
 }
 
 static json_t *parse(const FakeTree *tree, const char *words, int status) {
@@ -149,31 +219,6 @@ FILES_TEST(plan_without_irq) {
         assert_null(strstr(a.out, "note: "));
 }
 
-FILES_TEST(plan_refused) {
-        check(tree,
-              "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db", 0,
-              "db-1", NULL);
-        fake_write(tree, "strict.yaml",
-                   "version: 1\nhost: {reserve: {nodes: [0, 1], strict: true}}\npolicies:\n"
-                   "  - {name: db, match: {exe: db, unit: u.service}, place: {nodes: 0-1, count: "
-                   "1}}\n");
-        check(tree, "plan --policy strict.yaml --instances 1:db" MACHINE, 3, "db-1", NULL);
-        check(tree, "plan --policy wrong.yaml --instances 1:db" MACHINE, 1, NULL,
-              "the policies are refused");
-}
-
-FILES_TEST(defaults_are_told) {
-        check(tree, "plan --instances 2:tikv" MACHINE, 0, "note: no policies given", NULL);
-        check(tree, "plan --instances 2:tikv" MACHINE, 0,
-              "note: nothing is reserved for the network card", NULL);
-        check(tree, "plan" MACHINE, 0, "note: nothing to place", NULL);
-        check(tree, "plan --instances 1:tikvv" MACHINE, 1, NULL,
-              "no policy 'tikvv', did you mean 'tikv'?");
-        check(tree, "plan --instances 1:tikv@nvme0n1" MACHINE, 1, NULL, "no disk 'nvme0n1'");
-        check(tree, "plan --instances 1:tikv: --topology /none/at/all.xml", 1, NULL,
-              "COUNT:POLICY");
-}
-
 /* Of this process: any may be asked for. */
 FILES_TEST(locality) {
         char words[64];
@@ -236,15 +281,6 @@ FILES_TEST(locality_exact) {
         check(tree, words, 0, "every page was counted (numa_maps)", NULL);
 }
 
-FILES_TEST(explain) {
-        check(tree, "plan --explain --instances 2:tidb" MACHINE, 0, "tidb-1 on node ", NULL);
-        check(tree, "plan --explain --instances 2:tidb" MACHINE, 0, " against 0", NULL);
-        check(tree, "explain tidb-2 --instances 2:tidb" MACHINE, 0, "tidb-2 belongs on node ",
-              NULL);
-        check(tree, "explain tidb-3 --instances 2:tidb" MACHINE, 1, NULL,
-              "no instance, process or unit 'tidb-3', did you mean");
-}
-
 FILES_TEST(against) {
         json_t *json, *changes;
 
@@ -282,53 +318,4 @@ FILES_TEST(json) {
         json = parse(tree, "advise --json --instances 1:tidb" MACHINE, 0);
         assert_true(json_is_object(json));
         json_decref(json);
-}
-
-FILES_TEST(advise) {
-        check(tree, "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
-              "note: no policies given");
-        check(tree, "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
-              "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",
-              "note: no policies given");
-        check(tree, "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: ");
-}
-
-/* What a script tells apart: a wrong command line, no daemon, not allowed. */
-FILES_TEST(exit_status) {
-        check(tree, "plna", 64, NULL, "did you mean 'plan'");
-        check(tree, "plan --nonsense", 64, NULL, "--nonsense");
-        check(tree, "status --runtime-dir none", 69, NULL, "no daemon has published");
-        check(tree, "replan --runtime-dir none", 69, NULL, "no daemon runs");
-        /* Nobody may make folders there, root neither. */
-        check(tree, "pause --policy-dir /sys/none --runtime-dir none", 77, NULL, "cannot make");
-}
-
-/* A whole file or none, and no word of success where the disk is full. */
-FILES_TEST(output) {
-        check(tree, "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1", NULL);
-        check(tree, "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,
-              "--export /none/plan.xml: ");
-        check(tree, "plan --instances 1:tidb" MACHINE " >/dev/full", 1, NULL,
-              "writing to standard output: No space left");
-}
-
-/* Warnings of the policies are validate's; a plan tells that there are some. */
-FILES_TEST(warnings) {
-        fake_write(tree, "warned.yaml",
-                   "version: 1\npolicies:\n  - {name: db, match: {exe: db}}\n");
-        check(tree, "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
-              "note: there is 1 warning about the policies; run tidbnumactl validate\n", NULL);
-        check(tree, "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:");
-        fake_write(tree, "none.yaml", "version: 1\n");
-        check(tree, "plan --policy none.yaml" MACHINE, 0, "note: no policies, so nothing is placed",
-              NULL);
-}
-
-FILES_TEST(dump) {
-        check(tree, "plan --topology /none/at/all", 1, NULL,
-              "--topology /none/at/all: No such file or directory. Create the file");
-        check(tree, "plan --topology none.xml", 1, NULL, "--topology none.xml: No such file");
-        check(tree, "plan --topology nonsense", 1, NULL,
-              "--topology \"nonsense\" is not a machine");
-        check(tree, "plan --sysroot /none", 1, NULL, "no proc and sys below /none");
 }
