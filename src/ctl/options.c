@@ -37,7 +37,7 @@ static const OptionRow rows[] = {
           "read DIR/proc and DIR/sys, a dump of another machine" },
         { "topology", "MACHINE", FIELD(topology), READING,
           "plan for another machine: a file with hwloc's XML, or\n"
-          "a description: \"package:2 numa:4(memory=9GiB) core:8\"" },
+          "a description: \"package:2 numa:4 core:8 pu:2\"" },
         { "instances", "LIST", FIELD(instances), PLANNING,
           "plan imagined instances, COUNT:POLICY, instead of the\n"
           "running ones: 4:tidb,2:tikv@nvme0n1:32GiB,1:pd" },
@@ -84,7 +84,7 @@ static const CommandRow commands[N_COMMANDS] = {
           "Read the policies as the daemon would, and report all errors and warnings; with\n"
           "files, only those. Changes nothing. Exit status 1: the policies are refused.\n",
           "  tidbnumactl validate\n"
-          "  tidbnumactl validate ./10-tidb.yaml --topology \"package:2 numa:4 core:8\"\n" },
+          "  tidbnumactl validate ./10-tidb.yaml --topology \"package:2 numa:4 core:8 pu:2\"\n" },
         [COMMAND_PLAN] = {
           "plan", "", "show where each instance belongs, and why",
           "Plan as the daemon does, for running or imagined instances, on this host or\n"
