@@ -30,7 +30,7 @@ static int refuse_command(const char *word) {
                                                    : ",",
                              args_command_name(c));
         }
-        if (similar.nearest)
+        if (similar.nearest && strcmp(similar.nearest, name) != 0)
                 output_line(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?", word,
                             similar.nearest);
         else
@@ -96,7 +96,8 @@ static int answer(const Args *args, bool has_command) {
         return output_text(&text);
 }
 
-/* getopt_long(3) has rejected the option and suggests none: print a similar one of this command. */
+/* getopt_long(3) has rejected the option and suggests none: print a similar one of this command. It
+ * also rejects an option whose argument is missing: that one is spelled correctly. */
 static void suggest_option(const Args *args, const char *word) {
         char name[SUGGEST_WORD_MAX];
         Suggestion similar = { .word = name };
@@ -109,7 +110,7 @@ static void suggest_option(const Args *args, const char *word) {
         for (size_t i = 0; i < n; i++)
                 if (rows[i].commands & (1u << args->command))
                         suggest(&similar, rows[i].name);
-        if (similar.nearest)
+        if (similar.nearest && strcmp(similar.nearest, name) != 0)
                 output_line(stderr, "Did you mean '--%s'?", similar.nearest);
 }
 

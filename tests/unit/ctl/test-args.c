@@ -164,6 +164,7 @@ TEST(wrong_options) {
         WRONG("--frobnicate", "plan", "--frobnicate");
         WRONG("Did you mean '--instances'?", "plan", "--instence=1:a");
         WRONG("Did you mean '--explain'?", "plan", "--json", "--expalin");
+        WRONG("option '--hosts' requires an argument\nTry", "plan", "--tiup", "x", "--hosts");
         WRONG("validate has no option --instances; it is an option of plan, explain, advise and "
               "check\n"
               "Try 'tidbnumactl validate --help'",
