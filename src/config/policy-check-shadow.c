@@ -146,6 +146,7 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
                     set->host.reserve.cpus == 0)
                         diagnostics_add_at(warnings, file, at,
                                            "`steer: reserved` has no CPUs to steer to, because no "
-                                           "node is reserved; set `host.reserve.nodes`");
+                                           "node and no CPU is reserved; set `host.reserve.nodes` "
+                                           "or `host.reserve.cpus`");
         }
 }

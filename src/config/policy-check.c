@@ -1,13 +1,51 @@
 /* Checks across policies and files. Checks of one policy are policy-check-draft's. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/config/policy-check.h"
 
+static const PolicyPlace *place_of(const PolicyPlace *places, const char *key) {
+        return &places[policy_key_index(policy_key_at(key))];
+}
+
+/* Cores of the node that has most of them. */
+static uint32_t most_cores(const Topology *topology) {
+        uint32_t most = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const uint32_t n = id_set_count(&topology->nodes[i].first_threads);
+
+                most = n > most ? n : most;
+        }
+        return most;
+}
+
+static void check_reserved_cpus(const Reserve *reserve, const PolicyPlace *place,
+                                const Topology *topology, Diagnostics *warnings) {
+        const uint32_t most = topology ? most_cores(topology) : 0;
+
+        if (!place->file || reserve->cpus == 0)
+                return;
+        if (reserve->kind == RESERVE_NIC)
+                diagnostics_add_at(warnings, place->file, place->at,
+                                   "`host.reserve.cpus` has no effect, because "
+                                   "`host.reserve.nodes: nic` reserves the whole node; remove one "
+                                   "of the two");
+        else if (reserve->cpus != RESERVE_CPUS_AUTO && most > 0 && reserve->cpus >= most)
+                diagnostics_add_at(warnings, place->file, place->at,
+                                   "`host.reserve.cpus` is %" PRIu32 ", and no node of this "
+                                   "machine has more than %" PRIu32 " cores, expected fewer than "
+                                   "that: one core of the node remains for instances",
+                                   reserve->cpus, most);
+}
+
 void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
-                          Diagnostics *warnings) {
-        const PolicyPlace *place = &places[policy_key_index(policy_key_at("host.reserve.devices"))];
+                          const Topology *topology, Diagnostics *warnings) {
+        const PolicyPlace *place = place_of(places, "host.reserve.devices");
+
+        check_reserved_cpus(reserve, place_of(places, "host.reserve.cpus"), topology, warnings);
 
         if (place->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC &&
             reserve->cpus == 0)

@@ -181,7 +181,7 @@ static int load_files(PolicyLoader *l, const SourceFileList *files) {
                 l->file_index = i;
                 r = load_file(l);
         }
-        policy_check_reserve(&l->set->host.reserve, places, l->warnings);
+        policy_check_reserve(&l->set->host.reserve, places, l->topology, l->warnings);
         policy_check_irqs(l->set, files, l->warnings);
         return r;
 }

@@ -46,10 +46,12 @@ static const PolicyKey keys[] = {
             IN_SET(host.reserve), .default_text = "none",
             .choices = WORDS([RESERVE_NONE] = "none", [RESERVE_NIC] = "nic")),
         KEY("host.reserve.cpus", AUTO_NUMBER, PLACE,
-            "Whole cores of the node of the network card that are kept for interrupts, if that "
-            "node is not kept free itself: no instance gets them, and `steer: reserved` and "
+            "Whole cores of the node of the network card that are kept for interrupts, for hosts "
+            "that cannot spare a whole node: no instance gets them, and `steer: reserved` and "
             "`steer: auto` use them, for each card those of its own node. auto: 1 below 25 "
-            "Gbit/s, 4 from 25, 8 from 100, and at most an eighth of the node.",
+            "Gbit/s, 4 from 25, 8 from 100, and at most an eighth of the node. At least one core "
+            "of the node remains for instances. No effect on a node that host.reserve.nodes "
+            "reserves.",
             IN_SET(host.reserve.cpus), .default_text = "0", .min = 0, .max = 1024),
         KEY("host.reserve.devices", INTERFACES, PLACE,
             "The network cards that nic means. Default: the card with the default route.",

@@ -302,6 +302,27 @@ TEST(steer_reserved) {
 
         assert_warnings(load, NULL);
         assert_warned(V "irq: [{match: {net: eth0}, steer: reserved}]\n",
-                      "a.yaml:2:7: `steer: reserved` has no CPUs to steer to, because no node is "
-                      "reserved; set `host.reserve.nodes`");
+                      "a.yaml:2:7: `steer: reserved` has no CPUs to steer to, because no node "
+                      "and no CPU is reserved; set `host.reserve.nodes` or `host.reserve.cpus`");
+        assert_warned(V "host: {reserve: {cpus: 1}}\n"
+                        "irq: [{match: {net: eth0}, steer: reserved}]\n",
+                      NULL);
+}
+
+TEST(reserved_cpus_without_effect) {
+        assert_warned(V "host: {reserve: {nodes: nic, cpus: auto}}\n",
+                      "a.yaml:2:36: `host.reserve.cpus` has no effect, because "
+                      "`host.reserve.nodes: nic` reserves the whole node; remove one of the two");
+        assert_warned(V "host: {reserve: {nodes: nic}}\n", NULL);
+        assert_warned(V "host: {reserve: {nodes: nic, cpus: 0}}\n", NULL);
+}
+
+/* Machine of these tests: see load-support.h. */
+TEST(more_reserved_cpus_than_a_node_has) {
+        assert_warned(V "host: {reserve: {cpus: 4}}\n",
+                      "a.yaml:2:24: `host.reserve.cpus` is 4, and no node of this machine has more "
+                      "than 4 cores, expected fewer than that: one core of the node remains for "
+                      "instances");
+        assert_warned(V "host: {reserve: {cpus: 3}}\n", NULL);
+        assert_warned(V "host: {reserve: {cpus: auto}}\n", NULL);
 }
