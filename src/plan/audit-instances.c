@@ -150,6 +150,15 @@ static void judge(const AuditInput *input, const AuditInstance *i, AuditReport *
         lost_cpus(input, i, report);
 }
 
+/* A node that cannot be read, or whose CPUs are another node's, leaves CPUs without a node; these
+ * count as offline in the topology. */
+static bool has_untrusted_node(const Topology *topology) {
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (topology->nodes[i].overlaps)
+                        return true;
+        return !id_set_is_empty(&topology->lost_nodes);
+}
+
 static void offline_cpus(const AuditInput *input, AuditReport *report) {
         char cpus[ID_SET_LIST_MAX] = "";
 
@@ -161,7 +170,8 @@ static void offline_cpus(const AuditInput *input, AuditReport *report) {
                    text_new("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
                             "if they are off on purpose (SMT)",
                             id_set_next(&input->topology->offline_cpus, 0)),
-                   "CPUs %s are offline", cpus);
+                   "CPUs %s are offline%s", cpus,
+                   has_untrusted_node(input->topology) ? ", or no node lists them" : "");
 }
 
 void audit_instances(const AuditInput *input, AuditReport *report) {

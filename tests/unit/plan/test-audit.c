@@ -209,6 +209,22 @@ TEST(each_mistake) {
         }
 }
 
+/* CPU 8 may be online all the same: the node that lists it cannot be read. */
+TEST(cpus_without_a_node) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        bool found = false;
+        World w;
+
+        init(&w);
+        offline(&w);
+        id_set_add(&w.topology.lost_nodes, 7);
+        assert_int_equal(audit_build(&w.input, &report), 0);
+        for (size_t i = 0; i < report.n_findings; i++)
+                found |= strstr(report.findings[i].found,
+                                "CPUs 8 are offline, or no node lists them") != NULL;
+        assert_true(found);
+}
+
 /* What the daemon did is nobody's mistake. */
 WORLD_TEST(bound_by_the_daemon) {
         _cleanup_audit_report_ AuditReport report = { 0 };
