@@ -30,7 +30,7 @@ static int refuse_command(const char *word) {
                                                    : ",",
                              args_command_name(c));
         }
-        if (similar.nearest && strcmp(similar.nearest, name) != 0)
+        if (similar.nearest)
                 output_line(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?", word,
                             similar.nearest);
         else

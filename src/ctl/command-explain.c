@@ -201,6 +201,7 @@ static void render_place(const Case *c, const PlanReportInstance *row, Text *tex
         if (row->n_alternatives > 0)
                 text_append(text, "Alternatives:\n");
         plan_table_alternatives(row, text);
+        plan_table_criteria(row, 1, text);
 }
 
 static void render_full(const Found *found, Text *text) {

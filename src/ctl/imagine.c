@@ -161,11 +161,15 @@ static int refuse_policy(const char *name, const PolicySet *policies, char **ret
         }
         if (names.error < 0)
                 return names.error;
+        if (policies->n_policies == 0)
+                return refuse(ret_message,
+                              "no policy '%s'; there are no policies: give them with --policy or "
+                              "--policy-dir",
+                              name);
         return refuse(ret_message, "no policy '%s'%s%s%s%s", name,
                       similar.nearest ? ", did you mean '" : ", expected one of: ",
                       similar.nearest ? similar.nearest : "",
-                      similar.nearest ? "'? There are: " : "",
-                      names.data ? names.data : "none at all");
+                      similar.nearest ? "'? There are: " : "", names.data);
 }
 
 static int refuse_disk(const char *name, const DeviceList *devices, char **ret_message) {
@@ -177,8 +181,12 @@ static int refuse_disk(const char *name, const DeviceList *devices, char **ret_m
                                      devices->devices[i].name);
         if (names.error < 0)
                 return names.error;
+        if (!names.data)
+                return refuse(ret_message,
+                              "the machine has no disk '%s', nor any other; remove '@%s'", name,
+                              name);
         return refuse(ret_message, "the machine has no disk '%s', expected one of: %s", name,
-                      names.data ? names.data : "none at all; leave out what follows the @");
+                      names.data);
 }
 
 static bool is_in_turn(const Device *device, bool nvme_alone) {

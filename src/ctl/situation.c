@@ -122,7 +122,7 @@ static int note_source(const Case *c, PlanRun *p) {
                 return plan_run_add_note(p,
                                          "no policies given: planned with tidb (exclusive), tikv "
                                          "(exclusive, near storage), pd and haproxy (shared), and "
-                                         "the network card's node reserved");
+                                         "the network card's node reserved, if it is known");
         return 0;
 }
 
@@ -168,11 +168,31 @@ static int note_idle(const Case *c, PlanRun *p) {
                                  n == 1 ? "y" : "ies", names.data);
 }
 
-static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
-        const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
+/* Imagined instances have no user; the daemon counts those of each user. */
+static int note_limits(const Case *c, PlanRun *p) {
         int r = 0;
 
-        if (ignored > 0)
+        for (size_t i = 0; i < c->policies.set.n_policies && r >= 0; i++) {
+                const Policy *policy = &c->policies.set.policies[i];
+                size_t n = 0;
+
+                for (size_t k = 0; k < c->imagined.n_instances; k++)
+                        n += c->imagined.instances[k].policy == policy;
+                if (n > policy->max_instances)
+                        r = plan_run_add_note(p,
+                                              "policy %s has %zu imagined instances; the daemon "
+                                              "places at most %" PRIu32 " of one user "
+                                              "(policies[].max_instances)",
+                                              policy->name, n, policy->max_instances);
+        }
+        return r;
+}
+
+static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
+        const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
+        int r = note_limits(c, p);
+
+        if (r >= 0 && ignored > 0)
                 r = plan_run_add_note(
                         p,
                         "%zu instance%s ignored: the policy has max_instances of the "

@@ -9,7 +9,7 @@ typedef struct ReasonText {
 
 static const ReasonText *reason_text(IrqReason reason) {
         static const ReasonText texts[N_IRQ_REASONS] = {
-                [IRQ_REASON_RESERVED] = { "reserved", "R2", "to the reserved nodes" },
+                [IRQ_REASON_RESERVED] = { "reserved", "R2", "to the reserved CPUs" },
                 [IRQ_REASON_LOCAL] = { "local", "", "to CPUs of its own node" },
                 [IRQ_REASON_AWAY] = { "away", "", "to CPUs that no instance owns, nearest first" },
                 [IRQ_REASON_LISTED] = { "listed", "", "its policy lists the CPUs" },
@@ -18,7 +18,8 @@ static const ReasonText *reason_text(IrqReason reason) {
                                         "shared instances" },
                 [IRQ_REASON_OWNED] = { "owned", "",
                                        "exclusive instances own every CPU that may serve it: to "
-                                       "their CPUs; reserve a node for it (host.reserve)" },
+                                       "their CPUs; reserve some for it: host.reserve: {cpus: "
+                                       "auto}" },
                 [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
                 [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
                 [IRQ_REASON_RELEASED] = { "released", "", "enforcement.release names it" },

@@ -28,11 +28,12 @@ const char *placement_refusal_to_string(PlacementRefusal refusal) {
                 [REFUSAL_WATCH_ONLY] = "no policy: only reported",
                 [REFUSAL_NO_PORT_YET] =
                         "its policy places it by its port, and it does not listen on a port yet",
-                [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have",
+                [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have; "
+                                        "correct place.nodes or instances",
                 [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",
                 [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
-                [REFUSAL_CPUS_ABSENT] =
-                        "its policy names CPUs that are not online CPUs of its nodes",
+                [REFUSAL_CPUS_ABSENT] = "its policy names CPUs that are not online CPUs of its "
+                                        "nodes; correct cpus, or bring the CPUs online",
                 [REFUSAL_NO_HOME] = "no node of this machine has both CPUs and memory; check the "
                                     "memory of its nodes with numactl --hardware",
                 [REFUSAL_NO_NODE_LEFT] =

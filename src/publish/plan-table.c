@@ -208,13 +208,13 @@ static void explain_instance(const PlanReportInstance *i, Text *text) {
         plan_table_alternatives(i, text);
 }
 
-static void explain_criteria(const PlanReport *report, Text *text) {
+void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances, Text *text) {
         bool shown[N_CRITERIA] = { false };
         bool any = false;
 
-        for (size_t i = 0; i < report->n_instances; i++)
-                for (size_t k = 0; k < report->instances[i].n_alternatives; k++)
-                        shown[report->instances[i].alternatives[k].criterion] = any = true;
+        for (size_t i = 0; i < n_instances; i++)
+                for (size_t k = 0; k < instances[i].n_alternatives; k++)
+                        shown[instances[i].alternatives[k].criterion] = any = true;
         if (any)
                 text_append(
                         text,
@@ -230,7 +230,7 @@ static void explain_criteria(const PlanReport *report, Text *text) {
 void plan_table_explain(const PlanReport *report, Text *text) {
         for (size_t i = 0; i < report->n_instances; i++)
                 explain_instance(&report->instances[i], text);
-        explain_criteria(report, text);
+        plan_table_criteria(report->instances, report->n_instances, text);
 }
 
 static void add_change(Table *table, const PlanChange *c, Text *cell) {

@@ -12,8 +12,11 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text);
 /* Every alternative that lost, an instance after the other, and what the numbers count. */
 void plan_table_explain(const PlanReport *report, Text *text);
 
-/* The same of one instance, without its heading and without what the numbers count. */
+/* The alternatives of one instance, without a heading. */
 void plan_table_alternatives(const PlanReportInstance *instance, Text *text);
+
+/* What the numbers of these alternatives count. Nothing where there are no alternatives. */
+void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances, Text *text);
 
 /* From where to where, and what has to be moved for it. One line where nothing changes. */
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text);

@@ -174,8 +174,9 @@ WORLD_TEST(refused) {
                 "the machine has no disk 'eth0', expected one of: nvme0n1, nvme1n1, sda, sdb");
         w->devices.n_devices = 1;
         check_refused(w, "1:tikv@sda",
-                      "the machine has no disk 'sda', expected one of: none at all; leave out what "
-                      "follows the @");
+                      "the machine has no disk 'sda', nor any other; remove '@sda'");
         w->set.n_policies = 0;
-        check_refused(w, "1:tidb", "no policy 'tidb', expected one of: none at all");
+        check_refused(w, "1:tidb",
+                      "no policy 'tidb'; there are no policies: give them with --policy or "
+                      "--policy-dir");
 }

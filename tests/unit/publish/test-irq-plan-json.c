@@ -39,7 +39,7 @@ TEST(devices) {
                     "\"virtual_function_of\": \"0000:3b:00.1\", \"speed_mbps\": 25000, \"link\": "
                     "true, \"in_other_netns\": false, \"policy_file\": \"/p/a.yaml\", "
                     "\"policy_line\": 3, \"steer\": \"reserved\", \"reason\": \"reserved\", "
-                    "\"rule\": \"R2\", \"why\": \"to the reserved nodes\", \"cpus\": [9, 8, 1], "
+                    "\"rule\": \"R2\", \"why\": \"to the reserved CPUs\", \"cpus\": [9, 8, 1], "
                     "\"xps\": [\"0-7\", \"8-15\"], \"rps\": [\"8-9\"]}");
         assert_json(json_array_get(devices, 3),
                     "{\"name\": \"nvme1\", \"kind\": \"nvme\", \"node\": 0, \"pci\": null, "

@@ -14,7 +14,7 @@ IRQ_TEST(plan) {
                 text.data,
                 "DEVICE          NODE  SPEED        INTERRUPTS         CPUS   WHY\n"
                 "eth0            1     25 Gbit/s    3 steered          1,8-9  to the reserved "
-                "nodes "
+                "CPUs "
                 "(R2)\n"
                 "0000:\\x1b:00.0  ?     2500 Mbit/s  -                  -      it is in another "
                 "network "
@@ -66,7 +66,7 @@ IRQ_TEST(explain) {
         assert_string_equal(
                 text.data,
                 "\n"
-                "eth0: to the reserved nodes (R2)\n"
+                "eth0: to the reserved CPUs (R2)\n"
                 "  IRQ  HANDLER    FOR    NOW   TO\n"
                 "  30   eth0       other  ?     1,8-9\n"
                 "  31   eth0-rx-0  rx 0   0-15  9\n"
