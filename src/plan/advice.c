@@ -166,8 +166,8 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
                             &subject->n_device_sharers);
 }
 
-/* What PD, HAProxy, JVMs and others hold on the subject's nodes, where that is known, divided among the
- * instances that share these. */
+/* What PD, HAProxy, JVMs and others hold on the subject's nodes, where that is known, divided among
+ * the instances that share these. */
 static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
         uint64_t bytes = 0;
 
