@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: placed by topology: TiKV at its disk, the card's node left free, one TiDB a node; one more moves nobody, nor does a restart
 # machines: epyc8
-# long machines: nodes16 epyc8-bullseye epyc8-trixie
+# long machines: nodes16 epyc8-bullseye epyc8-trixie arm16
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh
