@@ -97,7 +97,6 @@ static inline void host_init(TestHost *h) {
         *m = (Rooms){
                 .host.args = &h->args,
                 .host.sysroot = h->tree.sysroot,
-                .roster.connector_fd = -EBADF,
                 .host.topology = { .nodes = h->nodes, .n_nodes = NODES, .distances = h->distances },
                 .host.high_watermark_bytes = h->watermarks,
                 .binding.policy_counters = h->counters,

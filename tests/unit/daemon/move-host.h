@@ -104,7 +104,6 @@ static inline void host_init(TestHost *h) {
         }
         h->rooms = (Rooms){ .host.args = &h->args,
                             .host.sysroot = h->tree.sysroot,
-                            .roster.connector_fd = -EBADF,
                             .host.topology = { .nodes = h->nodes, .n_nodes = NODES },
                             .host.high_watermark_bytes = h->watermarks,
                             .binding.policy_counters = h->counters,

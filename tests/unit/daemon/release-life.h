@@ -20,8 +20,6 @@ static inline void life_begin(Life *l) {
                         .binding.policy_counters = &l->counters,
                         .host.policies_known = true,
                         .host.journal = { .max_priority = -1 },
-                        .roster.connector_fd = -EBADF,
-                        .binding.drift_fd = -EBADF,
                         .host.runtime_fd = world.folder.fd };
         rooms_wire(&l->m);
         assert_int_equal(sysroot_open(NULL, &l->m.host.sysroot), 0);

@@ -33,6 +33,11 @@ static inline void rooms_wire(Rooms *r) {
         r->binding.units = &r->units;
 }
 
+static inline void rooms_init(Rooms *r) {
+        *r = (Rooms){ 0 };
+        rooms_wire(r);
+}
+
 /* Takes over both; `handle` NULL: none. */
 static inline Instance *rooms_add(Rooms *r, const Policy *policy, Process *process,
                                   ProcHandle *handle) {
@@ -77,3 +82,4 @@ static inline void rooms_free_instances(Rooms *r) {
         free(r->roster.entries);
         instance_counts_done(&r->roster.counts);
 }
+#define ROOMS_TEST(test) TEST_WITH(test, Rooms, m, rooms_init, rooms_free_instances)

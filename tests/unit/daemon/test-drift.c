@@ -36,8 +36,6 @@ static void host_init(TestHost *h, BackendKind kind, MemoryMode memory) {
         fake_write(&h->tree, "group/cpuset.cpus", "4-7\n");
         fake_write(&h->tree, "group/cpuset.mems", "1\n");
         *m = (Rooms){ .host.args = &h->args,
-                      .roster.connector_fd = -EBADF,
-                      .binding.drift_fd = -EBADF,
                       .binding.policy_counters = h->counters,
                       .host.journal = { .max_priority = LOG_INFO },
                       .host.backend = { .ops = &h->ops } };

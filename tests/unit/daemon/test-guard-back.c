@@ -10,10 +10,8 @@ static void ticks(TestHost *h, unsigned first, unsigned last) {
 
 /* An instance of node 1, which is nearly full: at the first second it is given another. */
 static Instance *widened(TestHost *h) {
-        Instance *i;
+        Instance *i = add(h, 10, "1");
 
-        host_init(h);
-        i = add(h, 10, "1");
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
         look(h, i);
@@ -59,13 +57,11 @@ HOST_TEST(keep_only_tells) {
         assert_null(i->binding.failure);
 }
 
-TEST(becomes_keep) {
-        _cleanup_host_ TestHost h;
-        Instance *i;
+HOST_TEST(becomes_keep) {
+        Instance *i = widened(h);
 
-        i = widened(&h);
-        h.policy.on_full = ON_FULL_KEEP;
-        (void)guard_tick(&h.rooms.binding, SEC(2));
+        h->policy.on_full = ON_FULL_KEEP;
+        (void)guard_tick(&h->rooms.binding, SEC(2));
         assert_true(id_set_is_empty(&i->binding.guard.extra));
         assert_int_equal(i->binding.due_usec, SEC(2));
         assert_int_equal(seen.n_widened, 1);
@@ -109,19 +105,17 @@ HOST_TEST(narrows_again) {
 }
 
 /* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
-TEST(rest_is_disturbed) {
-        _cleanup_host_ TestHost h;
-        Instance *i;
+HOST_TEST(rest_is_disturbed) {
+        Instance *i = widened(h);
 
-        i = widened(&h);
-        set_memory(&h, 1, 500, 0);
-        ticks(&h, 2, 50);
-        set_memory(&h, 1, 5, 0);
-        (void)guard_tick(&h.rooms.binding, SEC(51));
-        set_memory(&h, 1, 500, 0);
-        ticks(&h, 52, 111);
+        set_memory(h, 1, 500, 0);
+        ticks(h, 2, 50);
+        set_memory(h, 1, 5, 0);
+        (void)guard_tick(&h->rooms.binding, SEC(51));
+        set_memory(h, 1, 500, 0);
+        ticks(h, 52, 111);
         assert_false(id_set_is_empty(&i->binding.guard.extra));
-        (void)guard_tick(&h.rooms.binding, SEC(112));
+        (void)guard_tick(&h->rooms.binding, SEC(112));
         assert_true(id_set_is_empty(&i->binding.guard.extra));
 }
 

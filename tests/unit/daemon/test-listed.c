@@ -35,51 +35,42 @@ static bool has(const Instance *const *listed, size_t n, pid_t pid) {
         return false;
 }
 
-TEST(few_are_all_listed) {
-        Rooms m = { .roster.connector_fd = -EBADF };
+ROOMS_TEST(few_are_all_listed) {
         _cleanup_free_ const Instance **listed = NULL;
 
-        rooms_wire(&m);
         for (pid_t pid = 1; pid <= 100; pid++)
-                add(&m, pid, "/x", NULL, 0);
-        assert_int_equal(list(&m, &listed), 100);
-        rooms_free_instances(&m);
+                add(m, pid, "/x", NULL, 0);
+        assert_int_equal(list(m, &listed), 100);
 }
 
 /* The last that comes is a service, and the next to last was there first. */
-TEST(services_and_the_oldest_of_many) {
-        Rooms m = { .roster.connector_fd = -EBADF };
+ROOMS_TEST(services_and_the_oldest_of_many) {
         _cleanup_free_ const Instance **listed = NULL;
         size_t n;
 
-        rooms_wire(&m);
         for (pid_t pid = 1; pid <= 1000; pid++)
-                add(&m, pid, "/x", NULL, 10);
-        add(&m, 2000, "/x", NULL, 5);
-        add(&m, 3000, "/x", "z.service", 20);
-        n = list(&m, &listed);
+                add(m, pid, "/x", NULL, 10);
+        add(m, 2000, "/x", NULL, 5);
+        add(m, 3000, "/x", "z.service", 20);
+        n = list(m, &listed);
         assert_in_range(n, 100, 400);
         assert_true(has(listed, n, 3000));
         assert_true(has(listed, n, 2000));
-        rooms_free_instances(&m);
 }
 
 /* Whoever chooses long paths has fewer places. */
-TEST(long_paths) {
-        Rooms m = { .roster.connector_fd = -EBADF };
+ROOMS_TEST(long_paths) {
         _cleanup_free_ const Instance **listed = NULL;
         char exe[4096];
         size_t n, bytes = 0;
 
-        rooms_wire(&m);
         memset(exe, 'x', sizeof(exe));
         exe[0] = exe[sizeof(exe) - 256] = '/';
         exe[sizeof(exe) - 1] = '\0';
         for (pid_t pid = 1; pid <= 300; pid++)
-                add(&m, pid, exe, NULL, 0);
-        n = list(&m, &listed);
+                add(m, pid, exe, NULL, 0);
+        n = list(m, &listed);
         for (size_t i = 0; i < n; i++)
                 bytes += strlen(listed[i]->exe) + 50 * strlen(listed[i]->name);
         assert_true(n > 10 && bytes < LISTED_BYTES_MAX);
-        rooms_free_instances(&m);
 }

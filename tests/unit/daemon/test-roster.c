@@ -1,5 +1,4 @@
 /* The instances by name: their order, names that two could have, names that change. */
-#include <errno.h>
 #include <string.h>
 
 #include "../../support/test.h"
@@ -10,15 +9,6 @@
 #include "tidbnumad/daemon/roster/watch.h"
 
 static Policy policy = { .name = (char *)"ours" };
-
-static void setup(Rooms *m) {
-        *m = (Rooms){ .roster.connector_fd = -EBADF };
-        rooms_wire(m);
-}
-
-static void teardown(Rooms *m) {
-        rooms_free_instances(m);
-}
 
 static Instance *add(Rooms *m, pid_t pid, const char *exe, const char *unit, uint16_t port) {
         Process process = { .id = { pid, 100 },
@@ -50,103 +40,86 @@ static void assert_names(const Rooms *m, size_t n, const char *const *names) {
         assert_names(m, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *),             \
                      (const char *const[]){ __VA_ARGS__ })
 
-TEST(order_and_search) {
+ROOMS_TEST(order_and_search) {
         Process other = { .id = { 31, 100 }, .unit = (char *)"b.service" };
-        Rooms m;
         Instance *i;
         size_t index;
 
-        setup(&m);
-        (void)add(&m, 30, "/x", "b.service", 0);
-        (void)add(&m, 10, "/x", "c.service", 0);
-        (void)add(&m, 20, "/x", "a.service", 0);
-        ASSERT_NAMES(&m, "a", "b", "c");
-        assert_ptr_equal(roster_find_pid(&m.roster, 10, &index), m.roster.instances[2]);
+        (void)add(m, 30, "/x", "b.service", 0);
+        (void)add(m, 10, "/x", "c.service", 0);
+        (void)add(m, 20, "/x", "a.service", 0);
+        ASSERT_NAMES(m, "a", "b", "c");
+        assert_ptr_equal(roster_find_pid(&m->roster, 10, &index), m->roster.instances[2]);
         assert_int_equal(index, 0);
-        assert_null(roster_find_pid(&m.roster, 11, &index));
-        assert_ptr_equal(roster_find_owner(&m.roster, &other), m.roster.instances[1]);
-        i = m.roster.instances[1];
-        roster_remove_process(&m.roster, i, 0);
-        assert_ptr_equal(roster_take_ended(&m.roster), i);
+        assert_null(roster_find_pid(&m->roster, 11, &index));
+        assert_ptr_equal(roster_find_owner(&m->roster, &other), m->roster.instances[1]);
+        i = m->roster.instances[1];
+        roster_remove_process(&m->roster, i, 0);
+        assert_ptr_equal(roster_take_ended(&m->roster), i);
         assert_int_equal(i->n_members, 0);
         instance_free(i);
-        assert_null(roster_take_ended(&m.roster));
-        ASSERT_NAMES(&m, "a", "c");
-        assert_null(roster_find_owner(&m.roster, &other));
-        teardown(&m);
+        assert_null(roster_take_ended(&m->roster));
+        ASSERT_NAMES(m, "a", "c");
+        assert_null(roster_find_owner(&m->roster, &other));
 }
 
 /* Found by their numbers, in whatever order they come and go. */
-TEST(many_processes) {
+ROOMS_TEST(many_processes) {
         enum { N = 500 };
-        Rooms m;
         size_t index;
 
-        setup(&m);
         for (pid_t pid = 1; pid <= N; pid++)
-                (void)add(&m, pid * 7 % N + 1, "/x", NULL, 0);
-        assert_int_equal(m.roster.n_entries, N);
+                (void)add(m, pid * 7 % N + 1, "/x", NULL, 0);
+        assert_int_equal(m->roster.n_entries, N);
         for (pid_t pid = 1; pid <= N; pid += 2) {
-                Instance *i = roster_find_pid(&m.roster, pid, &index);
+                Instance *i = roster_find_pid(&m->roster, pid, &index);
 
                 assert_int_equal(i->members[index].process.id.pid, pid);
-                roster_remove_process(&m.roster, i, index);
-                rooms_free_instance(roster_take_ended(&m.roster));
+                roster_remove_process(&m->roster, i, index);
+                rooms_free_instance(roster_take_ended(&m->roster));
         }
         for (pid_t pid = 1; pid <= N; pid++)
-                assert_int_equal(roster_find_pid(&m.roster, pid, &index) != NULL, pid % 2 == 0);
-        for (size_t i = 1; i < m.roster.n_instances; i++)
-                assert_true(strcmp(m.roster.instances[i - 1]->name, m.roster.instances[i]->name) <
+                assert_int_equal(roster_find_pid(&m->roster, pid, &index) != NULL, pid % 2 == 0);
+        for (size_t i = 1; i < m->roster.n_instances; i++)
+                assert_true(strcmp(m->roster.instances[i - 1]->name, m->roster.instances[i]->name) <
                             0);
-        teardown(&m);
 }
 
-TEST(collisions) {
-        Rooms m;
-
-        setup(&m);
-        (void)add(&m, 10, "/x", NULL, 4000);
-        (void)add(&m, 20, "/y/x", NULL, 4000);
-        ASSERT_NAMES(&m, "x:4000", "x:4000:20");
+ROOMS_TEST(collisions) {
+        (void)add(m, 10, "/x", NULL, 4000);
+        (void)add(m, 20, "/y/x", NULL, 4000);
+        ASSERT_NAMES(m, "x:4000", "x:4000:20");
         /* The first goes: the second gets the name when it is asked for again, and not before. */
 
-        roster_remove_process(&m.roster, m.roster.instances[0], 0);
-        rooms_free_instance(roster_take_ended(&m.roster));
-        ASSERT_NAMES(&m, "x:4000:20");
-        assert_int_equal(roster_rename(&m.roster, m.roster.instances[0]), 0);
-        ASSERT_NAMES(&m, "x:4000");
-        teardown(&m);
+        roster_remove_process(&m->roster, m->roster.instances[0], 0);
+        rooms_free_instance(roster_take_ended(&m->roster));
+        ASSERT_NAMES(m, "x:4000:20");
+        assert_int_equal(roster_rename(&m->roster, m->roster.instances[0]), 0);
+        ASSERT_NAMES(m, "x:4000");
 }
 
-TEST(service_beside_process) {
-        Rooms m;
-
-        setup(&m);
-        (void)add(&m, 10, "/x", NULL, 80);
-        (void)add(&m, 20, "/x", "x:80.service", 0);
-        ASSERT_NAMES(&m, "x:80", "x:80.service");
-        teardown(&m);
+ROOMS_TEST(service_beside_process) {
+        (void)add(m, 10, "/x", NULL, 80);
+        (void)add(m, 20, "/x", "x:80.service", 0);
+        ASSERT_NAMES(m, "x:80", "x:80.service");
 }
 
-TEST(rename) {
+ROOMS_TEST(rename) {
         Instance *i;
-        Rooms m;
 
-        setup(&m);
-        i = add(&m, 99, "/x", NULL, 0);
-        (void)add(&m, 5, "/x", "x:5.service", 0);
-        ASSERT_NAMES(&m, "x:5", "x:99");
+        i = add(m, 99, "/x", NULL, 0);
+        (void)add(m, 5, "/x", "x:5.service", 0);
+        ASSERT_NAMES(m, "x:5", "x:99");
         i->ports = malloc(sizeof(uint16_t));
         assert_non_null(i->ports);
         i->ports[0] = 4000;
         i->n_ports = 1;
-        assert_int_equal(roster_rename(&m.roster, i), 0);
-        ASSERT_NAMES(&m, "x:4000", "x:5"); /* and in its place */
+        assert_int_equal(roster_rename(&m->roster, i), 0);
+        ASSERT_NAMES(m, "x:4000", "x:5"); /* and in its place */
         assert_true(roster_take_news(i) & NEWS_RENAMED);
-        assert_int_equal(roster_rename(&m.roster, i), 0);
-        ASSERT_NAMES(&m, "x:4000", "x:5");
+        assert_int_equal(roster_rename(&m->roster, i), 0);
+        ASSERT_NAMES(m, "x:4000", "x:5");
         assert_int_equal(roster_take_news(i), 0);
-        teardown(&m);
 }
 
 /* What has been counted of an instance that no policy names any more is added to no policy's sum.
@@ -155,7 +128,7 @@ TREE_TEST(its_policy_is_gone) {
         Instance *i;
         Rooms m;
 
-        setup(&m);
+        rooms_init(&m);
         m.host.sysroot = tree->sysroot;
         m.sampling.access.available = true;
         assert_int_equal(access_carry_counts(&m.sampling, &m.host.policies), 0);
@@ -168,7 +141,7 @@ TREE_TEST(its_policy_is_gone) {
         access_done(&m.sampling.access);
         instance_free(i);
         scan_list_done(&m.roster.scan);
-        teardown(&m);
+        rooms_free_instances(&m);
 }
 
 static size_t count_of_user(const Rooms *m, uid_t uid) {
@@ -186,7 +159,7 @@ TREE_TEST(max_instances_is_lowered) {
                        .max_instances = 2 };
         Rooms m;
 
-        setup(&m);
+        rooms_init(&m);
         m.host.sysroot = tree->sysroot;
         m.host.policies.policies = &few;
         m.host.policies.n_policies = 1;
@@ -209,7 +182,7 @@ TREE_TEST(max_instances_is_lowered) {
         for (Instance *i; (i = roster_take_ended(&m.roster));)
                 instance_free(i);
         scan_list_done(&m.roster.scan);
-        teardown(&m);
+        rooms_free_instances(&m);
 }
 
 /* A server that has run for hours, whose times of reading are over, gets a policy that places it
@@ -224,7 +197,7 @@ TREE_TEST(placed_by_its_disk_from_now_on) {
         fake_process(tree, 50, 1, "/x", "/system.slice/x-1.service", "0");
         fake_write(tree, "proc/50/cmdline", "x");
         fake_link(tree, "proc/50/fd/3", "/data/LOCK");
-        setup(&m);
+        rooms_init(&m);
         m.host.sysroot = tree->sysroot;
         m.host.policies.policies = &near_disk;
         m.host.policies.n_policies = 1;
@@ -241,5 +214,5 @@ TREE_TEST(placed_by_its_disk_from_now_on) {
         assert_string_equal(i->data_dir, "/data");
         assert_true(i->describe_due_usec != INSTANCE_NEVER);
         scan_list_done(&m.roster.scan);
-        teardown(&m);
+        rooms_free_instances(&m);
 }

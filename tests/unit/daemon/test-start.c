@@ -92,45 +92,30 @@ static void assert_after_check(TestHost *h, const CpuSet *expected) {
         assert_int_equal(h->instance->members[0].start.set, id_set_equal(expected, &h->one));
 }
 
-TEST(kept_where_threads_are_set) {
-        static const BackendKind kinds[] = { BACKEND_AFFINITY, BACKEND_CGROUP1 };
+/* Kept where the threads are bound themselves, and by an instance that is to be bound. */
+TEST(kept_or_taken_back) {
+        static const struct {
+                BackendKind kind;
+                const char *why;
+                bool no_place, stopping, kept;
+        } cases[] = {
+                { BACKEND_AFFINITY, .kept = true },
+                { BACKEND_CGROUP1, .kept = true },
+                { BACKEND_SYSTEMD },
+                /* The cpuset of a container does not allow its nodes: nothing is recorded. */
+                { BACKEND_CGROUP1, .why = "no" },
+                { BACKEND_CGROUP1, .no_place = true },
+                { BACKEND_AFFINITY, .stopping = true },
+        };
 
-        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ TestHost h;
 
-                host_init(&h, kinds[i]);
-                assert_after_check(&h, &h.one);
+                host_init(&h, cases[i].kind);
+                why = cases[i].why;
+                if (cases[i].no_place)
+                        h.instance->binding.placement.nodes = (NodeSet){ 0 };
+                h.m.host.stopping = cases[i].stopping;
+                assert_after_check(&h, cases[i].kept ? &h.one : &h.all);
         }
-}
-
-TEST(taken_back_where_a_unit_is_set) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h, BACKEND_SYSTEMD);
-        assert_after_check(&h, &h.all);
-}
-
-/* The cpuset of a container does not allow its nodes: nothing is recorded, and nothing bound. */
-TEST(taken_back_where_the_backend_refuses) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h, BACKEND_CGROUP1);
-        why = "no";
-        assert_after_check(&h, &h.all);
-}
-
-TEST(taken_back_without_a_place) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h, BACKEND_CGROUP1);
-        h.instance->binding.placement.nodes = (NodeSet){ 0 };
-        assert_after_check(&h, &h.all);
-}
-
-TEST(taken_back_at_the_end) {
-        _cleanup_host_ TestHost h;
-
-        host_init(&h, BACKEND_AFFINITY);
-        h.m.host.stopping = true;
-        assert_after_check(&h, &h.all);
 }

@@ -58,7 +58,6 @@ static void host_init(TestHost *h) {
         fake_init(&h->tree);
         *m = (Rooms){ .host.args = &h->args,
                       .host.sysroot = h->tree.sysroot,
-                      .roster.connector_fd = -EBADF,
                       .host.policies_known = true,
                       .host.journal = { .max_priority = LOG_EMERG } };
         rooms_wire(m);
