@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: the Ansible role on a host with systemd and servers: installs, validates, observes, checks, enforces; a second run changes nothing; what is refused or fails leaves what was in force
 # long machines: epyc8-programs
-# timeout: 2400
+# timeout: 5400
 
 # The guest has no network, so it is its own control node: --connection=local. The play is the example of the package.
 
