@@ -295,7 +295,7 @@ HOST_TEST(a_missing_capability_is_named) {
 
 static void assert_unknown(TestHost *h, FakeTree *tree, const char *cpuinfo, const char *said) {
         fake_write(tree, "proc/cpuinfo", cpuinfo);
-        h->rooms.sampling.access = (Access){ .wanted = false };
+        access_done(&h->rooms.sampling.access);
         choose(h);
         assert_contains(h->said.text, said);
         assert_false(h->rooms.sampling.access.available);
