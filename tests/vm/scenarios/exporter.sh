@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# about: the exporter under systemd: no capability, small under many clients, both formats, stale and missing snapshots
+# about: the exporter under systemd: no capability, small under many clients, metrics and status, stale and missing snapshots
 # machines: epyc8
 # timeout: 300
 
