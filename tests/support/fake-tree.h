@@ -1,16 +1,10 @@
-/* A small fake /proc and /sys in a scratch folder, for tests that read through a Sysroot. To be
- * included after cmocka.h. */
+/* A small fake /proc and /sys in a scratch folder, for tests that read through a Sysroot. */
 #pragma once
 
-#include <fcntl.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "id-sets.h"
+#include "test.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -30,10 +24,8 @@ static inline int fake_remove_one(const char *path, const struct stat *st, int t
 
 /* A file or a whole folder of the tree; it must be there. */
 static inline void fake_remove(const FakeTree *tree, const char *name) {
-        char path[512];
-
-        (void)snprintf(path, sizeof(path), "%s/%s", tree->path, name);
-        assert_int_equal(nftw(path, fake_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+        assert_int_equal(
+                nftw(fmt("%s/%s", tree->path, name), fake_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static inline void fake_mkdir(const FakeTree *tree, const char *name) {
@@ -50,12 +42,10 @@ static inline void fake_mkdir(const FakeTree *tree, const char *name) {
 
 static inline void fake_mkdir_of(const FakeTree *tree, const char *name) {
         const char *slash = strrchr(name, '/');
-        char path[512];
 
         if (!slash)
                 return;
-        (void)snprintf(path, sizeof(path), "%.*s", (int)(slash - name), name);
-        fake_mkdir(tree, path);
+        fake_mkdir(tree, fmt("%.*s", (int)(slash - name), name));
 }
 
 static inline void fake_write(const FakeTree *tree, const char *name, const char *text) {
@@ -106,35 +96,26 @@ static inline void fake_done(FakeTree *tree) {
 
 static inline void fake_stat_file(const FakeTree *tree, const char *folder, int pid, int parent,
                                   char state, unsigned start, unsigned cpu) {
-        char name[160], text[512];
-
-        (void)snprintf(name, sizeof(name), "%s/stat", folder);
-        (void)snprintf(text, sizeof(text),
-                       "%d (a) R 1 (b) %c %d 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 %u 4096 "
+        fake_write(tree, fmt("%s/stat", folder),
+                   fmt("%d (a) R 1 (b) %c %d 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 %u 4096 "
                        "25 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 %u 0 0 0 0 0 0 0 0 0 0 "
                        "0 0 0\n",
-                       pid, state, parent, start, cpu);
-        fake_write(tree, name, text);
+                       pid, state, parent, start, cpu));
 }
 
 static inline void fake_status_file(const FakeTree *tree, const char *folder, const char *cpus) {
-        char name[160], text[512];
-
-        (void)snprintf(name, sizeof(name), "%s/status", folder);
-        (void)snprintf(text, sizeof(text),
-                       "Name:\ta\nState:\tS (sleeping)\nUid:\t0\t997\t0\t0\nGid:\t0\t0\t0\t0\n"
+        fake_write(tree, fmt("%s/status", folder),
+                   fmt("Name:\ta\nState:\tS (sleeping)\nUid:\t0\t997\t0\t0\nGid:\t0\t0\t0\t0\n"
                        "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\n"
                        "Mems_allowed:\t3\nMems_allowed_list:\t0-1\n",
-                       cpus);
-        fake_write(tree, name, text);
+                       cpus));
 }
 
 /* One thread of a process, on these CPUs, and where it last ran. */
 static inline void fake_thread(const FakeTree *tree, int pid, int tid, const char *cpus,
                                unsigned last_cpu) {
-        char folder[64];
+        const char *folder = fmt("proc/%d/task/%d", pid, tid);
 
-        (void)snprintf(folder, sizeof(folder), "proc/%d/task/%d", pid, tid);
         fake_stat_file(tree, folder, tid, 1, 'S', 5, last_cpu);
         fake_status_file(tree, folder, cpus);
 }
@@ -142,22 +123,15 @@ static inline void fake_thread(const FakeTree *tree, int pid, int tid, const cha
 /* A process with its first thread. `cgroup` is the path of the unified hierarchy. */
 static inline void fake_process(const FakeTree *tree, int pid, int parent, const char *exe,
                                 const char *cgroup, const char *cpus) {
-        char folder[64], name[128], text[256];
+        const char *folder = fmt("proc/%d", pid);
 
-        (void)snprintf(folder, sizeof(folder), "proc/%d", pid);
         fake_stat_file(tree, folder, pid, parent, 'S', 1000 + (unsigned)pid, 0);
         fake_status_file(tree, folder, cpus);
-        (void)snprintf(name, sizeof(name), "%s/exe", folder);
-        fake_link(tree, name, exe);
-        (void)snprintf(name, sizeof(name), "%s/comm", folder);
-        (void)snprintf(text, sizeof(text), "%.15s\n",
-                       strrchr(exe, '/') ? strrchr(exe, '/') + 1 : exe);
-        fake_write(tree, name, text);
-        (void)snprintf(name, sizeof(name), "%s/statm", folder);
-        fake_write(tree, name, "271 191 179 140 0 76 0\n");
-        (void)snprintf(name, sizeof(name), "%s/cgroup", folder);
-        (void)snprintf(text, sizeof(text), "0::%s\n", cgroup);
-        fake_write(tree, name, text);
+        fake_link(tree, fmt("%s/exe", folder), exe);
+        fake_write(tree, fmt("%s/comm", folder),
+                   fmt("%.15s\n", strrchr(exe, '/') ? strrchr(exe, '/') + 1 : exe));
+        fake_write(tree, fmt("%s/statm", folder), "271 191 179 140 0 76 0\n");
+        fake_write(tree, fmt("%s/cgroup", folder), fmt("0::%s\n", cgroup));
         fake_thread(tree, pid, pid, cpus, 0);
 }
 

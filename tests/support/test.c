@@ -1,7 +1,4 @@
-/* The list of tests that TEST() fills before main() begins. */
-#include <stdio.h>
-#include <stdlib.h>
-
+/* The list of tests that TEST() fills before main() begins, and helpers that every test may use. */
 #include "test.h"
 
 enum { TESTS_MAX = 256 };
@@ -33,6 +30,20 @@ int test_run_all(void) {
         /* What cmocka_run_group_tests() calls, which wants an array of its caller. */
         return _cmocka_run_group_tests("tests", registered.tests, registered.n, registered.setup,
                                        registered.teardown);
+}
+
+const char *fmt(const char *format, ...) {
+        static char texts[64][1024];
+        static unsigned next;
+        char *text = texts[next++ % 64];
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(text, sizeof(texts[0]), format, arguments);
+        va_end(arguments);
+        assert_true(n >= 0 && (size_t)n < sizeof(texts[0]));
+        return text;
 }
 
 /* Weak: a file with options of its own has its own. */

@@ -2,7 +2,7 @@
  *
  *     #include "../../support/test.h"
  *
- *     TEST(a_node_without_memory_is_nobodys_home) {
+ *     TEST(a_node_without_memory_is_no_candidate) {
  *             assert_int_equal(…);
  *     }
  *
@@ -21,10 +21,22 @@
  */
 #pragma once
 
+/* cmocka.h needs the first four; the others are headers that most tests use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -36,8 +48,9 @@
         }                                                                                          \
         static void test_##test(void **state __attribute__((unused)))
 
-/* `init` is called before the body, and `done` after it; both take a pointer to a `type`, which the
- * body knows as `name`. With TEST_AFTER(), `call` is the whole first call. */
+/* Calls `init` before the body and `done` after it. Both take a pointer to a variable of `type`; in
+ * the body the pointer is called `name`. TEST_AFTER() takes the complete call instead of `init`,
+ * for an `init` with more arguments. */
 #define TEST_WITH(test, type, name, init, done) TEST_AFTER(test, type, name, init(name), done)
 #define TEST_AFTER(test, type, name, call, done)                                                   \
         static void body_of_##test(type *name);                                                    \
@@ -49,7 +62,7 @@
         }                                                                                          \
         static void body_of_##test(type *name)
 
-/* For what needs no end. */
+/* `done` of a type that has nothing to free. */
 #define test_no_done(name) ((void)(name))
 
 /* Before the first and after the last test of the file. Either may be NULL. */
@@ -57,6 +70,16 @@
         __attribute__((constructor)) static void register_group(void) {                            \
                 test_register_group((setup), (teardown));                                          \
         }
+
+/* Text as by printf(3), of at most 1,023 bytes. It is valid until 64 more such calls were made. */
+const char *fmt(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Skips the test and prints why. */
+#define skip_because(...)                                                                          \
+        do {                                                                                       \
+                print_message("%s\n", fmt(__VA_ARGS__));                                           \
+                skip();                                                                            \
+        } while (0)
 
 void test_register(const struct CMUnitTest *test);
 void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);

@@ -1,6 +1,4 @@
 /* Elements into arrays and out of them. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "../../support/test.h"
 

@@ -1,7 +1,4 @@
 /* Lists of messages: their forms, their parts, and how many there may be. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,4 @@
 /* Sets of ids: the list form and the mask in both directions, refusals, D-Bus bytes. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* What is masked in a command line, and what is not. */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -55,10 +54,6 @@ TEST(every_word) {
                                              "credentials" };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                char in[64], out[64];
-
-                (void)snprintf(in, sizeof(in), "--x%sy=1", names[i]);
-                (void)snprintf(out, sizeof(out), "--x%sy=***", names[i]);
-                assert_masked(in, out);
+                assert_masked(fmt("--x%sy=1", names[i]), fmt("--x%sy=***", names[i]));
         }
 }

@@ -1,5 +1,4 @@
 /* Numbers, sizes and times as people type them into a policy. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

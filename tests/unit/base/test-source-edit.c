@@ -1,6 +1,4 @@
 /* Edits of a text file: places, order, and what the file does not have. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

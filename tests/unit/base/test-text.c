@@ -1,5 +1,4 @@
 /* The growing text keeps its memory and stays terminated. */
-#include <string.h>
 
 #include "../../support/test.h"
 

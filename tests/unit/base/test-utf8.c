@@ -1,5 +1,4 @@
 /* Bytes of any origin come out as well-formed UTF-8. */
-#include <string.h>
 
 #include "../../support/test.h"
 

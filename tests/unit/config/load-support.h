@@ -2,8 +2,6 @@
  * way to say "exactly this message". */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/id-sets.h"
 #include "../../support/test.h"
 

@@ -1,7 +1,5 @@
 /* Pause and release while the set of policies is refused: what was in force, and what the drop-in
  * says now. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -47,21 +47,19 @@ TEST(faults) {
         assert_errors(V "policies:\n"
                         "- {name: &x a, match: {unit: a.scope}, memory: *x}\n",
                       "a.yaml:3:48: `policies[].memory` is `a`, expected bind, preferred or none");
-        assert_errors(
-                V "sampling: &s {interval: 1s, interval: 2s}\nenforcement: *s\n",
-                "a.yaml:2:29: `sampling.interval` is given twice, expected it once; the first "
-                "is in line 2",
-                "a.yaml:2:15: unknown key `interval` in `enforcement`, expected it as "
-                "`sampling.interval`",
-                "a.yaml:2:29: unknown key `interval` in `enforcement`, expected it as "
-                "`sampling.interval`");
+        assert_errors(V "sampling: &s {interval: 1s, interval: 2s}\nenforcement: *s\n",
+                      "a.yaml:2:29: `sampling.interval` is given twice, expected it once; the "
+                      "first is in line 2",
+                      "a.yaml:2:15: unknown key `interval` in `enforcement`, expected it as "
+                      "`sampling.interval`",
+                      "a.yaml:2:29: unknown key `interval` in `enforcement`, expected it as "
+                      "`sampling.interval`");
 }
 
 TEST(refused) {
-        assert_errors(
-                V "policies: [{name: a, match: {unit: *tidb}}]\n",
-                "a.yaml:2:36: there is no anchor `&tidb` before this alias, expected one; put "
-                "a glob that begins with * in quotes");
+        assert_errors(V "policies: [{name: a, match: {unit: *tidb}}]\n",
+                      "a.yaml:2:36: there is no anchor `&tidb` before this alias, expected one; "
+                      "put a glob that begins with * in quotes");
         assert_errors(V "irq: *p\npolicies: &p []\n",
                       "a.yaml:2:6: there is no anchor `&p` before this alias, expected one; put a "
                       "glob that begins with * in quotes");

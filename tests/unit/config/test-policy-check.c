@@ -14,10 +14,8 @@
         } while (0)
 
 TEST(count) {
-        assert_errors(
-                P "  place: {count: 9}\n",
-                "a.yaml:5:18: `policies[].place.count` is 9, and this machine has 8, expected "
-                "at most that");
+        assert_errors(P "  place: {count: 9}\n", "a.yaml:5:18: `policies[].place.count` is 9, and "
+                                                 "this machine has 8, expected at most that");
         assert_errors(P "  place: {count: 8, avoid: 3}\n",
                       "a.yaml:5:18: `policies[].place.count` is 8, and this machine less "
                       "`place.avoid` has 7, expected at most that");
@@ -59,13 +57,11 @@ TEST(entries) {
                                            "  - {match: {port: 1}, nodes: 2-3}\n"
                                            "  - {match: {port: 2}, nodes: 4}\n"
                                            "  - {match: {port: 3}, nodes: [3, 4, 5]}\n";
-        _cleanup_free_ char *text = NULL, *silent = NULL;
 
-        assert_true(asprintf(&text, P "  place: {share: exclusive}\n%s", entries) > 0);
-        assert_warned(text, "a.yaml:9:31: node 3-4 is also used by another entry of `instances`, "
-                            "and the policy sets `share: exclusive`");
-        assert_true(asprintf(&silent, P "%s", entries) > 0);
-        assert_warned(silent, NULL);
+        assert_warned(fmt(P "  place: {share: exclusive}\n%s", entries),
+                      "a.yaml:9:31: node 3-4 is also used by another entry of `instances`, "
+                      "and the policy sets `share: exclusive`");
+        assert_warned(fmt(P "%s", entries), NULL);
 }
 
 /* A CPU that is offline may be of any node. */
@@ -132,10 +128,9 @@ TEST(faulty_is_left_out) {
         assert_errors(V "policies:\n" A "place: {nodes: 0, share: exclusive}, memroy: bind}\n" B
                         "place: {nodes: 0, share: exclusive}}\n",
                       "a.yaml:3:74: unknown key `memroy` in `policies[]`, did you mean `memory`?");
-        assert_errors(
-                P "  place: {count: 4, nodes: [0, 99]}\n",
-                "a.yaml:5:32: `policies[].place.nodes` names node 99, which this machine does "
-                "not have, expected some of 0-7");
+        assert_errors(P "  place: {count: 4, nodes: [0, 99]}\n",
+                      "a.yaml:5:32: `policies[].place.nodes` names node 99, which this machine "
+                      "does not have, expected some of 0-7");
 }
 
 TEST(reserve) {
@@ -218,9 +213,8 @@ TEST(idle_keys) {
         assert_warned(P "  rate: 64MiB/s\n  migrate: kernel\n",
                       "a.yaml:5:9: `policies[].rate` has no effect with `migrate: kernel`, only "
                       "with `migrate: gentle`");
-        assert_warned(P "  rate: 1023KiB/s\n",
-                      "a.yaml:5:9: `policies[].rate` is below 1MiB/s: moving 1 GiB takes more than "
-                      "17 minutes");
+        assert_warned(P "  rate: 1023KiB/s\n", "a.yaml:5:9: `policies[].rate` is below 1MiB/s: "
+                                               "moving 1 GiB takes more than 17 minutes");
         assert_warned(P "  rate: 1MiB/s\n  migrate: gentle\n  on_full: keep\n", NULL);
         assert_warned(P "  migrate: none\n  memory: none\n", NULL);
         assert_warned(P "  backend: affinity\n  on_full: keep\n",
@@ -269,14 +263,13 @@ TEST(entries_shadowed) {
 }
 
 TEST(policies_shadowed) {
-        assert_warned(
-                V "policies:\n"
-                  "- {name: a, match: {exe: x, unit: \"a-*.service\"}}\n"
-                  "- {name: b, match: {exe: /opt/x, unit: a-1.service, user: u}}\n"
-                  "- {name: c, match: {exe: /opt/x, unit: b-1.service, user: u}}\n"
-                  "- {name: d, match: {exe: x, unit: a-1.service, containers: true}}\n",
-                "a.yaml:4:3: policy `b` has no effect: policy `a` (a.yaml:3) is before it and "
-                "matches all of its processes; put the narrower one first");
+        assert_warned(V "policies:\n"
+                        "- {name: a, match: {exe: x, unit: \"a-*.service\"}}\n"
+                        "- {name: b, match: {exe: /opt/x, unit: a-1.service, user: u}}\n"
+                        "- {name: c, match: {exe: /opt/x, unit: b-1.service, user: u}}\n"
+                        "- {name: d, match: {exe: x, unit: a-1.service, containers: true}}\n",
+                      "a.yaml:4:3: policy `b` has no effect: policy `a` (a.yaml:3) is before it "
+                      "and matches all of its processes; put the narrower one first");
         assert_warned(V "policies:\n"
                         "- {name: a, match: {exe: /opt/x, unit: a.service, args: \"*y*\"}}\n"
                         "- {name: b, match: {exe: x, unit: a.service}}\n"
@@ -286,14 +279,13 @@ TEST(policies_shadowed) {
 }
 
 TEST(irqs_shadowed) {
-        assert_warned(
-                V "irq:\n"
-                  "- match: {net: [\"eth*\", ib0], nvme: nvme0}\n"
-                  "- match: {net: eth1}\n"
-                  "- match: {net: [eth2, ib1]}\n"
-                  "- match: {net: ib0, nvme: nvme1}\n",
-                "a.yaml:4:3: this entry of `irq` has no effect: that in a.yaml:3 is before it "
-                "and matches the same devices; put the narrower one first");
+        assert_warned(V "irq:\n"
+                        "- match: {net: [\"eth*\", ib0], nvme: nvme0}\n"
+                        "- match: {net: eth1}\n"
+                        "- match: {net: [eth2, ib1]}\n"
+                        "- match: {net: ib0, nvme: nvme1}\n",
+                      "a.yaml:4:3: this entry of `irq` has no effect: that in a.yaml:3 is before "
+                      "it and matches the same devices; put the narrower one first");
 }
 
 TEST(steer_reserved) {

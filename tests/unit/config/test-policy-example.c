@@ -1,5 +1,4 @@
 /* The example that is shipped loads on the machine it is for, without a word. */
-#include <stdio.h>
 
 #include "load-support.h"
 

@@ -116,19 +116,16 @@ TEST(cpus) {
                                                 { "[8, 10-11]", "8,10-11" } };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-                _cleanup_free_ char *text = NULL;
 
-                assert_true(asprintf(&text, P "  cpus: %s\n", cases[i][0]) > 0);
-                _cleanup_load_ Load load = load_text(text);
+                _cleanup_load_ Load load = load_text(fmt(P "  cpus: %s\n", cases[i][0]));
                 assert_int_equal(load.set.policies->cpus.choice, CPUS_LIST);
                 assert_ids(load.set.policies->cpus.list, cases[i][1]);
         }
 }
 
 TEST(host) {
-        _cleanup_load_ Load nic = load_text(
-                V "host: {numa_balancing: on, reserve: {nodes: nic, devices: [eth0, eth1], strict: "
-                  "true}}\n");
+        _cleanup_load_ Load nic = load_text(V "host: {numa_balancing: on, reserve: {nodes: nic, "
+                                              "devices: [eth0, eth1], strict: true}}\n");
         _cleanup_load_ Load list = load_text(V "host: {reserve: {nodes: 0-1, devices: []}}\n");
         _cleanup_load_ Load off =
                 load_text(V "host: {numa_balancing: off, reserve: {devices: eth0, nodes: [7]}}\n");
@@ -225,10 +222,9 @@ TEST(steer_words) {
         static const char *const words[] = { "auto", "reserved", "local", "away", "leave" };
 
         for (unsigned i = 0; i < ELEMENTSOF(words); i++) {
-                _cleanup_free_ char *text = NULL;
 
-                assert_true(asprintf(&text, V "irq: [{match: {net: e}, steer: %s}]", words[i]) > 0);
-                _cleanup_load_ Load load = load_text(text);
+                _cleanup_load_ Load load =
+                        load_text(fmt(V "irq: [{match: {net: e}, steer: %s}]", words[i]));
                 assert_int_equal(load.set.irqs->steer, i);
         }
 }
@@ -248,11 +244,9 @@ TEST(table) {
                 assert_int_equal(key->help[strlen(key->help) - 1], '.');
                 assert_true(key->choices || key->type != POLICY_KEY_CHOICE);
                 for (size_t j = 0; j < n; j++) {
-                        _cleanup_free_ char *entry = NULL;
 
-                        assert_true(asprintf(&entry, "%s[]", key->path) > 0);
                         below += policy_key_is_below(&keys[j], key->path) ||
-                                 policy_key_is_below(&keys[j], entry);
+                                 policy_key_is_below(&keys[j], fmt("%s[]", key->path));
                         assert_true(i == j || strcmp(key->path, keys[j].path) != 0);
                 }
                 assert_int_equal(holds, below > 0);

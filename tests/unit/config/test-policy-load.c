@@ -89,12 +89,9 @@ TEST(choices) {
         static const char *const memory[] = { "bind", "preferred", "none" };
 
         for (unsigned i = 0; i < ELEMENTSOF(memory); i++) {
-                _cleanup_free_ char *text = NULL;
 
-                assert_true(asprintf(&text,
-                                     V "policies: [{name: a, match: {unit: a.scope}, memory: %s}]",
-                                     memory[i]) > 0);
-                _cleanup_load_ Load load = load_text(text);
+                _cleanup_load_ Load load = load_text(fmt(
+                        V "policies: [{name: a, match: {unit: a.scope}, memory: %s}]", memory[i]));
                 assert_int_equal(load.result, 0);
                 assert_int_equal(load.set.policies[0].memory, i);
                 assert_string_equal(memory_mode_to_string(load.set.policies[0].memory), memory[i]);
@@ -105,13 +102,11 @@ TEST(cpus_and_backends) {
         static const char *const backends[] = { "auto", "systemd", "cgroup1", "affinity" };
 
         for (unsigned i = 0; i < ELEMENTSOF(backends); i++) {
-                _cleanup_free_ char *text = NULL;
 
-                assert_true(asprintf(&text,
-                                     V "enforcement: {backend: %s}\n"
-                                       "policies: [{name: a, match: {unit: a.scope}, cpus: '%s'}]",
-                                     backends[i], i % 2 == 0 ? "all" : "2-3,8") > 0);
-                _cleanup_load_ Load load = load_text(text);
+                _cleanup_load_ Load load =
+                        load_text(fmt(V "enforcement: {backend: %s}\n"
+                                        "policies: [{name: a, match: {unit: a.scope}, cpus: '%s'}]",
+                                      backends[i], i % 2 == 0 ? "all" : "2-3,8"));
                 assert_int_equal(load.result, 0);
                 assert_int_equal(load.set.backend, i);
                 assert_ids(load.set.policies[0].cpus.list, i % 2 == 0 ? "" : "2-3,8");
@@ -209,9 +204,8 @@ TEST(warnings) {
                                               "  match: {exe: tikv-server, user: tidb}\n");
 
         assert_int_equal(load.result, 0);
-        assert_warnings(load,
-                        "etc/b.yaml:3:3: policy `a` matches by `exe` alone, so any user's process "
-                        "of that name; add `unit` or `user`");
+        assert_warnings(load, "etc/b.yaml:3:3: policy `a` matches by `exe` alone, so any user's "
+                              "process of that name; add `unit` or `user`");
 }
 
 TEST(limit_of_policies) {
@@ -226,11 +220,10 @@ TEST(limit_of_policies) {
                         assert_int_equal(load.set.n_policies, POLICIES_MAX);
                         continue;
                 }
-                assert_messages(&load.errors,
-                                (const char *const[]){ "a.yaml:1027:3: one policy too many, "
-                                                       "expected at most 1024 in all files "
-                                                       "together",
-                                                       NULL });
+                assert_messages(&load.errors, (const char *const[]){
+                                                      "a.yaml:1027:3: one policy too many, "
+                                                      "expected at most 1024 in all files together",
+                                                      NULL });
         }
 }
 

@@ -1,8 +1,6 @@
 /* The manual page says of each key what the table of keys says.
  *
  * `test-policy-reference --render` prints what belongs between the two marks of the page. */
-#include <stdio.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -101,8 +101,7 @@ TEST(unknown_keys) {
         assert_errors(P "  place.nodes: 1\n",
                       "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
                       "`name`, `match`, `max_instances`, `place`, `cpus`, `memory`, `on_full`, "
-                      "`migrate`, `rate`, `backend`, `weight`, "
-                      "`instances`");
+                      "`migrate`, `rate`, `backend`, `weight`, `instances`");
         assert_errors(P "  count: 2\n  strict: true\n",
                       "a.yaml:5:3: unknown key `count` in `policies[]`, expected it as "
                       "`policies[].place.count`",
@@ -154,8 +153,7 @@ TEST(missing) {
                       "`unit` or `port`");
         assert_errors(
                 V "irq: [{match: {}}, {steer: auto}]\n",
-                "a.yaml:2:15: `irq[].match` is empty, expected at least `net` or `nvme` or "
-                "`pci`",
+                "a.yaml:2:15: `irq[].match` is empty, expected at least `net` or `nvme` or `pci`",
                 "a.yaml:2:20: `irq[].match` is missing, expected a mapping such as {net: \"*\"}");
         assert_errors(P "  instances: [{match: {port: 70000}, nodes: 1}]\n",
                       "a.yaml:5:30: `policies[].instances[].match.port` is `70000`, expected a TCP "
@@ -193,10 +191,9 @@ TEST(nodes) {
         assert_errors(P "  place: {nodes: '7-9,11'}\n",
                       "a.yaml:5:18: `policies[].place.nodes` names node 8-9,11, which this machine "
                       "does not have, expected some of 0-7");
-        assert_errors(
-                P "  instances: [{match: {unit: b.scope}, nodes: 8}]\n",
-                "a.yaml:5:47: `policies[].instances[].nodes` names node 8, which this machine "
-                "does not have, expected some of 0-7");
+        assert_errors(P "  instances: [{match: {unit: b.scope}, nodes: 8}]\n",
+                      "a.yaml:5:47: `policies[].instances[].nodes` names node 8, which this "
+                      "machine does not have, expected some of 0-7");
         assert_errors(P "  place: {nodes: ''}\n",
                       "a.yaml:5:18: `policies[].place.nodes` is `` (it is empty), " NODES_EXPECTED);
         assert_errors(P "  place: {nodes: -1}\n",
@@ -205,9 +202,8 @@ TEST(nodes) {
 
 /* The values of the keys that are not of an older version. */
 TEST(more_values) {
-        assert_errors(P "  place: {count: 0}\n",
-                      "a.yaml:5:18: `policies[].place.count` is `0`, expected a number of nodes "
-                      "above zero, or auto");
+        assert_errors(P "  place: {count: 0}\n", "a.yaml:5:18: `policies[].place.count` is `0`, "
+                                                 "expected a number of nodes above zero, or auto");
         assert_errors(P "  place: {count: 1025}\n",
                       "a.yaml:5:18: `policies[].place.count` is `1025` (no machine has so many "
                       "nodes), expected a number of nodes above zero, or auto");
@@ -223,10 +219,9 @@ TEST(more_values) {
                       "a.yaml:5:10: `policies[].cpus` is `all`, " CPUS_EXPECTED);
         assert_errors(P "  on_full: kill\n",
                       "a.yaml:5:12: `policies[].on_full` is `kill`, expected widen or keep");
-        assert_errors(
-                V "policies: [{name: a, match: {unit: a.scope, args: '[x'}}]\n",
-                "a.yaml:2:51: `policies[].match.args` is `[x` (a [ is not closed), expected a "
-                "glob such as \"*--store=tikv*\"");
+        assert_errors(V "policies: [{name: a, match: {unit: a.scope, args: '[x'}}]\n",
+                      "a.yaml:2:51: `policies[].match.args` is `[x` (a [ is not closed), expected "
+                      "a glob such as \"*--store=tikv*\"");
         assert_errors(V "host: {numa_balancing: false, reserve: {nodes: all, devices: 'e*'}}\n",
                       "a.yaml:2:24: `host.numa_balancing` is `false`, expected leave, off or on",
                       "a.yaml:2:48: `host.reserve.nodes` is `all`, expected none, nic, or node "
@@ -268,14 +263,11 @@ TEST(booleans) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-                _cleanup_free_ char *text = NULL, *message = NULL;
 
-                assert_true(asprintf(&text, P "  place: {same_package: %s}\n", cases[i][0]) > 0);
-                assert_true(asprintf(&message,
-                                     "a.yaml:5:25: `policies[].place.same_package` is `%s`%s, "
-                                     "expected true or false",
-                                     cases[i][0], cases[i][1]) > 0);
-                assert_errors(text, message);
+                assert_errors(fmt(P "  place: {same_package: %s}\n", cases[i][0]),
+                              fmt("a.yaml:5:25: `policies[].place.same_package` is `%s`%s, "
+                                  "expected true or false",
+                                  cases[i][0], cases[i][1]));
         }
         assert_errors(V "host: {reserve: {strict: 'true'}}\n",
                       "a.yaml:2:26: `host.reserve.strict` is `true` (a text in quotes), expected "
@@ -290,20 +282,17 @@ TEST(absent) {
         assert_errors(P "  cpus: 30-32,99\n",
                       "a.yaml:5:9: `policies[].cpus` names CPU 32,99, which this machine does not "
                       "have, expected some of 0-31");
-        assert_errors(P "  cpus: [4, 40]\n",
-                      "a.yaml:5:13: `policies[].cpus` names CPU 40, which this machine does not "
-                      "have, expected some of 0-31");
+        assert_errors(P "  cpus: [4, 40]\n", "a.yaml:5:13: `policies[].cpus` names CPU 40, which "
+                                             "this machine does not have, expected some of 0-31");
         assert_errors(V "irq: [{match: {net: eth0}, steer: 64}]\n",
                       "a.yaml:2:35: `irq[].steer` names CPU 64, which this machine does not have, "
                       "expected some of 0-31");
         assert_errors(V "host: {reserve: {nodes: [0, 8-9]}}\n",
                       "a.yaml:2:29: `host.reserve.nodes` names node 8-9, which this machine does "
                       "not have, expected some of 0-7");
-        assert_errors(
-                P "  place: {nodes: 9999999999}\n",
-                "a.yaml:5:18: `policies[].place.nodes` is `9999999999` (no machine has a node "
-                "of that number), " NODES_EXPECTED);
-        assert_errors(P "  cpus: [8192]\n",
-                      "a.yaml:5:10: `policies[].cpus` is `8192` (no machine has a CPU of that "
-                      "number), " CPUS_EXPECTED);
+        assert_errors(P "  place: {nodes: 9999999999}\n",
+                      "a.yaml:5:18: `policies[].place.nodes` is `9999999999` (no machine has a "
+                      "node of that number), " NODES_EXPECTED);
+        assert_errors(P "  cpus: [8192]\n", "a.yaml:5:10: `policies[].cpus` is `8192` (no machine "
+                                            "has a CPU of that number), " CPUS_EXPECTED);
 }

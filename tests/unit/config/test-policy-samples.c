@@ -1,7 +1,6 @@
 /* The samples, which the schema is judged by too: the good ones load, the others are refused with
  * the one message that their first line tells. */
 #include <dirent.h>
-#include <stdio.h>
 
 #include "load-support.h"
 

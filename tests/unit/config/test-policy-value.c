@@ -1,6 +1,4 @@
 /* Single values: what is taken, what is refused and for which reason. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

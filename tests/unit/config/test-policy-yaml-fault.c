@@ -92,11 +92,9 @@ TEST(first_characters) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(values); i++) {
-                _cleanup_free_ char *text = NULL, *message = NULL;
 
-                assert_true(asprintf(&text, V "host: %s\n", values[i][0]) > 0);
-                assert_true(asprintf(&message, "a.yaml:2:7: " BAD "%s", values[i][1]) > 0);
-                assert_errors(text, message);
+                assert_errors(fmt(V "host: %s\n", values[i][0]),
+                              fmt("a.yaml:2:7: " BAD "%s", values[i][1]));
         }
         assert_errors("%a\n" V, "a.yaml:1:1: " BAD "a line that begins with %; remove it, or begin "
                                 "it with # as a comment");

@@ -1,5 +1,4 @@
 /* Which word a misspelled one is taken for. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,4 @@
 /* TiUP's topology: what is read of it, and the places of what is wrong. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

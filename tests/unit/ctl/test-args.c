@@ -1,6 +1,5 @@
 /* The command line: every command and option, what each command takes, and what is said of a wrong
  * one. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -132,9 +131,7 @@ static void assert_wrong(const char *const *words, const char *in_message) {
         Args args;
         int r;
 
-        capture_begin(&capture, STDERR_FILENO);
-        r = parse(&args, words);
-        capture_end(&capture);
+        CAPTURE_STDERR(&capture, r = parse(&args, words));
         assert_int_equal(r, -EINVAL);
         assert_contains(capture.text, in_message);
         assert_contains(capture.text, "--help");
@@ -147,9 +144,7 @@ TEST(wrong_commands) {
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
         WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, check, "
-              "status, "
-              "top, locality, gather, pause, "
-              "resume, release or replan\n",
+              "status, top, locality, gather, pause, resume, release or replan\n",
               "frobnicate");
         WRONG("release what?", "release");
         WRONG("release what?", "release", "--undo");
@@ -283,13 +278,11 @@ TEST(command_help) {
                 ANSWER(&capture, args_command_name(c), "--help");
                 assert_fits_80(capture.text);
                 for (size_t i = 0; i < n; i++) {
-                        char line[64];
-
-                        (void)snprintf(line, sizeof(line), " --%s%s%s  ", rows[i].name,
-                                       rows[i].argument ? " " : "",
-                                       rows[i].argument ? rows[i].argument : "");
-                        assert_int_equal(strstr(capture.text, line) != NULL,
-                                         (rows[i].commands >> c) & 1);
+                        assert_int_equal(
+                                strstr(capture.text,
+                                       fmt(" --%s%s%s  ", rows[i].name, rows[i].argument ? " " : "",
+                                           rows[i].argument ? rows[i].argument : "")) != NULL,
+                                (rows[i].commands >> c) & 1);
                 }
                 assert_contains(capture.text, "Examples:\n  tidbnumactl ");
         }

@@ -1,11 +1,8 @@
 /* Which port a server is asked at, that no other process is asked in its place, and its answer. */
 #include <netinet/in.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "../../support/child-process.h"
 #include "../../support/port-list.h"
 #include "../../support/test.h"
 
@@ -73,8 +70,7 @@ static pid_t serve(void) {
         (void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
         if (bind(listener, (const void *)&at, sizeof(at)) < 0 || listen(listener, 1) < 0)
                 return 0;
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid > 0)
                 return pid;
         (void)alarm(60); /* it ends, also if it is never asked */
@@ -93,16 +89,13 @@ TEST(a_running_server) {
         pid_t pid = serve();
         uint16_t port;
 
-        if (pid == 0) {
-                print_message("port 10080 is taken here\n");
-                skip();
-        }
+        if (pid == 0)
+                skip_because("port 10080 is taken here");
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
         assert_int_equal(read_port_list(&sysroot, &handle, &o.ports), 0);
         assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 48);
         assert_int_equal(port, 10080);
         listen_ports_done(&o.ports);
-        (void)kill(pid, SIGKILL);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
 }

@@ -1,7 +1,5 @@
 /* The operator's drop-in: what it says beside the other files, how it adds up, and that it says
  * nothing that these say already. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

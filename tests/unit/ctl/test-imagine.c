@@ -1,7 +1,4 @@
 /* Imagined instances: the list, its mistakes, names and disks. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,11 +1,9 @@
 /* Instances that run, from a fake /proc and cgroup tree: grouped, named, and with what the kernel
  * tells of them. */
-#include <errno.h>
 
 #include "../../support/test.h"
-#include <signal.h>
-#include <sys/wait.h>
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/sys/clock.h"
@@ -64,10 +62,7 @@ static void check(World *w, const char *expected) {
 }
 
 static void service(World *w, int pid, const char *exe, const char *unit, const char *cpus) {
-        char cgroup[128];
-
-        (void)snprintf(cgroup, sizeof(cgroup), "/system.slice/%s", unit);
-        fake_process(&w->tree, pid, 1, exe, cgroup, cpus);
+        fake_process(&w->tree, pid, 1, exe, fmt("/system.slice/%s", unit), cpus);
 }
 
 WORLD_TEST(groups) {
@@ -328,11 +323,7 @@ TEST(published_to_nobody) {
 
         if (geteuid() != 0)
                 skip();
-        sleeper = fork();
-        if (sleeper == 0) {
-                pause();
-                _exit(0);
-        }
+        sleeper = child_start();
         child = fork();
         if (child == 0)
                 _exit(load_as_nobody(sleeper, 0));
@@ -342,6 +333,5 @@ TEST(published_to_nobody) {
         if (child == 0)
                 _exit(load_as_nobody(sleeper, 3600));
         assert_int_equal(exit_of(child), 0);
-        assert_int_equal(kill(sleeper, SIGKILL), 0);
-        assert_int_equal(waitpid(sleeper, NULL, 0), sleeper);
+        child_end(sleeper);
 }

@@ -1,5 +1,4 @@
 /* What terminals and files get of a text. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,5 @@
 /* The interrupts' part of a plan: who counts as an owner of CPUs, and when there is no such part.
  */
-#include <errno.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,5 @@
 /* From instances to a plan and its report: what the planner is given, what is told of it, and what
  * differs between two plans. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -200,10 +199,7 @@ WORLD_TEST(free_memory) {
         assert_null(p.report.free_bytes);
         plan_run_done(&p);
         for (int node = 0; node < 2; node++) {
-                char name[64];
-
-                (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%d/meminfo", node);
-                fake_write(&tree, name,
+                fake_write(&tree, fmt("sys/devices/system/node/node%d/meminfo", node),
                            node == 0 ? "Node 0 MemTotal: 100 kB\nNode 0 MemFree: 10 kB\n"
                                        "Node 0 Inactive(file): 2 kB\nNode 0 Dirty: 0 kB\n"
                                        "Node 0 Writeback: 0 kB\n"

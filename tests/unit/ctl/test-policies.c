@@ -1,5 +1,4 @@
 /* Policies for a command: from files by hand, from folders, and the defaults. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -213,9 +212,7 @@ WORLD_TEST(print) {
 
         fake_write(&w->tree, "a", "version: 1\nhots: {}\n");
         assert_int_equal(policies_load_path(path_of(w, "a", path), &w->machine, &p), -EINVAL);
-        capture_begin(&capture, STDERR_FILENO);
-        assert_int_equal(policies_print(&p.errors, "warning: "), 0);
-        capture_end(&capture);
+        CAPTURE_STDERR(&capture, assert_int_equal(policies_print(&p.errors, "warning: "), 0));
         assert_int_equal(strncmp(capture.text, "warning: /", 10), 0);
         assert_contains(capture.text, "/a:2:1: unknown key `hots`");
         assert_contains(capture.text, "did you mean `host`?\n    hots: {}\n    ^~~~\n");

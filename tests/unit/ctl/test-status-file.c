@@ -1,7 +1,5 @@
 /* What the daemon publishes, read back: by its own renderer, and whatever else may stand there. */
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,4 @@
 /* The journal's lines, as they are shown. */
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "../../support/test.h"
@@ -13,14 +11,13 @@ TEST(lines) {
         assert_int_equal(setenv("TZ", "UTC", 1), 0);
         tzset();
         assert_int_equal(
-                status_history_parse("{\"__REALTIME_TIMESTAMP\":\"1780000000123456\",\"MESSAGE\":"
-                                     "\"bound\\u001b[2J\",\"_BOOT_ID\":\"x\"}\n"
-                                     "not json\n"
-                                     "{\"__REALTIME_TIMESTAMP\":\"1780000001000000\",\"MESSAGE\":"
-                                     "[1,2]}\n"
-                                     "{\"__REALTIME_TIMESTAMP\":\"1780000002000000\",\"MESSAGE\":"
-                                     "\"moved\"}",
-                                     &text),
+                status_history_parse(
+                        "{\"__REALTIME_TIMESTAMP\":\"1780000000123456\",\"MESSAGE\":\"bound\\u001b["
+                        "2J\",\"_BOOT_ID\":\"x\"}\n"
+                        "not json\n"
+                        "{\"__REALTIME_TIMESTAMP\":\"1780000001000000\",\"MESSAGE\":[1,2]}\n"
+                        "{\"__REALTIME_TIMESTAMP\":\"1780000002000000\",\"MESSAGE\":\"moved\"}",
+                        &text),
                 2);
         assert_string_equal(text.data, "  2026-05-28 20:26:40  bound\\x1b[2J\n"
                                        "  2026-05-28 20:26:42  moved\n");

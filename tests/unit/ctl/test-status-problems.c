@@ -1,5 +1,4 @@
 /* What status reports of programs that cannot know that they were bound. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,5 @@
 /* What the operator is shown of a status. */
 #include <math.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -80,9 +79,8 @@ static void assert_shows(const char *text, const char *part) {
 #define EXAMPLE_TEST(test) TEST_WITH(test, Example, e, init, (void))
 
 EXAMPLE_TEST(all) {
-        char *text;
+        char *text = render(e, NULL, 1002, true);
 
-        text = render(e, NULL, 1002, true);
         assert_string_equal(
                 text,
                 "tidbnumad 0.1.0, enforcing, backend systemd, 2 policies, 2 s ago\n"
@@ -137,9 +135,8 @@ static void assert_reported(const Example *e, double now, bool alive, const char
 }
 
 EXAMPLE_TEST(warnings) {
-        char *text;
+        char *text = render(e, NULL, 1029, true);
 
-        text = render(e, NULL, 1029, true);
         assert_null(strstr(text, "may hang"));
         free(text);
         assert_reported(e, 1031, true, "it may hang");
@@ -243,9 +240,8 @@ EXAMPLE_TEST(ignored_processes) {
 }
 
 EXAMPLE_TEST(ignored) {
-        char *text;
+        char *text = render(e, NULL, 1000, true);
 
-        text = render(e, NULL, 1000, true);
         assert_null(strstr(text, "Ignored"));
         free(text);
         e->status.n_full = 236;

@@ -3,7 +3,6 @@
 
 #include "../../support/test.h"
 #include <jansson.h>
-#include <sys/wait.h>
 
 #include "../../support/fake-tree.h"
 
@@ -226,8 +225,7 @@ FILES_TEST(locality) {
         (void)snprintf(words, sizeof(words), "locality %d", getpid());
         check(tree, words, 0, "test-tidbnumactl, process ", NULL);
         check(tree, words, 0, "sampled: ", NULL);
-        (void)snprintf(words, sizeof(words), "locality --json %d", getpid());
-        check(tree, words, 0, "\"method\": \"sampled\"", NULL);
+        check(tree, fmt("locality --json %d", getpid()), 0, "\"method\": \"sampled\"", NULL);
         check(tree, "locality 2147483647", 1, NULL, "no process or instance '2147483647'");
         check(tree, "locality 0", 1, NULL, "no process or instance '0'");
         fake_write(tree, "apart/db.yaml",
@@ -258,27 +256,22 @@ FILES_TEST(locality_of_a_kernel_thread) {
 /* It is there until we have asked for its end, and has no memory any more. */
 FILES_TEST(locality_of_what_has_ended) {
         siginfo_t info;
-        char words[64];
         pid_t pid = fork();
 
         if (pid == 0)
                 _exit(0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-        (void)snprintf(words, sizeof(words), "locality %d", pid);
-        check(tree, words, 1, NULL, "has ended");
-        (void)snprintf(words, sizeof(words), "locality --exact %d", pid);
-        check(tree, words, 1, NULL, "has ended");
+        check(tree, fmt("locality %d", pid), 1, NULL, "has ended");
+        check(tree, fmt("locality --exact %d", pid), 1, NULL, "has ended");
         assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Only where the kernel has numa_maps. */
 FILES_TEST(locality_exact) {
-        char words[64];
-
         if (access("/proc/self/numa_maps", F_OK) < 0)
                 skip();
-        (void)snprintf(words, sizeof(words), "locality --exact %d", getpid());
-        check(tree, words, 0, "every page was counted (numa_maps)", NULL);
+        check(tree, fmt("locality --exact %d", getpid()), 0, "every page was counted (numa_maps)",
+              NULL);
 }
 
 FILES_TEST(against) {

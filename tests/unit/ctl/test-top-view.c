@@ -1,6 +1,5 @@
 /* One screen: what is on it, in which order, and that it fits. */
 #include <math.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,5 @@
 /* Why a policy takes a process, or why not: each key, the first that matches, and those after it.
  */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -91,8 +90,7 @@ WORLD_TEST(all) {
         w->set.n_policies = 3;
         check_all(w, "POLICY  FROM         VERDICT\n"
                      "tikv    /p/a.yaml:3  exe is tikv-server, but it runs /opt/tidb-server\n"
-                     "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in "
-                     "tidb-4000.service\n"
+                     "unit    /p/a.yaml:9  unit is tidb@*.service, but it is in tidb-4000.service\n"
                      "tidb    /p/b.yaml:4  takes it\n"
                      "\n"
                      "It belongs to the policy tidb.\n");
@@ -121,9 +119,8 @@ WORLD_TEST(as_the_daemon_reports) {
 
 WORLD_TEST(json) {
         static const char *const keys[] = { "exe", "unit", NULL, NULL, NULL };
-        json_t *array;
+        json_t *array = verdict_json(&w->set, &w->process);
 
-        array = verdict_json(&w->set, &w->process);
         assert_int_equal(json_array_size(array), 5);
         for (size_t i = 0; i < 5; i++) {
                 const json_t *one = json_array_get(array, i);

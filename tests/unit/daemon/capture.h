@@ -1,10 +1,5 @@
-/* What is written to standard output or standard error meanwhile. To be included after cmocka.h. */
+/* What is written to standard output or standard error between two calls. */
 #pragma once
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 typedef struct Capture {
         int fd, saved;
@@ -32,6 +27,14 @@ static inline void capture_end(Capture *c) {
         c->text[n] = '\0';
         (void)fclose(c->file);
 }
+
+/* What the statement logs. */
+#define CAPTURE_STDERR(c, statement)                                                               \
+        do {                                                                                       \
+                capture_begin(c, STDERR_FILENO);                                                   \
+                statement;                                                                         \
+                capture_end(c);                                                                    \
+        } while (0)
 
 static inline void assert_contains(const char *text, const char *part) {
         if (!strstr(text, part))

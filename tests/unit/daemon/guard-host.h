@@ -2,8 +2,6 @@
  * notes; for tests of the full-node guard. Time is the test's too. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"

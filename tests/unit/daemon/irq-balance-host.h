@@ -1,14 +1,13 @@
 /* An irqbalance that answers as the test says, for tests of the daemon that talks to it. */
 #pragma once
 
-#include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq-balance-send.h"
@@ -53,7 +52,6 @@ typedef struct TestHost {
 static inline void bind_server(TestHost *h, pid_t pid) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         const int on = 1;
-        char folder[64];
 
         (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/irqbalance%d.sock",
                        h->folder, pid);
@@ -62,16 +60,12 @@ static inline void bind_server(TestHost *h, pid_t pid) {
         assert_int_equal(bind(h->fd, (const struct sockaddr *)&address, sizeof(address)), 0);
         assert_int_equal(setsockopt(h->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
         fake_process(&h->tree, pid, 1, "/usr/sbin/irqbalance", "/system.slice/x", "0-7");
-        (void)snprintf(folder, sizeof(folder), "proc/%d/comm", pid);
-        fake_write(&h->tree, folder, "irqbalance\n");
+        fake_write(&h->tree, fmt("proc/%d/comm", pid), "irqbalance\n");
 }
 
 static inline void unbind_server(TestHost *h, pid_t pid) {
-        char name[64];
-
         closep(&h->fd);
-        (void)snprintf(name, sizeof(name), "run/irqbalance%d.sock", pid);
-        fake_remove(&h->tree, name);
+        fake_remove(&h->tree, fmt("run/irqbalance%d.sock", pid));
 }
 
 static inline void begin(TestHost *h) {
@@ -177,12 +171,8 @@ static inline void tell_nothing(TestHost *h) {
 }
 
 static inline void assert_reported(TestHost *h, const char *cpus, const char *irqs) {
-        char text[64];
-
-        (void)snprintf(text, sizeof(text), "settings cpus %s", cpus);
-        assert_string_equal(received(h), text);
-        (void)snprintf(text, sizeof(text), "settings ban irqs %s", irqs);
-        assert_string_equal(received(h), text);
+        assert_string_equal(received(h), fmt("settings cpus %s", cpus));
+        assert_string_equal(received(h), fmt("settings ban irqs %s", irqs));
         assert_string_equal(received(h), "");
 }
 

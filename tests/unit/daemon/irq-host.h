@@ -2,8 +2,6 @@
  * and an instance on its node. Time, events and systemd are the test's. */
 #pragma once
 
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "../../support/test.h"
@@ -107,35 +105,22 @@ typedef struct TestHost {
 } TestHost;
 
 static inline void write_mask(const TestHost *h, unsigned irq, const char *text) {
-        char path[64];
-
-        (void)snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", irq);
-        fake_write(&h->tree, path, text);
+        fake_write(&h->tree, fmt("proc/irq/%u/smp_affinity_list", irq), text);
 }
 
 static inline void write_effective(const TestHost *h, unsigned irq, const char *text) {
-        char path[64];
-
-        (void)snprintf(path, sizeof(path), "proc/irq/%u/effective_affinity_list", irq);
-        fake_write(&h->tree, path, text);
+        fake_write(&h->tree, fmt("proc/irq/%u/effective_affinity_list", irq), text);
 }
 
 static inline void vector(const TestHost *h, unsigned irq, const char *mask) {
-        char path[128];
-
-        (void)snprintf(path, sizeof(path), "sys/devices/pci0000:00/" PCI "/msi_irqs/%u", irq);
-        fake_write(&h->tree, path, "msix\n");
+        fake_write(&h->tree, fmt("sys/devices/pci0000:00/" PCI "/msi_irqs/%u", irq), "msix\n");
         write_mask(h, irq, mask);
         write_effective(h, irq, mask);
 }
 
 static inline void queue(const TestHost *h, unsigned number) {
-        char name[64];
-
-        (void)snprintf(name, sizeof(name), "queues/tx-%u/xps_cpus", number);
-        fake_device_file(&h->tree, ETH0, name, "00000000\n");
-        (void)snprintf(name, sizeof(name), "queues/rx-%u/rps_cpus", number);
-        fake_device_file(&h->tree, ETH0, name, "00000000\n");
+        fake_device_file(&h->tree, ETH0, fmt("queues/tx-%u/xps_cpus", number), "00000000\n");
+        fake_device_file(&h->tree, ETH0, fmt("queues/rx-%u/rps_cpus", number), "00000000\n");
 }
 
 /* How often the two queues' interrupts came to CPU 1 and CPU 2. */
@@ -248,10 +233,7 @@ static inline void assert_file(const TestHost *h, const char *name, const char *
 }
 
 static inline void assert_mask(const TestHost *h, unsigned irq, const char *expected) {
-        char path[64];
-
-        (void)snprintf(path, sizeof(path), "proc/irq/%u/smp_affinity_list", irq);
-        assert_file(h, path, expected);
+        assert_file(h, fmt("proc/irq/%u/smp_affinity_list", irq), expected);
 }
 
 static inline void assert_steered(const TestHost *h) {

@@ -1,9 +1,7 @@
 /* A host with a mover, a clock and a sweep of the kernel that do as the test says. */
 #pragma once
 
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

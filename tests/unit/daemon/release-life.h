@@ -105,20 +105,14 @@ static inline void world_begin(const BackendOps *ops, unsigned harm_at, Harm har
 static inline int setup(void **state) {
         (void)state;
         world = (World){ 0 };
-        world.pid = fork();
-        if (world.pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        (void)pause();
-        }
+        world.pid = child_start();
         fake_init(&world.folder);
         return world.pid > 0 ? 0 : -1;
 }
 
 static inline int teardown(void **state) {
         (void)state;
-        (void)kill(world.pid, SIGKILL);
-        (void)waitpid(world.pid, NULL, 0);
+        child_end(world.pid);
         fake_done(&world.folder);
         return 0;
 }

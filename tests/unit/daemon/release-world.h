@@ -5,14 +5,9 @@
  * no record speaks of. In the end all must be as it was, and no record left. */
 #pragma once
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"

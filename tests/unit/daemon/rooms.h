@@ -55,15 +55,11 @@ static inline Instance *rooms_add(Rooms *r, const Policy *policy, Process *proce
 /* A node of 1,000 MiB, 20 of them headroom. */
 static inline void rooms_set_memory(const FakeTree *tree, unsigned node, unsigned free_mib,
                                     unsigned inactive_mib) {
-        char name[64], text[512];
-
-        (void)snprintf(name, sizeof(name), "sys/devices/system/node/node%u/meminfo", node);
-        (void)snprintf(text, sizeof(text),
-                       "Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
+        fake_write(tree, fmt("sys/devices/system/node/node%u/meminfo", node),
+                   fmt("Node %u MemTotal: 1024000 kB\nNode %u MemFree: %u kB\n"
                        "Node %u Active(file): 0 kB\nNode %u Inactive(file): %u kB\n"
                        "Node %u Dirty: 0 kB\nNode %u Writeback: 0 kB\n",
-                       node, node, free_mib * 1024, node, node, inactive_mib * 1024, node, node);
-        fake_write(tree, name, text);
+                       node, node, free_mib * 1024, node, node, inactive_mib * 1024, node, node));
 }
 
 static inline void rooms_free_instance(Instance *i) {

@@ -1,10 +1,7 @@
 /* Rounds of counting, of this very process by software events, and what is said where nothing can
  * be counted. Refusals of the kernel are played. */
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "../../support/test.h"
@@ -77,9 +74,7 @@ static void host_done(TestHost *h) {
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static void choose(TestHost *h) {
-        capture_begin(&h->said, STDERR_FILENO);
-        access_choose(&h->rooms.sampling);
-        capture_end(&h->said);
+        CAPTURE_STDERR(&h->said, access_choose(&h->rooms.sampling));
 }
 
 /* Local: instructions that the kernel emulates, of which there are none; remote: those of pages. */
@@ -91,10 +86,8 @@ static void use_faults(TestHost *h) {
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS };
         h->rooms.host.policies.sampling_events[LOCALITY_REMOTE] =
                 (AccessEvent){ true, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN };
-        if (__real_perf_group_open(0, &faults, 1, &group) < 0) {
-                print_message("perf_event_open() is refused here\n");
-                skip();
-        }
+        if (__real_perf_group_open(0, &faults, 1, &group) < 0)
+                skip_because("perf_event_open() is refused here");
         perf_group_close(&group);
         choose(h);
         assert_true(h->rooms.sampling.access.available);
@@ -210,9 +203,7 @@ HOST_TEST(room_for_all) {
         h->rooms.roster.instances = both;
         h->rooms.roster.n_instances = 2;
         descriptors = 2;
-        capture_begin(&h->said, STDERR_FILENO);
-        round_of(h);
-        capture_end(&h->said);
+        CAPTURE_STDERR(&h->said, round_of(h));
         assert_contains(h->said.text, "are not counted: the limit of open files");
         assert_true(snapshot_of(h, &h->instance).access_known);
         assert_false(snapshot_of(h, &second).access_known);

@@ -1,5 +1,4 @@
 /* The command line: every option, and what is said of a wrong one. */
-#include <errno.h>
 #include <getopt.h>
 
 #include "../../support/test.h"
@@ -87,9 +86,7 @@ static void assert_wrong(const char *const *words, const char *in_message) {
         Args args;
         int r;
 
-        capture_begin(&capture, STDERR_FILENO);
-        r = parse(&args, words);
-        capture_end(&capture);
+        CAPTURE_STDERR(&capture, r = parse(&args, words));
         assert_int_equal(r, -EINVAL);
         assert_contains(capture.text, in_message);
 }

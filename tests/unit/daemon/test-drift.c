@@ -1,6 +1,5 @@
 /* Drift: what counts as a repair and what does not, how long somebody who insists is left alone,
  * and that writes to a cpuset's files are noticed. Time is the test's; the files are a folder's. */
-#include <string.h>
 #include <sys/inotify.h>
 
 #include "../../support/test.h"
@@ -82,9 +81,7 @@ static uint64_t counted(const TestHost *h, DriftKind kind) {
 static void count(TestHost *h, const Step *step, uint64_t now, const char *says) {
         Capture capture;
 
-        capture_begin(&capture, STDERR_FILENO);
-        drift_count(&h->rooms.binding, h->instance, step, now);
-        capture_end(&capture);
+        CAPTURE_STDERR(&capture, drift_count(&h->rooms.binding, h->instance, step, now));
         if (*says)
                 assert_contains(capture.text, says);
         else
@@ -172,9 +169,8 @@ TEST(new_process_is_no_drift) {
 /* --- who insists --- */
 
 UNIT_TEST(a_minute_from_the_last) {
-        Drift *drift;
+        Drift *drift = &h->instance->binding.cpus_drift;
 
-        drift = &h->instance->binding.cpus_drift;
         for (unsigned i = 0; i < STEP_REPAIRS_MAX; i++) {
                 assert_int_equal(drift_repairs(drift, SEC(100 + 10 * i)), i);
                 drift_note(h->instance, &h->in);
@@ -275,9 +271,8 @@ static void event(TestHost *h, int watch, uint32_t mask, uint64_t now) {
 }
 
 UNIT_TEST(who_is_looked_at) {
-        Instance *i;
+        Instance *i = h->instance;
 
-        i = h->instance;
         i->binding.drift_watches[1] = 5;
         event(h, 4, IN_MODIFY, SEC(1));
         event(h, -1, IN_MODIFY, SEC(1)); /* not that of one without a watch */

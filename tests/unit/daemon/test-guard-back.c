@@ -43,9 +43,7 @@ HOST_TEST(keep_only_tells) {
         (void)guard_tick(&h->rooms.binding, SEC(66));
         assert_null(i->binding.failure);
         set_memory(h, 1, 5, 0);
-        capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h->rooms.binding, SEC(67));
-        capture_end(&c);
+        CAPTURE_STDERR(&c, (void)guard_tick(&h->rooms.binding, SEC(67)));
         assert_contains(c.text, "on_full: keep");
         /* A minute in one piece. */
         for (unsigned s = 68; s <= 158; s++) {

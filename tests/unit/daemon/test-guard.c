@@ -112,9 +112,8 @@ HOST_TEST(widens_a_full_node) {
         set_memory(h, 1, 20, 0);
         set_memory(h, 2, 801, 0);
         i->binding.mems_drift.in_force = true; /* as looks have found it so far */
-        capture_begin(&c, STDERR_FILENO);
-        assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)), GUARD_FAST_INTERVAL_USEC);
-        capture_end(&c);
+        CAPTURE_STDERR(&c, assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)),
+                                            GUARD_FAST_INTERVAL_USEC));
         assert_null(strstr(c.text, "something else changed"));
         assert_int_equal(h->counters[0].drift_repairs[DRIFT_MEMS], 0);
         assert_contains(c.text, "x:10: node 1 is nearly full (no more than the headroom of 20.0 "
@@ -164,9 +163,7 @@ HOST_TEST(foresees) {
         assert_int_equal(seen.n_widened, 0);
         set_memory(h, 0, 400, 0); /* would last 9.5 s */
         set_memory(h, 2, 400, 0);
-        capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h->rooms.binding, SEC(10));
-        capture_end(&c);
+        CAPTURE_STDERR(&c, (void)guard_tick(&h->rooms.binding, SEC(10)));
         assert_contains(c.text,
                         "node 1 will be full in 10.0 s (400.0 MiB of room, 40.0 MiB less each "
                         "second)");
@@ -248,9 +245,7 @@ HOST_TEST(one_that_has_ended) {
 
         set_memory(h, 1, 5, 0);
         seen.error = -ESRCH;
-        capture_begin(&c, STDERR_FILENO);
-        (void)guard_tick(&h->rooms.binding, SEC(1));
-        capture_end(&c);
+        CAPTURE_STDERR(&c, (void)guard_tick(&h->rooms.binding, SEC(1)));
         assert_string_equal(c.text, "");
         assert_int_equal(seen.n_set, 0);
         assert_false(i->binding.guard.widened || i->binding.guard.logged);

@@ -1,6 +1,4 @@
 /* CPUs and memory that come and go: what is read anew then, and what the plan makes of it. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "../../support/test.h"
 

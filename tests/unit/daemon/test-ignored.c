@@ -1,12 +1,8 @@
 /* Those who are left alone: why, no more than there is room for, and gone when they have ended. */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "tidbnumad/daemon/roster/ignored.h"
 
 #define S(text) ((char *)(text))
@@ -84,15 +80,9 @@ TEST(room) {
 TEST(prune) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         ProcHandle handle = PROC_HANDLE_NONE, none = PROC_HANDLE_NONE;
-        pid_t pid = fork();
+        pid_t pid = child_start();
         IgnoredList s = { 0 };
 
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        (void)pause();
-        }
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
         assert_int_equal(add(&s, pid, FOREIGN_PID, &handle), 0);
@@ -100,8 +90,7 @@ TEST(prune) {
         assert_int_equal(add(&s, 1, FOREIGN_PID, &none), 0);
         ignored_prune(&s);
         assert_int_equal(s.n_processes, 2);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
         ignored_prune(&s);
         assert_int_equal(s.n_processes, 1);
         assert_int_equal(s.processes[0].process.id.pid, 1);

@@ -1,8 +1,5 @@
 /* Life of instances: names, who belongs to one, and that processes and handles stay in step. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

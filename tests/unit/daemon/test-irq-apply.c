@@ -1,8 +1,6 @@
 /* Settings put on and given back over a kernel that fails: each operation in turn, with each errno
  * that it may have, or the daemon dies there. After every write, what a new life of the daemon
  * would know is read from the file alone: nothing may stand that no record speaks of. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

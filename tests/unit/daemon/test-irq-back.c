@@ -89,16 +89,12 @@ TEST(address_is_gone) {
 /* --- another name --- */
 
 static void rename_card(const TestHost *h, const char *from, const char *to) {
-        char old[128], new[128];
-
-        (void)snprintf(old, sizeof(old), "sys/devices/pci0000:00/" PCI "/net/%s", from);
-        (void)snprintf(new, sizeof(new), "sys/devices/pci0000:00/" PCI "/net/%s", to);
-        assert_int_equal(renameat(h->tree.fd, old, h->tree.fd, new), 0);
-        (void)snprintf(old, sizeof(old), "sys/class/net/%s", from);
-        fake_remove(&h->tree, old);
-        (void)snprintf(old, sizeof(old), "sys/class/net/%s", to);
-        (void)snprintf(new, sizeof(new), "../../devices/pci0000:00/" PCI "/net/%s", to);
-        fake_link(&h->tree, old, new);
+        assert_int_equal(renameat(h->tree.fd, fmt("sys/devices/pci0000:00/" PCI "/net/%s", from),
+                                  h->tree.fd, fmt("sys/devices/pci0000:00/" PCI "/net/%s", to)),
+                         0);
+        fake_remove(&h->tree, fmt("sys/class/net/%s", from));
+        fake_link(&h->tree, fmt("sys/class/net/%s", to),
+                  fmt("../../devices/pci0000:00/" PCI "/net/%s", to));
 }
 
 #define QUEUES "sys/devices/pci0000:00/" PCI "/net/lan0/queues/"

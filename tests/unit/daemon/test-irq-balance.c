@@ -1,8 +1,6 @@
 /* Talking to irqbalance: it answers as it does, slowly, wrongly, or as another process. What it has
  * itself is kept, sent with ours, and restored. */
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "irq-balance-host.h"
 
@@ -175,10 +173,7 @@ TEST(wrong_answer) {
 
 /* A process that has its number, and another name. */
 HOST_TEST(not_irqbalance) {
-        char name[64];
-
-        (void)snprintf(name, sizeof(name), "proc/%d/comm", getpid());
-        fake_write(&h->tree, name, "mallory\n");
+        fake_write(&h->tree, fmt("proc/%d/comm", getpid()), "mallory\n");
         look(h);
         assert_int_equal(h->facts.pid, 0);
         assert_string_equal(received(h), "");
@@ -198,8 +193,7 @@ static pid_t listen_as_another(TestHost *h) {
         pid_t pid;
 
         assert_int_equal(pipe(pipe_fds), 0);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0) {
                 struct sockaddr_un address = { .sun_family = AF_UNIX };
                 int r;
@@ -209,8 +203,7 @@ static pid_t listen_as_another(TestHost *h) {
                 r = bind(h->fd, (const struct sockaddr *)&address, sizeof(address));
                 r |= listen(h->fd, 1);
                 (void)!write(pipe_fds[1], r == 0 ? "y" : "n", 1);
-                for (;;)
-                        (void)pause();
+                child_wait();
         }
         assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
         assert_int_equal(byte, 'y');
@@ -221,7 +214,6 @@ static pid_t listen_as_another(TestHost *h) {
 
 /* Another process of it has lost what the first was told, and has what it has by itself. */
 HOST_TEST(replaced) {
-        char name[64];
         pid_t pid;
 
         meet(h, "SLEEP 10 BANNED 00000080");
@@ -237,8 +229,7 @@ HOST_TEST(replaced) {
         assert_true(h->fd >= 0);
         pid = listen_as_another(h);
         fake_process(&h->tree, pid, 1, "/usr/sbin/irqbalance", "/system.slice/x", "0-7");
-        (void)snprintf(name, sizeof(name), "proc/%d/comm", pid);
-        fake_write(&h->tree, name, "irqbalance\n");
+        fake_write(&h->tree, fmt("proc/%d/comm", pid), "irqbalance\n");
         now_usec += SECOND; /* no pause is kept before a new one is told */
         meet(h, "SLEEP 10 BANNED 00000040");
         assert_int_equal(h->facts.pid, pid);
@@ -246,8 +237,7 @@ HOST_TEST(replaced) {
         assert_reported(h, "2-6", "24 25");
         irq_balance_restore(&h->irq);
         assert_reported(h, "6", "NONE");
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
 }
 
 /* The daemon is another process: it takes over, tells nothing anew, and gives back what was. */

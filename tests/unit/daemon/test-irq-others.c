@@ -107,9 +107,7 @@ HOST_TEST(device_goes_and_comes) {
 static void look_is_told(TestHost *h, bool told) {
         Capture c;
 
-        capture_begin(&c, STDERR_FILENO);
-        look_after(h, SECOND);
-        capture_end(&c);
+        CAPTURE_STDERR(&c, look_after(h, SECOND));
         assert_int_equal(strstr(c.text, "it is in another network namespace") != NULL, told);
 }
 
@@ -133,9 +131,7 @@ TEST(no_interface_is_told_later) {
 
 /* What a look says. */
 static void look_says(TestHost *h, uint64_t usec, Capture *c) {
-        capture_begin(c, STDERR_FILENO);
-        look_after(h, usec);
-        capture_end(c);
+        CAPTURE_STDERR(c, look_after(h, usec));
 }
 
 /* irqbalance sets the masks of interrupts, and nothing else. */

@@ -112,7 +112,6 @@ TEST(numa_balancing) {
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ TestHost h;
-                char before[8];
 
                 host_init(&h);
                 h.m.host.policies.n_irqs = 0;
@@ -121,8 +120,7 @@ TEST(numa_balancing) {
                 start(&h);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", cases[i].expected);
                 irq_give_all_back(h.interrupts);
-                (void)snprintf(before, sizeof(before), "%.1s", cases[i].stands);
-                assert_file(&h, "proc/sys/kernel/numa_balancing", before);
+                assert_file(&h, "proc/sys/kernel/numa_balancing", fmt("%.1s", cases[i].stands));
         }
 }
 

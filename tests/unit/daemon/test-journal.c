@@ -1,7 +1,6 @@
 /* The log, to standard error. */
 #include <inttypes.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "../../support/test.h"
@@ -33,10 +32,8 @@ TEST(names_are_escaped) {
 
         assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
         journal_init(&journal, false);
-        capture_begin(&capture, STDERR_FILENO);
-        journal_log(&journal, LOG_INFO, NULL, "%s: bound",
-                    "a\x1b[31m\nroot: b\xe2\x80\xae\xc2\x9b\x9b");
-        capture_end(&capture);
+        CAPTURE_STDERR(&capture, journal_log(&journal, LOG_INFO, NULL, "%s: bound",
+                                             "a\x1b[31m\nroot: b\xe2\x80\xae\xc2\x9b\x9b"));
         assert_string_equal(capture.text, "a\\x1b[31m\\x0aroot: "
                                           "b\\xe2\\x80\\xae\\xc2\\x9b\\x9b: bound\n");
 }
@@ -70,18 +67,14 @@ static bool takes_for_the_journal(const char *stream) {
 /* The variable is inherited by all that a service starts: it counts for that very stream alone. */
 TEST(which_stream) {
         struct stat st;
-        char stream[64];
 
         assert_int_equal(fstat(STDERR_FILENO, &st), 0);
-        (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev,
-                       (uintmax_t)st.st_ino);
-        assert_true(takes_for_the_journal(stream));
-        (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev,
-                       (uintmax_t)st.st_ino + 1);
-        assert_false(takes_for_the_journal(stream));
-        (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)st.st_dev + 1,
-                       (uintmax_t)st.st_ino);
-        assert_false(takes_for_the_journal(stream));
+        assert_true(
+                takes_for_the_journal(fmt("%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino)));
+        assert_false(takes_for_the_journal(
+                fmt("%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino + 1)));
+        assert_false(takes_for_the_journal(
+                fmt("%ju:%ju", (uintmax_t)st.st_dev + 1, (uintmax_t)st.st_ino)));
         assert_false(takes_for_the_journal(""));
         assert_false(takes_for_the_journal("8"));
         assert_false(takes_for_the_journal("a:b"));

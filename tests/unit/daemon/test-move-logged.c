@@ -2,14 +2,11 @@
 #include "move-host.h"
 
 static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
-        char text[256];
-
-        (void)snprintf(text, sizeof(text), "some avg10=%.2f avg60=0.00 avg300=0.00 total=%ju\n",
-                       recent, (uintmax_t)memory_usec);
-        fake_write(&h->tree, "sys/fs/cgroup/x.service/memory.pressure", text);
-        (void)snprintf(text, sizeof(text), "some avg10=0.00 avg60=0.00 avg300=0.00 total=%ju\n",
-                       (uintmax_t)cpu_usec);
-        fake_write(&h->tree, "sys/fs/cgroup/x.service/cpu.pressure", text);
+        fake_write(&h->tree, "sys/fs/cgroup/x.service/memory.pressure",
+                   fmt("some avg10=%.2f avg60=0.00 avg300=0.00 total=%ju\n", recent,
+                       (uintmax_t)memory_usec));
+        fake_write(&h->tree, "sys/fs/cgroup/x.service/cpu.pressure",
+                   fmt("some avg10=0.00 avg60=0.00 avg300=0.00 total=%ju\n", (uintmax_t)cpu_usec));
 }
 
 /* --- what is told --- */
@@ -50,9 +47,7 @@ HOST_TEST(a_little_is_not_told) {
         assert_string_equal(c.text, "");
         /* And what the line of the binding tells is not told twice. */
         move_begin(&h->rooms.binding, i, fake.now);
-        capture_begin(&c, STDERR_FILENO);
-        move_progress_end(&h->rooms.binding, i, true, fake.now);
-        capture_end(&c);
+        CAPTURE_STDERR(&c, move_progress_end(&h->rooms.binding, i, true, fake.now));
         assert_string_equal(c.text, "");
 }
 

@@ -201,9 +201,8 @@ HOST_TEST(what_cannot_be_looked_into) {
                 int error;
                 bool whole;
         } rows[] = { { -ESRCH, true }, { -EACCES, false }, { -EHOSTDOWN, false }, { 0, true } };
-        Instance *i;
+        Instance *i = add(h, 10);
 
-        i = add(h, 10);
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 fake.answer = rows[k].error;
                 move_begin(&h->rooms.binding, i, fake.now);

@@ -1,6 +1,4 @@
 /* What the service manager hears, and that nobody waits for it. */
-#include <errno.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 

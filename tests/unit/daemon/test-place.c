@@ -1,6 +1,4 @@
 /* Where everybody belongs: what the daemon tells the planner, and what it makes of the answer. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -81,11 +79,10 @@ HOST_TEST(each_its_own_and_nobody_moves) {
 static void write_cpu_ticks(const FakeTree *tree, unsigned ticks) {
         char text[256];
 
-        (void)snprintf(
-                text, sizeof(text),
-                "10 (a) S 1 1 1 0 -1 4194304 100 0 0 0 %u 0 0 0 20 0 1 0 1000 4096 0 0 0 0 0 0 0 "
-                "0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-                ticks);
+        (void)snprintf(text, sizeof(text),
+                       "10 (a) S 1 1 1 0 -1 4194304 100 0 0 0 %u 0 0 0 20 0 1 0 1000 4096 0 0 0 0 "
+                       "0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                       ticks);
         fake_write(tree, "proc/10/stat", text);
 }
 

@@ -1,5 +1,4 @@
 /* The instances by name: their order, names that two could have, names that change. */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -105,9 +104,8 @@ ROOMS_TEST(service_beside_process) {
 }
 
 ROOMS_TEST(rename) {
-        Instance *i;
+        Instance *i = add(m, 99, "/x", NULL, 0);
 
-        i = add(m, 99, "/x", NULL, 0);
         (void)add(m, 5, "/x", "x:5.service", 0);
         ASSERT_NAMES(m, "x:5", "x:99");
         i->ports = malloc(sizeof(uint16_t));

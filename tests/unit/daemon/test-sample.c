@@ -1,8 +1,5 @@
 /* What the daemon makes of samples: of this very process, on this host's first nodes. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -219,9 +216,9 @@ TEST(turns_of_one_round) {
 }
 
 static void draw_in_vain(TestHost *h, int error) {
-        capture_begin(&h->said, STDERR_FILENO);
-        assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), error);
-        capture_end(&h->said);
+        CAPTURE_STDERR(
+                &h->said,
+                assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), error));
 }
 
 /* Why, once; not of what has ended, nor of what is gone while it is looked at. */

@@ -1,5 +1,4 @@
 /* Who is in a scope of ours: as it was found, as it moves, and what its record knows of it. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -158,9 +157,8 @@ HOST_TEST(who_belongs_to_it) {
                                                .scope = strdup("tidbnumad-b-2.scope") },
                                   neighbour = { .id = { .pid = 62 },
                                                 .unit = strdup("session-3.scope") };
-        UndoRecord *r;
+        UndoRecord *r = scoped_record(h, 50);
 
-        r = scoped_record(h, 50);
         add(h, 50, HOME, NULL);
         assert_ptr_equal(h->instance->undo.record, r); /* the record comes before the move */
         assert_false(instance_owns(h->instance, &child));

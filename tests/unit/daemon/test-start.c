@@ -1,11 +1,8 @@
 /* What a process was given at its exec, once it is known what becomes of it. */
-#include <errno.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/enforce/start-cpus.h"
@@ -30,18 +27,6 @@ static const char *refuses(Backend *backend, const BackendTarget *target, const 
         return why;
 }
 
-static pid_t sleeper(void) {
-        pid_t pid = fork();
-
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        (void)pause();
-        }
-        return pid;
-}
-
 /* A real process with one CPU of the two or more that this test has, of an instance with a place.
  */
 static void host_init(TestHost *h, BackendKind kind) {
@@ -61,7 +46,7 @@ static void host_init(TestHost *h, BackendKind kind) {
         rooms_wire(&h->m);
         backend_init(&h->m.host.backend, &h->m.host.sysroot, NULL);
         h->m.host.backend.ops = &h->ops;
-        h->pid = sleeper();
+        h->pid = child_start();
         assert_int_equal(proc_open(&h->m.host.sysroot, h->pid, &handle), 0);
         p.id = (ProcessId){ h->pid, handle.start_ticks };
         h->instance = rooms_add(&h->m, &h->policy, &p, &handle);
@@ -76,8 +61,7 @@ static void host_done(TestHost *h) {
         undo_done(&h->m.undo.records);
         h->m.host.backend.ops = NULL;
         backend_done(&h->m.host.backend);
-        (void)kill(h->pid, SIGKILL);
-        (void)waitpid(h->pid, NULL, 0);
+        child_end(h->pid);
         sysroot_close(&h->m.host.sysroot);
 }
 #define _cleanup_host_ _cleanup_(host_done)

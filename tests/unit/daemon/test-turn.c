@@ -1,6 +1,5 @@
 /* The whole daemon on a fake machine: what it makes of a reload, and of processes that come and go.
  */
-#include <signal.h>
 
 #include "../../support/test.h"
 

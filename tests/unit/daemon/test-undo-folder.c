@@ -1,5 +1,4 @@
 /* The folder of undo records that cannot be opened when the daemon starts. */
-#include <fcntl.h>
 
 #include "release-life.h"
 

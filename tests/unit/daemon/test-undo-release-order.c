@@ -1,6 +1,5 @@
 /* Several released at once: the masks of threads come after the groups of all of them. The backends
  * here only note what they are asked for, and a group's takes as long as the test wants. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -2,11 +2,8 @@
  * calls of the real one would answer. */
 #pragma once
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 

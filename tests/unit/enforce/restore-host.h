@@ -1,8 +1,6 @@
 /* A systemd and a cgroup that the test makes up, for properties of a unit on their way back. */
 #pragma once
 
-#include <errno.h>
-
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"

@@ -1,7 +1,6 @@
 /* A systemd and a tree of cgroups that answer as the test says. */
 #pragma once
 
-#include <errno.h>
 #include <limits.h>
 
 #include "../../support/test.h"
@@ -90,10 +89,7 @@ int __wrap_bus_scope_start(sd_bus *b, const BusScope *scope, BusUnitsReply reply
 }
 
 static inline void write_procs(const char *group, const char *text) {
-        char path[256];
-
-        (void)snprintf(path, sizeof(path), "sys/fs/cgroup%s/cgroup.procs", group);
-        fake_write(kernel.tree, path, text);
+        fake_write(kernel.tree, fmt("sys/fs/cgroup%s/cgroup.procs", group), text);
 }
 
 static inline char *read_procs(const char *group, char buffer[static 256]) {

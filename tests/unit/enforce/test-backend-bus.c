@@ -1,8 +1,6 @@
 /* A bus that is lost while systemd is being asked: every question is answered once, whatever is
  * asked meanwhile, and the next one goes over a new connection. systemd is the other end of a pair
  * of sockets here. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

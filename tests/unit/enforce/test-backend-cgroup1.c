@@ -3,12 +3,10 @@
  * so. */
 #include <dirent.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-restore.h"
@@ -40,28 +38,13 @@ typedef struct Host {
 
 static void host_done(Host *h) {
         questions_left = 0;
-        if (h->handle.pid > 0) {
-                (void)kill(h->handle.pid, SIGKILL);
-                (void)waitpid(h->handle.pid, NULL, 0);
-        }
+        child_end(h->handle.pid);
         backend_cgroup1_ops.tidy(&h->backend);
         proc_close(&h->handle);
         backend_done(&h->backend);
         sysroot_close(&h->sysroot);
 }
 #define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
-
-static pid_t start_child(void) {
-        pid_t pid = fork();
-
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        (void)pause();
-        }
-        return pid;
-}
 
 static void host_init(Host *h) {
         ProcStatus status;
@@ -77,7 +60,7 @@ static void host_init(Host *h) {
                 skip();
         }
         (void)snprintf(h->name, sizeof(h->name), "test-backend-cgroup1:%d", getpid());
-        assert_int_equal(proc_open(&h->sysroot, start_child(), &h->handle), 0);
+        assert_int_equal(proc_open(&h->sysroot, child_start(), &h->handle), 0);
         h->target = (BackendTarget){ .instance = h->name, .members = &h->member, .n_members = 1 };
         h->member.handle = &h->handle;
         assert_int_equal(proc_status_read(&h->handle, 0, &status), 0);
@@ -159,8 +142,7 @@ HOST_TEST(moves_to_other_cpus) {
 }
 
 HOST_TEST(gone) {
-        (void)kill(h->handle.pid, SIGKILL);
-        (void)waitpid(h->handle.pid, NULL, 0);
+        child_end(h->handle.pid);
         h->handle.pid = 0;
         assert_int_equal(set_cpus(h, &h->one), -ESRCH);
         assert_int_equal(h->backend.n_pid_reuses, 0);
@@ -243,8 +225,7 @@ HOST_TEST(foreign_cpuset) {
         placement.cpus = h->one;
         same = h->backend.ops->refuses(&h->backend, &h->target, &placement);
         assert_in(h, path);
-        (void)kill(h->handle.pid, SIGKILL);
-        (void)waitpid(h->handle.pid, NULL, 0);
+        child_end(h->handle.pid);
         h->handle.pid = 0;
         assert_int_equal(unlinkat(h->backend.root_fd, dir, AT_REMOVEDIR), 0);
         assert_null(same);
@@ -276,7 +257,6 @@ HOST_TEST(goes_back) {
         _cleanup_free_ char *home = NULL, *path = NULL;
         _cleanup_proc_ ProcHandle child = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
-        char child_pid[16];
         ProcStatus status;
 
         h->member.process.id =
@@ -288,9 +268,8 @@ HOST_TEST(goes_back) {
         assert_true(undo_record_will_give(record, &h->one) > 0);
         assert_int_equal(set_cpus(h, &h->one), 1);
         assert_int_equal(backend_cgroup1_open(&h->backend, &h->target, &fd, &path), 0);
-        assert_int_equal(proc_open(&h->sysroot, start_child(), &child), 0);
-        (void)snprintf(child_pid, sizeof(child_pid), "%d", child.pid);
-        assert_int_equal(cgroup_write(fd, "cgroup.procs", child_pid), 0);
+        assert_int_equal(proc_open(&h->sysroot, child_start(), &child), 0);
+        assert_int_equal(cgroup_write(fd, "cgroup.procs", fmt("%d", child.pid)), 0);
 
         assert_int_equal(put_back(h, record), 1);
         assert_in(h, home);
@@ -300,8 +279,7 @@ HOST_TEST(goes_back) {
         assert_string_equal(path, home);
         assert_int_equal(proc_status_read(&child, 0, &status), 0);
         assert_true(id_set_equal(&status.cpus_allowed, &h->all));
-        (void)kill(child.pid, SIGKILL);
-        (void)waitpid(child.pid, NULL, 0);
+        child_end(child.pid);
         assert_int_equal(put_back(h, record), 1); /* and again, to the same end */
 }
 
@@ -310,7 +288,6 @@ HOST_TEST(fallen_out_of_its_directory) {
         const Placement placement = { .reason = "", .cpus = cpu_set("8191") };
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL;
-        char pid[16];
 
         h->member.process.id =
                 (ProcessId){ .pid = h->handle.pid, .start_ticks = h->handle.start_ticks };
@@ -319,8 +296,8 @@ HOST_TEST(fallen_out_of_its_directory) {
         assert_int_equal(note(h, record), 1);
         assert_true(undo_record_will_give(record, &h->one) > 0);
         assert_int_equal(set_cpus(h, &h->one), 1);
-        (void)snprintf(pid, sizeof(pid), "%d", h->handle.pid);
-        assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", pid), 0);
+        assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", fmt("%d", h->handle.pid)),
+                         0);
         assert_in(h, "/" CGROUP1_FOLDER);
         /* Whatever is left there, it is to come out again. */
         assert_null(h->backend.ops->refuses(&h->backend, &h->target, &placement));

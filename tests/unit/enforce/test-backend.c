@@ -112,17 +112,15 @@ static void assert_systemd_widens(const char *unit, const char *cgroup, const ch
         const Member member = { .process.cgroup = (char *)cgroup };
         const BackendTarget target = { .unit = unit, .members = &member, .n_members = 1 };
         const NodeSet mems = node_set("2-3");
-        char name[256], text[64];
+        char text[64];
 
         fake_init(&tree);
         backend.sysroot = &tree.sysroot;
-        (void)snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpuset.mems", group);
-        fake_write(&tree, name, "3\n");
-        (void)snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpuset.mems.effective", group);
-        fake_link(&tree, name, "cpuset.mems");
+        fake_write(&tree, fmt("sys/fs/cgroup%s/cpuset.mems", group), "3\n");
+        fake_link(&tree, fmt("sys/fs/cgroup%s/cpuset.mems.effective", group), "cpuset.mems");
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), 0);
-        (void)snprintf(name, sizeof(name), "sys/fs/cgroup%s/cpuset.mems", group);
-        assert_true(read_file_at(tree.fd, name, text, sizeof(text)) >= 0);
+        assert_true(read_file_at(tree.fd, fmt("sys/fs/cgroup%s/cpuset.mems", group), text,
+                                 sizeof(text)) >= 0);
         assert_string_equal(text, "2-3");
 }
 

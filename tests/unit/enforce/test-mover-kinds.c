@@ -1,5 +1,4 @@
 /* The gentle mover: huge pages, shared memory, files, and which mapping comes first. */
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 

@@ -1,16 +1,14 @@
 /* The gentle mover on a real process of this machine. */
-#include <sys/prctl.h>
 
+#include "../../support/child-process.h"
 #include "../../support/exec-child.h"
 #include "mover-kernel.h"
 
 /* sleep(1), whose memory does not change. */
 static pid_t start_sleeper(void) {
-        pid_t pid = fork();
+        pid_t pid = child_fork();
 
-        assert_true(pid >= 0);
         if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody */
                 (void)execlp("sleep", "sleep", "1000", NULL);
                 _exit(127);
         }
@@ -64,7 +62,7 @@ TEST(real_process_in_its_place, .teardown_func = end_test) {
         assert_int_equal(walk(&mover, nodes, 0), 0);
         assert_int_equal(mover.counters.found_bytes, 0);
         mover_end(&mover);
-        end_child(pid);
+        child_end(pid);
 }
 
 /* No node is good enough: the whole of its anonymous memory is found, to the page. */
@@ -77,7 +75,7 @@ TEST(real_process_is_found_whole, .teardown_func = end_test) {
 
         if (geteuid() != 0) {
                 print_message("moving wants root\n");
-                end_child(pid);
+                child_end(pid);
                 skip();
         }
         open_sleeper(*state, pid, &handle);
@@ -93,7 +91,7 @@ TEST(real_process_is_found_whole, .teardown_func = end_test) {
         survey(&mover, &none, NO_SUCH_NODE);
         assert_int_equal(mover_step(&mover, &none, NO_SUCH_NODE, UINT64_MAX, &bytes), -ENODEV);
         mover_end(&mover);
-        end_child(pid);
+        child_end(pid);
 }
 
 TEST(real_process_that_ends, .teardown_func = end_test) {
@@ -107,7 +105,7 @@ TEST(real_process_that_ends, .teardown_func = end_test) {
         open_sleeper(*state, pid, &handle);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         assert_int_equal(mover_step(&mover, &nodes, 0, 1, &bytes), 1);
-        end_child(pid);
+        child_end(pid);
         for (unsigned i = 0; r > 0 && i < 1000; i++) {
                 r = mover_step(&mover, &nodes, 0, 1, &bytes);
                 assert_int_equal(bytes, 0);
@@ -128,7 +126,7 @@ TEST(number_may_be_anothers, .teardown_func = end_test) {
         uint64_t bytes;
 
         assert_int_equal(proc_open(sysroot, pid, &ended), 0);
-        end_child(pid);
+        child_end(pid);
         kernel_init(1);
         assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         closep(&handle.pidfd);

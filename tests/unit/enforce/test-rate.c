@@ -1,5 +1,4 @@
 /* The rate is never exceeded over any stretch of time, and is reached. */
-#include <stdbool.h>
 
 #include "../../support/test.h"
 

@@ -50,10 +50,7 @@ HOST_TEST(all_in_one_place) {
 }
 
 static void write_home(Host *h, const char *file, const char *text) {
-        char path[256];
-
-        (void)snprintf(path, sizeof(path), "sys/fs/cgroup" HOME "/%s", file);
-        fake_write(&h->tree, path, text);
+        fake_write(&h->tree, fmt("sys/fs/cgroup" HOME "/%s", file), text);
 }
 
 /* What the kernel shows where nothing is set. */

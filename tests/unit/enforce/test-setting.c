@@ -1,8 +1,6 @@
 /* Single settings of the kernel, over operations that fail as the test says. */
-#include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
@@ -63,19 +61,15 @@ TREE_TEST(files) {
 }
 
 static void add_interface(const FakeTree *tree, const char *name, const char *ifindex) {
-        char path[128];
-
-        (void)snprintf(path, sizeof(path), "sys/class/net/%s/queues/tx-0/xps_cpus", name);
-        fake_write(tree, path, "00\n");
-        (void)snprintf(path, sizeof(path), "sys/class/net/%s/ifindex", name);
-        fake_write(tree, path, ifindex);
+        fake_write(tree, fmt("sys/class/net/%s/queues/tx-0/xps_cpus", name), "00\n");
+        fake_write(tree, fmt("sys/class/net/%s/ifindex", name), ifindex);
 }
 
 static void assert_mask(const FakeTree *tree, const char *name, const char *expected) {
-        char path[128], text[64];
+        char text[64];
 
-        (void)snprintf(path, sizeof(path), "sys/class/net/%s/queues/tx-0/xps_cpus", name);
-        assert_true(read_file_at(tree->fd, path, text, sizeof(text)) > 0);
+        assert_true(read_file_at(tree->fd, fmt("sys/class/net/%s/queues/tx-0/xps_cpus", name), text,
+                                 sizeof(text)) > 0);
         assert_string_equal(text, expected);
 }
 
@@ -135,10 +129,8 @@ TREE_TEST(a_read_only_mount_is_a_refusal) {
         if (pid == 0)
                 _exit(write_read_only(tree->path));
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-                print_message("no mount namespace can be made here\n");
-                skip();
-        }
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+                skip_because("no mount namespace can be made here");
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 

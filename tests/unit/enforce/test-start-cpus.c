@@ -1,15 +1,11 @@
 /* The CPUs of real processes at their start, what a record says of them, and the way back. */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
 #include "tidbnumad/enforce/start-cpus.h"
@@ -41,19 +37,12 @@ static void child_init(Child *c) {
         id_set_add(&c->other,
                    (uint32_t)id_set_next(&c->all, (uint32_t)id_set_next(&c->one, 0) + 1));
         assert_int_equal(sysroot_open(NULL, &c->sysroot), 0);
-        pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        (void)pause();
-        }
+        pid = child_start();
         assert_int_equal(proc_open(&c->sysroot, pid, &c->handle), 0);
 }
 
 static void end_process(Child *c) {
-        (void)kill(c->handle.pid, SIGKILL);
-        (void)waitpid(c->handle.pid, NULL, 0);
+        child_end(c->handle.pid);
         proc_close(&c->handle);
 }
 
@@ -128,8 +117,7 @@ static void *run_thread(void *told) {
                 (void)sched_setaffinity(0, sizeof(chosen), (const cpu_set_t *)&chosen);
         if (write(fds[1], &tid, sizeof(tid)) != sizeof(tid))
                 abort();
-        for (;;)
-                (void)pause();
+        child_wait();
         return NULL;
 }
 
@@ -152,19 +140,16 @@ static void child_init_threads(Child *c, pid_t *ret_follower, pid_t *ret_chooser
         child_init(c);
         chosen = c->other;
         assert_int_equal(pipe(told), 0);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0) {
                 int fds[3];
 
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
                 if (pipe(fds) < 0)
                         abort();
                 tids[0] = make_thread(fds, false);
                 tids[1] = make_thread(fds, true);
                 (void)!write(told[1], tids, sizeof(tids));
-                for (;;)
-                        (void)pause();
+                child_wait();
         }
         assert_int_equal(read(told[0], tids, sizeof(tids)), sizeof(tids));
         (void)close(told[0]);

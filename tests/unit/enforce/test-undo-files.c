@@ -1,10 +1,6 @@
 /* Records as files that a daemon has left. Each version of the form has its folder in records/: all
  * are read, and the newest is written to the byte. These files are never made anew: a change of the
  * form is a new version, in a new folder. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "../../support/test.h"
 

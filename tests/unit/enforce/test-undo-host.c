@@ -1,5 +1,4 @@
 /* The record of the host's own settings: written, read again, and doubted. */
-#include <errno.h>
 #include <jansson.h>
 
 #include "../../support/test.h"

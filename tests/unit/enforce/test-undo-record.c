@@ -1,5 +1,4 @@
 /* What a record knows: which value is ours, which CPUs a thread had. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,7 +1,6 @@
 /* Out of our directories of cgroup v1, on a tree that the test makes up: a host of cgroup v2 on
  * which somebody has mounted the cpusets of v1. What a real kernel does, test-backend-cgroup1 sees.
  */
-#include <errno.h>
 #include <limits.h>
 
 #include "../../support/test.h"
@@ -21,11 +20,10 @@ static struct {
 /* Whoever is moved leaves our directory. */
 int __wrap_cgroup_write(int fd, const char *name, const char *text);
 int __wrap_cgroup_write(int fd, const char *name, const char *text) {
-        char link[32], path[PATH_MAX] = "";
+        char path[PATH_MAX] = "";
 
         assert_string_equal(name, "cgroup.procs");
-        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        assert_true(readlink(link, path, sizeof(path) - 1) > 0);
+        assert_true(readlink(fmt("/proc/self/fd/%d", fd), path, sizeof(path) - 1) > 0);
         (void)snprintf(kernel.said + strlen(kernel.said), sizeof(kernel.said) - strlen(kernel.said),
                        "%s>%s;", text, strrchr(path, '/') + 1);
         fake_write(kernel.tree, OURS "/cgroup.procs", "");
@@ -39,12 +37,8 @@ typedef struct Host {
 } Host;
 
 static void in_cpuset(const Host *h, int pid, const char *path) {
-        char name[64], text[128];
-
         fake_process(&h->tree, pid, 1, "/srv/a", "/", "0-7");
-        (void)snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
-        (void)snprintf(text, sizeof(text), "1:cpuset:%s\n0::/a.service\n", path);
-        fake_write(&h->tree, name, text);
+        fake_write(&h->tree, fmt("proc/%d/cgroup", pid), fmt("1:cpuset:%s\n0::/a.service\n", path));
 }
 
 /* Process 50 is bound, and was in /batch before. */

@@ -1,7 +1,5 @@
 /* What is noted of threads before they are bound, and what they get back: with threads whose CPUs
  * the test makes up. */
-#include <errno.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 

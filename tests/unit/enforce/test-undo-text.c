@@ -1,7 +1,5 @@
 /* Records as text, and text that is none. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "../../support/test.h"
 

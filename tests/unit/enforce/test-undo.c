@@ -1,6 +1,4 @@
 /* The folder of records: who is believed, and what goes with its process. */
-#include <errno.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 #include "../../support/test.h"

@@ -1,8 +1,6 @@
 /* A record with something in each of its places. To be included after cmocka.h. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/id-sets.h"
 #include "tidbnumad/enforce/undo-text.h"
 

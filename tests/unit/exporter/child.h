@@ -1,9 +1,7 @@
 /* The program as a child process. TIDBNUMAD_EXPORTER names it. */
 #pragma once
 
-#include <signal.h>
-#include <sys/wait.h>
-
+#include "../../support/child-process.h"
 #include "fixture.h"
 
 typedef struct Child {
@@ -30,8 +28,7 @@ static inline Child start(const char *runtime_dir, const char *notify, int passe
                 argv[n++] = listen_b;
         }
         assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-        child.pid = fork();
-        assert_true(child.pid >= 0);
+        child.pid = child_fork();
         if (child.pid == 0) {
                 (void)dup2(pipe_fds[1], STDERR_FILENO);
                 (void)unsetenv("NOTIFY_SOCKET");

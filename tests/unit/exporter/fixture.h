@@ -2,18 +2,10 @@
  * told to. */
 #pragma once
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/text.h"
@@ -33,11 +25,9 @@ static inline void fixture_init(Fixture *f) {
 static inline void fixture_done(Fixture *f) {
         static const char *const names[] = { "metrics.prom", "status.json", "metrics.sock",
                                              "target" };
-        char path[128];
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-                (void)snprintf(path, sizeof(path), "%s/%s", f->dir, names[i]);
-                (void)unlink(path);
+                (void)unlink(fmt("%s/%s", f->dir, names[i]));
         }
         (void)rmdir(f->dir);
 }

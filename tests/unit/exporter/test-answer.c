@@ -44,7 +44,6 @@ static void check_status(const char *path, unsigned status, const char *part) {
 static void check_metrics(const char *expected, const char *age) {
         _cleanup_answer_ Answer answer = { 0 };
         _cleanup_text_ Text all = { 0 };
-        char line[128];
 
         ask("/metrics", &answer);
         assert_int_equal(answer.status, 200);
@@ -53,8 +52,7 @@ static void check_metrics(const char *expected, const char *age) {
         join(&answer, &all);
         assert_starts_with(all.data, expected);
         assert_starts_with(all.data + strlen(expected), "# HELP tidbnumad_exporter_snapshot_age");
-        (void)snprintf(line, sizeof(line), "\ntidbnumad_exporter_snapshot_age_seconds %s\n", age);
-        assert_contains(all.data, line);
+        assert_contains(all.data, fmt("\ntidbnumad_exporter_snapshot_age_seconds %s\n", age));
 }
 
 TEST(metrics, .setup_func = store_setup, .teardown_func = store_teardown) {
@@ -139,10 +137,7 @@ TEST(other_paths, .setup_func = store_setup, .teardown_func = store_teardown) {
 }
 
 TEST(link_is_not_followed, .setup_func = store_setup, .teardown_func = store_teardown) {
-        char path[128];
-
         put("target", "secret\n", 0);
-        (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
-        assert_int_equal(symlink("target", path), 0);
+        assert_int_equal(symlink("target", fmt("%s/metrics.prom", fixture.dir)), 0);
         check_status("/metrics", 503, "is not a regular file");
 }

@@ -1,6 +1,4 @@
 /* The command line. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -173,10 +173,8 @@ static void scrape(unsigned n) {
 TEST(nothing_grows_scrape_by_scrape, .setup_func = setup, .teardown_func = teardown) {
         unsigned before, after;
 
-        if (SANITIZED) {
-                print_message("the sanitizer keeps what is freed\n");
-                skip();
-        }
+        if (SANITIZED)
+                skip_because("the sanitizer keeps what is freed");
         scrape(500);
         before = status_kib("VmRSS:");
         scrape(SCRAPES);

@@ -1,10 +1,8 @@
 /* The program as a child: sockets of both kinds, systemd's protocols, its end, its error messages.
  * TIDBNUMAD_EXPORTER names it. */
-#include <signal.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
@@ -44,9 +42,8 @@ TEST(serves_until_sigterm, .setup_func = setup, .teardown_func = teardown) {
 
 TEST(ends_with_a_client_in_the_middle, .setup_func = setup, .teardown_func = teardown) {
         _cleanup_close_ int fd = -EBADF;
-        Child child;
+        Child child = start(fixture.dir, NULL, -1, unix_listen, NULL);
 
-        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         fd = client_connect(fixture.socket_path);
         client_send(fd, "GET /met");
@@ -129,9 +126,8 @@ TEST(under_systemd, .setup_func = setup, .teardown_func = teardown) {
 }
 
 TEST(stale_socket_is_replaced, .setup_func = setup, .teardown_func = teardown) {
-        Child child;
+        Child child = start(fixture.dir, NULL, -1, unix_listen, NULL);
 
-        child = start(fixture.dir, NULL, -1, unix_listen, NULL);
         wait_for_socket(fixture.socket_path);
         assert_int_equal(stop(child, SIGKILL), -SIGKILL);
         child = start(fixture.dir, NULL, -1, unix_listen, NULL);

@@ -67,16 +67,13 @@ HTTP_TEST(get) {
 
 HTTP_TEST(head_has_the_length_and_no_body) {
         _cleanup_text_ Text get = { 0 }, head = { 0 };
-        char expected[64];
 
         put_metrics();
         client_request(fixture.socket_path, "GET", "/metrics", &get);
         client_request(fixture.socket_path, "HEAD", "/metrics", &head);
         assert_starts_with(head.data, "HTTP/1.1 200 ");
         assert_string_equal(body_of(head.data), "");
-        (void)snprintf(expected, sizeof(expected), "\r\nContent-Length: %zu\r\n",
-                       strlen(body_of(get.data)));
-        assert_contains(head.data, expected);
+        assert_contains(head.data, fmt("\r\nContent-Length: %zu\r\n", strlen(body_of(get.data))));
 }
 
 HTTP_TEST(other_methods) {

@@ -1,5 +1,4 @@
 /* Which processors count what. The codes stand here once more, as numbers of the vendors' files. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

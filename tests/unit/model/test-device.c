@@ -1,6 +1,4 @@
 /* Lists of devices, their order, and the nodes of the host's network cards. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

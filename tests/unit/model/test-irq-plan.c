@@ -1,6 +1,5 @@
 /* The words of interrupt plans: each reason has its own, and they agree with what is done. */
 #include <ctype.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,4 @@
 /* Interrupts of devices: who is found, what was counted on which CPUs, and what is freed. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

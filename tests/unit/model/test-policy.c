@@ -1,6 +1,4 @@
 /* Defaults and life of policies. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -2,9 +2,6 @@
  *
  * `test-reason --render` prints the text between the two marks of the page. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,7 +1,4 @@
 /* Which unit a cgroup path names, and that nobody can pretend to be another's. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

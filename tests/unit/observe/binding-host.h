@@ -1,8 +1,6 @@
 /* A fake machine of two nodes with a bound process. */
 #pragma once
 
-#include <errno.h>
-
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"

@@ -3,29 +3,19 @@
 
 /* A folder below sys/devices with a link to it in sys/class/CLASS. */
 static inline void fake_device(const FakeTree *tree, const char *class, const char *path) {
-        char folder[512], link[512], target[512];
-
-        (void)snprintf(folder, sizeof(folder), "sys/devices/%s", path);
-        (void)snprintf(link, sizeof(link), "sys/class/%s/%s", class, strrchr(path, '/') + 1);
-        (void)snprintf(target, sizeof(target), "../../devices/%s", path);
-        fake_mkdir(tree, folder);
-        fake_link(tree, link, target);
+        fake_mkdir(tree, fmt("sys/devices/%s", path));
+        fake_link(tree, fmt("sys/class/%s/%s", class, strrchr(path, '/') + 1),
+                  fmt("../../devices/%s", path));
 }
 
 static inline void fake_device_file(const FakeTree *tree, const char *path, const char *name,
                                     const char *text) {
-        char file[512];
-
-        (void)snprintf(file, sizeof(file), "sys/devices/%s/%s", path, name);
-        fake_write(tree, file, text);
+        fake_write(tree, fmt("sys/devices/%s/%s", path, name), text);
 }
 
 static inline void fake_device_link(const FakeTree *tree, const char *path, const char *name,
                                     const char *target) {
-        char file[512];
-
-        (void)snprintf(file, sizeof(file), "sys/devices/%s/%s", path, name);
-        fake_link(tree, file, target);
+        fake_link(tree, fmt("sys/devices/%s/%s", path, name), target);
 }
 
 /* A card on a PCI device of its own, on that node. */

@@ -6,37 +6,23 @@
 
 static inline void fake_node(const FakeTree *tree, unsigned id, const char *cpumap,
                              const char *distance, unsigned kib) {
-        char name[128], text[256];
-
-        (void)snprintf(name, sizeof(name), NODES "node%u/cpumap", id);
-        fake_write(tree, name, cpumap);
-        (void)snprintf(name, sizeof(name), NODES "node%u/distance", id);
-        fake_write(tree, name, distance);
-        (void)snprintf(name, sizeof(name), NODES "node%u/meminfo", id);
-        (void)snprintf(text, sizeof(text), "Node %u MemTotal: %u kB\nNode %u MemFree: 0 kB\n", id,
-                       kib, id);
-        fake_write(tree, name, text);
+        fake_write(tree, fmt(NODES "node%u/cpumap", id), cpumap);
+        fake_write(tree, fmt(NODES "node%u/distance", id), distance);
+        fake_write(tree, fmt(NODES "node%u/meminfo", id),
+                   fmt("Node %u MemTotal: %u kB\nNode %u MemFree: 0 kB\n", id, kib, id));
 }
 
 static inline void fake_cpu(const FakeTree *tree, unsigned cpu, unsigned package) {
-        char name[128], text[32];
+        char text[32];
 
-        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/physical_package_id", cpu);
-        (void)snprintf(text, sizeof(text), "%u\n", package);
-        fake_write(tree, name, text);
-        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/core_id", cpu);
-        (void)snprintf(text, sizeof(text), "%u\n", cpu);
-        fake_write(tree, name, text);
+        fake_write(tree, fmt(CPUS "cpu%u/topology/physical_package_id", cpu), fmt("%u\n", package));
+        fake_write(tree, fmt(CPUS "cpu%u/topology/core_id", cpu), fmt("%u\n", cpu));
         (void)snprintf(text, sizeof(text), "%x\n", 1u << cpu);
-        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/thread_siblings", cpu);
-        fake_write(tree, name, text);
-        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/core_cpus", cpu);
-        fake_write(tree, name, text);
+        fake_write(tree, fmt(CPUS "cpu%u/topology/thread_siblings", cpu), text);
+        fake_write(tree, fmt(CPUS "cpu%u/topology/core_cpus", cpu), text);
         (void)snprintf(text, sizeof(text), "%x\n", package == 0 ? 0x3 : 0xc);
-        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/core_siblings", cpu);
-        fake_write(tree, name, text);
-        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/package_cpus", cpu);
-        fake_write(tree, name, text);
+        fake_write(tree, fmt(CPUS "cpu%u/topology/core_siblings", cpu), text);
+        fake_write(tree, fmt(CPUS "cpu%u/topology/package_cpus", cpu), text);
 }
 
 /* Nodes 0 and 2 with two CPUs each, node 5 with memory alone. */

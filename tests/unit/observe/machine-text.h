@@ -2,8 +2,6 @@
 #pragma once
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/topology.h"

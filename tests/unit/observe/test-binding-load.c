@@ -2,9 +2,8 @@
 #include "binding-host.h"
 
 HOST_TEST(bound) {
-        Binding b;
+        Binding b = load_good(h);
 
-        b = load_good(h);
         assert_true(b.cpuset);
         assert_ids(b.cpus, "4-7");
         assert_ids(b.mems, "2");
@@ -93,18 +92,12 @@ HOST_TEST(what_is_above) {
 
 /* Below the unit, with these sets of its own; CPUs NULL: without the controller. */
 static void inner(Host *h, const char *name, int pid, const char *cpus, const char *mems) {
-        char path[128];
-
-        (void)snprintf(path, sizeof(path), CGROUP "/%s", name);
-        fake_process(&h->tree, pid, 1, "/srv/a", path, cpus ? cpus : "4-7");
-        (void)snprintf(path, sizeof(path), FOLDER "%s/cgroup.procs", name);
-        fake_write(&h->tree, path, "");
+        fake_process(&h->tree, pid, 1, "/srv/a", fmt(CGROUP "/%s", name), cpus ? cpus : "4-7");
+        fake_write(&h->tree, fmt(FOLDER "%s/cgroup.procs", name), "");
         if (!cpus)
                 return;
-        (void)snprintf(path, sizeof(path), FOLDER "%s/cpuset.cpus.effective", name);
-        fake_write(&h->tree, path, cpus);
-        (void)snprintf(path, sizeof(path), FOLDER "%s/cpuset.mems.effective", name);
-        fake_write(&h->tree, path, mems);
+        fake_write(&h->tree, fmt(FOLDER "%s/cpuset.cpus.effective", name), cpus);
+        fake_write(&h->tree, fmt(FOLDER "%s/cpuset.mems.effective", name), mems);
 }
 
 TEST(inner_groups) {

@@ -3,12 +3,10 @@
 
 /* Puts one more process into the unit and tells whether it is seen as an intruder. */
 static bool intrudes_as(Host *h, int pid, int parent, const char *exe) {
-        char list[64];
         Binding b;
 
         fake_process(&h->tree, pid, parent, exe, CGROUP, "4-7");
-        (void)snprintf(list, sizeof(list), "%d\n50\n", pid);
-        fake_write(&h->tree, FOLDER "cgroup.procs", list);
+        fake_write(&h->tree, FOLDER "cgroup.procs", fmt("%d\n50\n", pid));
         b = load_good(h);
         assert_int_equal(b.intruder, b.alone ? 0 : pid);
         assert_int_equal(b.n_threads, 1); /* a neighbour's threads are not the instance's */

@@ -1,15 +1,10 @@
 /* Data directories of processes that live, also in roots of their own. */
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/observe/data-dir.h"
 
@@ -44,8 +39,7 @@ static void serve(const Server *server, int ready) {
         write_cmdline(server->line);
         if (write(ready, "", 1) != 1)
                 _exit(5);
-        for (;;)
-                (void)pause();
+        child_wait();
 }
 
 /* 0: it may not do that here. */
@@ -55,8 +49,7 @@ static pid_t start(const Server *server) {
         pid_t pid;
 
         assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0)
                 serve(server, ends[1]);
         closep(&ends[1]);
@@ -82,13 +75,10 @@ static void assert_server(const Server *server, const char *expected) {
         pid_t pid = start(server);
         int r;
 
-        if (pid == 0) {
-                print_message("not allowed here\n");
-                skip();
-        }
+        if (pid == 0)
+                skip_because("not allowed here");
         r = read_live(pid, &found);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
         if (!expected) {
                 assert_int_equal(r, -ENODATA);
                 assert_null(found);
@@ -208,13 +198,11 @@ TEST(gone, .setup_func = make_folder, .teardown_func = remove_folder) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         const Server server = { .line = "tikv-server --data-dir=/data", .cwd = *state };
         char *found = (char *)7;
-        siginfo_t info;
         pid_t pid = start(&server);
 
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        child_make_zombie(pid);
         assert_int_equal(data_dir_read(&sysroot, &handle, &found), -ESRCH); /* a zombie */
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(data_dir_read(&sysroot, &handle, &found), -ESRCH);

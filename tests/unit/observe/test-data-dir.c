@@ -1,6 +1,5 @@
 /* Data directories out of command lines and open files of a dump. Those of living
  * processes are in test-data-dir-live.c. */
-#include <errno.h>
 #include <limits.h>
 
 #include "../../support/test.h"

@@ -1,5 +1,4 @@
 /* Network cards and disks of fake machines, and of this one. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -25,11 +24,8 @@ static void assert_devices(const FakeTree *tree, const char *expected) {
 /* --- network cards -------------------------------------------------------------------------- */
 
 static void route_over(const FakeTree *tree, const char *interface) {
-        char text[128];
-
-        (void)snprintf(text, sizeof(text), "%s\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\n",
-                       interface);
-        fake_write(tree, "proc/net/route", text);
+        fake_write(tree, "proc/net/route",
+                   fmt("%s\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\n", interface));
 }
 
 FAKE_TEST(a_machine_without_anything) {
@@ -205,19 +201,17 @@ FAKE_TEST(disks) {
 
 static void add_controller(const FakeTree *tree, const char *name, const char *pci,
                            const char *node) {
-        char path[256], target[256];
+        char path[256];
 
         (void)snprintf(path, sizeof(path), "pci0000:00/%s", pci);
         fake_device_file(tree, path, "numa_node", node);
         fake_device_link(tree, path, "driver", "../../bus/pci/drivers/nvme");
-        (void)snprintf(path, sizeof(path), "sys/devices/pci0000:00/%s/nvme/%s", pci, name);
-        fake_mkdir(tree, path);
+        fake_mkdir(tree, fmt("sys/devices/pci0000:00/%s/nvme/%s", pci, name));
         (void)snprintf(path, sizeof(path), "pci0000:00/%s/nvme/%s/%sc%sn1", pci, name, "nvme0",
                        name + 4);
         fake_block(tree, path, "0:0\n");
         fake_device_file(tree, path, "hidden", "1\n");
-        (void)snprintf(target, sizeof(target), "../../../pci0000:00/%s/nvme/%s", pci, name);
-        fake_device_link(tree, SUBSYSTEM, name, target);
+        fake_device_link(tree, SUBSYSTEM, name, fmt("../../../pci0000:00/%s/nvme/%s", pci, name));
 }
 
 FAKE_TEST(nvme_multipath) {
@@ -237,18 +231,18 @@ FAKE_TEST(nvme_multipath) {
 
 LIVE_TEST(this_machine) {
         _cleanup_device_list_ DeviceList list = { 0 };
-        char path[512];
 
         assert_int_equal(devices_load(sysroot, &list), 0);
         for (size_t i = 0; i < list.n_devices; i++) {
                 const Device *device = &list.devices[i];
 
-                (void)snprintf(path, sizeof(path), "/sys/%s/%s",
-                               device->kind == DEVICE_NET ? "class/net" : "block", device->name);
-                assert_int_equal(access(path, F_OK), 0);
+                assert_int_equal(
+                        access(fmt("/sys/%s/%s", device->kind == DEVICE_NET ? "class/net" : "block",
+                                   device->name),
+                               F_OK),
+                        0);
                 if (!device->pci)
                         continue;
-                (void)snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", device->pci);
-                assert_int_equal(access(path, F_OK), 0);
+                assert_int_equal(access(fmt("/sys/bus/pci/devices/%s", device->pci), F_OK), 0);
         }
 }

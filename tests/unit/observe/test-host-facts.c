@@ -1,6 +1,4 @@
 /* The host's settings, from a fake /proc and /sys. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -17,9 +15,8 @@ static HostFacts load(const FakeTree *tree) {
 }
 
 FAKE_TEST(nothing_there) {
-        HostFacts facts;
+        HostFacts facts = load(tree);
 
-        facts = load(tree);
         assert_int_equal(facts.numa_balancing, HOST_FACT_UNKNOWN);
         assert_int_equal(facts.zone_reclaim_mode, HOST_FACT_UNKNOWN);
         assert_int_equal(facts.swappiness, HOST_FACT_UNKNOWN);

@@ -1,6 +1,5 @@
 /* Devices with interrupts in a fake /sys and /proc: cards of several kinds, NVMe, named ones, cards
  * of other network namespaces; their vectors, masks and counters. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -10,33 +9,22 @@
 
 /* The link that the bus has for each PCI device. */
 static void on_bus(const FakeTree *tree, const char *pci, const char *class) {
-        char path[256], target[256];
-
-        (void)snprintf(path, sizeof(path), "pci0000:00/%s", pci);
-        fake_device_file(tree, path, "class", class);
-        (void)snprintf(path, sizeof(path), "sys/bus/pci/devices/%s", pci);
-        (void)snprintf(target, sizeof(target), "../../../devices/pci0000:00/%s", pci);
-        fake_link(tree, path, target);
+        fake_device_file(tree, fmt("pci0000:00/%s", pci), "class", class);
+        fake_link(tree, fmt("sys/bus/pci/devices/%s", pci),
+                  fmt("../../../devices/pci0000:00/%s", pci));
 }
 
 /* A vector of a PCI device, with its masks. */
 static void vector(const FakeTree *tree, const char *pci, int irq, const char *requested,
                    const char *effective) {
-        char path[256];
-
-        (void)snprintf(path, sizeof(path), "sys/devices/pci0000:00/%s/msi_irqs/%d", pci, irq);
-        fake_write(tree, path, "msix\n");
-        (void)snprintf(path, sizeof(path), "proc/irq/%d/smp_affinity_list", irq);
-        fake_write(tree, path, requested);
-        (void)snprintf(path, sizeof(path), "proc/irq/%d/effective_affinity_list", irq);
-        fake_write(tree, path, effective);
+        fake_write(tree, fmt("sys/devices/pci0000:00/%s/msi_irqs/%d", pci, irq), "msix\n");
+        fake_write(tree, fmt("proc/irq/%d/smp_affinity_list", irq), requested);
+        fake_write(tree, fmt("proc/irq/%d/effective_affinity_list", irq), effective);
 }
 
 static void queue(const FakeTree *tree, const char *card, const char *name, const char *mask) {
-        char path[256];
-
-        (void)snprintf(path, sizeof(path), "%s/queues/%s", card, name);
-        fake_device_file(tree, path, name[0] == 't' ? "xps_cpus" : "rps_cpus", mask);
+        fake_device_file(tree, fmt("%s/queues/%s", card, name),
+                         name[0] == 't' ? "xps_cpus" : "rps_cpus", mask);
 }
 
 #define ETH0 "pci0000:00/0000:00:03.0/net/eth0"
@@ -296,15 +284,11 @@ FAKE_TEST(other_namespace) {
 
         card(tree);
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                char path[128], target[128];
-
                 on_bus(tree, rows[i].pci, rows[i].class);
                 if (!rows[i].driver)
                         continue;
-                (void)snprintf(path, sizeof(path), "pci0000:00/%s", rows[i].pci);
-                (void)snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s",
-                               rows[i].driver);
-                fake_device_link(tree, path, "driver", target);
+                fake_device_link(tree, fmt("pci0000:00/%s", rows[i].pci), "driver",
+                                 fmt("../../../bus/pci/drivers/%s", rows[i].driver));
         }
         load(tree, NULL, &host);
         assert_int_equal(host.n_devices, 2);

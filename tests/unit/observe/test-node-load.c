@@ -1,6 +1,5 @@
 /* Counters of nodes, from a fake machine with the nodes 0 and 2. */
 #include <math.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 

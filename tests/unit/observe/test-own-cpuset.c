@@ -1,5 +1,4 @@
 /* What a cgroup leaves of the machine, on either version. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

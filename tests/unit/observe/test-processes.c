@@ -1,5 +1,4 @@
 /* Who the processes are, on a fake /proc that changes under the reader's hands. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -184,14 +183,12 @@ PROCESS_TEST(not_a_process_that_runs) {
 FAKE_TEST(list_and_filter) {
         _cleanup_pid_list_ PidList list = { 0 };
         Filter filter = { 0 };
-        char name[32];
         size_t n = 0;
 
         filter.tree = tree;
         for (int pid = 200; pid > 0; pid -= 5) {
                 /* Nothing but the link is there. */
-                (void)snprintf(name, sizeof(name), "proc/%d/exe", pid);
-                fake_link(tree, name, pid % 10 == 0 ? EXE : "/bin/other");
+                fake_link(tree, fmt("proc/%d/exe", pid), pid % 10 == 0 ? EXE : "/bin/other");
         }
         fake_mkdir(tree, "proc/2"); /* a kernel thread */
         fake_link(tree, "proc/self/exe", EXE);

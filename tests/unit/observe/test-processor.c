@@ -1,5 +1,4 @@
 /* Processors of real machines, from the dumps in $TIDBNUMAD_TOPOLOGIES; and of two made-up ones. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -49,10 +48,8 @@ static void test_dump(void **state) {
 
         (void)snprintf(path, sizeof(path), "%s/%s.tar.bz2", from ? from : "", dump->archive);
         fake_init(&tree);
-        if (!from || access(path, R_OK) < 0) {
-                print_message("no %s.tar.bz2 in $TIDBNUMAD_TOPOLOGIES\n", dump->archive);
-                skip();
-        }
+        if (!from || access(path, R_OK) < 0)
+                skip_because("no %s.tar.bz2 in $TIDBNUMAD_TOPOLOGIES", dump->archive);
         (void)snprintf(command, sizeof(command),
                        "tar -C %s -xf %s --strip-components=1 --no-same-owner --wildcards "
                        "'*/proc/cpuinfo'",

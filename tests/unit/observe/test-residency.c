@@ -1,5 +1,4 @@
 /* How much lies where, from a fake cgroup of a machine with the nodes 0, 2 and 5. */
-#include <errno.h>
 #include <math.h>
 
 #include "../../support/test.h"

@@ -1,12 +1,9 @@
 /* From a directory down to whole disks, on fake machines and on this one. */
-#include <errno.h>
-#include <signal.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
 #include "tidbnumad/observe/devices-load.h"
@@ -228,10 +225,7 @@ static const char *devices_of(const StorageDevices *storage) {
 }
 
 static int open_process(pid_t pid) {
-        char path[64];
-
-        (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-        return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return open(fmt("/proc/%d", (int)pid), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 LIVE_TEST(this_host) {
@@ -241,10 +235,8 @@ LIVE_TEST(this_host) {
         assert_int_equal(storage_find_process(sysroot, fd, "/proc", &none), -ENODEV);
         assert_int_equal(storage_find_process(sysroot, fd, "/proc/self/no/such", &none), -ENODEV);
         assert_int_equal(storage_find_process(sysroot, fd, "proc", &none), -EINVAL);
-        if (!is_on_a_device("/")) {
-                print_message("/ is on no block device here\n");
-                skip();
-        }
+        if (!is_on_a_device("/"))
+                skip_because("/ is on no block device here");
         assert_int_equal(storage_find_process(sysroot, fd, "/", &storage), 0);
         assert_holds_device_of(&storage, "/");
         /* Not there yet, and a file. */
@@ -262,19 +254,15 @@ LIVE_TEST(process_in_a_chroot) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_fake_ FakeTree tree;
         int ready[2], status, r, r_direct;
-        siginfo_t info;
         char byte;
         pid_t pid;
 
         fake_init_in(&tree, "/tmp"); /* on a disk, on most hosts */
         fake_link(&tree, "data", "/proc");
-        if (geteuid() != 0 || !is_on_a_device(tree.path)) {
-                print_message("not root, or %s is on no block device\n", tree.path);
-                skip();
-        }
+        if (geteuid() != 0 || !is_on_a_device(tree.path))
+                skip_because("not root, or %s is on no block device", tree.path);
         assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0) {
                 if (chroot(tree.path) < 0 || chdir("/") < 0 || write(ready[1], "x", 1) != 1)
                         _exit(1);
@@ -289,8 +277,7 @@ LIVE_TEST(process_in_a_chroot) {
         /* "/proc" of its root, an empty folder on the disk, and not the host's. */
         r = storage_find_process(sysroot, fd, "/data", &storage);
         r_direct = storage_find_process(sysroot, fd, "/proc", &direct);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        child_make_zombie(pid);
         assert_int_equal(storage_find_process(sysroot, fd, "/data", &gone), -ESRCH);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(storage_find_process(sysroot, fd, "/data", &gone), -ESRCH);

@@ -1,7 +1,6 @@
 /* Other people's machines: each dump is read, written as XML, read again, and is the same. Every
  * line that is expected here was compared with the dump's own files. But for one: the kernel calls
  * the two cores of a module of 64amd64 threads, hwloc calls them cores. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -135,10 +134,8 @@ static void unpack(Machine *machine) {
 
         (void)snprintf(path, sizeof(path), "%s/%s.tar.bz2", from ? from : "",
                        machine->dump->archive);
-        if (!from || access(path, R_OK) < 0) {
-                print_message("no %s.tar.bz2 in $TIDBNUMAD_TOPOLOGIES\n", machine->dump->archive);
-                skip();
-        }
+        if (!from || access(path, R_OK) < 0)
+                skip_because("no %s.tar.bz2 in $TIDBNUMAD_TOPOLOGIES", machine->dump->archive);
         (void)snprintf(machine->folder, sizeof(machine->folder), "%s/machine-XXXXXX",
                        fake_scratch());
         assert_non_null(mkdtemp(machine->folder));

@@ -1,5 +1,4 @@
 /* Exported machines: what is read back, and what lstopo draws of them. */
-#include <errno.h>
 
 #include "../../support/test.h"
 
@@ -224,8 +223,7 @@ FILES_TEST(where_marks_hang, "") {
 static void skip_without(const char *program) {
         if (have_program(program))
                 return;
-        print_message("%s is not installed (Debian package hwloc)\n", program);
-        skip();
+        skip_because("%s is not installed (Debian package hwloc)", program);
 }
 
 static void assert_drawn(const char *synthetic, unsigned n_nodes) {
@@ -244,10 +242,7 @@ static void assert_drawn(const char *synthetic, unsigned n_nodes) {
         run_lstopo("lstopo-no-graphics", files.xml, files.drawing);
         read_whole(files.drawing, &svg);
         for (unsigned i = 0; i < n_nodes; i++) {
-                char label[64];
-
-                (void)snprintf(label, sizeof(label), "%s (node %u)", names[i], i);
-                assert_int_equal(count(svg, label), 1);
+                assert_int_equal(count(svg, fmt("%s (node %u)", names[i], i)), 1);
         }
 }
 

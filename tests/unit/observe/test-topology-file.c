@@ -1,5 +1,4 @@
 /* Machines from XML and from descriptions, and what is said of those that hwloc does not take. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* Machines of a few files: what whole dumps show is the golden suite's. */
-#include <errno.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -47,11 +46,10 @@ MACHINE_TEST(first_threads) {
 
         for (unsigned cpu = 0; cpu < 4; cpu++) {
                 static const char *const files[] = { "thread_siblings", "core_cpus" };
-                char name[128];
 
                 for (size_t i = 0; i < ELEMENTSOF(files); i++) {
-                        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/%s", cpu, files[i]);
-                        fake_write(tree, name, cpu < 2 ? "3\n" : "c\n");
+                        fake_write(tree, fmt(CPUS "cpu%u/topology/%s", cpu, files[i]),
+                                   cpu < 2 ? "3\n" : "c\n");
                 }
         }
         assert_int_equal(topology_load(&tree->sysroot, &t), 0);
@@ -212,10 +210,7 @@ MACHINE_TEST(no_packages) {
         _cleanup_topology_ Topology t = { 0 };
 
         for (unsigned cpu = 0; cpu < 4; cpu++) {
-                char name[128];
-
-                (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/physical_package_id", cpu);
-                fake_write(tree, name, "-1\n");
+                fake_write(tree, fmt(CPUS "cpu%u/topology/physical_package_id", cpu), "-1\n");
         }
         assert_int_equal(topology_load(&tree->sysroot, &t), 0);
         for (size_t i = 0; i < t.n_nodes; i++)
@@ -233,11 +228,9 @@ MACHINE_TEST(package_with_a_wrong_mask) {
 
         for (unsigned cpu = 0; cpu < 2; cpu++) {
                 static const char *const files[] = { "core_siblings", "package_cpus" };
-                char name[128];
 
                 for (size_t i = 0; i < ELEMENTSOF(files); i++) {
-                        (void)snprintf(name, sizeof(name), CPUS "cpu%u/topology/%s", cpu, files[i]);
-                        fake_write(tree, name, "7\n");
+                        fake_write(tree, fmt(CPUS "cpu%u/topology/%s", cpu, files[i]), "7\n");
                 }
         }
         load_quietly(tree, &t);

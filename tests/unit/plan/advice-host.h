@@ -2,8 +2,6 @@
  * cmocka.h. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/advice.h"
 

@@ -1,8 +1,6 @@
 /* A host on which every rule of the audit holds. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/audit.h"
 

@@ -1,8 +1,6 @@
 /* Nodes and their readings, for tests of what a guard makes of them. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"

@@ -3,11 +3,6 @@
  * CPUs are numbered as x86 does it: first threads node by node, then their siblings. */
 #pragma once
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq.h"
 

@@ -1,9 +1,6 @@
 /* Machines and instances for the tests of the planner. To be included after cmocka.h. */
 #pragma once
 
-#include <stdio.h>
-#include <string.h>
-
 #include "../../support/id-sets.h"
 #include "placement-score.h"
 

@@ -3,8 +3,6 @@
  * The situations are generated, the same ones on every run. */
 #pragma once
 
-#include <stdio.h>
-
 #include "../../support/test.h"
 
 #include "tidbnumad/plan/step.h"

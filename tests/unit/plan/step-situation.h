@@ -2,8 +2,6 @@
  * everything stands and is changed where the case differs. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"

@@ -1,5 +1,4 @@
 /* Single settings out of an irq plan, and what lands meanwhile. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* What is done next about a setting. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

@@ -23,9 +23,8 @@ static const IrqPolicy *find(const IrqScene *s, size_t device) {
 }
 
 IRQ_SCENE_TEST(which_entry, 1, 2, 1) {
-        IrqPolicy *p;
+        IrqPolicy *p = scene_policy(s, "eth[01]", STEER_LOCAL);
 
-        p = scene_policy(s, "eth[01]", STEER_LOCAL);
         assert_int_equal(word_list_add(&p->nvme, "nvme0"), 0);
         p = scene_policy(s, "bond*", STEER_AWAY);
         assert_int_equal(word_list_add(&p->pci, "0000:3b:00.0"), 0);

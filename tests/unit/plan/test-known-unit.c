@@ -1,5 +1,4 @@
 /* Units that a policy knows by name: which they are, whose, and what is written to them. */
-#include <string.h>
 
 #include "../../support/test.h"
 

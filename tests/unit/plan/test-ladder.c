@@ -1,5 +1,4 @@
 /* By which means an instance is bound. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* The verdict on an instance, by which all surfaces report. */
-#include <string.h>
 
 #include "../../support/test.h"
 

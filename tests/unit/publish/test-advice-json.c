@@ -1,5 +1,4 @@
 /* The JSON, read back by the library that its readers use. */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -22,33 +21,30 @@ static const json_t *instance(const json_t *json, size_t index) {
 }
 
 ADVICE_TEST(instance) {
-        json_t *json;
+        json_t *json = render(&e->report);
 
-        json = render(&e->report);
         assert_int_equal(json_object_size(json), 1);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), 6);
         assert_json(
                 instance(json, EXAMPLE_TIDB),
-                "{\"name\": \"tidb-4000\", \"product\": \"tidb-server\", \"ports\": [4000, 10080],"
-                " \"unplaced\": \"\", \"inputs\": {\"nodes\": \"1\", \"cpus\": \"16-31\","
-                " \"memory_mode\": \"bind\", \"cpu_count\": 16, \"cpu_share\": 8,"
-                " \"memory_bytes\": 34359738368, \"memory_share_bytes\": 17179869184,"
-                " \"shares_nodes_with\": [\"tikv-20161\"], \"device\": null,"
-                " \"shares_device_with\": [], \"resident_bytes\": 3221225472, \"running\": true,"
-                " \"gomaxprocs\": 64, \"card\": null}, \"advice\": ["
-                "{\"rule\": \"A1\", \"setting\": \"performance.max-procs\", \"where\": \"config\","
-                " \"unit\": \"integer\", \"value\": 8, \"text\": \"8\","
-                " \"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\":"
-                " \"It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. "
-                "It takes effect after a restart.\"},"
-                "{\"rule\": \"A2\", \"setting\": \"tidb_server_memory_limit\", \"where\": \"sql\","
-                " \"unit\": \"bytes\", \"value\": 13743685632, \"text\": \"13107MB\","
-                " \"takes_effect\": \"online\", \"cost_bytes\": null, \"reason\":"
-                " \"80 % of its 16 GiB of the 32 GiB of node 1, shared with tikv-20161.\"},"
-                "{\"rule\": \"A3\", \"setting\": \"GOGC\", \"where\": \"environment\","
-                " \"unit\": \"percent\", \"value\": 200, \"text\": \"200\","
-                " \"takes_effect\": \"restart\", \"cost_bytes\": 2684354560, \"reason\":"
-                " \"2.5 GiB beside 3 GiB. It takes effect after a restart.\"}]}");
+                "{\"name\": \"tidb-4000\", \"product\": \"tidb-server\", \"ports\": [4000, 10080], "
+                "\"unplaced\": \"\", \"inputs\": {\"nodes\": \"1\", \"cpus\": \"16-31\", "
+                "\"memory_mode\": \"bind\", \"cpu_count\": 16, \"cpu_share\": 8, \"memory_bytes\": "
+                "34359738368, \"memory_share_bytes\": 17179869184, \"shares_nodes_with\": "
+                "[\"tikv-20161\"], \"device\": null, \"shares_device_with\": [], "
+                "\"resident_bytes\": 3221225472, \"running\": true, \"gomaxprocs\": 64, \"card\": "
+                "null}, \"advice\": [{\"rule\": \"A1\", \"setting\": \"performance.max-procs\", "
+                "\"where\": \"config\", \"unit\": \"integer\", \"value\": 8, \"text\": \"8\", "
+                "\"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\": \"It has 8 of "
+                "the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It takes effect "
+                "after a restart.\"},{\"rule\": \"A2\", \"setting\": \"tidb_server_memory_limit\", "
+                "\"where\": \"sql\", \"unit\": \"bytes\", \"value\": 13743685632, \"text\": "
+                "\"13107MB\", \"takes_effect\": \"online\", \"cost_bytes\": null, \"reason\": \"80 "
+                "% of its 16 GiB of the 32 GiB of node 1, shared with tikv-20161.\"},{\"rule\": "
+                "\"A3\", \"setting\": \"GOGC\", \"where\": \"environment\", \"unit\": \"percent\", "
+                "\"value\": 200, \"text\": \"200\", \"takes_effect\": \"restart\", \"cost_bytes\": "
+                "2684354560, \"reason\": \"2.5 GiB beside 3 GiB. It takes effect after a "
+                "restart.\"}]}");
         json_decref(json);
 }
 
@@ -71,19 +67,17 @@ ADVICE_TEST(others) {
                     " \"takes_effect\": \"already\", \"cost_bytes\": 675282944,"
                     " \"reason\": \"They take 644 MiB.\"}");
         assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 0),
-                    "{\"rule\": \"A10\", \"setting\": \"nbthread\", \"where\": \"haproxy-global\","
-                    " \"unit\": \"integer\", \"value\": 16, \"text\": \"16\","
-                    " \"takes_effect\": \"reload\", \"cost_bytes\": null,"
-                    " \"reason\": \"It is bound to 16 CPUs of node 1.\"}");
-        assert_json(
-                instance(json, EXAMPLE_NOWHERE),
-                "{\"name\": \"tidb-4001\", \"product\": \"tidb-server\", \"ports\": [],"
-                " \"unplaced\": \"no nodes are left\", \"inputs\": {\"nodes\": \"\", \"cpus\": "
-                "\"\","
-                " \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0,"
-                " \"memory_bytes\": null, \"memory_share_bytes\": null, \"shares_nodes_with\": [],"
-                " \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null,"
-                " \"running\": false, \"gomaxprocs\": null, \"card\": null}, \"advice\": []}");
+                    "{\"rule\": \"A10\", \"setting\": \"nbthread\", \"where\": \"haproxy-global\", "
+                    "\"unit\": \"integer\", \"value\": 16, \"text\": \"16\", \"takes_effect\": "
+                    "\"reload\", \"cost_bytes\": null, \"reason\": \"It is bound to 16 CPUs of "
+                    "node 1.\"}");
+        assert_json(instance(json, EXAMPLE_NOWHERE),
+                    "{\"name\": \"tidb-4001\", \"product\": \"tidb-server\", \"ports\": [], "
+                    "\"unplaced\": \"no nodes are left\", \"inputs\": {\"nodes\": \"\", \"cpus\": "
+                    "\"\", \"memory_mode\": \"bind\", \"cpu_count\": 0, \"cpu_share\": 0, "
+                    "\"memory_bytes\": null, \"memory_share_bytes\": null, \"shares_nodes_with\": "
+                    "[], \"device\": null, \"shares_device_with\": [], \"resident_bytes\": null, "
+                    "\"running\": false, \"gomaxprocs\": null, \"card\": null}, \"advice\": []}");
         json_decref(json);
 }
 

@@ -1,5 +1,4 @@
 /* The table: columns, wrapping, and those without advice. */
-#include <string.h>
 
 #include "../../support/test.h"
 

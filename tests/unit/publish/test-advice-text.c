@@ -1,5 +1,4 @@
 /* Values, placeholders, wrapping, and names that hold anything. */
-#include <string.h>
 
 #include "../../support/test.h"
 #include <yaml.h>
@@ -87,9 +86,8 @@ static void assert_whole(const AdviceExample *e, const Advice *advice, const cha
 
 /* What makes it hold is said of what runs. */
 ADVICE_TEST(note_and_effect) {
-        Advice advice;
+        Advice advice = e->items[0];
 
-        advice = e->items[0];
         assert_whole(e, &advice,
                      "It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now "
                      "GOMAXPROCS=64. It takes effect after a restart.");

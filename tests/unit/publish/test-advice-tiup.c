@@ -1,6 +1,5 @@
 /* The TiUP fragment, read back by libyaml. That it merges into a topology is test-advice-merge's.
  */
-#include <string.h>
 
 #include "../../support/test.h"
 #include <yaml.h>
@@ -105,9 +104,6 @@ FRAGMENT_TEST(tidb) {
         assert_scalar(f, get(f, tidb, "config"), "performance.max-procs", "8", false);
         assert_comment(f, "\n    # tidb-4000\n");
         assert_comment(f, "\n      # A1: It has 8 of the 16 CPUs of node 1, shared with");
-        assert_comment(f, "\n    # A2: 80 % of its 16 GiB of the 32 GiB of node 1, shared with "
-                          "tikv-20161.\n    #   in SQL: SET GLOBAL tidb_server_memory_limit = "
-                          "\"13107MB\";\n");
         assert_comment(
                 f, "\n    # A3: 2.5 GiB beside 3 GiB. It takes effect after a restart.\n    #   by "
                    "`systemctl edit` of its unit, [Service]: Environment=GOGC=200\n");

@@ -1,6 +1,4 @@
 /* The audit as people and programs get it. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,4 @@
 /* A plan of interrupts as JSON: each key with its value, and null for what is not known. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -33,14 +31,13 @@ TEST(devices) {
         assert_int_equal(json_array_size(devices), 4); /* what no entry names, too */
         card = json_array_get(devices, 0);
         json_object_del(card, "vectors");
-        assert_json(card,
-                    "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 1, \"pci\": "
-                    "\"0000:3b:00.0\", \"driver\": \"ice\", \"master\": \"bond0\", "
-                    "\"virtual_function_of\": \"0000:3b:00.1\", \"speed_mbps\": 25000, \"link\": "
-                    "true, \"in_other_netns\": false, \"policy_file\": \"/p/a.yaml\", "
-                    "\"policy_line\": 3, \"steer\": \"reserved\", \"reason\": \"reserved\", "
-                    "\"rule\": \"R2\", \"why\": \"to the reserved CPUs\", \"cpus\": [9, 8, 1], "
-                    "\"xps\": [\"0-7\", \"8-15\"], \"rps\": [\"8-9\"]}");
+        assert_json(card, "{\"name\": \"eth0\", \"kind\": \"net\", \"node\": 1, \"pci\": "
+                          "\"0000:3b:00.0\", \"driver\": \"ice\", \"master\": \"bond0\", "
+                          "\"virtual_function_of\": \"0000:3b:00.1\", \"speed_mbps\": 25000, "
+                          "\"link\": true, \"in_other_netns\": false, \"policy_file\": "
+                          "\"/p/a.yaml\", \"policy_line\": 3, \"steer\": \"reserved\", \"reason\": "
+                          "\"reserved\", \"rule\": \"R2\", \"why\": \"to the reserved CPUs\", "
+                          "\"cpus\": [9, 8, 1], \"xps\": [\"0-7\", \"8-15\"], \"rps\": [\"8-9\"]}");
         assert_json(json_array_get(devices, 3),
                     "{\"name\": \"nvme1\", \"kind\": \"nvme\", \"node\": 0, \"pci\": null, "
                     "\"driver\": null, \"master\": null, \"virtual_function_of\": null, "

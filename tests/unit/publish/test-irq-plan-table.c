@@ -1,5 +1,4 @@
 /* A plan of interrupts as text, as an operator reads it. */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -14,8 +13,7 @@ IRQ_TEST(plan) {
                 text.data,
                 "DEVICE          NODE  SPEED        INTERRUPTS         CPUS   WHY\n"
                 "eth0            1     25 Gbit/s    3 steered          1,8-9  to the reserved "
-                "CPUs "
-                "(R2)\n"
+                "CPUs (R2)\n"
                 "0000:\\x1b:00.0  ?     2500 Mbit/s  -                  -      it is in another "
                 "network "
                 "namespace\n"

@@ -1,6 +1,5 @@
 /* Locality for people and for programs. */
 #include <math.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

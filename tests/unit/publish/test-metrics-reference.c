@@ -1,8 +1,6 @@
 /* tidbnumad-metrics(7) says of each metric what the catalogue says.
  *
  * `test-metrics-reference --render` prints what belongs between the two marks of the page. */
-#include <stdio.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* The Prometheus text of values that are unknown, hostile or extreme. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* A plan as JSON: every key that tidbnumactl(8) tells, with its value. */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -12,27 +11,22 @@ static json_t *at(json_t *json, const char *key, size_t index) {
 }
 
 PLAN_TEST(instances) {
-        json_t *json;
+        json_t *json = plan_json_report(&e->report);
 
-        json = plan_json_report(&e->report);
         assert_int_equal(json_array_size(json_object_get(json, "instances")), PLAN_INSTANCES);
-        assert_json(
-                at(json, "instances", 0),
-                "{\"name\": \"tikv-1\", \"policy\": \"tikv\", \"policy_file\": \"/p/a.yaml\","
-                " \"policy_line\": 3, \"unit\": null, \"storage\": \"nvme0n1\","
-                " \"device_nodes\": \"1\", \"need_bytes\": null, \"nodes\": \"1\","
-                " \"cpus\": \"4-7,12-15\", \"memory_mode\": \"bind\", \"basis\": \"chosen\","
-                " \"refusal\": null,"
-                " \"why\": \"nearest to its device (R4); leaves reserved nodes free (R2)\","
-                " \"warnings\": [], \"reserved_nodes\": \"\", \"open\": 9, \"alternatives\": ["
-                "{\"nodes\": \"0\", \"criterion\": \"device\", \"rule\": \"R4\", \"chosen\": 10,"
-                " \"other\": 32},"
-                "{\"nodes\": \"0-1\", \"criterion\": \"reserved\", \"rule\": \"R2\", \"chosen\": 0,"
-                " \"other\": 1}],"
-                " \"pid\": null, \"in_force\": null, \"move_bytes\": null,"
-                " \"bound_by\": null, \"bound_by_reason\": null,"
-                " \"memory_policy\": null, \"state\": null, \"state_reason\": null,"
-                " \"cpu_bound\": null, \"memory_bound\": null}");
+        assert_json(at(json, "instances", 0),
+                    "{\"name\": \"tikv-1\", \"policy\": \"tikv\", \"policy_file\": \"/p/a.yaml\", "
+                    "\"policy_line\": 3, \"unit\": null, \"storage\": \"nvme0n1\", "
+                    "\"device_nodes\": \"1\", \"need_bytes\": null, \"nodes\": \"1\", \"cpus\": "
+                    "\"4-7,12-15\", \"memory_mode\": \"bind\", \"basis\": \"chosen\", \"refusal\": "
+                    "null, \"why\": \"nearest to its device (R4); leaves reserved nodes free "
+                    "(R2)\", \"warnings\": [], \"reserved_nodes\": \"\", \"open\": 9, "
+                    "\"alternatives\": [{\"nodes\": \"0\", \"criterion\": \"device\", \"rule\": "
+                    "\"R4\", \"chosen\": 10, \"other\": 32},{\"nodes\": \"0-1\", \"criterion\": "
+                    "\"reserved\", \"rule\": \"R2\", \"chosen\": 0, \"other\": 1}], \"pid\": null, "
+                    "\"in_force\": null, \"move_bytes\": null, \"bound_by\": null, "
+                    "\"bound_by_reason\": null, \"memory_policy\": null, \"state\": null, "
+                    "\"state_reason\": null, \"cpu_bound\": null, \"memory_bound\": null}");
         json_decref(json);
 }
 
@@ -70,9 +64,8 @@ PLAN_TEST(running) {
 }
 
 PLAN_TEST(machine) {
-        json_t *json;
+        json_t *json = plan_json_report(&e->report);
 
-        json = plan_json_report(&e->report);
         assert_json(json_object_get(json, "source"), "\"this host\"");
         assert_json(json_object_get(json, "notes"), "[\"imagined\"]");
         assert_json(json_object_get(json, "reserved_nodes"), "\"0\"");
@@ -81,11 +74,9 @@ PLAN_TEST(machine) {
         assert_int_equal(json_object_size(json_object_get(json, "score")), N_CRITERIA);
         assert_json(at(json, "nodes", 1),
                     "{\"id\": 1, \"package\": 1, \"cpus\": \"4-7,12-15\", \"memory_bytes\": "
-                    "68719476736, \"kind\": \"normal\","
-                    " \"free_bytes\": 512, \"home\": true, \"why_no_home\": null, "
-                    "\"reserved\": false,"
-                    " \"devices\": [\"nvme0n1\", \"nvme1n1\"], \"instances\": [\"tikv-1\","
-                    " \"tikv-20160\"]}");
+                    "68719476736, \"kind\": \"normal\", \"free_bytes\": 512, \"home\": true, "
+                    "\"why_no_home\": null, \"reserved\": false, \"devices\": [\"nvme0n1\", "
+                    "\"nvme1n1\"], \"instances\": [\"tikv-1\", \"tikv-20160\"]}");
         assert_json(json_object_get(at(json, "nodes", 0), "reserved"), "true");
         assert_json(json_object_get(at(json, "nodes", 2), "home"), "false");
         assert_json(json_object_get(at(json, "nodes", 2), "why_no_home"),
@@ -118,10 +109,9 @@ PLAN_TEST(changes) {
                                    .to = node_set("1-2") };
         changes[1] = (PlanChange){ .name = "b", .before = &e->instances[0], .from = node_set("4") };
         json = plan_json_changes(changes, 2);
-        assert_json(json,
-                    "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": \"tikv\","
-                    " \"from\": \"0\", \"to\": \"1-2\", \"move_bytes\": 12},"
-                    "{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": null,"
-                    " \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");
+        assert_json(json, "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": "
+                          "\"tikv\", \"from\": \"0\", \"to\": \"1-2\", \"move_bytes\": "
+                          "12},{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": "
+                          "null, \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");
         json_decref(json);
 }

@@ -1,5 +1,4 @@
 /* A whole plan as text, as an operator reads it. */
-#include <string.h>
 
 #include "../../support/test.h"
 

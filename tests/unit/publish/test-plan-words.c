@@ -1,5 +1,4 @@
 /* Sentences about places: each basis, each criterion, sets and sizes for people. */
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* The JSON, read back by the library that its readers use. */
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -17,38 +16,30 @@ static json_t *render(const Snapshot *snapshot) {
 }
 
 EXAMPLE_TEST(topology_policy_and_events) {
-        json_t *json;
+        json_t *json = render(&e->snapshot);
 
-        json = render(&e->snapshot);
         assert_json(json_object_get(json, "topology"),
-                    "{\"nodes\": ["
-                    "{\"id\": 0, \"package\": 0, \"cpus\": \"0-3\", \"memory_bytes\": 274877906944,"
-                    " \"distances\": [10, 32]},"
-                    "{\"id\": 2, \"package\": 1, \"cpus\": \"\", \"memory_bytes\": 0,"
-                    " \"distances\": [32, 10]}]}");
-        assert_json(
-                json_object_get(json, "policy"),
-                "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\","
-                " \"load_time_seconds\": 1780000000.0, \"errors\": [],"
-                " \"warnings\": [\"a.yaml:3:1: rate is above what the machine moves\"],"
-                " \"policies\": [{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3,"
-                " \"bind_failures_by_reason\": {\"permission\": 1, \"bus-gone\": 2},"
-                " \"drift_repairs\": {\"cpus\": 0, \"mems\": 4, \"threads\": 0}}]}");
-        assert_json(
-                json_object_get(json, "interrupts"),
-                "{\"devices\":[{\"name\":\"eth0\",\"kind\":\"net\",\"pci\":\"0000:3b:00.0\","
-                "\"node\":"
-                "1,"
-                "\"reason_code\":\"reserved\",\"reason\":\"a node is reserved\",\"cpus\":\"0-1\","
-                "\"steered\":3,\"managed\":0,\"contested\":1,\"failed\":0,\"left\":0},"
-                "{\"name\":\"bond0\",\"kind\":\"net\",\"pci\":null,\"node\":null,"
-                "\"reason_code\":\"bundle\",\"reason\":\"its members are steered\",\"cpus\":\"\","
-                "\"steered\":0,\"managed\":0,\"contested\":0,\"failed\":0,\"left\":0}],"
-                "\"on_instance_cpus\":[{\"device\":\"eth0\",\"instance\":\"tikv-20160\","
-                "\"interrupts\":7}],"
-                "\"writes\":5,\"repairs\":2,\"undo_settings\":4,"
-                "\"irqbalance\":{\"pid\":812,\"sent\":true,\"banned_cpus\":\"0-1\",\"banned_"
-                "interrupts\":3}}");
+                    "{\"nodes\": [{\"id\": 0, \"package\": 0, \"cpus\": \"0-3\", \"memory_bytes\": "
+                    "274877906944, \"distances\": [10, 32]},{\"id\": 2, \"package\": 1, \"cpus\": "
+                    "\"\", \"memory_bytes\": 0, \"distances\": [32, 10]}]}");
+        assert_json(json_object_get(json, "policy"),
+                    "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\", "
+                    "\"load_time_seconds\": 1780000000.0, \"errors\": [], \"warnings\": "
+                    "[\"a.yaml:3:1: rate is above what the machine moves\"], \"policies\": "
+                    "[{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3, "
+                    "\"bind_failures_by_reason\": {\"permission\": 1, \"bus-gone\": 2}, "
+                    "\"drift_repairs\": {\"cpus\": 0, \"mems\": 4, \"threads\": 0}}]}");
+        assert_json(json_object_get(json, "interrupts"),
+                    "{\"devices\":[{\"name\":\"eth0\",\"kind\":\"net\",\"pci\":\"0000:3b:00.0\","
+                    "\"node\":1,\"reason_code\":\"reserved\",\"reason\":\"a node is "
+                    "reserved\",\"cpus\":\"0-1\",\"steered\":3,\"managed\":0,\"contested\":1,"
+                    "\"failed\":0,\"left\":0},{\"name\":\"bond0\",\"kind\":\"net\",\"pci\":null,"
+                    "\"node\":null,\"reason_code\":\"bundle\",\"reason\":\"its members are "
+                    "steered\",\"cpus\":\"\",\"steered\":0,\"managed\":0,\"contested\":0,"
+                    "\"failed\":0,\"left\":0}],\"on_instance_cpus\":[{\"device\":\"eth0\","
+                    "\"instance\":\"tikv-20160\",\"interrupts\":7}],\"writes\":5,\"repairs\":2,"
+                    "\"undo_settings\":4,\"irqbalance\":{\"pid\":812,\"sent\":true,\"banned_cpus\":"
+                    "\"0-1\",\"banned_interrupts\":3}}");
         assert_json(json_object_get(json, "events"),
                     "[{\"source\": \"connector\", \"received\": 42, \"lost\": 2, \"rescans\": 1}]");
         assert_json(json_object_get(json, "time_seconds"), "1780000000.125");
@@ -57,9 +48,8 @@ EXAMPLE_TEST(topology_policy_and_events) {
         assert_json(json_object_get(json, "enforcing"), "false");
         assert_json(json_object_get(json, "process"),
                     "{\"pid\": 4711, \"cpu_seconds\": 1.000000001, \"resident_bytes\": 5242880, "
-                    "\"open_fds\": 12,"
-                    " \"start_time\": \"2026-05-28T20:26:39Z\", \"start_time_seconds\": "
-                    "1779999999.99}");
+                    "\"open_fds\": 12, \"start_time\": \"2026-05-28T20:26:39Z\", "
+                    "\"start_time_seconds\": 1779999999.99}");
         json_decref(json);
 }
 
@@ -81,52 +71,39 @@ EXAMPLE_TEST(instances) {
         assert_json(
                 json_object_get(json, "instances"),
                 "[{\"name\": \"tikv-20160\", \"policy\": \"tikv\", \"unit\": "
-                "\"tikv-20160.service\","
-                " \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, \"processes\": 1,"
-                " \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", \"backend\": "
-                "\"systemd\", \"bound_by\": \"unit\", \"bound_by_reason\": null, "
-                "\"bound_by_reason_code\": \"\", "
-                "\"state\": \"bound\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\","
-                " \"nodes\": \"0\", \"cpus\": \"0-3\", \"memory_mode\": \"bind\","
-                " \"basis\": \"chosen\", \"warnings\": [{\"rule\": \"R2\", \"text\": \"it uses a "
-                "reserved node: no other node was free when it was placed, or its device is "
-                "there\"}],"
-                " \"cpu_bound\": true, \"memory_bound\": false, \"threads\": 120,"
-                " \"threads_outside\": 3, \"memory_by_node\": ["
-                "{\"node\": 0, \"anon_bytes\": 123456789012345, \"file_bytes\": 4096,"
-                " \"shmem_bytes\": 0},"
-                "{\"node\": 2, \"anon_bytes\": 1, \"file_bytes\": 0,"
-                " \"shmem_bytes\": 9223372036854775807}],"
-                " \"memory_method\": \"sampled\", \"remote_memory_ratio\": 0.0625,"
-                " \"remote_memory_ratio_halfwidth\": 0.015, \"dram_accesses\": {\"local\": "
+                "\"tikv-20160.service\", \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, "
+                "\"processes\": 1, \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", "
+                "\"backend\": \"systemd\", \"bound_by\": \"unit\", \"bound_by_reason\": null, "
+                "\"bound_by_reason_code\": \"\", \"state\": \"bound\", \"reason\": \"\", "
+                "\"reason_code\": \"\", \"remedy\": \"\", \"nodes\": \"0\", \"cpus\": \"0-3\", "
+                "\"memory_mode\": \"bind\", \"basis\": \"chosen\", \"warnings\": [{\"rule\": "
+                "\"R2\", \"text\": \"it uses a reserved node: no other node was free when it was "
+                "placed, or its device is there\"}], \"cpu_bound\": true, \"memory_bound\": false, "
+                "\"threads\": 120, \"threads_outside\": 3, \"memory_by_node\": [{\"node\": 0, "
+                "\"anon_bytes\": 123456789012345, \"file_bytes\": 4096, \"shmem_bytes\": "
+                "0},{\"node\": 2, \"anon_bytes\": 1, \"file_bytes\": 0, \"shmem_bytes\": "
+                "9223372036854775807}], \"memory_method\": \"sampled\", \"remote_memory_ratio\": "
+                "0.0625, \"remote_memory_ratio_halfwidth\": 0.015, \"dram_accesses\": {\"local\": "
                 "9007199254740997, \"remote\": 12}, \"remote_access_ratio\": 0.125, "
-                "\"access_coverage_ratio\": 0.75, \"bind_attempts\": 2, "
-                "\"bind_failures\": "
-                "0,"
-                " \"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192,"
-                " \"migration_bytes_per_second\": 268435456, \"migration_left_seconds\": 0.5,"
-                " \"failed_pages\": 7, \"memory_widened\": true, \"memory_extra_nodes\": \"2\","
-                " \"memory_widenings\": 4, \"bind_seconds\": 0.25},"
-                "{\"name\": \"x\", \"policy\": \"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": "
-                "1,"
-                " \"processes\": 0, \"ports\": [], \"data_dir\": null, \"backend\": \"none\", "
-                "\"bound_by\": \"affinity\", \"bound_by_reason\": \"it shares\", "
-                "\"bound_by_reason_code\": \"shared-unit\", "
-                "\"state\": \"waiting\","
-                " \"reason\": \"nothing to bind with\", \"reason_code\": \"no-unit\","
-                " \"remedy\": \"run it as a system service\", \"nodes\": \"\", \"cpus\": \"\","
-                " \"memory_mode\": \"none\", \"basis\": \"refused\", \"warnings\": [], "
-                "\"cpu_bound\": false, \"memory_bound\": false,"
-                " \"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null,"
-                " \"memory_method\": null, \"remote_memory_ratio\": null,"
-                " \"remote_memory_ratio_halfwidth\": null, \"bind_attempts\": 0, "
-                "\"bind_failures\": "
-                "0,"
-                " \"migrated_bytes\": 0, \"pending_bytes\": 0,"
-                " \"migration_bytes_per_second\": 0, \"migration_left_seconds\": null,"
-                " \"failed_pages\": 0,"
-                " \"memory_widened\": false, \"memory_extra_nodes\": \"\","
-                " \"memory_widenings\": 0, \"bind_seconds\": null}]");
+                "\"access_coverage_ratio\": 0.75, \"bind_attempts\": 2, \"bind_failures\": 0, "
+                "\"migrated_bytes\": 9007199254740993, \"pending_bytes\": 8192, "
+                "\"migration_bytes_per_second\": 268435456, \"migration_left_seconds\": 0.5, "
+                "\"failed_pages\": 7, \"memory_widened\": true, \"memory_extra_nodes\": \"2\", "
+                "\"memory_widenings\": 4, \"bind_seconds\": 0.25},{\"name\": \"x\", \"policy\": "
+                "\"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": 1, \"processes\": 0, "
+                "\"ports\": [], \"data_dir\": null, \"backend\": \"none\", \"bound_by\": "
+                "\"affinity\", \"bound_by_reason\": \"it shares\", \"bound_by_reason_code\": "
+                "\"shared-unit\", \"state\": \"waiting\", \"reason\": \"nothing to bind with\", "
+                "\"reason_code\": \"no-unit\", \"remedy\": \"run it as a system service\", "
+                "\"nodes\": \"\", \"cpus\": \"\", \"memory_mode\": \"none\", \"basis\": "
+                "\"refused\", \"warnings\": [], \"cpu_bound\": false, \"memory_bound\": false, "
+                "\"threads\": 0, \"threads_outside\": 0, \"memory_by_node\": null, "
+                "\"memory_method\": null, \"remote_memory_ratio\": null, "
+                "\"remote_memory_ratio_halfwidth\": null, \"bind_attempts\": 0, \"bind_failures\": "
+                "0, \"migrated_bytes\": 0, \"pending_bytes\": 0, \"migration_bytes_per_second\": "
+                "0, \"migration_left_seconds\": null, \"failed_pages\": 0, \"memory_widened\": "
+                "false, \"memory_extra_nodes\": \"\", \"memory_widenings\": 0, \"bind_seconds\": "
+                "null}]");
         json_decref(json);
 }
 
@@ -153,14 +130,11 @@ TEST(releases) {
         json_t *json = render(&snapshot);
 
         assert_json(json_object_get(json, "releases"),
-                    "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\","
-                    " \"reason\": \"no policy names it any more\", \"failure\": null, "
-                    "\"failure_code\": "
-                    "\"\"},"
-                    " {\"name\": \"x:7\", \"unit\": null,"
-                    " \"reason\": \"enforcement.release names it\","
-                    " \"failure\": \"affinity: Operation not permitted\","
-                    " \"failure_code\": \"permission\"}]");
+                    "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\", \"reason\": \"no policy "
+                    "names it any more\", \"failure\": null, \"failure_code\": \"\"}, {\"name\": "
+                    "\"x:7\", \"unit\": null, \"reason\": \"enforcement.release names it\", "
+                    "\"failure\": \"affinity: Operation not permitted\", \"failure_code\": "
+                    "\"permission\"}]");
         json_decref(json);
         snapshot.n_releases = 0;
         json = render(&snapshot);
@@ -177,20 +151,18 @@ TEST(units) {
         const Snapshot snapshot = { .units = units, .n_units = 2 };
         json_t *json = render(&snapshot);
 
-        assert_json(
-                json_object_get(json, "units"),
-                "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\","
-                " \"cpus\": \"4-7\", \"memory_nodes\": \"\"},"
-                " {\"name\": \"tidb-4001.service\", \"state\": \"missing\","
-                " \"reason\": \"it has no unit file\", \"cpus\": null, \"memory_nodes\": null}]");
+        assert_json(json_object_get(json, "units"),
+                    "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\", "
+                    "\"cpus\": \"4-7\", \"memory_nodes\": \"\"}, {\"name\": \"tidb-4001.service\", "
+                    "\"state\": \"missing\", \"reason\": \"it has no unit file\", \"cpus\": null, "
+                    "\"memory_nodes\": null}]");
         json_decref(json);
 }
 
 TEST(nothing_there) {
         const Snapshot empty = { .realtime_seconds = (double)NAN };
-        json_t *json;
+        json_t *json = render(&empty);
 
-        json = render(&empty);
         assert_json(json_object_get(json, "instances"), "[]");
         assert_json(json_object_get(json, "topology"), "null");
         assert_json(json_object_get(json, "version"), "null");

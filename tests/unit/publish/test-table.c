@@ -1,5 +1,4 @@
 /* Columns, broken lines, and names that must not talk to the terminal. */
-#include <string.h>
 
 #include "../../support/test.h"
 

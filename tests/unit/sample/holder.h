@@ -1,19 +1,12 @@
 /* Children that hold memory of some shape, for the sampler to look at. */
 #pragma once
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/proc.h"
 
@@ -36,30 +29,15 @@ typedef void (*Holder)(void);
 
 /* A child that holds memory, and waits. */
 static inline pid_t start(Holder hold, ProcHandle *handle) {
-        int ready[2];
-        char byte;
-        pid_t pid;
+        int ready;
+        const pid_t pid = child_fork_until_ready(&ready);
 
-        assert_int_equal(pipe(ready), 0);
-        pid = fork();
-        assert_true(pid >= 0);
         if (pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails waits for nobody */
                 hold();
-                (void)!write(ready[1], "x", 1);
-                for (;;)
-                        (void)pause();
+                child_wait_ready(ready);
         }
-        (void)close(ready[1]);
-        assert_int_equal(read(ready[0], &byte, 1), 1);
-        (void)close(ready[0]);
         open_process(pid, handle);
         return pid;
-}
-
-static inline void end(pid_t pid) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Anonymous pages of a process, by numa_maps. */
@@ -71,9 +49,8 @@ static inline uint64_t anon_pages(pid_t pid) {
         (void)snprintf(path, sizeof(path), "/proc/%d/numa_maps", pid);
         file = fopen(path, "re");
         if (!file) {
-                end(pid);
-                print_message("no numa_maps here\n");
-                skip();
+                child_end(pid);
+                skip_because("no numa_maps here");
         }
         while (fgets(line, sizeof(line), file)) {
                 const char *p = strstr(line, " anon=");

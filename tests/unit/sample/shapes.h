@@ -2,7 +2,6 @@
  * each is the test's, so that a host with one node has shares to find. */
 #pragma once
 
-#include <errno.h>
 #include <math.h>
 #include <sys/ioctl.h>
 

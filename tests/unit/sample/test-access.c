@@ -1,13 +1,8 @@
 /* Counters on the real threads of a process of ours, by software events; and the sums. Threads
  * fault pages when they are told to, and are judged by the number that they were told. */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <math.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
@@ -63,13 +58,10 @@ enum { NOISE = 150, ALL = 1000 };
 
 /* Its number is given to another at once: who asks for it gets the main thread. */
 static pid_t end_worker(pid_t tid) {
-        char path[64];
-
         if (!play.ends || play.ends->tid != tid)
                 return tid;
         stop(play.ends);
-        (void)snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
-        while (access(path, F_OK) == 0)
+        while (access(fmt("/proc/self/task/%d", tid), F_OK) == 0)
                 (void)sched_yield();
         return getpid();
 }
@@ -88,10 +80,8 @@ static void set_up(Host *h) {
 
         *h = (Host){ .sysroot = SYSROOT_NONE, .process = PROC_HANDLE_NONE };
         play = (Play){ 0 };
-        if (__real_perf_group_open(0, &code, 1, &group) < 0) {
-                print_message("perf_event_open() is refused here\n");
-                skip();
-        }
+        if (__real_perf_group_open(0, &code, 1, &group) < 0)
+                skip_because("perf_event_open() is refused here");
         perf_group_close(&group);
         assert_int_equal(sysroot_open(NULL, &h->sysroot), 0);
         assert_int_equal(proc_open(&h->sysroot, getpid(), &h->process), 0);

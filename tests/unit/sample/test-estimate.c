@@ -1,6 +1,5 @@
 /* The estimator by simulation, seeded: intervals hold the truth as often as they promise. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* Frames: numbers of pages to addresses, and what is left of a sparse one. */
-#include <errno.h>
 #include <sys/mman.h>
 
 #include "../../support/test.h"
@@ -80,8 +79,7 @@ TEST(sparse) {
         if (r == -EOPNOTSUPP) {
                 assert_int_equal(frame.n_pages, size / page);
                 (void)munmap(area, size);
-                print_message("a kernel without PAGEMAP_SCAN\n");
-                skip();
+                skip_because("a kernel without PAGEMAP_SCAN");
         }
         assert_int_equal(r, 0);
         assert_int_equal(frame.n_pages, 512);

@@ -1,5 +1,4 @@
 /* The sampler on real processes of this host, judged by numa_maps, which reads every page. */
-#include <errno.h>
 #include <math.h>
 
 #include "holder.h"
@@ -57,7 +56,7 @@ TEST(dense) {
         assert_true(e.ratio == 0 && estimate_halfwidth(&e) > 0 && estimate_halfwidth(&e) < 0.01);
         e = sampler_outside(&topology, &draws, &none);
         assert_true(e.ratio > 0.999999);
-        end(pid);
+        child_end(pid);
 }
 
 /* One page in 32: what the probe met by then does not count a second time. */
@@ -81,11 +80,9 @@ TEST(thin) {
         assert_int_equal(pagemap_open(&handle, &fd), 0);
         r = pagemap_skip(fd, &at, page_size_bytes());
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
-        if (r == -EOPNOTSUPP) {
-                print_message("a kernel without PAGEMAP_SCAN\n");
-                skip();
-        }
+        child_end(pid);
+        if (r == -EOPNOTSUPP)
+                skip_because("a kernel without PAGEMAP_SCAN");
         assert_true(draws.whole);
         assert_in_range(draws.n_anon, truth - 2, truth + 2);
 }
@@ -131,7 +128,7 @@ TEST(shared_apart) {
         assert_in_range(anon, memory.anon_bytes - 64, memory.anon_bytes + 64);
         assert_in_range(file, memory.file_bytes - 64, memory.file_bytes + 64);
         free(by_node);
-        end(pid);
+        child_end(pid);
 }
 
 static void churn(void) {
@@ -146,9 +143,8 @@ static void churn(void) {
 /* It changes its mappings all the time. Nothing fails, and what stays is seen. */
 TEST(churn) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        pid_t pid = fork();
+        pid_t pid = child_fork();
 
-        assert_true(pid >= 0);
         if (pid == 0) {
                 hold_dense();
                 churn();
@@ -162,7 +158,7 @@ TEST(churn) {
                 assert_int_equal(sampler_draw(&topology, &handle, 1024, seed, &draws), 0);
                 assert_true(draws.n_anon >= 1024);
         }
-        end(pid);
+        child_end(pid);
 }
 
 TEST(gone) {
@@ -170,7 +166,7 @@ TEST(gone) {
         Draws draws = { .n_anon = 7 };
         pid_t pid = start(hold_shared, &handle);
 
-        end(pid);
+        child_end(pid);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), -ESRCH);
         assert_int_equal(draws.n_anon, 7);
 }

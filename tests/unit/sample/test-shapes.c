@@ -22,11 +22,9 @@ TEST(transparent_huge_pages, .setup_func = begin, .teardown_func = unmap) {
         huge_kib = kib_of(pid, "smaps", "AnonHugePages:");
         truth = anon_pages(pid);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
-        if (huge_kib < 40 * 1024) {
-                print_message("%" PRIu64 " KiB of huge pages were to be had\n", huge_kib);
-                skip();
-        }
+        child_end(pid);
+        if (huge_kib < 40 * 1024)
+                skip_because("%" PRIu64 " KiB of huge pages were to be had", huge_kib);
         assert_true(draws.n_anon >= SAMPLER_PAGES);
         assert_share(&draws, MIB(48) / 4096.0 / (double)truth);
 }
@@ -54,10 +52,8 @@ TEST(reserved_huge_pages, .setup_func = begin, .teardown_func = unmap) {
         uint64_t truth;
         pid_t pid;
 
-        if (!has_reserved(MIB(32))) {
-                print_message("no reserved huge pages here: vm.nr_hugepages\n");
-                skip();
-        }
+        if (!has_reserved(MIB(32)))
+                skip_because("no reserved huge pages here: vm.nr_hugepages");
         fake.away = reserve(MIB(32), MADV_NOHUGEPAGE);
         fake.held = reserve(MIB(96), MADV_NOHUGEPAGE);
         pid = start(touch_reserved, &handle);
@@ -65,7 +61,7 @@ TEST(reserved_huge_pages, .setup_func = begin, .teardown_func = unmap) {
         truth = kib_of(pid, "status", "RssAnon:") / 4 + MIB(32) / 4096;
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
         assert_int_equal(proc_memory_read(&handle, &memory), 0);
-        end(pid);
+        child_end(pid);
         assert_share(&draws, MIB(32) / 4096.0 / (double)truth);
         sampler_add_bytes(&topology, &draws, &memory, by_node);
         assert_true(by_node[1].anon_bytes > MIB(28) && by_node[1].anon_bytes < MIB(36));
@@ -90,7 +86,7 @@ TEST(one_gib_page, .setup_func = begin, .teardown_func = unmap) {
                 assert_true(draws.n_anon >= SAMPLER_PAGES);
                 assert_true(draws.n_asked < 4 * SAMPLER_PAGES);
         }
-        end(pid);
+        child_end(pid);
         if (draws.n_anon > 0)
                 assert_share(&draws, 262144.0 / (262144.0 + (double)others));
 }
@@ -113,16 +109,14 @@ TEST(many_mappings, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_fclose_ FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
         pid_t pid;
 
-        if (!file || fscanf(file, "%" SCNu64, &limit) != 1 || limit < MANY + 1000) {
-                print_message("vm.max_map_count is %" PRIu64 "\n", limit);
-                skip();
-        }
+        if (!file || fscanf(file, "%" SCNu64, &limit) != 1 || limit < MANY + 1000)
+                skip_because("vm.max_map_count is %" PRIu64, limit);
         fake.held = reserve((uint64_t)MANY * 4096, MADV_NOHUGEPAGE);
         fake.away = (Area){ fake.held.start + fake.held.size / 2, fake.held.size / 2 };
         pid = start(split_pages, &handle);
         truth = anon_pages(pid);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
+        child_end(pid);
         assert_true(draws.n_anon >= SAMPLER_PAGES);
         assert_share(&draws, MANY / 2.0 / (double)truth);
 }
@@ -142,7 +136,7 @@ TEST(marked, .setup_func = begin, .teardown_func = unmap) {
         fake.marked = (Area){ fake.held.start, MIB(16) };
         pid = start(touch_both, &handle);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
+        child_end(pid);
         seen = (double)draws.n_anon;
         hidden = (double)draws.n_hidden / (seen + (double)draws.n_hidden);
         assert_true(hidden > 0.125 * 0.8 && hidden < 0.125 * 1.2);

@@ -25,11 +25,9 @@ TEST(sparse, .setup_func = begin, .teardown_func = unmap) {
 
         assert_true(truth >= PIECES * 256);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
-        if (fake.n_scans == 1) {
-                print_message("a kernel without PAGEMAP_SCAN\n");
-                skip();
-        }
+        child_end(pid);
+        if (fake.n_scans == 1)
+                skip_because("a kernel without PAGEMAP_SCAN");
         assert_true(draws.n_anon >= SAMPLER_PAGES);
         assert_true(draws.n_asked < 4 * SAMPLER_PAGES);
         assert_share(&draws, PIECES * 256 / 4.0 / (double)truth);
@@ -48,7 +46,7 @@ static void check_without_scan(int error) {
 
         fake.scan_error = error;
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
+        child_end(pid);
         assert_int_equal(fake.n_scans, 1);
         assert_true(draws.n_asked <= SAMPLER_DRAWS_MAX + 2 * 1024 + SAMPLER_WHOLE_PAGES);
         assert_true(draws.n_anon < SAMPLER_PAGES);
@@ -76,11 +74,9 @@ TEST(vast, .setup_func = begin, .teardown_func = unmap) {
         fake.held = reserve(GIB(1) << 15, MADV_NOHUGEPAGE);
         pid = start(touch_pieces, &handle);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
-        if (fake.n_scans == 1) {
-                print_message("a kernel without PAGEMAP_SCAN\n");
-                skip();
-        }
+        child_end(pid);
+        if (fake.n_scans == 1)
+                skip_because("a kernel without PAGEMAP_SCAN");
         assert_true(draws.n_anon >= SAMPLER_PAGES);
         assert_true(fake.n_scans < 40000);
 }
@@ -93,7 +89,7 @@ TEST(looked_for_too_long, .setup_func = begin, .teardown_func = unmap) {
 
         fake.scan_crawls = true;
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
+        child_end(pid);
         assert_true(fake.n_scans > 1 && fake.n_scans < GIB(100) / KIB(4) / 10);
         assert_false(draws.whole);
         assert_true(draws.n_asked > SAMPLER_DRAWS_MAX);
@@ -125,12 +121,11 @@ TEST(stacks, .setup_func = begin, .teardown_func = unmap) {
         sanitized = kib_of(pid, "status", "VmSize:") > GIB(1); /* 1 TiB: it reserves 20 */
         truth = anon_pages(pid);
         if (sanitized) {
-                end(pid);
-                print_message("not a small process, for it is sanitized\n");
-                skip();
+                child_end(pid);
+                skip_because("not a small process, for it is sanitized");
         }
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
+        child_end(pid);
         id_set_add(&home, HOME);
         assert_int_equal(fake.n_scans, 0);
         assert_true(draws.whole && draws.mapped_whole);
@@ -156,7 +151,7 @@ TEST(small_and_dense, .setup_func = begin, .teardown_func = unmap) {
         pid = start(fill_held, &handle);
         truth = anon_pages(pid);
         assert_int_equal(sampler_draw(&topology, &handle, SAMPLER_PAGES, 1, &draws), 0);
-        end(pid);
+        child_end(pid);
         assert_false(draws.whole);
         assert_true(draws.n_anon >= SAMPLER_PAGES);
         assert_true(draws.n_asked < 3 * SAMPLER_PAGES);

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 enum { PAGES = 300 };
 

@@ -1,8 +1,6 @@
 /* The manager of systemd for tests of bus-manager: what it is asked, and what it answers. */
 #pragma once
 
-#include <string.h>
-
 #include "../../support/bus-peer.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"

@@ -1,11 +1,9 @@
 /* CPUs of real threads, and what becomes of a stranger that has a thread's number. */
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/id-sets.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/affinity.h"
@@ -59,8 +57,7 @@ static CpuSet mask_of(pid_t pid) {
 
 static void child_done(Child *c) {
         looks_left = links_left = 0;
-        (void)kill(c->pid, SIGKILL);
-        (void)waitpid(c->pid, NULL, 0);
+        child_end(c->pid);
         proc_close(&c->handle);
         sysroot_close(&c->sysroot);
 }
@@ -74,13 +71,7 @@ static void child_init(Child *c) {
         id_set_add(&c->one, (uint32_t)id_set_next(&c->all, 0));
         id_set_add(&c->other,
                    (uint32_t)id_set_next(&c->all, (uint32_t)id_set_next(&c->one, 0) + 1));
-        c->pid = fork();
-        assert_true(c->pid >= 0);
-        if (c->pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                for (;;)
-                        (void)pause();
-        }
+        c->pid = child_start();
         assert_int_equal(proc_open(&c->sysroot, c->pid, &c->handle), 0);
 }
 
@@ -124,8 +115,8 @@ CHILD_TEST(gone) {
         looks_left = 1; /* before the call: the stranger is not touched at all */
         assert_int_equal(set(c, &c->one, true), -ESRCH);
         assert_mask(c, &c->all);
-        (void)kill(c->pid, SIGKILL);
-        (void)waitpid(c->pid, NULL, 0);
+        child_end(c->pid);
+        c->pid = 0;
         assert_int_equal(set(c, &c->one, true), -ESRCH);
         assert_int_equal(c->n_strangers, 0);
 }
@@ -177,8 +168,8 @@ TEST(first_thread_of_one_that_is_gone) {
 
         child_init(&c);
         child_init(&other);
-        (void)kill(other.pid, SIGKILL);
-        (void)waitpid(other.pid, NULL, 0);
+        child_end(other.pid);
+        other.pid = 0;
         other.handle.pid = c.pid;
         assert_int_equal(affinity_set_first_thread(&c.sysroot, &other.handle, &c.one,
                                                    &c.n_strangers, &before, &after),

@@ -1,13 +1,9 @@
 /* A published file is the old one or the new one, whatever happens, and nothing else is left. */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/atomic-file.h"
@@ -203,32 +199,18 @@ FAKE_TEST(folder) {
 
 /* A process that takes the lock, forks a child that stays, and waits to be killed. */
 static pid_t start_holder(const FakeTree *tree) {
-        int ready[2];
-        char byte;
-        pid_t pid;
+        int ready;
+        const pid_t pid = child_fork_until_ready(&ready);
 
-        assert_int_equal(pipe(ready), 0);
-        pid = fork();
-        assert_true(pid >= 0);
         if (pid == 0) {
                 pid_t holder;
                 int fd;
 
-                if (lock_file_take(tree->fd, "lock", &fd, &holder) < 0 ||
-                    write(ready[1], "x", 1) != 1)
+                if (lock_file_take(tree->fd, "lock", &fd, &holder) < 0)
                         _exit(1);
-                for (;;)
-                        (void)pause();
+                child_wait_ready(ready);
         }
-        (void)close(ready[1]);
-        assert_int_equal(read(ready[0], &byte, 1), 1);
-        (void)close(ready[0]);
         return pid;
-}
-
-static void end_holder(pid_t pid) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 FAKE_TEST(one_at_a_time) {
@@ -239,7 +221,7 @@ FAKE_TEST(one_at_a_time) {
         assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), -EBUSY);
         assert_int_equal(holder, pid);
         assert_int_equal(fd, -EBADF);
-        end_holder(pid);
+        child_end(pid);
         assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
         assert_true(fd >= 0);
 }
@@ -251,8 +233,7 @@ FAKE_TEST(children_do_not_hold) {
         int status;
 
         assert_int_equal(lock_file_take(tree->fd, "lock", &fd, &holder), 0);
-        child = fork();
-        assert_true(child >= 0);
+        child = child_fork();
         if (child == 0)
                 _exit(lock_file_take(tree->fd, "lock", &fd, &found) == -EBUSY && found == getppid()
                               ? 0

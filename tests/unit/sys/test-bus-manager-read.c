@@ -1,5 +1,4 @@
 /* What systemd answers about units: each property, each list, and answers that do not fit. */
-#include <errno.h>
 
 #include "manager-peer.h"
 

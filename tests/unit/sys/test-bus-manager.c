@@ -1,5 +1,4 @@
 /* systemd's signals: which are heard, which are not, and what a strange one does. */
-#include <errno.h>
 
 #include "manager-peer.h"
 

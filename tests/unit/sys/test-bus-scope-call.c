@@ -1,5 +1,4 @@
 /* A scope that systemd is asked for, and what it is asked about scopes. */
-#include <errno.h>
 
 #include "manager-peer.h"
 

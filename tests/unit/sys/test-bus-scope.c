@@ -1,6 +1,4 @@
 /* What a scope has set, out of systemd's answer. */
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "../../support/test.h"

@@ -1,9 +1,6 @@
 /* What systemd's errors become: of its own kinds libsystemd knows none. */
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
@@ -38,7 +35,6 @@ TEST(errors) {
 TEST(bus_that_does_not_answer) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        char variable[128];
         sd_event *event;
         sd_bus *bus;
 
@@ -46,8 +42,8 @@ TEST(bus_that_does_not_answer) {
         (void)unlink(address.sun_path);
         assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
         assert_int_equal(listen(fd, 1), 0);
-        (void)snprintf(variable, sizeof(variable), "unix:path=%s", address.sun_path);
-        assert_int_equal(setenv("DBUS_SYSTEM_BUS_ADDRESS", variable, 1), 0);
+        assert_int_equal(
+                setenv("DBUS_SYSTEM_BUS_ADDRESS", fmt("unix:path=%s", address.sun_path), 1), 0);
         assert_true(sd_event_new(&event) >= 0);
         (void)alarm(20);
         assert_int_equal(bus_units_open(event, &bus), 0);

@@ -1,6 +1,4 @@
 /* Control groups: the witness memory.numa_stat, and walks over a fake hierarchy. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 
 #include "../../support/test.h"
@@ -227,15 +225,11 @@ FAKE_TEST(pids) {
 /* A tree that somebody nested without an end does not eat our descriptors. */
 FAKE_TEST(pids_of_a_deep_tree) {
         _cleanup_close_ int fd = -EBADF;
-        char path[300] = "sys/fs/cgroup/a", name[320];
+        char path[300] = "sys/fs/cgroup/a";
         Pids pids = { 0 };
 
         for (int i = 1; i <= 30; i++) {
-                char text[16];
-
-                (void)snprintf(name, sizeof(name), "%s/cgroup.procs", path);
-                (void)snprintf(text, sizeof(text), "%d\n", i);
-                fake_write(tree, name, text);
+                fake_write(tree, fmt("%s/cgroup.procs", path), fmt("%d\n", i));
                 strcat(path, "/a");
         }
         fd = open_group(tree, "/a");

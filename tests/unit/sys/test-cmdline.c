@@ -1,11 +1,8 @@
 /* Command lines of a dump, and of a process that lives. */
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cmdline.h"
 
@@ -110,20 +107,13 @@ LIVE_TEST(live) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_free_ char *bytes = NULL, *own = NULL;
         char *untouched = (char *)7;
-        siginfo_t info;
         size_t size;
-        pid_t pid;
+        pid_t pid = child_start();
 
-        pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0)
-                for (;;)
-                        (void)pause();
         assert_int_equal(proc_open(sysroot, pid, &handle), 0);
         assert_int_equal(cmdline_read(&handle, &bytes, &size), 0);
         assert_string_equal(bytes, program_invocation_name);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        child_make_zombie(pid);
         assert_int_equal(cmdline_read(&handle, &own, &size), 0); /* a zombie has none */
         assert_int_equal(size, 0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -1,5 +1,4 @@
 /* /proc/cpuinfo of x86 and of Arm, and of nobody. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

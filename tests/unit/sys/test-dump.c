@@ -1,6 +1,4 @@
 /* What `tidbnumactl gather` takes of a machine, and what it leaves. */
-#include <errno.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 #include "../../support/test.h"

@@ -1,7 +1,5 @@
 /* /proc/interrupts: as several kernels print it, of a machine of 256 CPUs, and with CPUs that come
  * and go. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* Masks in /proc/irq: what is asked for, what is in force, and which file takes no other. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

@@ -1,9 +1,6 @@
 /* What irqbalance is told, who it must be, and what it answers. */
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
@@ -284,10 +281,7 @@ TEST(folder_of_others) {
 }
 
 static void socket_of(const FakeTree *tree, pid_t pid) {
-        char path[64];
-
-        (void)snprintf(path, sizeof(path), "run/irqbalance%d.sock", pid);
-        fake_write(tree, path, "");
+        fake_write(tree, fmt("run/irqbalance%d.sock", pid), "");
 }
 
 /* Numbers may have gone round since it was killed: the highest is not the youngest. */
@@ -314,14 +308,13 @@ FAKE_TEST(names) {
                                               "irqbalance-1.sock", "irqbalancex.sock",
                                               "irqbalance0.sock",  "irqbalance99999999999.sock",
                                               "other1.sock" };
-        char folder[64], path[128];
+        char folder[64];
         pid_t pid = 4711;
 
         fake_mkdir(tree, "run");
         (void)snprintf(folder, sizeof(folder), "%s/run", tree->path);
         for (size_t i = 0; i < ELEMENTSOF(others); i++) {
-                (void)snprintf(path, sizeof(path), "run/%s", others[i]);
-                fake_write(tree, path, "");
+                fake_write(tree, fmt("run/%s", others[i]), "");
         }
         assert_int_equal(irqbalance_find(folder, &pid), -ENOENT);
         socket_of(tree, 1);

@@ -1,6 +1,4 @@
 /* A journalctl of the test's own is run, found by PATH. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -8,16 +6,12 @@
 #include "tidbnumad/sys/journalctl.h"
 
 static void use(FakeTree *tree, const char *script) {
-        char path[sizeof(tree->path) + sizeof("/journalctl") + 64];
-
         fake_init(tree);
         if (script) {
                 fake_write(tree, "journalctl", script);
-                (void)snprintf(path, sizeof(path), "%s/journalctl", tree->path);
-                assert_int_equal(chmod(path, 0755), 0);
+                assert_int_equal(chmod(fmt("%s/journalctl", tree->path), 0755), 0);
         }
-        (void)snprintf(path, sizeof(path), "%s", tree->path);
-        assert_int_equal(setenv("PATH", path, 1), 0);
+        assert_int_equal(setenv("PATH", tree->path, 1), 0);
 }
 
 static int run(const char *script, Text *ret) {

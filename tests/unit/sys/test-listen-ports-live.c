@@ -1,11 +1,9 @@
 /* The ports of processes that live, with sockets of every kind that must count or must not. */
-#include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
+#include "../../support/child-process.h"
 #include "../../support/port-list.h"
 #include "../../support/test.h"
 
@@ -79,10 +77,8 @@ TEST(four_and_six) {
         four = listening(AF_INET, IPPROTO_TCP, &port4);
         assert_true(four >= 0 && listens(getpid(), port4));
         six = listening(AF_INET6, IPPROTO_TCP, &port6);
-        if (six < 0) {
-                print_message("no IPv6 here\n");
-                skip();
-        }
+        if (six < 0)
+                skip_because("no IPv6 here");
         assert_true(listens(getpid(), port4) && listens(getpid(), port6));
         closep(&four);
         assert_true(!listens(getpid(), port4) && listens(getpid(), port6));
@@ -95,10 +91,8 @@ TEST(multipath) {
         uint16_t port = 0;
 
         fd = listening(AF_INET, IPPROTO_MPTCP, &port);
-        if (fd < 0) {
-                print_message("no MPTCP here\n");
-                skip();
-        }
+        if (fd < 0)
+                skip_because("no MPTCP here");
         assert_true(listens(getpid(), port));
 }
 
@@ -159,16 +153,14 @@ static pid_t start_listener(int unshare_flags, uint16_t *ret_port) {
         pid_t pid;
 
         assert_int_equal(pipe(ends), 0);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0) {
                 if (unshare_flags && unshare(unshare_flags) < 0)
                         _exit(2);
                 if (listening(AF_INET, IPPROTO_TCP, &port) < 0 ||
                     write(ends[1], &port, sizeof(port)) != sizeof(port))
                         _exit(3);
-                for (;;)
-                        (void)pause();
+                child_wait();
         }
         closep(&ends[1]);
         if (read(ends[0], ret_port, sizeof(*ret_port)) != sizeof(*ret_port)) {
@@ -177,11 +169,6 @@ static pid_t start_listener(int unshare_flags, uint16_t *ret_port) {
         }
         closep(&ends[0]);
         return pid;
-}
-
-static void end_child(pid_t pid) {
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(of_others) {
@@ -195,7 +182,7 @@ TEST(of_others) {
         assert_true(listens(pid, own)); /* handed on by fork() */
         assert_true(listens(pid, theirs));
         assert_false(listens(getpid(), theirs));
-        end_child(pid);
+        child_end(pid);
 }
 
 TEST(another_namespace) {
@@ -204,26 +191,22 @@ TEST(another_namespace) {
 
         if (pid == 0)
                 pid = start_listener(CLONE_NEWUSER | CLONE_NEWNET, &theirs);
-        if (pid == 0) {
-                print_message("no network namespace can be made here\n");
-                skip();
-        }
+        if (pid == 0)
+                skip_because("no network namespace can be made here");
         assert_true(listens(pid, theirs));
-        end_child(pid);
+        child_end(pid);
 }
 
 TEST(gone) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ListenPorts ports = { .n_ports = 7 };
-        siginfo_t info;
         uint16_t port;
         pid_t pid = start_listener(0, &port);
 
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        child_make_zombie(pid);
         assert_int_equal(read_port_list(&sysroot, &handle, &ports), -ESRCH); /* a zombie */
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(read_port_list(&sysroot, &handle, &ports), -ESRCH);
@@ -247,12 +230,9 @@ TEST(not_ours_to_read) {
         int status;
         pid_t pid;
 
-        if (geteuid() != 0) {
-                print_message("only root can become somebody else\n");
-                skip();
-        }
-        pid = fork();
-        assert_true(pid >= 0);
+        if (geteuid() != 0)
+                skip_because("only root can become somebody else");
+        pid = child_fork();
         if (pid == 0)
                 look_as_nobody(getppid());
         assert_int_equal(waitpid(pid, &status, 0), pid);

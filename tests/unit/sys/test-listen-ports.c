@@ -1,7 +1,6 @@
 /* Ports out of the kernel's two kinds of answer, and of dumps. The sockets of living processes are
  * in test-listen-ports-live.c. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>

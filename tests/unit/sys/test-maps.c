@@ -1,14 +1,11 @@
 /* /proc/PID/maps: single lines, files of any length through the window, and this process's own. */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 
 #include "../../support/test.h"
 
-#include "../../support/exec-child.h"
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/pages.h"
@@ -294,17 +291,16 @@ static bool write_own(const char *name, const char *text) {
 /* In a user and mount namespace of its own: its program, mapped under the name that the kernel
  * gives to shared memory. */
 static void *map_forged(void) {
-        char path[4096] = "", uids[64], gids[64];
+        char path[4096] = "";
         int fd;
         void *p;
 
-        (void)snprintf(uids, sizeof(uids), "0 %u 1", geteuid());
-        (void)snprintf(gids, sizeof(gids), "0 %u 1", getegid());
         if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0 ||
             unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
                 return NULL;
-        if (!write_own("/proc/self/setgroups", "deny") || !write_own("/proc/self/uid_map", uids) ||
-            !write_own("/proc/self/gid_map", gids) ||
+        if (!write_own("/proc/self/setgroups", "deny") ||
+            !write_own("/proc/self/uid_map", fmt("0 %u 1", geteuid())) ||
+            !write_own("/proc/self/gid_map", fmt("0 %u 1", getegid())) ||
             mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("tmpfs", "/dev", "tmpfs", 0, NULL) < 0 ||
             close(open("/dev/zero (deleted)", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) < 0 ||
@@ -320,14 +316,12 @@ static pid_t start_forger(void **ret) {
         pid_t pid;
 
         assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0) {
                 void *p = map_forged();
 
                 (void)!write(ends[1], &p, sizeof(p));
-                (void)pause();
-                _exit(0);
+                child_wait();
         }
         assert_int_equal(read(ends[0], ret, sizeof(*ret)), sizeof(*ret));
         (void)close(ends[0]);
@@ -349,15 +343,14 @@ LIVE_TEST(a_forged_name_is_no_shared_memory) {
         int kind;
 
         if (!p) {
-                end_child(pid);
-                print_message("no user namespaces\n");
-                skip();
+                child_end(pid);
+                skip_because("no user namespaces");
         }
         assert_int_equal(proc_open(sysroot, pid, &handle), 0);
         assert_true(has_line(&handle, " /dev/zero (deleted)\n")); /* the forgery works */
         assert_int_equal(maps_open(&handle, &reader), 0);
         kind = kind_at(reader, p);
         maps_close(reader);
-        end_child(pid);
+        child_end(pid);
         assert_int_equal(kind, MAPPING_OTHER);
 }

@@ -1,15 +1,11 @@
 /* A metric out of an answer of HTTP: in pieces of any size, of servers that answer anything, late
  * or not at all. */
-#include <errno.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/metric-get.h"
 
@@ -94,8 +90,7 @@ static int ask(const char *text, uint32_t timeout_msec, uint32_t *ret) {
         pid_t pid = serve(text, &port);
         int r = metric_get(port, names, timeout_msec, ret);
 
-        (void)kill(pid, SIGKILL);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
         return r;
 }
 
@@ -123,7 +118,6 @@ TEST(nobody_listens) {
         uint16_t port;
         pid_t pid = serve("", &port);
 
-        (void)kill(pid, SIGKILL);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
         assert_int_equal(metric_get(port, names, 60000, &n), -ECONNREFUSED);
 }

@@ -1,6 +1,4 @@
 /* Mounts: lines as kernels write them, and which mount a path lies on. */
-#include <errno.h>
-#include <string.h>
 
 #include "../../support/test.h"
 

@@ -1,10 +1,7 @@
 /* The default route's interface, from the kernel's text files. */
-#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 

@@ -1,6 +1,5 @@
 /* A node's memory, meminfo and zoneinfo, as this host shows them and as larger ones do; the times
  * of CPUs. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

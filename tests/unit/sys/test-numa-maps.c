@@ -1,7 +1,5 @@
 /* /proc/PID/numa_maps: single lines, this process's own, and policies as the kernel writes them. */
-#include <errno.h>
 #include <numaif.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "../../support/test.h"
@@ -33,9 +31,9 @@ static Seen parse(const char *line, unsigned n_calls) {
 }
 
 TEST(lines) {
-        Seen s;
+        Seen s = parse("7f3e8c000000 default anon=33 dirty=33 N0=10 N17=23 kernelpagesize_kB=4\n",
+                       2);
 
-        s = parse("7f3e8c000000 default anon=33 dirty=33 N0=10 N17=23 kernelpagesize_kB=4\n", 2);
         assert_int_equal(s.bytes[0][NUMA_MAPS_ANON], 10 * 4096);
         assert_int_equal(s.bytes[17][NUMA_MAPS_ANON], 23 * 4096);
         s = parse("55a0 bind:0-1 file=/usr/bin/N3=9 mapped=2 mapmax=3 N1=2 kernelpagesize_kB=64",
@@ -96,10 +94,8 @@ LIVE_TEST(own) {
         assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         r = numa_maps_read(&handle, see, &seen);
         (void)munmap(area, size);
-        if (r == -ENOENT) {
-                print_message("no numa_maps here\n");
-                skip();
-        }
+        if (r == -ENOENT)
+                skip_because("no numa_maps here");
         assert_int_equal(r, 0);
         for (unsigned i = 0; i < NODES; i++) {
                 shmem += seen.bytes[i][NUMA_MAPS_SHMEM];

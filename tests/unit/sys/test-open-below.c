@@ -1,9 +1,5 @@
 /* Opening below another root, by openat2 and by the walk: the same answers. */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "../../support/test.h"
 

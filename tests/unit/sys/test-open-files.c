@@ -1,8 +1,6 @@
 /* What a process has open, out of a dump and of this process itself. */
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
 
+#include "../../support/child-process.h"
 #include "../../support/port-list.h"
 #include "../../support/test.h"
 
@@ -72,16 +70,10 @@ LIVE_TEST(live) {
 LIVE_TEST(gone) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Seen seen = { 0 };
-        siginfo_t info;
-        pid_t pid = fork();
+        pid_t pid = child_start();
 
-        assert_true(pid >= 0);
-        if (pid == 0)
-                for (;;)
-                        (void)pause();
         assert_int_equal(proc_open(sysroot, pid, &handle), 0);
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        child_make_zombie(pid);
         assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
@@ -95,14 +87,12 @@ FAKE_TEST(bound) {
         _cleanup_close_ int folder = -EBADF;
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
         Seen seen = { 0 };
-        char name[16];
 
         fake_process(tree, 50, 1, "/x", "/", "0");
         fake_mkdir(tree, "proc/50/fd");
         folder = openat(tree->fd, "proc/50/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         for (size_t fd = 0; fd < OPEN_FILES_MAX; fd++) {
-                (void)snprintf(name, sizeof(name), "%zu", fd);
-                assert_int_equal(symlinkat("socket:[77]", folder, name), 0);
+                assert_int_equal(symlinkat("socket:[77]", folder, fmt("%zu", fd)), 0);
         }
         assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         assert_int_equal(open_files_foreach(&handle, note, &seen), 0);

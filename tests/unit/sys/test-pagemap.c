@@ -1,10 +1,5 @@
 /* /proc/PID/pagemap: what is present, whose it is, and the way over what is empty. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
@@ -64,22 +59,13 @@ TEST(pages_of_its_own) {
 
 /* A child that touches what it inherited, says so, and waits. */
 static pid_t fork_that_touches(char *area) {
-        int ready[2];
-        pid_t pid;
-        char byte;
+        int ready;
+        const pid_t pid = child_fork_until_ready(&ready);
 
-        assert_int_equal(pipe(ready), 0);
-        pid = fork();
-        assert_true(pid >= 0);
         if (pid == 0) {
                 area[0] = 2;
-                (void)!write(ready[1], "x", 1);
-                for (;;)
-                        (void)pause();
+                child_wait_ready(ready);
         }
-        assert_int_equal(read(ready[0], &byte, 1), 1);
-        (void)close(ready[0]);
-        (void)close(ready[1]);
         return pid;
 }
 
@@ -99,7 +85,7 @@ TEST(shared_pages) {
         assert_int_equal(pick(fd, area, 2, PAGE_FILE, addresses), 2);
         assert_int_equal(pick(fd, area, 2, PAGE_FILE_ALONE, addresses), 1);
         assert_ptr_equal(addresses[0], area + page);
-        end_child(pid);
+        child_end(pid);
         (void)munmap(area, 2 * page);
 }
 
@@ -138,8 +124,7 @@ TEST(over_what_is_empty) {
         if (r == -EOPNOTSUPP) {
                 assert_int_equal(at, start);
                 (void)munmap(area, size);
-                print_message("a kernel without PAGEMAP_SCAN\n");
-                skip();
+                skip_because("a kernel without PAGEMAP_SCAN");
         }
         assert_int_equal(r, 0);
         assert_int_equal(at, end);

@@ -1,11 +1,10 @@
 /* Pages: this process's own pages on whatever machine it runs. */
-#include <errno.h>
 #include <inttypes.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/pages.h"
 
@@ -29,10 +28,8 @@ TEST(query_and_move) {
         node = nodes[0];
         assert_true(node >= 0 && nodes[2] >= 0);
         assert_true(nodes[1] == -ENOENT || nodes[1] == -EFAULT);
-        if (geteuid() != 0) {
-                print_message("moving wants root\n");
-                skip();
-        }
+        if (geteuid() != 0)
+                skip_because("moving wants root");
         assert_int_equal(pages_move(getpid(), 3, addresses, (uint32_t)node, PAGES_ALL, nodes), 0);
         assert_int_equal(nodes[0], node);
         assert_true(nodes[1] < 0);
@@ -47,9 +44,8 @@ TEST(query_and_move) {
 }
 
 static pid_t ended_child(void) {
-        pid_t pid = fork();
+        pid_t pid = child_fork();
 
-        assert_true(pid >= 0);
         if (pid == 0)
                 _exit(0);
         assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -1,10 +1,7 @@
 /* Groups of software events of this very thread: the kernel counts them on any machine. */
-#include <errno.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
@@ -21,10 +18,8 @@ static const PerfCode emulated = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_F
 static void open_or_skip(const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
         int r = perf_group_open(0, codes, n_codes, ret);
 
-        if (r == -EACCES || r == -EOPNOTSUPP) {
-                print_message("perf_event_open() is refused here: %d\n", r);
-                skip();
-        }
+        if (r == -EACCES || r == -EOPNOTSUPP)
+                skip_because("perf_event_open() is refused here: %d", r);
         assert_int_equal(r, 0);
 }
 

@@ -1,11 +1,6 @@
 /* Policy folders on a real file system: which files are read, and what is refused. */
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "../../support/test.h"
@@ -176,9 +171,8 @@ TEST(size, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(truncate("etc/a.yaml", SOURCE_FILE_MAX_BYTES), 0);
         assert_files((const char *const[]){ "etc/a.yaml", NULL });
         assert_int_equal(truncate("etc/a.yaml", SOURCE_FILE_MAX_BYTES + 1), 0);
-        assert_refused(
-                "etc/a.yaml: larger than 1048576 bytes, expected at most that; split it into "
-                "several files");
+        assert_refused("etc/a.yaml: larger than 1048576 bytes, expected at most that; split it "
+                       "into several files");
 }
 
 /* A FIFO would hold up a reader that waits for a writer. */

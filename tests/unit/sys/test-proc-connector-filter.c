@@ -1,8 +1,5 @@
 /* The filter that the kernel runs, here on a pair of unix sockets: what is sent at one end, and
  * what of it arrives at the other. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "../../support/test.h"

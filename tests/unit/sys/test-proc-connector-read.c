@@ -1,16 +1,13 @@
 /* Reading in batches: first from a pair of unix sockets, then what the kernel itself sends, where
  * it lets us listen. */
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/connector-messages.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/proc-connector.h"
@@ -119,9 +116,8 @@ static int open_or_skip(size_t receive_buffer_bytes) {
 
 /* The child takes another name, another owner where it may, and another program. */
 static pid_t start_child(void) {
-        pid_t pid = fork();
+        pid_t pid = child_fork();
 
-        assert_true(pid >= 0);
         if (pid == 0) {
                 (void)prctl(PR_SET_NAME, "renamed");
                 if (geteuid() == 0 && setuid(65534) < 0)
@@ -187,9 +183,8 @@ static void start_and_join_threads(void) {
 
 static void fork_and_wait(int times, pid_t *ret_last) {
         for (int i = 0; i < times; i++) {
-                pid_t pid = fork();
+                pid_t pid = child_fork();
 
-                assert_true(pid >= 0);
                 if (pid == 0)
                         _exit(0);
                 assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -1,7 +1,4 @@
 /* Messages of the process connector, made by hand as the kernel makes them, whole and broken. */
-#include <errno.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "../../support/test.h"
 
@@ -87,9 +84,8 @@ TEST(comm) {
 
 TEST(ack) {
         struct proc_event e = { .what = PROC_EVENT_NONE };
-        Seen seen;
+        Seen seen = parse_one(&e);
 
-        seen = parse_one(&e);
         assert_int_equal(seen.n, 1);
         assert_int_equal(seen.events[0].kind, PROC_KIND_ACK);
         assert_int_equal(seen.events[0].error, 0);

@@ -1,13 +1,10 @@
 /* Handles of processes that live, end, wait as zombies, and whose number is given to another. */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc.h"
 
@@ -25,23 +22,6 @@ int __wrap_openat64(int fd, const char *path, int flags, mode_t mode) {
         return __real_openat64(fd, path, flags, mode);
 }
 
-static pid_t start_child(void) {
-        pid_t pid = fork();
-
-        assert_true(pid >= 0);
-        if (pid == 0)
-                for (;;)
-                        (void)pause();
-        return pid;
-}
-
-static void kill_and_wait_for_zombie(pid_t pid) {
-        siginfo_t info;
-
-        assert_int_equal(kill(pid, SIGKILL), 0);
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-}
-
 static void open_live(Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
         assert_int_equal(sysroot_open(NULL, sysroot), 0);
         assert_int_equal(proc_open(sysroot, pid, handle), 0);
@@ -54,7 +34,7 @@ TEST(life_of_a_child) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcHandle again = { .pid = 7 };
-        pid_t pid = start_child();
+        pid_t pid = child_start();
         ProcStatus status;
         ProcStat stat;
         char *cgroup;
@@ -66,7 +46,7 @@ TEST(life_of_a_child) {
         assert_int_equal(stat.start_ticks, handle.start_ticks);
         assert_int_equal(proc_status_read(&handle, 0, &status), 0);
         assert_int_equal(status.uid, geteuid());
-        kill_and_wait_for_zombie(pid);
+        child_make_zombie(pid);
         assert_false(proc_is_alive(&handle)); /* though it is in /proc still */
         assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
         assert_int_equal(stat.state, 'Z');
@@ -115,11 +95,10 @@ static void *outlive(void *unused) {
 TEST(a_process_without_its_first_thread) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        pid_t pid = fork();
+        pid_t pid = child_fork();
         ProcStat stat = { 0 };
         pthread_t thread;
 
-        assert_true(pid >= 0);
         if (pid == 0) {
                 if (pthread_create(&thread, NULL, outlive, NULL) == 0)
                         pthread_exit(NULL);
@@ -129,7 +108,7 @@ TEST(a_process_without_its_first_thread) {
         while (stat.state != 'Z')
                 assert_int_equal(proc_stat_read(&handle, 0, &stat), 0);
         assert_true(proc_is_alive(&handle));
-        kill_and_wait_for_zombie(pid);
+        child_make_zombie(pid);
         assert_false(proc_is_alive(&handle));
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         assert_false(proc_is_alive(&handle));
@@ -144,35 +123,31 @@ static bool give_pid_again(pid_t pid) {
 TEST(number_given_to_another) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE, second = PROC_HANDLE_NONE;
-        pid_t pid = start_child(), other = 0;
+        pid_t pid = child_start(), other = 0;
         ProcStat stat;
 
         open_live(&sysroot, pid, &first);
         (void)usleep(30000); /* a start time has a resolution of 10 ms */
-        kill_and_wait_for_zombie(pid);
+        child_make_zombie(pid);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
         for (int i = 0; i < 50 && other != pid; i++) {
-                if (!give_pid_again(pid)) {
-                        print_message("the next pid cannot be chosen here\n");
-                        skip();
-                }
-                other = start_child();
+                if (!give_pid_again(pid))
+                        skip_because("the next pid cannot be chosen here");
+                other = child_start();
                 if (other != pid) {
-                        kill_and_wait_for_zombie(other);
+                        child_make_zombie(other);
                         (void)waitpid(other, NULL, 0);
                 }
         }
-        if (other != pid) {
-                print_message("others took the pid each time\n");
-                skip();
-        }
+        if (other != pid)
+                skip_because("others took the pid each time");
         /* The old handle does not see the new process. */
         assert_false(proc_is_alive(&first));
         assert_int_equal(proc_stat_read(&first, 0, &stat), -ESRCH);
         assert_int_equal(proc_open(&sysroot, pid, &second), 0);
         assert_true(proc_is_alive(&second));
         assert_true(second.start_ticks > first.start_ticks);
-        kill_and_wait_for_zombie(other);
+        child_make_zombie(other);
         assert_int_equal(waitpid(other, NULL, 0), other);
 }
 
@@ -283,10 +258,8 @@ FAKE_TEST(a_process_in_its_exec_shows_no_executable) {
 LIVE_TEST(executable_of_what_has_ended) {
         siginfo_t info;
         char exe[64];
-        pid_t pid;
+        pid_t pid = child_fork();
 
-        pid = fork();
-        assert_true(pid >= 0);
         if (pid == 0)
                 _exit(0);
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);

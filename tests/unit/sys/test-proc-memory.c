@@ -1,16 +1,10 @@
 /* Resident memory by kind out of /proc/PID/status. */
-#include <errno.h>
 #include <grp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "tidbnumad/sys/proc-memory.h"
 
 TEST(fields) {
@@ -76,11 +70,9 @@ static pid_t start_with_groups(void) {
         assert_non_null(groups);
         for (gid_t i = 0; i < N_GROUPS; i++)
                 groups[i] = 20000 + i;
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid > 0)
                 return pid;
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)raise(setgroups(N_GROUPS, groups) < 0 ? SIGKILL : SIGSTOP);
         _exit(0);
 }
@@ -94,10 +86,8 @@ TEST(thousands_of_groups) {
         int how;
 
         assert_int_equal(waitpid(pid, &how, WUNTRACED), pid);
-        if (!WIFSTOPPED(how)) {
-                print_message("supplementary groups cannot be set here\n");
-                skip();
-        }
+        if (!WIFSTOPPED(how))
+                skip_because("supplementary groups cannot be set here");
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
         assert_int_equal(proc_status_read(&handle, 0, &status), 0);
@@ -105,6 +95,5 @@ TEST(thousands_of_groups) {
         assert_int_equal(proc_status_read(&handle, pid, &status), 0);
         assert_int_equal(proc_memory_read(&handle, &memory), 0);
         assert_true(memory.file_bytes > 0);
-        (void)kill(pid, SIGKILL);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
 }

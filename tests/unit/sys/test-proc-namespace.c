@@ -1,14 +1,12 @@
 /* Namespaces, roots and address spaces of real children. */
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
-#include <sys/wait.h>
 
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc-namespace.h"
 
@@ -34,8 +32,7 @@ static int run_child(void *userdata) {
                 _exit(REFUSED);
         if (write(c->ready[1], &byte, 1) != 1)
                 _exit(1);
-        for (;;)
-                (void)pause();
+        child_wait();
 }
 
 static bool start(Child *c, const Sysroot *sysroot) {
@@ -43,8 +40,7 @@ static bool start(Child *c, const Sysroot *sysroot) {
         bool ready;
 
         assert_int_equal(pipe(c->ready), 0);
-        c->pid = fork();
-        assert_true(c->pid >= 0);
+        c->pid = child_fork();
         if (c->pid == 0)
                 _exit(run_child(c));
         (void)close(c->ready[1]);
@@ -58,8 +54,7 @@ static bool start(Child *c, const Sysroot *sysroot) {
 
 static void end(Child *c) {
         proc_close(&c->handle);
-        (void)kill(c->pid, SIGKILL);
-        assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+        child_end(c->pid);
 }
 
 static void assert_shares(const Sysroot *sysroot, const Child *c, int pid, int user, int mount) {
@@ -76,8 +71,7 @@ LIVE_TEST(namespaces) {
         end(&plain);
         if (!start(&mount, sysroot)) {
                 end(&mount);
-                print_message("no mount namespace can be made here\n");
-                skip();
+                skip_because("no mount namespace can be made here");
         }
         assert_shares(sysroot, &mount, 1, 1, 0);
         assert_int_equal(proc_has_host_root(&mount.handle), 1); /* a copy of the same tree */
@@ -94,8 +88,7 @@ LIVE_TEST(root) {
 
         if (!start(&c, sysroot)) {
                 end(&c);
-                print_message("chroot(2) is not allowed here\n");
-                skip();
+                skip_because("chroot(2) is not allowed here");
         }
         assert_int_equal(proc_has_host_root(&c.handle), 0);
         end(&c);
@@ -129,8 +122,7 @@ LIVE_TEST(executables) {
         if (start(&mount, sysroot)) /* its executable still is on a mount of the host's */
                 assert_int_equal(proc_exe_is_mounted(sysroot, &mount.handle), 1);
         end(&mount);
-        pid = fork();
-        assert_true(pid >= 0);
+        pid = child_fork();
         if (pid == 0)
                 _exit(execute_copy());
         do /* -EBUSY: the exec is under way, here and below */
@@ -144,8 +136,7 @@ LIVE_TEST(executables) {
                 r = proc_exe_is_mounted(sysroot, &copy);
         while (r == -EBUSY);
         assert_int_equal(r, 0);
-        (void)kill(pid, SIGKILL);
-        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        child_end(pid);
         assert_int_equal(proc_exe_is_mounted(sysroot, &copy), -ESRCH);
 }
 
@@ -160,8 +151,7 @@ LIVE_TEST(memory) {
         shared = proc_shares_memory(&apart.handle, getpid());
         if (shared < 0) {
                 end(&apart);
-                print_message("kcmp(2): %s\n", strerror(-shared));
-                skip();
+                skip_because("kcmp(2): %s", strerror(-shared));
         }
         assert_int_equal(shared, 0);
         assert_int_equal(proc_shares_memory(&apart.handle, 0), 0);

@@ -1,8 +1,4 @@
 /* The files of /proc/PID as text: who chose their names may have chosen them to deceive. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../support/id-sets.h"
 #include "../../support/test.h"
@@ -32,12 +28,11 @@ TEST(stat) {
         ProcStat stat;
 
         assert_stat("1200 (tikv-server)" STAT_TAIL);
-        assert_int_equal(
-                proc_stat_parse("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0 "
-                                "18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 0 511 0 0 0 "
-                                "0 0 0 0 0 0 0 0 0 0",
-                                &stat),
-                0);
+        assert_int_equal(proc_stat_parse("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 "
+                                         "0 3 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 "
+                                         "0 0 0 0 511 0 0 0 0 0 0 0 0 0 0 0 0 0",
+                                         &stat),
+                         0);
         assert_true(stat.kernel_thread);
         assert_int_equal(stat.parent, 0);
         assert_int_equal(stat.last_cpu, 511);

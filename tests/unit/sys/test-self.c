@@ -1,9 +1,6 @@
 /* What this process costs, against what it knows of itself. */
-#include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "../../support/test.h"
@@ -83,10 +80,8 @@ static void in_child(void (*function)(void)) {
                 _exit(0);
         }
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-                print_message("RLIMIT_MEMLOCK is limited here, and not ours to lift\n");
-                skip();
-        }
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+                skip_because("RLIMIT_MEMLOCK is limited here, and not ours to lift");
         assert_int_equal(status, 0);
 }
 

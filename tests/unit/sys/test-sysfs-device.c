@@ -1,5 +1,4 @@
 /* Devices in a small /sys: what they are called, and what those above them tell. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

@@ -1,5 +1,4 @@
 /* Roots that are there or not, and reading of whole files to their last byte. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

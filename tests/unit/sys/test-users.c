@@ -1,5 +1,4 @@
 /* User names and numbers. */
-#include <errno.h>
 
 #include "../../support/test.h"
 

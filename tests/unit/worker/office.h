@@ -1,12 +1,7 @@
 /* Workers, and processes to ask them about. */
 #pragma once
 
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "../../support/child-process.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/worker/ask.h"
 #include "tidbnumad/worker/child.h"
@@ -45,20 +40,13 @@ static inline void office_init(Office *o) {
         worker_on_idle(&o->workers.mover, on_idle, o);
         worker_on_idle(&o->workers.sampler, on_idle, o);
         for (unsigned i = 0; i < ELEMENTSOF(o->children); i++) {
-                o->children[i] = fork();
-                if (o->children[i] == 0)
-                        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody */
-                while (o->children[i] == 0)
-                        (void)pause();
+                o->children[i] = child_start();
                 assert_int_equal(proc_open(&o->sysroot, o->children[i], &o->handles[i]), 0);
         }
 }
 
 static inline void end_child(Office *o, unsigned i) {
-        if (o->children[i] == 0)
-                return;
-        (void)kill(o->children[i], SIGKILL);
-        (void)waitpid(o->children[i], NULL, 0);
+        child_end(o->children[i]);
         o->children[i] = 0;
 }
 

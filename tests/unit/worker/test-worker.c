@@ -1,15 +1,7 @@
 /* Workers that answer, that do not in time, and that end. One that is stopped stands for one that
  * waits for somebody else. */
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../support/test.h"
 
