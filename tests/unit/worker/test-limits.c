@@ -1,22 +1,18 @@
-/* How many workers are waited for, and for how long. One that is stopped stands for one that waits
- * for somebody else. */
-#include <errno.h>
-#include <string.h>
-#include <sys/prctl.h>
-
+/* How many workers are waited for, and for how long. In place of a worker that another process
+ * blocks, the tests stop one with SIGSTOP. */
 #include "../../support/test.h"
 
+#include "../../support/child-process.h"
 #include "office.h"
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/sys/clock.h"
 
-/* One that has answered nothing yet: where many are late, an answer may take longer than the caller
- * waits. */
-static void stop_new_worker(Office *o) {
-        worker_prepare(&o->workers.facts);
-        while (!worker_is_ready(&o->workers.facts))
-                assert_non_null(o->workers.facts.child);
-        stop_worker(&o->workers.facts);
+/* Starts the worker and stops it before its first job, so that it is sure to miss the deadline. */
+static void stop_new_worker(Worker *worker) {
+        worker_prepare(worker);
+        while (!worker_is_ready(worker))
+                assert_non_null(worker->child);
+        stop_worker(worker);
 }
 
 /* On a busy host an answer may be late. */
@@ -50,7 +46,7 @@ OFFICE_TEST(one_that_is_late) {
 /* One user's processes cost so much and no more, and others are asked nevertheless. */
 OFFICE_TEST(many_that_are_late) {
         for (unsigned i = 0; i < WORKER_LATE_USER_MAX; i++) {
-                stop_new_worker(o);
+                stop_new_worker(&o->workers.facts);
                 assert_int_equal(read_args(o, i, 7), -ETIME);
         }
         assert_int_equal(read_args(o, 3, 7), -EBUSY);
@@ -62,10 +58,7 @@ OFFICE_TEST(write_that_is_late) {
         const ProcessId *id;
         pid_t pid;
 
-        worker_prepare(&o->workers.mems);
-        while (!worker_is_ready(&o->workers.mems))
-                assert_non_null(o->workers.mems.child);
-        stop_worker(&o->workers.mems);
+        stop_new_worker(&o->workers.mems);
         pid = o->workers.mems.child->pid;
         assert_int_equal(
                 worker_write_group(&o->workers, &o->handles[0], o->handles[0].dir_fd, "none", "1"),
@@ -89,6 +82,15 @@ static void add_stuck(Office *o, uid_t uid) {
                          0);
 }
 
+/* Has a worker write node 0 to the group of the first process. The directory given to it is no
+ * control group: a worker that runs returns -ESRCH. */
+static int write_mems(Office *o, bool widen) {
+        NodeSet nodes = { 0 };
+
+        id_set_add(&nodes, 0);
+        return worker_write_mems(&o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, widen);
+}
+
 static int draw(Office *o) {
         Node node = { .id = 0 };
         const Topology topology = { .nodes = &node, .n_nodes = 1 };
@@ -101,8 +103,6 @@ static int draw(Office *o) {
 /* Each is a task of the unit, which may have so many: one user's cost him the next, many cost all
  * but the guard. */
 OFFICE_TEST(workers_that_no_signal_ends) {
-        NodeSet nodes = { 0 };
-
         for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
                 add_stuck(o, 7);
         assert_int_equal(read_args(o, 0, 7), -EBUSY);
@@ -119,10 +119,7 @@ OFFICE_TEST(workers_that_no_signal_ends) {
         assert_int_equal(read_args_in_the_end(o, 0, 8), 0); /* that worker is there */
         o->workers.facts.child = worker_child_free(o->workers.facts.child);
         assert_int_equal(read_args(o, 0, 8), -ECHILD);
-        id_set_add(&nodes, 0);
-        assert_int_equal(
-                worker_write_mems(&o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, true),
-                -ESRCH); /* by the guard, who finds no control group there */
+        assert_int_equal(write_mems(o, true), -ESRCH); /* the guard's own worker has run it */
 }
 
 /* Those of a user; UINT32_MAX: all. */
@@ -141,7 +138,7 @@ OFFICE_TEST(one_that_is_given_up) {
                         assert_int_equal(read_args(o, 1, 100 + i), -EBUSY);
                         be_late_since(o, 2000000, 100);
                 }
-                stop_new_worker(o);
+                stop_new_worker(&o->workers.facts);
                 assert_int_equal(read_args(o, i == 0 ? 0 : 1, 100 + i), -ETIME);
                 for (unsigned k = 0; i > 0 && k < WORKER_LATE_MAX; k++)
                         if (o->workers.late[k] && o->workers.late[k]->uid == 100 + i)
@@ -174,10 +171,8 @@ static void deadline_now(Office *o) {
 }
 
 static pid_t start_spinner(void) {
-        const pid_t pid = fork();
+        const pid_t pid = child_fork();
 
-        if (pid == 0)
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         while (pid == 0)
                 ;
         return pid;
@@ -188,7 +183,7 @@ static pid_t office_init_with_spinner(Office *o, pid_t *ret_worker) {
         pid_t spinner;
 
         office_init(o);
-        stop_new_worker(o);
+        stop_new_worker(&o->workers.facts);
         assert_int_equal(read_args(o, 0, 0), -ETIME);
         *ret_worker = late_one(o)->pid;
         spinner = start_spinner();
@@ -210,8 +205,7 @@ TEST(one_that_waits_for_a_cpu) {
         deadline_now(&o);
         assert_int_equal(o.n_hung, 1);
         assert_int_equal(o.hung.pid, o.children[0]);
-        (void)kill(spinner, SIGKILL);
-        assert_int_equal(waitpid(spinner, NULL, 0), spinner);
+        child_end(spinner);
 }
 
 /* The process may give it ever more to read. */
@@ -224,8 +218,7 @@ TEST(one_that_runs_for_ever) {
         assert_int_equal(o.n_hung, 1);
         while (waitpid(spinner, NULL, 0) == spinner) /* killed in the worker's place */
                 ;
-        (void)kill(worker, SIGKILL);
-        assert_int_equal(waitpid(worker, NULL, 0), worker);
+        child_end(worker);
 }
 
 static void reap_all(Office *o) {
@@ -249,12 +242,28 @@ static void hold_up(Office *o, unsigned child) {
 static void give_up(Office *o) {
         const unsigned n = o->n_hung;
 
-        stop_new_worker(o);
+        stop_new_worker(&o->workers.facts);
         assert_int_equal(read_args(o, 0, 0), -ETIME);
         while (o->n_hung == n) /* the timer of former ones may come first */
                 deadline_now(o);
         reap_all(o);
         assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
+}
+
+/* The guard still tries to widen the binding of a process whose memory map does not answer. But if
+ * the abandoned job was itself a write of memory nodes, each further one would leave another worker
+ * behind that cannot be killed. */
+OFFICE_TEST(widening_after_an_abandoned_job) {
+        give_up(o);
+        assert_int_equal(write_mems(o, false), -EHOSTDOWN);
+        assert_int_equal(write_mems(o, true), -ESRCH);
+        workers_forget(&o->workers, o->children[0]);
+        stop_new_worker(&o->workers.mems);
+        assert_int_equal(write_mems(o, false), -ETIME);
+        while (o->n_hung == 1)
+                deadline_now(o);
+        assert_int_equal(o->hung_job, WORKER_MEMS);
+        assert_int_equal(write_mems(o, true), -EHOSTDOWN);
 }
 
 OFFICE_TEST(one_that_the_kernel_held_up) {
@@ -286,10 +295,7 @@ OFFICE_TEST(one_that_acts_and_runs) {
                 WorkerChild *child;
                 pid_t worker;
 
-                worker_prepare(&o->workers.mover);
-                while (!worker_is_ready(&o->workers.mover))
-                        assert_non_null(o->workers.mover.child);
-                stop_worker(&o->workers.mover);
+                stop_new_worker(&o->workers.mover);
                 assert_int_equal(worker_sweep(&o->workers, &o->handles[0], 0, 0), -EAGAIN);
                 child = o->workers.mover.child;
                 worker = child->pid;
@@ -300,7 +306,6 @@ OFFICE_TEST(one_that_acts_and_runs) {
                 assert_null(o->workers.mover.child);
                 assert_int_equal(o->n_hung, last);
                 assert_int_equal(worker_probe(&o->workers, &o->handles[0], 0) == -EHOSTDOWN, last);
-                (void)kill(worker, SIGKILL);
-                assert_int_equal(waitpid(worker, NULL, 0), worker);
+                child_end(worker);
         }
 }
