@@ -39,7 +39,7 @@ class Lane:
         self.group = make_group("tidbnumad-lane%d-%d" % (number, os.getpid()))
         with open(self.output, "wb") as out:
             self.process = subprocess.Popen(
-                ["bash", "-c", ENTER, "bash", self.group or "", cpuset_folder() or "", sys.executable, *sys.argv],
+                ["bash", "-c", ENTER, "bash", self.group or "", cpuset_folder() or "", sys.executable, "-B", *sys.argv],
                 env={**os.environ, SETTING: "%d/%d" % (number, n)}, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         suite.started.append(self.process)
 

@@ -19,8 +19,6 @@ import tempfile
 import time
 import traceback
 
-sys.dont_write_bytecode = True
-
 NETLINK_CONNECTOR = 11
 LACKS = os.environ.get("TIDBNUMAD_SANDBOX_LACKS", "")  # system calls that the daemon is to do without, see lacking
 LONG = bool(os.environ.get("TIDBNUMAD_LONG"))  # ./dev test --long
