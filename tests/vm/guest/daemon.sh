@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2119,SC2120,SC2154  # scrape's path is optional; vm_payload is lib.sh's
-# What scenarios ask of the daemon, and the witnesses of the kernel that judge it. To be sourced after lib.sh.
+# The part of lib.sh that asks the daemon, and the files of the kernel by which its answers are judged.
 
 # the policy of the demo host
 demo_policy() {

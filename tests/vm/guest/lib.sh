@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What a scenario is written with: TAP checks, waiting, the package, policies and workloads. A scenario's head is
+# What a scenario is written with: TAP checks, waiting, the package, policies and workloads, and daemon.sh. A scenario's head is
 #   # about: one line
 #   # machines: epyc8 epyc8-cgroup1
 #   # timeout: 300            (optional, seconds)
@@ -275,3 +275,6 @@ mount_data() {
         mount "$disk" "$2"
         chown tidb:tidb "$2"
 }
+
+# shellcheck source=tests/vm/guest/daemon.sh
+. "${BASH_SOURCE[0]%/*}/daemon.sh"

@@ -7,8 +7,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 fleet=$(mktemp -d)
 units=(tidb-4000 tidb-4001)

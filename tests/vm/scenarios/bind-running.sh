@@ -6,8 +6,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 thp=/sys/kernel/mm/transparent_hugepage/enabled
 balancing=/proc/sys/kernel/numa_balancing

@@ -9,8 +9,6 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/demo-host.sh
 . "${VM_LIB%/*}/demo-host.sh"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 # shellcheck source=tests/vm/guest/nic.sh
 . "${VM_LIB%/*}/nic.sh"
 

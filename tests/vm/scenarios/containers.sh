@@ -8,8 +8,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 root=/var/lib/vm-container uid=$(id -u tidb) gid=$(id -g tidb)
 declare -A pid=()

@@ -7,8 +7,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 work=$(mktemp -d)
 installed=/usr/share/tidbnumad/monitoring

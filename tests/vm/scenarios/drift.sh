@@ -5,8 +5,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 workload_unit tidb 4000 tidb-server - --anon 48M --spread --threads 10
 workload_start tidb-4000

@@ -7,8 +7,6 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/demo-host.sh
 . "${VM_LIB%/*}/demo-host.sh"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 # pids: those of the unit, by the kernel's own list
 pids() {

@@ -10,8 +10,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 # shellcheck source=tests/vm/guest/nic.sh
 . "${VM_LIB%/*}/nic.sh"
 

@@ -6,8 +6,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 units=/etc/systemd/system
 trap 'systemctl stop "tidb@*.service" "hog*.service" "known-*.service"; rm -rf $units/tidb@.service $units/known-* \

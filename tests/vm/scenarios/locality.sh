@@ -5,8 +5,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 # Of so many samples of each process, this share holds the truth at least; with few the luck of the draw is allowed for.
 times=20 held_percent=85

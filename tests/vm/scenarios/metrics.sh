@@ -6,8 +6,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 # What moves here shall be the daemon's doing, and so shall what is there more of: khugepaged makes huge pages of a few small ones.
 echo 0 >/proc/sys/kernel/numa_balancing

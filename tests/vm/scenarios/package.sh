@@ -6,8 +6,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 apt() {
         DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 "$@"

@@ -8,8 +8,6 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/demo-host.sh
 . "${VM_LIB%/*}/demo-host.sh"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 # A virtio card: its node is told one level up, by its PCI device.
 card=$(grep -lx 1 /sys/class/net/*/device/../numa_node | cut -d/ -f5)

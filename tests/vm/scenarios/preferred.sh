@@ -5,8 +5,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 trap 'systemctl stop lodger.service tidb-4000.service 2>/dev/null || true' EXIT
 

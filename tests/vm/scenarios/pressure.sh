@@ -7,8 +7,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 # Of each of the five kinds, so that the long run is of 20 cases; run --set pressure_rounds=N makes other numbers.
 rounds=2

@@ -9,8 +9,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 units=(tidb-4000 tikv-20160 pd-2379 app-8080 haproxy)
 asked=(tidb app pd tidb-by-haproxy app-by-haproxy)

@@ -5,8 +5,6 @@
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
-# shellcheck source=tests/vm/guest/daemon.sh
-. "${VM_LIB%/*}/daemon.sh"
 
 # The one would move pages, the other make huge pages of a few small ones.
 echo 0 >/proc/sys/kernel/numa_balancing
