@@ -1,34 +1,33 @@
-/* One instance and what the planner says of it. After cmocka.h. */
+/* One instance and what the planner answers about it. */
 #pragma once
 
 #include "placement-support.h"
 
-/* One instance of one policy on two sockets of two nodes with four CPUs each. Node 3 has no memory;
- * node 2 no CPU. */
+/* One instance of one policy on two sockets of two nodes with four CPUs each. Unless it is `whole`,
+ * node 3 has no memory and node 2 no CPU. */
 typedef struct One {
         World *world;
         Policy *policy;
         PlacementInstance *in;
 } One;
 
-static inline One one_new(bool whole) {
-        One one = { .world = world_new(2, 2, 4) };
-
-        one.policy = world_policy(one.world, "tidb");
-        one.policy->place.count_is_set = true;
-        one.in = world_add(one.world, one.policy, "tidb-1");
-        one.in->unit = "tidb-1.service";
+static inline void one_init(One *one, bool whole) {
+        *one = (One){ .world = world_new(2, 2, 4) };
+        one->policy = world_policy(one->world, "tidb");
+        one->policy->place.count_is_set = true;
+        one->in = world_add(one->world, one->policy, "tidb-1");
+        one->in->unit = "tidb-1.service";
         if (whole)
-                return one;
-        one.world->nodes[3].memory_bytes = 0;
-        one.world->nodes[2].cpus = one.world->nodes[2].first_threads = (CpuSet){ 0 };
-        return one;
+                return;
+        one->world->nodes[3].memory_bytes = 0;
+        one->world->nodes[2].cpus = one->world->nodes[2].first_threads = (CpuSet){ 0 };
 }
 
 static inline void one_done(One *one) {
         free(one->world);
 }
 #define _cleanup_one_ _cleanup_(one_done)
+#define ONE_TEST(test, whole) TEST_AFTER(test, One, one, one_init(one, whole), one_done)
 
 static inline void assert_refused(const One *one, PlacementRefusal refusal) {
         _cleanup_placement_plan_ PlacementPlan plan = plan_of(one->world);

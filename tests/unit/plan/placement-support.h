@@ -1,4 +1,4 @@
-/* Machines and instances for the tests of the planner. To be included after cmocka.h. */
+/* Machines and instances for the tests of the planner. */
 #pragma once
 
 #include "../../support/id-sets.h"
@@ -51,6 +51,13 @@ static inline void world_free(World **w) {
         free(*w);
 }
 #define _cleanup_world_ _cleanup_(world_free)
+#define PLAN_TEST(test, packages, nodes_each, cpus)                                                \
+        static void body_of_##test(World *w);                                                      \
+        TEST(test) {                                                                               \
+                _cleanup_world_ World *w = world_new(packages, nodes_each, cpus);                  \
+                body_of_##test(w);                                                                 \
+        }                                                                                          \
+        static void body_of_##test(World *w)
 
 /* An exclusive policy with one node an instance, within a socket, as the language has it. */
 static inline Policy *world_policy(World *w, const char *name) {
@@ -76,12 +83,8 @@ static inline PlacementInstance *world_add(World *w, const Policy *policy, const
 static inline PlacementInstance *world_add_many(World *w, const Policy *policy, unsigned n) {
         PlacementInstance *first = &w->instances[w->input.n_instances];
 
-        for (unsigned i = 0; i < n; i++) {
-                char name[24];
-
-                (void)snprintf(name, sizeof(name), "%.12s-%u", policy->name, i + 1);
-                (void)world_add(w, policy, name);
-        }
+        for (unsigned i = 0; i < n; i++)
+                (void)world_add(w, policy, fmt("%.12s-%u", policy->name, i + 1));
         return first;
 }
 

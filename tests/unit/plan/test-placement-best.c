@@ -195,8 +195,7 @@ TEST(eight_of_two_policies) {
 }
 
 /* Pairs of nodes: eight of them on eight nodes, two on each. */
-TEST(eight_pairs) {
-        _cleanup_world_ World *w = world_new(2, 4, 4);
+PLAN_TEST(eight_pairs, 2, 4, 4) {
         Policy *tikv = world_policy(w, "tikv");
 
         give_count(tikv, 2);

@@ -30,8 +30,7 @@ TEST(alone) {
         assert_divided(2, 3, 2, "0-2 3-5");
 }
 
-TEST(any_socket) {
-        _cleanup_world_ World *w = world_new(2, 3, 4);
+PLAN_TEST(any_socket, 2, 3, 4) {
         Policy *tikv = auto_policy(w, "tikv");
 
         tikv->place.same_package = false;
@@ -42,8 +41,7 @@ TEST(any_socket) {
 }
 
 /* Reserved nodes, and those of others' exclusive instances, are not left for it. */
-TEST(what_is_left) {
-        _cleanup_world_ World *w = world_new(1, 8, 4);
+PLAN_TEST(what_is_left, 1, 8, 4) {
         Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
         Policy *pd = world_policy(w, "pd");
         PlacementInstance *in;
@@ -71,8 +69,7 @@ TEST(what_is_left) {
 }
 
 /* Others that want more nodes than they may have take no more than those. */
-TEST(others_in_a_corner) {
-        _cleanup_world_ World *w = world_new(1, 8, 4);
+PLAN_TEST(others_in_a_corner, 1, 8, 4) {
         Policy *tikv = auto_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
 
         tidb->place.nodes = node_set("0-1");
@@ -84,8 +81,7 @@ TEST(others_in_a_corner) {
         assert_plan(w, "2-4 5-7 0 0 1 1");
 }
 
-TEST(two_policies_divide) {
-        _cleanup_world_ World *w = world_new(2, 4, 4);
+PLAN_TEST(two_policies_divide, 2, 4, 4) {
         Policy *tikv = auto_policy(w, "tikv"), *tidb = auto_policy(w, "tidb");
 
         (void)world_add_many(w, tikv, 2);
@@ -96,8 +92,7 @@ TEST(two_policies_divide) {
 }
 
 /* One that came later gets what is left, and moves nobody. */
-TEST(one_more) {
-        _cleanup_world_ World *w = world_new(2, 2, 4);
+PLAN_TEST(one_more, 2, 2, 4) {
         Policy *tikv = auto_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 3);
 
@@ -108,8 +103,7 @@ TEST(one_more) {
         assert_plan(w, "0-1 2-3 0");
 }
 
-TEST(cpu_list_is_more) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(cpu_list_is_more, 1, 4, 4) {
         Policy *tikv = auto_policy(w, "tikv");
 
         tikv->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("1,9") };
@@ -118,8 +112,7 @@ TEST(cpu_list_is_more) {
 }
 
 /* Instances of one policy in cgroups of their own divide what is open to each. */
-TEST(cgroups) {
-        _cleanup_world_ World *w = world_new(2, 4, 4);
+PLAN_TEST(cgroups, 2, 4, 4) {
         PlacementInstance *in = world_add_many(w, auto_policy(w, "tikv"), 2);
 
         in[0].allowed_nodes = node_set("0");

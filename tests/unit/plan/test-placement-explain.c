@@ -10,8 +10,7 @@ static void assert_warnings(const World *w, size_t i, uint32_t warnings) {
         assert_int_equal(plan.choices[i].warnings, warnings);
 }
 
-TEST(not_exclusive) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
+PLAN_TEST(not_exclusive, 1, 2, 4) {
         Policy *tidb = world_policy(w, "tidb"), *pd = world_policy(w, "pd");
 
         pd->place.share = SHARE_SHARED;
@@ -27,8 +26,7 @@ TEST(not_exclusive) {
         assert_warnings(w, 5, 0);
 }
 
-TEST(device) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(device, 1, 4, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
@@ -54,8 +52,7 @@ TEST(device) {
         assert_warnings(w, 0, WARN_FAR_DEVICE);
 }
 
-TEST(memory) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
+PLAN_TEST(memory, 1, 2, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 2);
 
@@ -81,8 +78,7 @@ TEST(memory) {
 }
 
 /* A strict binding to several nodes takes from all of them. */
-TEST(memory_of_several_nodes) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
+PLAN_TEST(memory_of_several_nodes, 1, 2, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
@@ -99,8 +95,7 @@ TEST(memory_of_several_nodes) {
         assert_warnings(w, 0, 0);
 }
 
-TEST(many_nodes) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(many_nodes, 1, 4, 4) {
         Policy *tidb = world_policy(w, "tidb");
 
         (void)world_add(w, tidb, "tidb-1");
@@ -127,8 +122,7 @@ static void assert_alternative(const PlacementAlternative *a, const char *nodes,
         assert_int_equal(a->other, other);
 }
 
-TEST(alternatives) {
-        _cleanup_world_ World *w = world_new(2, 2, 4);
+PLAN_TEST(alternatives, 2, 2, 4) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tidb = world_policy(w, "tidb");
         const PlacementAlternative *a;
@@ -160,8 +154,7 @@ TEST(alternatives) {
 }
 
 /* Sets that are just as good say so: the last number, the same on both sides. */
-TEST(alternative_that_ties) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(alternative_that_ties, 1, 4, 4) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tikv = world_policy(w, "tikv");
 
@@ -178,8 +171,7 @@ TEST(alternative_that_ties) {
 }
 
 /* All share, and the grounds say so. */
-TEST(grounds_of_those_who_share) {
-        _cleanup_world_ World *w = world_new(2, 1, 8);
+PLAN_TEST(grounds_of_those_who_share, 2, 1, 8) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tidb = world_policy(w, "tidb"), *tikv = world_policy(w, "tikv");
 
@@ -200,8 +192,7 @@ TEST(grounds_of_those_who_share) {
 
 /* Hundreds of sets are as good but for their numbers and fill the list of alternatives; those that
  * lost by more decide all the same. */
-TEST(grounds_beyond_what_is_kept) {
-        _cleanup_world_ World *w = world_new(2, 32, 1);
+PLAN_TEST(grounds_beyond_what_is_kept, 2, 32, 1) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tikv = world_policy(w, "tikv");
         bool kept = false;
@@ -217,8 +208,7 @@ TEST(grounds_beyond_what_is_kept) {
                          1 << WEIGH_NUMBER | 1 << WEIGH_SPREAD | 1 << WEIGH_EXCLUSIVE);
 }
 
-TEST(not_more_than_are_read) {
-        _cleanup_world_ World *w = world_new(2, 32, 1);
+PLAN_TEST(not_more_than_are_read, 2, 32, 1) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tikv = world_policy(w, "tikv");
 

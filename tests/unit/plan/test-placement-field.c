@@ -44,8 +44,7 @@ TEST(epyc8_4_tikv) {
 }
 
 /* Distances decide, not numbers: pairs of neighbours within a socket. */
-TEST(epyc8_4_tikv_odd_distances) {
-        _cleanup_world_ World *w = world_new(2, 4, 16);
+PLAN_TEST(epyc8_4_tikv_odd_distances, 2, 4, 16) {
         Policy *tikv = world_policy(w, "tikv");
 
         for (unsigned i = 0; i < 8; i++) /* 0 and 2, 1 and 3, … are the closest */
@@ -77,8 +76,7 @@ static void build_arm(World *w) {
         (void)world_add(w, haproxy, "haproxy-1");
 }
 
-TEST(arm16) {
-        _cleanup_world_ World *w = world_new(2, 8, 8);
+PLAN_TEST(arm16, 2, 8, 8) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         NodeSet seen = { 0 };
 
@@ -101,8 +99,7 @@ TEST(arm16) {
 }
 
 /* 2 × Xeon 6252, one node a socket: one TiDB each. */
-TEST(xeon_6252) {
-        _cleanup_world_ World *w = world_new(2, 1, 48);
+PLAN_TEST(xeon_6252, 2, 1, 48) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *tidb = world_policy(w, "tidb");
 
@@ -115,8 +112,7 @@ TEST(xeon_6252) {
 }
 
 /* Mixed: tidb, tikv, pd and haproxy on two nodes. One of each kind a node. */
-TEST(xeon_mixed) {
-        _cleanup_world_ World *w = world_new(2, 1, 48);
+PLAN_TEST(xeon_mixed, 2, 1, 48) {
         Policy *pd = world_policy(w, "pd");
 
         pd->place.share = SHARE_SHARED;
@@ -127,8 +123,7 @@ TEST(xeon_mixed) {
 }
 
 /* The node of the network card is used only when nothing else is left, and with the warning. */
-TEST(nic_node_last) {
-        _cleanup_world_ World *w = world_new(2, 4, 16);
+PLAN_TEST(nic_node_last, 2, 4, 16) {
         Policy *tidb = world_policy(w, "tidb");
         uint32_t reserved = 0;
 
@@ -156,9 +151,7 @@ TEST(nic_node_last) {
 }
 
 /* Strict: not even in need. Two share a node rather than use it. */
-TEST(nic_node_strict) {
-        _cleanup_world_ World *w = world_new(2, 4, 16);
-
+PLAN_TEST(nic_node_strict, 2, 4, 16) {
         w->host.reserve.kind = RESERVE_NIC;
         w->host.reserve.strict = true;
         w->input.nic_nodes = node_set("2");
@@ -167,8 +160,7 @@ TEST(nic_node_strict) {
 }
 
 /* HAProxy near the card: on the node beside, of the card's socket, while the card's is reserved. */
-TEST(near_the_nic) {
-        _cleanup_world_ World *w = world_new(2, 4, 16);
+PLAN_TEST(near_the_nic, 2, 4, 16) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         Policy *haproxy = world_policy(w, "haproxy");
 

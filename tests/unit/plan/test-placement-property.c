@@ -179,8 +179,7 @@ TEST(widest) {
         assert_int_equal(plan.score.by[WEIGH_EXCLUSIVE], 0);
 }
 
-TEST(nothing) {
-        _cleanup_world_ World *w = world_new(1, 1, 1);
+PLAN_TEST(nothing, 1, 1, 1) {
         _cleanup_placement_plan_ PlacementPlan plan = plan_of(w);
         PlacementPlan bare;
 

@@ -5,24 +5,21 @@
 
 #include "placement-one.h"
 
-TEST(watch_only) {
-        _cleanup_one_ One one = one_new(true);
-
-        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
-        one.policy->built_in = true;
-        one.policy->place.nodes = node_set("0");
-        assert_refused(&one, REFUSAL_WATCH_ONLY);
+ONE_TEST(watch_only, true) {
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", 0);
+        one->policy->built_in = true;
+        one->policy->place.nodes = node_set("0");
+        assert_refused(one, REFUSAL_WATCH_ONLY);
 }
 
-TEST(how_comes_from_the_policy) {
-        _cleanup_one_ One one = one_new(true);
+ONE_TEST(how_comes_from_the_policy, true) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
 
-        one.policy->memory = MEMORY_PREFERRED;
-        one.policy->migrate = MIGRATE_KERNEL;
-        one.policy->rate_bytes_per_sec = 77;
-        one.policy->place.avoid = node_set("0-3"); /* also of a refused one */
-        plan = plan_of(one.world);
+        one->policy->memory = MEMORY_PREFERRED;
+        one->policy->migrate = MIGRATE_KERNEL;
+        one->policy->rate_bytes_per_sec = 77;
+        one->policy->place.avoid = node_set("0-3"); /* also of a refused one */
+        plan = plan_of(one->world);
         assert_int_equal(plan.choices[0].refusal, REFUSAL_NO_NODE_LEFT);
         assert_int_equal(plan.choices[0].placement.memory, MEMORY_PREFERRED);
         assert_int_equal(plan.choices[0].placement.migrate, MIGRATE_KERNEL);
@@ -31,48 +28,45 @@ TEST(how_comes_from_the_policy) {
 
 /* --- explicit nodes --- */
 
-TEST(explicit_entry) {
+ONE_TEST(explicit_entry, true) {
         static const uint16_t ports[] = { 80, 4001 };
         PolicyInstance entries[] = {
                 { .match = { .unit = (char *)"tidb-*.service", .port = 4001 },
                   .nodes = node_set("1") },
                 { .match = { .unit = (char *)"tidb-1.service" }, .nodes = node_set("2") },
         };
-        _cleanup_one_ One one = one_new(true);
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
 
-        one.policy->instances = entries;
-        one.policy->n_instances = 2;
-        assert_refused(&one, REFUSAL_NO_PORT_YET);
-        one.in->ports = ports;
-        one.in->n_ports = 1;
-        assert_placed(&one, BASIS_EXPLICIT, "2", "8-11", 0);
-        one.in->n_ports = 2;
-        assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", 0);
-        plan = plan_of(one.world);
+        one->policy->instances = entries;
+        one->policy->n_instances = 2;
+        assert_refused(one, REFUSAL_NO_PORT_YET);
+        one->in->ports = ports;
+        one->in->n_ports = 1;
+        assert_placed(one, BASIS_EXPLICIT, "2", "8-11", 0);
+        one->in->n_ports = 2;
+        assert_placed(one, BASIS_EXPLICIT, "1", "4-7", 0);
+        plan = plan_of(one->world);
         assert_ptr_equal(plan.choices[0].entry, &entries[0]);
         /* Neither what the policy says of nodes, nor what is reserved, counts against it. */
-        one.policy->place.nodes = node_set("0");
-        one.policy->place.avoid = node_set("1");
-        one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
-        one.world->host.reserve.nodes = node_set("1,7"); /* 7 is not there */
-        assert_placed(&one, BASIS_EXPLICIT, "1", "4-7", WARN_RESERVED_NAMED);
-        one.in->unit = "other.service"; /* no entry speaks of it */
-        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
+        one->policy->place.nodes = node_set("0");
+        one->policy->place.avoid = node_set("1");
+        one->world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
+        one->world->host.reserve.nodes = node_set("1,7"); /* 7 is not there */
+        assert_placed(one, BASIS_EXPLICIT, "1", "4-7", WARN_RESERVED_NAMED);
+        one->in->unit = "other.service"; /* no entry speaks of it */
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", 0);
 }
 
-TEST(explicit_nodes_of_the_policy) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->place.nodes = node_set("1-2");
-        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0); /* with a count it chooses among them */
-        one.policy->place.count_is_set = false;
-        assert_placed(&one, BASIS_EXPLICIT, "1-2", "4-11", WARN_PACKAGES);
-        one.policy->place.nodes = node_set("2-3");
-        assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
-        one.policy->place.nodes = (NodeSet){ 0 }; /* neither: one node of all */
-        one.policy->place.count = 0;
-        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", 0);
+ONE_TEST(explicit_nodes_of_the_policy, true) {
+        one->policy->place.nodes = node_set("1-2");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", 0); /* with a count it chooses among them */
+        one->policy->place.count_is_set = false;
+        assert_placed(one, BASIS_EXPLICIT, "1-2", "4-11", WARN_PACKAGES);
+        one->policy->place.nodes = node_set("2-3");
+        assert_placed(one, BASIS_EXPLICIT, "2-3", "8-15", 0);
+        one->policy->place.nodes = (NodeSet){ 0 }; /* neither: one node of all */
+        one->policy->place.count = 0;
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", 0);
 }
 
 /* Whether a place needs to be searched for. */
@@ -90,162 +84,144 @@ TEST(what_is_explicit) {
 }
 
 static void assert_explicit(const char *nodes, PlacementRefusal refusal) {
-        _cleanup_one_ One one = one_new(false);
+        _cleanup_one_ One one;
 
+        one_init(&one, false);
         one.policy->place.count_is_set = false;
         one.policy->place.nodes = node_set(nodes);
         assert_refused(&one, refusal);
 }
 
-TEST(explicit_nodes_that_lack_something) {
-        _cleanup_one_ One one = one_new(false);
-
+ONE_TEST(explicit_nodes_that_lack_something, false) {
         assert_explicit("4", REFUSAL_NODE_ABSENT);
         assert_explicit("0,4", REFUSAL_NODE_ABSENT);
         assert_explicit("2", REFUSAL_NO_CPU);
         assert_explicit("3", REFUSAL_NO_MEMORY);
         /* One has the CPUs, the other the memory: a home together. */
-        one.policy->place.count_is_set = false;
-        one.policy->place.nodes = node_set("2-3");
-        assert_placed(&one, BASIS_EXPLICIT, "2-3", "12-15", 0);
+        one->policy->place.count_is_set = false;
+        one->policy->place.nodes = node_set("2-3");
+        assert_placed(one, BASIS_EXPLICIT, "2-3", "12-15", 0);
         /* Nobody runs on node 2: one socket only. */
-        one.policy->place.nodes = node_set("0,2");
-        assert_placed(&one, BASIS_EXPLICIT, "0,2", "0-3", 0);
+        one->policy->place.nodes = node_set("0,2");
+        assert_placed(one, BASIS_EXPLICIT, "0,2", "0-3", 0);
 }
 
-TEST(explicit_nodes_in_a_cgroup) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->place.count_is_set = false;
-        one.policy->place.nodes = node_set("0-1");
-        one.in->allowed_nodes = node_set("0,2");
-        assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.in->allowed_nodes = node_set("0-2");
-        one.in->allowed_cpus = cpu_set("8-11");
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.in->allowed_cpus = cpu_set("3-4,9");
-        assert_placed(&one, BASIS_EXPLICIT, "0-1", "3-4", 0);
-        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("3,8") };
-        assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->cpus.list = cpu_set("3,5");
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.policy->cpus.list = cpu_set("3-4");
-        assert_placed(&one, BASIS_EXPLICIT, "0-1", "3-4", 0);
+ONE_TEST(explicit_nodes_in_a_cgroup, true) {
+        one->policy->place.count_is_set = false;
+        one->policy->place.nodes = node_set("0-1");
+        one->in->allowed_nodes = node_set("0,2");
+        assert_refused(one, REFUSAL_CGROUP_NODES);
+        one->in->allowed_nodes = node_set("0-2");
+        one->in->allowed_cpus = cpu_set("8-11");
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
+        one->in->allowed_cpus = cpu_set("3-4,9");
+        assert_placed(one, BASIS_EXPLICIT, "0-1", "3-4", 0);
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("3,8") };
+        assert_refused(one, REFUSAL_CPUS_ABSENT);
+        one->policy->cpus.list = cpu_set("3,5");
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
+        one->policy->cpus.list = cpu_set("3-4");
+        assert_placed(one, BASIS_EXPLICIT, "0-1", "3-4", 0);
 }
 
 /* --- chosen nodes --- */
 
-TEST(no_node_left) {
-        _cleanup_one_ One one = one_new(false);
-
-        one.policy->place.nodes = node_set("2-3"); /* no home among them */
-        assert_refused(&one, REFUSAL_NO_NODE_LEFT);
-        one.policy->place.nodes = node_set("1-3");
-        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
-        one.policy->place.avoid = node_set("1");
-        assert_refused(&one, REFUSAL_NO_NODE_LEFT);
-        one.policy->place.nodes = node_set("9");
-        assert_refused(&one, REFUSAL_NO_NODE_LEFT);
+ONE_TEST(no_node_left, false) {
+        one->policy->place.nodes = node_set("2-3"); /* no home among them */
+        assert_refused(one, REFUSAL_NO_NODE_LEFT);
+        one->policy->place.nodes = node_set("1-3");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", 0);
+        one->policy->place.avoid = node_set("1");
+        assert_refused(one, REFUSAL_NO_NODE_LEFT);
+        one->policy->place.nodes = node_set("9");
+        assert_refused(one, REFUSAL_NO_NODE_LEFT);
 }
 
-TEST(too_few_nodes) {
-        _cleanup_one_ One one = one_new(false);
-
-        give_count(one.policy, 3);
-        assert_refused(&one, REFUSAL_TOO_FEW_NODES);
-        give_count(one.policy, 2);
-        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
-        one.policy->place.avoid = node_set("0");
-        assert_refused(&one, REFUSAL_TOO_FEW_NODES);
+ONE_TEST(too_few_nodes, false) {
+        give_count(one->policy, 3);
+        assert_refused(one, REFUSAL_TOO_FEW_NODES);
+        give_count(one->policy, 2);
+        assert_placed(one, BASIS_CHOSEN, "0-1", "0-7", 0);
+        one->policy->place.avoid = node_set("0");
+        assert_refused(one, REFUSAL_TOO_FEW_NODES);
 }
 
-TEST(no_package) {
-        _cleanup_one_ One one = one_new(true);
-
-        give_count(one.policy, 2);
-        one.policy->place.nodes = node_set("1-2");
-        assert_refused(&one, REFUSAL_NO_PACKAGE);
-        one.policy->place.same_package = false;
-        assert_placed(&one, BASIS_CHOSEN, "1-2", "4-11", 0);
+ONE_TEST(no_package, true) {
+        give_count(one->policy, 2);
+        one->policy->place.nodes = node_set("1-2");
+        assert_refused(one, REFUSAL_NO_PACKAGE);
+        one->policy->place.same_package = false;
+        assert_placed(one, BASIS_CHOSEN, "1-2", "4-11", 0);
 }
 
-TEST(cgroup_nodes) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->place.nodes = node_set("0-1");
-        one.in->allowed_nodes = node_set("2-3");
-        assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.in->allowed_nodes = node_set("1-3");
-        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
-        give_count(one.policy, 2);
-        assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.policy->place.nodes = (NodeSet){ 0 };
-        assert_placed(&one, BASIS_CHOSEN, "2-3", "8-15", 0);
+ONE_TEST(cgroup_nodes, true) {
+        one->policy->place.nodes = node_set("0-1");
+        one->in->allowed_nodes = node_set("2-3");
+        assert_refused(one, REFUSAL_CGROUP_NODES);
+        one->in->allowed_nodes = node_set("1-3");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", 0);
+        give_count(one->policy, 2);
+        assert_refused(one, REFUSAL_CGROUP_NODES);
+        one->policy->place.nodes = (NodeSet){ 0 };
+        assert_placed(one, BASIS_CHOSEN, "2-3", "8-15", 0);
 }
 
-TEST(cgroup_cpus) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->place.nodes = node_set("0-1");
-        one.in->allowed_cpus = cpu_set("8-15");
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.in->allowed_cpus = cpu_set("6,8-15");
-        assert_placed(&one, BASIS_CHOSEN, "1", "6", 0);
-        give_count(one.policy, 2);
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+ONE_TEST(cgroup_cpus, true) {
+        one->policy->place.nodes = node_set("0-1");
+        one->in->allowed_cpus = cpu_set("8-15");
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
+        one->in->allowed_cpus = cpu_set("6,8-15");
+        assert_placed(one, BASIS_CHOSEN, "1", "6", 0);
+        give_count(one->policy, 2);
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
 }
 
-TEST(one_per_core) {
-        _cleanup_one_ One one = one_new(true);
-
+ONE_TEST(one_per_core, true) {
         for (unsigned i = 0; i < 4; i++) {
-                id_set_subtract(&one.world->nodes[i].first_threads, &one.world->nodes[i].cpus);
-                id_set_add(&one.world->nodes[i].first_threads, 4 * i);
-                id_set_add(&one.world->nodes[i].first_threads, 4 * i + 2);
+                id_set_subtract(&one->world->nodes[i].first_threads, &one->world->nodes[i].cpus);
+                id_set_add(&one->world->nodes[i].first_threads, 4 * i);
+                id_set_add(&one->world->nodes[i].first_threads, 4 * i + 2);
         }
-        one.policy->cpus.choice = CPUS_ONE_PER_CORE;
-        assert_placed(&one, BASIS_CHOSEN, "0", "0,2", 0);
-        one.in->allowed_cpus = cpu_set("1-3,4-15");
-        assert_placed(&one, BASIS_CHOSEN, "0", "2", 0);
-        one.in->allowed_cpus = cpu_set("1,3,5,14"); /* first threads of node 3 only */
-        assert_placed(&one, BASIS_CHOSEN, "3", "14", 0);
-        one.in->allowed_cpus = cpu_set("1,3,5,7,9");
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.policy->place.count_is_set = false;
-        one.policy->place.nodes = node_set("0");
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
+        one->policy->cpus.choice = CPUS_ONE_PER_CORE;
+        assert_placed(one, BASIS_CHOSEN, "0", "0,2", 0);
+        one->in->allowed_cpus = cpu_set("1-3,4-15");
+        assert_placed(one, BASIS_CHOSEN, "0", "2", 0);
+        one->in->allowed_cpus = cpu_set("1,3,5,14"); /* first threads of node 3 only */
+        assert_placed(one, BASIS_CHOSEN, "3", "14", 0);
+        one->in->allowed_cpus = cpu_set("1,3,5,7,9");
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
+        one->policy->place.count_is_set = false;
+        one->policy->place.nodes = node_set("0");
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
 }
 
 /* A list of CPUs is meant to the letter, so that it decides the nodes. */
-TEST(cpu_list) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("9-10") };
-        assert_placed(&one, BASIS_CHOSEN, "2", "9-10", 0);
-        one.policy->cpus.list = cpu_set("7-8"); /* of two nodes, and it may have one */
-        assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        give_count(one.policy, 2); /* of two sockets */
-        assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->place.same_package = false;
-        assert_placed(&one, BASIS_CHOSEN, "1-2", "7-8", 0);
-        one.policy->cpus.list = cpu_set("7");
-        one.policy->place.same_package = true;
-        assert_placed(&one, BASIS_CHOSEN, "0-1", "7", 0);
-        one.policy->cpus.list = cpu_set("7,99");
-        assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->cpus.list = cpu_set("3,7");
-        assert_placed(&one, BASIS_CHOSEN, "0-1", "3,7", 0);
-        one.policy->place.avoid = node_set("0");
-        one.policy->cpus.list = cpu_set("7"); /* its socket has one node left, the other two */
-        assert_refused(&one, REFUSAL_CPUS_ABSENT);
-        one.policy->cpus.list = cpu_set("3,7");
-        one.policy->place.same_package = false;
-        assert_refused(&one, REFUSAL_CPUS_ABSENT);
+ONE_TEST(cpu_list, true) {
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("9-10") };
+        assert_placed(one, BASIS_CHOSEN, "2", "9-10", 0);
+        one->policy->cpus.list = cpu_set("7-8"); /* of two nodes, and it may have one */
+        assert_refused(one, REFUSAL_CPUS_ABSENT);
+        give_count(one->policy, 2); /* of two sockets */
+        assert_refused(one, REFUSAL_CPUS_ABSENT);
+        one->policy->place.same_package = false;
+        assert_placed(one, BASIS_CHOSEN, "1-2", "7-8", 0);
+        one->policy->cpus.list = cpu_set("7");
+        one->policy->place.same_package = true;
+        assert_placed(one, BASIS_CHOSEN, "0-1", "7", 0);
+        one->policy->cpus.list = cpu_set("7,99");
+        assert_refused(one, REFUSAL_CPUS_ABSENT);
+        one->policy->cpus.list = cpu_set("3,7");
+        assert_placed(one, BASIS_CHOSEN, "0-1", "3,7", 0);
+        one->policy->place.avoid = node_set("0");
+        one->policy->cpus.list = cpu_set("7"); /* its socket has one node left, the other two */
+        assert_refused(one, REFUSAL_CPUS_ABSENT);
+        one->policy->cpus.list = cpu_set("3,7");
+        one->policy->place.same_package = false;
+        assert_refused(one, REFUSAL_CPUS_ABSENT);
 }
 
 /* Also where there are too many nodes for the proof to look after the quick search. */
-TEST(cpu_list_of_many_nodes) {
-        _cleanup_world_ World *w = world_new(4, 8, 4);
+PLAN_TEST(cpu_list_of_many_nodes, 4, 8, 4) {
         Policy *tidb = world_policy(w, "tidb");
 
         tidb->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("13") };
@@ -253,35 +229,31 @@ TEST(cpu_list_of_many_nodes) {
         assert_plan(w, "3 3 3");
 }
 
-TEST(cpu_list_in_a_cgroup) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("4-5") };
-        one.in->allowed_cpus = cpu_set("5-15");
-        assert_refused(&one, REFUSAL_CGROUP_CPUS);
-        one.in->allowed_cpus = cpu_set("4-15");
-        one.in->allowed_nodes = node_set("0,2-3");
-        assert_refused(&one, REFUSAL_CGROUP_NODES);
-        one.in->allowed_nodes = node_set("1");
-        assert_placed(&one, BASIS_CHOSEN, "1", "4-5", 0);
-        one.world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
-        one.world->host.reserve.nodes = node_set("1");
-        assert_refused(&one, REFUSAL_RESERVED);
+ONE_TEST(cpu_list_in_a_cgroup, true) {
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("4-5") };
+        one->in->allowed_cpus = cpu_set("5-15");
+        assert_refused(one, REFUSAL_CGROUP_CPUS);
+        one->in->allowed_cpus = cpu_set("4-15");
+        one->in->allowed_nodes = node_set("0,2-3");
+        assert_refused(one, REFUSAL_CGROUP_NODES);
+        one->in->allowed_nodes = node_set("1");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-5", 0);
+        one->world->host.reserve = (Reserve){ .kind = RESERVE_LIST, .strict = true };
+        one->world->host.reserve.nodes = node_set("1");
+        assert_refused(one, REFUSAL_RESERVED);
 }
 
-TEST(reserved) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->place.nodes = node_set("0-1");
-        one.world->host.reserve.kind = RESERVE_LIST;
-        one.world->host.reserve.nodes = node_set("0-1");
-        assert_placed(&one, BASIS_CHOSEN, "0", "0-3", WARN_RESERVED);
-        one.world->host.reserve.strict = true;
-        assert_refused(&one, REFUSAL_RESERVED);
-        one.world->host.reserve.nodes = node_set("0");
-        assert_placed(&one, BASIS_CHOSEN, "1", "4-7", 0);
-        give_count(one.policy, 2);
-        assert_refused(&one, REFUSAL_RESERVED);
-        one.world->host.reserve.kind = RESERVE_NONE;
-        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
+ONE_TEST(reserved, true) {
+        one->policy->place.nodes = node_set("0-1");
+        one->world->host.reserve.kind = RESERVE_LIST;
+        one->world->host.reserve.nodes = node_set("0-1");
+        assert_placed(one, BASIS_CHOSEN, "0", "0-3", WARN_RESERVED);
+        one->world->host.reserve.strict = true;
+        assert_refused(one, REFUSAL_RESERVED);
+        one->world->host.reserve.nodes = node_set("0");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", 0);
+        give_count(one->policy, 2);
+        assert_refused(one, REFUSAL_RESERVED);
+        one->world->host.reserve.kind = RESERVE_NONE;
+        assert_placed(one, BASIS_CHOSEN, "0-1", "0-7", 0);
 }

@@ -4,22 +4,21 @@
 
 #include "placement-one.h"
 
-TEST(kept) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.in->in_force = node_set("2"); /* not the best, and good enough */
-        assert_placed(&one, BASIS_KEPT, "2", "8-11", 0);
-        one.world->host.reserve.kind = RESERVE_LIST;
-        one.world->host.reserve.nodes = node_set("2");
-        assert_placed(&one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
-        one.policy->place.near = NEAR_NIC;
-        one.world->input.nic_nodes = node_set("2");
-        assert_placed(&one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
+ONE_TEST(kept, true) {
+        one->in->in_force = node_set("2"); /* not the best, and good enough */
+        assert_placed(one, BASIS_KEPT, "2", "8-11", 0);
+        one->world->host.reserve.kind = RESERVE_LIST;
+        one->world->host.reserve.nodes = node_set("2");
+        assert_placed(one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
+        one->policy->place.near = NEAR_NIC;
+        one->world->input.nic_nodes = node_set("2");
+        assert_placed(one, BASIS_KEPT, "2", "8-11", WARN_RESERVED);
 }
 
 static void assert_moved(void (*change)(One *one), const char *nodes, const char *cpus) {
-        _cleanup_one_ One one = one_new(true);
+        _cleanup_one_ One one;
 
+        one_init(&one, true);
         one.in->in_force = node_set("1-2");
         give_count(one.policy, 2);
         one.policy->place.same_package = false;
@@ -79,25 +78,21 @@ TEST(moved) {
 }
 
 /* With a count that is automatic any size is a possible one. */
-TEST(kept_with_auto_count) {
-        _cleanup_one_ One one = one_new(true);
-
-        give_count(one.policy, PLACE_COUNT_AUTO);
-        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", 0);
-        one.in->in_force = node_set("3");
-        assert_placed(&one, BASIS_KEPT, "3", "12-15", 0);
-        one.in->in_force = node_set("1-2"); /* but of two sockets */
-        assert_placed(&one, BASIS_CHOSEN, "0-1", "0-7", WARN_MOVED);
+ONE_TEST(kept_with_auto_count, true) {
+        give_count(one->policy, PLACE_COUNT_AUTO);
+        assert_placed(one, BASIS_CHOSEN, "0-1", "0-7", 0);
+        one->in->in_force = node_set("3");
+        assert_placed(one, BASIS_KEPT, "3", "12-15", 0);
+        one->in->in_force = node_set("1-2"); /* but of two sockets */
+        assert_placed(one, BASIS_CHOSEN, "0-1", "0-7", WARN_MOVED);
 }
 
 /* Explicit nodes win over what is in force; nothing is given up where there are only more. */
-TEST(explicit_moves) {
-        _cleanup_one_ One one = one_new(true);
-
-        one.policy->place.count_is_set = false;
-        one.policy->place.nodes = node_set("2-3");
-        one.in->in_force = node_set("1-2");
-        assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", WARN_MOVED);
-        one.in->in_force = node_set("2");
-        assert_placed(&one, BASIS_EXPLICIT, "2-3", "8-15", 0);
+ONE_TEST(explicit_moves, true) {
+        one->policy->place.count_is_set = false;
+        one->policy->place.nodes = node_set("2-3");
+        one->in->in_force = node_set("1-2");
+        assert_placed(one, BASIS_EXPLICIT, "2-3", "8-15", WARN_MOVED);
+        one->in->in_force = node_set("2");
+        assert_placed(one, BASIS_EXPLICIT, "2-3", "8-15", 0);
 }

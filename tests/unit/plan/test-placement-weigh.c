@@ -26,8 +26,7 @@ static void assert_decides(const World *w, const char *const *other, PlacementCr
 #define NODES(...) ((const char *const[]){ __VA_ARGS__ })
 
 /* One of its two nodes is open no more: the other one stays, though its device is elsewhere. */
-TEST(stability) {
-        _cleanup_world_ World *w = world_new(2, 4, 4);
+PLAN_TEST(stability, 2, 4, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
@@ -41,8 +40,7 @@ TEST(stability) {
 }
 
 /* Two on one node, rather than one away from its disk. */
-TEST(device) {
-        _cleanup_world_ World *w = world_new(2, 2, 4);
+PLAN_TEST(device, 2, 2, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 2);
 
@@ -53,8 +51,7 @@ TEST(device) {
 }
 
 /* Of several devices the nearest, by distance and not by number; of several nodes each counts. */
-TEST(device_by_distance) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(device_by_distance, 1, 4, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
@@ -74,9 +71,7 @@ TEST(device_by_distance) {
 }
 
 /* Exclusive instances of two policies: apart, though a reserved node is taken for it. */
-TEST(exclusive) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
-
+PLAN_TEST(exclusive, 1, 2, 4) {
         (void)world_add(w, world_policy(w, "tidb"), "tidb-1");
         (void)world_add(w, world_policy(w, "tikv"), "tikv-1");
         w->host.reserve.kind = RESERVE_LIST;
@@ -86,8 +81,7 @@ TEST(exclusive) {
 }
 
 /* Shared instances of one policy: apart, though a reserved node is taken for it. */
-TEST(policy) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
+PLAN_TEST(policy, 1, 2, 4) {
         Policy *pd = world_policy(w, "pd");
 
         pd->place.share = SHARE_SHARED;
@@ -99,9 +93,7 @@ TEST(policy) {
 }
 
 /* Both on one socket, rather than one on the network card's node. */
-TEST(reserved) {
-        _cleanup_world_ World *w = world_new(2, 2, 4);
-
+PLAN_TEST(reserved, 2, 2, 4) {
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
         w->host.reserve.kind = RESERVE_NIC;
         w->input.nic_nodes = node_set("0-1");
@@ -110,8 +102,7 @@ TEST(reserved) {
 }
 
 /* On two sockets, though one has less memory left. */
-TEST(spread) {
-        _cleanup_world_ World *w = world_new(2, 2, 4);
+PLAN_TEST(spread, 2, 2, 4) {
         Policy *tidb = world_policy(w, "tidb");
         PlacementInstance *in = world_add_many(w, tidb, 2);
 
@@ -126,8 +117,7 @@ TEST(spread) {
 }
 
 /* An instance on both nodes of a socket is there once. */
-TEST(spread_counts_sockets) {
-        _cleanup_world_ World *w = world_new(2, 2, 4);
+PLAN_TEST(spread_counts_sockets, 2, 2, 4) {
         Policy *tikv = world_policy(w, "tikv"), *tidb = world_policy(w, "tidb");
 
         give_count(tikv, 2);
@@ -141,8 +131,7 @@ TEST(spread_counts_sockets) {
 }
 
 /* Where its memory fits, though it is a socket's second node by number and has company. */
-TEST(memory) {
-        _cleanup_world_ World *w = world_new(1, 3, 4);
+PLAN_TEST(memory, 1, 3, 4) {
         Policy *tikv = world_policy(w, "tikv");
         PlacementInstance *in = world_add(w, tikv, "tikv-1");
 
@@ -162,8 +151,7 @@ TEST(memory) {
 }
 
 /* Two large ones and two small ones: one of each on a node. */
-TEST(memory_packs) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
+PLAN_TEST(memory_packs, 1, 2, 4) {
         Policy *pd = world_policy(w, "pd");
         PlacementInstance *in = world_add_many(w, pd, 4);
 
@@ -175,8 +163,7 @@ TEST(memory_packs) {
 }
 
 /* The two nodes that are near each other, not the first two. */
-TEST(distance) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(distance, 1, 4, 4) {
         Policy *tikv = world_policy(w, "tikv");
 
         give_count(tikv, 2);
@@ -190,8 +177,7 @@ TEST(distance) {
 }
 
 /* A shared one goes where the least of the CPUs is taken. */
-TEST(load) {
-        _cleanup_world_ World *w = world_new(1, 3, 4);
+PLAN_TEST(load, 1, 3, 4) {
         Policy *pd = world_policy(w, "pd"), *tidb = world_policy(w, "tidb");
 
         pd->match.exe = (char *)"pd-server";
@@ -219,9 +205,7 @@ static Policy *shared_policy(World *w, const char *name, const char *exe) {
 
 /* R3: on two sockets the two that work are apart, and PD is beside one of them, whatever the order
  * of their names. */
-TEST(two_sockets) {
-        _cleanup_world_ World *w = world_new(2, 1, 48);
-
+PLAN_TEST(two_sockets, 2, 1, 48) {
         (void)world_add(w, shared_policy(w, "tidb", "tidb-server"), "b-tidb");
         (void)world_add(w, shared_policy(w, "tikv", "tikv-server"), "c-tikv");
         (void)world_add(w, shared_policy(w, "pd", "pd-server"), "a-pd");
@@ -231,9 +215,7 @@ TEST(two_sockets) {
 }
 
 /* A single one takes the node with more CPUs left to it; PD goes where the work is not. */
-TEST(more_cpus) {
-        _cleanup_world_ World *w = world_new(2, 1, 8);
-
+PLAN_TEST(more_cpus, 2, 1, 8) {
         id_set_subtract(&w->nodes[0].cpus, &(CpuSet){ .words[0] = 1 });
         (void)world_add(w, shared_policy(w, "tidb", "tidb-server"), "tidb-1");
         (void)world_add(w, shared_policy(w, "pd", "pd-server"), "pd-1");
@@ -241,8 +223,7 @@ TEST(more_cpus) {
 }
 
 /* R8: of nodes of 16 and 64 GiB the large ones come first, and weights are in proportion. */
-TEST(room) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(room, 1, 4, 4) {
         const Policy *tidb = shared_policy(w, "tidb", "tidb-server");
 
         w->nodes[0].memory_bytes = w->nodes[2].memory_bytes = UINT64_C(16) << 30;
@@ -292,9 +273,7 @@ TEST(weight) {
         }
 }
 
-TEST(number) {
-        _cleanup_world_ World *w = world_new(1, 3, 4);
-
+PLAN_TEST(number, 1, 3, 4) {
         w->nodes[1].id = 4; /* ranks, not numbers */
         w->nodes[2].id = 9;
         (void)world_add_many(w, world_policy(w, "tidb"), 2);
@@ -303,8 +282,7 @@ TEST(number) {
 }
 
 /* Of interchangeable ones the lower name gets the lower nodes, in whatever order they come. */
-TEST(names) {
-        _cleanup_world_ World *w = world_new(1, 4, 4);
+PLAN_TEST(names, 1, 4, 4) {
         Policy *tidb = world_policy(w, "tidb");
 
         (void)world_add(w, tidb, "tidb-10");
@@ -317,8 +295,7 @@ TEST(names) {
 }
 
 /* What cannot be placed has no part in the score, and takes nothing from the others. */
-TEST(refused_count_nothing) {
-        _cleanup_world_ World *w = world_new(1, 2, 4);
+PLAN_TEST(refused_count_nothing, 1, 2, 4) {
         Policy *other = world_policy(w, "other");
 
         give_count(other, 3);
