@@ -7,9 +7,19 @@ import re
 import subprocess
 import time
 
-from sandbox import Failed, first_node, poll, policy
+from sandbox import Failed, Suite, first_node, poll, policy, skip_all
 
 BACKENDS = ("affinity", "cgroup1")  # those that need no systemd
+# The daemon has the capabilities of its unit, and no more.
+CAPABILITIES = ("setpriv", "--bounding-set", "-all,+sys_ptrace,+sys_nice,+net_admin,+dac_read_search")
+
+
+def binding_suite():
+    """A suite for a host on which a binding can be told from no binding."""
+    suite = Suite()
+    if one_cpu_only():
+        skip_all(one_cpu_only())
+    return suite
 
 
 def enforced(exe, backend="affinity", keys=(), host="", **match):
@@ -33,10 +43,15 @@ def for_each_backend(suite, name, function):
             suite.case(title, lambda using=backend: run(using))
 
 
-def bound_cpu():
-    """The last CPU of the first node that this test may use."""
+def usable_cpus():
+    """Those of the first node that this test may use."""
     with open("/sys/devices/system/node/node%d/cpulist" % first_node(), encoding="ascii") as f:
-        return max(ids_of(f.read()) & os.sched_getaffinity(0))
+        return ids_of(f.read()) & os.sched_getaffinity(0)
+
+
+def bound_cpu():
+    """The last one of these."""
+    return max(usable_cpus())
 
 
 def ids_of(text):
@@ -47,10 +62,7 @@ def ids_of(text):
 
 def one_cpu_only():
     """Why nothing can be bound here, or None."""
-    with open("/sys/devices/system/node/node%d/cpulist" % first_node(), encoding="ascii") as f:
-        if len(ids_of(f.read()) & os.sched_getaffinity(0)) < 2:
-            return "this test may use one CPU only: to be bound changes nothing"
-    return None
+    return "this test may use one CPU only: to be bound changes nothing" if len(usable_cpus()) < 2 else None
 
 
 def backend_missing(backend):
@@ -68,6 +80,17 @@ def cpuset_folder():
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as f:
         mounts = [line.split() for line in f]
     return next((m[1] for m in mounts if m[2] == "cgroup" and "cpuset" in m[3].split(",")), None)
+
+
+def cpuset_of(pid):
+    """The lines of /proc/PID/cgroup that name the cpuset hierarchy of cgroup v1."""
+    with open("/proc/%s/cgroup" % pid, encoding="ascii") as f:
+        return [line for line in f if "cpuset" in line.split(":")[1].split(",")]
+
+
+def cpuset_path(pid):
+    """Its path in that hierarchy, or None."""
+    return next((line.rstrip("\n").split(":", 2)[2] for line in cpuset_of(pid)), None)
 
 
 def remove_leftovers(backend):

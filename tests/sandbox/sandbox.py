@@ -23,6 +23,8 @@ NETLINK_CONNECTOR = 11
 LACKS = os.environ.get("TIDBNUMAD_SANDBOX_LACKS", "")  # system calls that the daemon is to do without, see lacking
 LONG = bool(os.environ.get("TIDBNUMAD_LONG"))  # ./dev test --long
 PROCESS_LINE = re.compile(r"^process (\d+) \((.*)\) belongs to (\S+) of policy '(.*)'$", re.M)
+NOBODY = 65534
+AS_NOBODY = ("setpriv", "--reuid=%d" % NOBODY, "--clear-groups")
 LOCATED = re.compile(r"^\S+:\d+:\d+: ")
 
 
@@ -158,6 +160,29 @@ def end(process, number=signal.SIGKILL):
     return process.wait(timeout=10)
 
 
+def end_if_alive(*processes):
+    for process in processes:
+        if process.poll() is None:
+            end(process)
+
+
+def make_zombie(process):
+    """Kills it and leaves it to be reaped by wait()."""
+    process.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+        return [int(word) for word in f.read().split()]
+
+
+def status_field(pid, field):
+    """The text behind `field` in /proc/PID/status."""
+    with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as f:
+        return re.search(r"^%s:[ \t]*(.*?)(?: kB)?$" % field, f.read(), re.M)[1]
+
+
 def poll(what, function, seconds=5.0):
     """Until the function gives something true; returns it."""
     deadline = time.monotonic() + seconds
@@ -217,8 +242,7 @@ class Daemon:
 
     def __exit__(self, *problem):
         """A case that fails leaves no daemon behind for the next."""
-        if self.process.poll() is None:
-            end(self.process)
+        end_if_alive(self.process)
 
     def is_ready(self):
         if self.process.poll() is not None:
@@ -291,13 +315,11 @@ class Daemon:
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
     def anonymous_kib(self):
-        with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as f:
-            return int(re.search(r"^RssAnon:\s*(\d+) kB", f.read(), re.M)[1])
+        return int(status_field(self.process.pid, "RssAnon"))
 
     def resident_kib(self):
         """The most that it ever had, of files too."""
-        with open("/proc/%d/status" % self.process.pid, encoding="ascii", errors="replace") as f:
-            return int(re.search(r"^VmHWM:\s*(\d+) kB", f.read(), re.M)[1])
+        return int(status_field(self.process.pid, "VmHWM"))
 
     def stop(self):
         return end(self.process, signal.SIGTERM)
