@@ -45,7 +45,7 @@ TEST(render) {
                                        "    ^~~~\n");
 }
 
-/* What an alias repeats is told once; the same words of another place are another message. */
+/* What an alias repeats is reported once; the same words of another place are another message. */
 TEST(same_again) {
         _cleanup_diagnostics_ Diagnostics d = { 0 };
 
@@ -80,7 +80,7 @@ TEST(bound_of_excerpts) {
         assert_string_equal(d.messages[DIAGNOSTICS_EXCERPTS_MAX], "etc/a.yaml:1:1: wrong 100");
 }
 
-/* --- what is shown of a line, and where the caret stands --- */
+/* --- what is shown of a line, and where the caret is --- */
 
 static void assert_excerpt(const char *source, SourceSpan at, const char *expected) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };

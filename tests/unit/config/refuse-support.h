@@ -1,4 +1,4 @@
-/* What stands in policies that are refused. */
+/* Texts that tests of refused policies share. */
 #pragma once
 
 #include "load-support.h"
@@ -6,7 +6,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-yaml.h"
 
-/* The start of a policy that is fine so far; the next key stands in line 5. */
+/* The start of a valid policy; the next key is in line 5. */
 #define P V "policies:\n- name: a\n  match: {unit: a.scope}\n"
 
 #define UNIT_EXPECTED                                                                              \

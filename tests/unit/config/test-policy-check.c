@@ -111,7 +111,7 @@ TEST(pairs) {
                       NULL);
 }
 
-/* A policy that is replaced contradicts nobody. */
+/* A policy that is replaced cannot contradict another one. */
 TEST(pairs_in_force) {
         _cleanup_load_ Load load =
                 load_two(V "policies:\n" A "place: {nodes: 0, share: exclusive}}\n" B

@@ -89,7 +89,7 @@ TEST(unknown_keys) {
         assert_errors(P "  place: {zzzzzz: 1}\n",
                       "a.yaml:5:11: unknown key `zzzzzz` in `policies[].place`, expected one of "
                       "`count`, `nodes`, `near`, `same_package`, `share`, `avoid`");
-        /* A misspelled key is told as that, and not as missing too. */
+        /* A misspelled key is reported as that, and not as missing too. */
         assert_errors("vresion: 1\n",
                       "a.yaml:1:1: unknown key `vresion` at the top, did you mean `version`?");
         assert_errors(V "policies: [{name: a, match: {ext: x}}]\n",
@@ -277,7 +277,7 @@ TEST(booleans) {
                       "expected true or false");
 }
 
-/* What the machine has not, wherever numbers stand. */
+/* CPUs and nodes that the machine does not have, in each key that takes numbers. */
 TEST(absent) {
         assert_errors(P "  cpus: 30-32,99\n",
                       "a.yaml:5:9: `policies[].cpus` names CPU 32,99, which this machine does not "

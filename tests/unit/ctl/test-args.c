@@ -268,7 +268,7 @@ TEST(help) {
         assert_string_equal(capture.text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
 }
 
-/* The help of a command tells the options that it takes, and no other. */
+/* The help of a command lists the options that it takes, and no other. */
 TEST(command_help) {
         const OptionRow *rows;
         size_t n = options_rows(&rows);

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "../../support/child-process.h"
+#include "../../support/fake-tree.h"
 #include "../../support/port-list.h"
 #include "../../support/test.h"
 
@@ -34,25 +35,23 @@ TEST(port) {
         assert_int_equal(PORT(PRODUCT_OTHER, "x\0--status=10080\0"), 0);
 }
 
-/* We stand for a TiDB whose default port is another process's, or nobody's. */
-TEST(only_its_own_port) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+/* This process takes the place of a TiDB whose default port is another process's, or free. */
+LIVE_TEST(only_its_own_port) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Member member = { .process.exe = strdup("/opt/tidb-server"), .handle = &handle };
         Observed o = { .members = &member, .n_members = 1 };
         uint16_t own = 4000, port = 7;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         o.ports = (ListenPorts){ .ports = &own, .n_ports = 1 };
-        assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 0);
+        assert_int_equal(ask_gomaxprocs(sysroot, &o, &port), 0);
         assert_int_equal(port, 0);
-        own = 10080; /* it says that it listens there: it is asked, and nobody answers, or without
-                        it */
-        assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 0);
+        own = 10080; /* it says that it listens there: it is asked, and there is no answer, or
+                        without it */
+        assert_int_equal(ask_gomaxprocs(sysroot, &o, &port), 0);
         assert_int_equal(port, 10080);
-        sysroot.live = false;
-        assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 0);
+        sysroot->live = false;
+        assert_int_equal(ask_gomaxprocs(sysroot, &o, &port), 0);
         assert_int_equal(port, 0);
         free(member.process.exe);
 }
@@ -80,8 +79,7 @@ static pid_t serve(void) {
         _exit(write(fd, answer, sizeof(answer) - 1) < 0);
 }
 
-TEST(a_running_server) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(a_running_server) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char exe[] = "/opt/tidb-server";
         Member member = { .process.exe = exe, .handle = &handle };
@@ -91,10 +89,9 @@ TEST(a_running_server) {
 
         if (pid == 0)
                 skip_because("port 10080 is taken here");
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
-        assert_int_equal(read_port_list(&sysroot, &handle, &o.ports), 0);
-        assert_int_equal(ask_gomaxprocs(&sysroot, &o, &port), 48);
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
+        assert_int_equal(read_port_list(sysroot, &handle, &o.ports), 0);
+        assert_int_equal(ask_gomaxprocs(sysroot, &o, &port), 48);
         assert_int_equal(port, 10080);
         listen_ports_done(&o.ports);
         child_end(pid);

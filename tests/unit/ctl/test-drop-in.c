@@ -78,7 +78,7 @@ TEST(release_adds_up) {
         free(text);
 }
 
-/* What is to be placed anew is said once: the next command does not repeat it. */
+/* An order to place again is given once: the next command does not repeat it. */
 TEST(replan) {
         _cleanup_drop_in_ DropIn d, again;
         char *text;
@@ -103,7 +103,7 @@ TEST(replan_overruled) {
         assert_int_equal(drop_in_check(&d, OWN, &text), -EINVAL);
 }
 
-/* The list of a later file stands in the place of an earlier one: it is repeated. */
+/* The list of a later file replaces an earlier one: it is repeated. */
 TEST(beside_a_policy) {
         _cleanup_drop_in_ DropIn d;
         _cleanup_text_ Text text = { 0 };

@@ -1,5 +1,5 @@
 /* Instances that run, from a fake /proc and cgroup tree: grouped, named, and with what the kernel
- * tells of them. */
+ * reports about them. */
 
 #include "../../support/test.h"
 

@@ -102,7 +102,7 @@ TEST(nothing_to_plan) {
         w.set.n_irqs = 0;
         build(&w, &no_entry);
         assert_false(no_entry.planned);
-        assert_int_equal(no_entry.host.n_devices, 0); /* not even looked at */
+        assert_int_equal(no_entry.host.n_devices, 0); /* not even read */
         w.set.n_irqs = 1;
         w.machine.runs = false; /* a description */
         w.machine.sysroot = SYSROOT_NONE;

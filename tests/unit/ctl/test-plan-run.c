@@ -1,4 +1,4 @@
-/* From instances to a plan and its report: what the planner is given, what is told of it, and what
+/* From instances to a plan and its report: what the planner is given, what is reported, and what
  * differs between two plans. */
 
 #include "../../support/test.h"
@@ -130,7 +130,7 @@ WORLD_TEST(replan) {
         assert_int_equal(moves.rows[0].basis, BASIS_CHOSEN);
 }
 
-/* A disk whose node nobody knows, and one that was named. */
+/* A disk whose node is unknown, and one that was given. */
 WORLD_TEST(disks) {
         _cleanup_plan_run_ PlanRun p = { 0 };
 

@@ -1,4 +1,5 @@
-/* What the daemon publishes, read back: by its own renderer, and whatever else may stand there. */
+/* What the daemon publishes, read back: by its own renderer, and whatever else the file may
+ * contain. */
 #include <math.h>
 
 #include "../../support/test.h"
@@ -20,7 +21,7 @@ static int parse(const char *text, StatusFile *ret) {
         return status_file_parse(text, strlen(text), ret);
 }
 
-/* What not every daemon tells. */
+/* Fields that not every version of the daemon writes. */
 TEST(time_left) {
         _cleanup_status_file_ StatusFile with = { 0 }, without = { 0 };
 

@@ -122,7 +122,8 @@ FILES_TEST(answers) {
                   "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",
                   "note: no policies given" },
                 { "advise --tiup --instances 1:tidb" MACHINE, 0, "\ntidb_servers:\n", "note: " },
-                /* What a script tells apart: a wrong command line, no daemon, not allowed. */
+                /* What a script has to distinguish: a wrong command line, no daemon, not allowed.
+                 */
                 { "plna", 64, NULL, "did you mean 'plan'" },
                 { "plan --nonsense", 64, NULL, "--nonsense" },
                 { "status --runtime-dir none", 69, NULL, "no daemon has published" },
@@ -135,7 +136,7 @@ FILES_TEST(answers) {
                   "--export /none/plan.xml: " },
                 { "plan --instances 1:tidb" MACHINE " >/dev/full", 1, NULL,
                   "writing to standard output: No space left" },
-                /* Warnings of the policies are validate's; a plan tells that there are some. */
+                /* Warnings of the policies are validate's; a plan says that there are some. */
                 { "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
                   "note: there is 1 warning about the policies; run tidbnumactl validate\n" },
                 { "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:" },
@@ -235,7 +236,8 @@ FILES_TEST(locality) {
               "no process or instance 'nowhere'");
 }
 
-/* The first of all threads of the kernel; in a container that number is another's, or nobody's. */
+/* The first of all threads of the kernel; in a container that number is another process's, or free.
+ */
 static bool is_kernel_thread_there(void) {
         char name[32] = "";
         FILE *file = fopen("/proc/2/comm", "re");

@@ -121,7 +121,7 @@ static inline void host_done(TestHost *h) {
 #define _cleanup_host_ _cleanup_(host_done)
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-/* Bound to these nodes, as a look has found it. */
+/* An instance that is bound to these nodes, as observed. */
 static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
         Process process = { .id = { pid, 100 }, .exe = strdup("/x") };
         Instance *i = rooms_add(&h->rooms, &h->policy, &process, NULL);
@@ -136,8 +136,8 @@ static inline Instance *add(TestHost *h, pid_t pid, const char *nodes) {
         return i;
 }
 
-/* As the next look finds it: what was asked for stands. */
-static inline void look(TestHost *h, Instance *i) {
+/* As it is observed next: the kernel has applied what was asked for. */
+static inline void observe_applied(TestHost *h, Instance *i) {
         i->binding.observed.mems = i->binding.placement.nodes;
         id_set_union(&i->binding.observed.mems, &i->binding.guard.extra);
         i->binding.due_usec = INSTANCE_NEVER;

@@ -119,7 +119,7 @@ static inline void host_done(TestHost *h) {
 
 /* --- the server --- */
 
-/* The next command; "": nobody is there. Its connection is `client`. */
+/* The next command; "": there is none. Its connection is `client`. */
 static const char *received(TestHost *h) {
         static char buffer[20000];
         ssize_t n;
@@ -133,24 +133,25 @@ static const char *received(TestHost *h) {
         return buffer;
 }
 
-static inline void look(TestHost *h) {
+static inline void read_facts(TestHost *h) {
         irqbalance_facts_done(&h->facts);
         irq_balance_read(&h->irq, &h->facts);
 }
 
-/* As irqbalance does it: it answers and closes. Then the daemon's loop runs, and it looks again. */
+/* As irqbalance does it: it answers and closes. Then the daemon's loop runs and reads the facts
+ * again. */
 static inline void answer(TestHost *h, const char *text) {
         assert_int_equal(send(h->client, text, strlen(text), 0), strlen(text));
         closep(&h->client);
         h->client = -EBADF;
         while (sd_event_run(h->m.host.event, 0) > 0)
                 ;
-        look(h);
+        read_facts(h);
 }
 
 /* It is found, asked, and answers. */
 static inline void meet(TestHost *h, const char *setup) {
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "setup");
         answer(h, setup);
 }

@@ -1,4 +1,4 @@
-/* A host in a fake /proc and /sys, for tests of looks at its interrupts: a card with two queues,
+/* A host in a fake /proc and /sys, for tests that reconcile its interrupts: a card with two queues,
  * and an instance on its node. Time, events and systemd are the test's. */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define PCI "0000:00:03.0"
 #define ETH0 "pci0000:00/" PCI "/net/eth0"
 
-/* --- the clock, and who tells of events --- */
+/* --- the clock, and the sources of events --- */
 
 static struct {
         uint64_t now;
@@ -218,7 +218,7 @@ static inline void host_done(TestHost *h) {
 #define _cleanup_host_ _cleanup_(host_done)
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-static inline void look_after(TestHost *h, uint64_t usec) {
+static inline void reconcile_after(TestHost *h, uint64_t usec) {
         world.now += usec;
         irq_reconcile(h->interrupts);
 }

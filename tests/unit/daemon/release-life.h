@@ -45,7 +45,7 @@ static inline void life_end(Life *l) {
         sysroot_close(&l->m.host.sysroot);
 }
 
-/* As looks do it: what is not as it is to be is set, again and again. */
+/* As the reconcile does it: what differs from the plan is set, again and again. */
 static inline void bind(Life *l, const char *cpus, const char *mems) {
         const Step set = { .kind = STEP_SET_CPUS, .reason = "" };
         const Step narrow = { .kind = STEP_NARROW, .mems = node_set(mems), .reason = "" };

@@ -147,7 +147,7 @@ HOST_TEST(counts) {
         assert_true(s.remote_access_ratio > 0.999);
         assert_true(s.access_coverage > 0.999);
         assert_int_equal(remote_of_policy(h), s.accesses[LOCALITY_REMOTE]);
-        /* Each sample has its price, and is told. */
+        /* The cost of each sample is reported. */
         assert_int_equal(h->rooms.sampling.rounds.durations[SAMPLE_COUNTERS].n, 2);
         assert_true(h->rooms.sampling.rounds.cost_usec > 0);
         choose(h); /* as with a reload: nothing is new */

@@ -12,7 +12,7 @@ static int parse(Args *args, const char *const *words) {
         static CommandLine line; /* the arguments are borrowed from it */
 
         command_line_init(&line, "tidbnumad", words);
-        optind = 0; /* glibc: begin anew */
+        optind = 0; /* glibc: start from the beginning */
         return args_parse(args, line.argc, line.argv);
 }
 

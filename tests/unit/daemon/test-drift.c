@@ -1,5 +1,6 @@
-/* Drift: what counts as a repair and what does not, how long somebody who insists is left alone,
- * and that writes to a cpuset's files are noticed. Time is the test's; the files are a folder's. */
+/* Drift: what counts as a repair and what does not, how long the daemon backs off from a contested
+ * binding, and that writes to a cpuset's files are noticed. Time is the test's; the files are a
+ * folder's. */
 #include <sys/inotify.h>
 
 #include "../../support/test.h"
@@ -122,7 +123,7 @@ UNIT_TEST(mems) {
         assert_int_equal(drift_repairs(&h->instance->binding.cpus_drift, SEC(3)), 0);
 }
 
-/* Nodes that the guard opens, and closes again, are nobody else's doing. */
+/* Nodes that the guard opens, and closes again, are not drift. */
 UNIT_TEST(guard_is_no_drift) {
         const Step step = narrow();
 
@@ -166,7 +167,7 @@ TEST(new_process_is_no_drift) {
         }
 }
 
-/* --- who insists --- */
+/* --- contested bindings --- */
 
 UNIT_TEST(a_minute_from_the_last) {
         Drift *drift = &h->instance->binding.cpus_drift;
@@ -236,7 +237,7 @@ TEST(writes_are_noticed) {
                 host_init(&h, BACKEND_SYSTEMD, MEMORY_BIND);
                 drift_start(&h.rooms.binding);
                 watch(&h);
-                watch(&h); /* at each look */
+                watch(&h); /* each time it is observed */
                 run_loop(&h);
                 assert_true(h.instance->binding.due_usec == INSTANCE_NEVER);
                 write_in_place(&h, files[i]);

@@ -14,13 +14,13 @@ static Instance *widened(TestHost *h) {
 
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
-        look(h, i);
+        observe_applied(h, i);
         return i;
 }
 
 /* --- on_full: keep --- */
 
-HOST_TEST(keep_only_tells) {
+HOST_TEST(on_full_keep_only_logs) {
         Instance *i;
         Capture c;
 
@@ -36,7 +36,7 @@ HOST_TEST(keep_only_tells) {
         assert_contains(i->binding.failure, "on_full: keep");
         assert_int_equal(seen.n_widened + seen.n_set, 0);
         assert_true(id_set_is_empty(&i->binding.guard.extra) && !i->binding.guard.widened);
-        /* A minute of room ends it; the next time is told again. */
+        /* A minute of room ends it; the next time is logged again. */
         set_memory(h, 1, 40, 0);
         ticks(h, 6, 65);
         assert_non_null(i->binding.failure);
@@ -73,7 +73,7 @@ HOST_TEST(narrows_again) {
         set_memory(h, 1, 5, 0);
         seen.forbidden = node_set("0");
         (void)guard_tick(&h->rooms.binding, SEC(1));
-        look(h, i);
+        observe_applied(h, i);
         set_memory(h, 1, 39, 0); /* more than the headroom, and less than twice */
         ticks(h, 2, 200);
         assert_ids(i->binding.guard.extra, "2");
@@ -102,7 +102,7 @@ HOST_TEST(narrows_again) {
         assert_int_equal(guard_margin_bytes(&h->rooms.binding, i), 0);
 }
 
-/* A new danger while it is wide: its minute begins anew, and what it has it keeps. */
+/* A new shortage while it is widened: its minute starts again, and it keeps its nodes. */
 HOST_TEST(rest_is_disturbed) {
         Instance *i = widened(h);
 
@@ -126,7 +126,7 @@ HOST_TEST(all_nodes_there_are) {
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
         assert_ids(seen.widened, "0-1");
-        look(h, i);
+        observe_applied(h, i);
         set_memory(h, 1, 500, 0);
         for (unsigned s = 2; s <= 62; s++)
                 assert_int_equal(guard_tick(&h->rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);

@@ -16,7 +16,7 @@ HOST_TEST(reserved_nodes) {
         assert_int_equal(seen.n_widened, 2);
 }
 
-/* What the unit itself sets stands beside what its group allows. */
+/* The unit has limits of its own, and its group has others. */
 HOST_TEST(nodes_that_the_unit_does_not_name) {
         UndoRecord *record;
         Instance *i;

@@ -33,7 +33,7 @@ HOST_TEST(nothing_to_watch) {
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(7)), INSTANCE_NEVER);
 }
 
-/* A reload has paused it, and no look has been made since. */
+/* A reload has paused it, and it was not reconciled since. */
 HOST_TEST(nothing_is_changed_while_paused) {
         (void)add(h, 10, "1");
         set_memory(h, 1, 0, 0);
@@ -95,7 +95,7 @@ HOST_TEST(not_for_a_single_run_or_a_dump) {
         h->rooms.host.sysroot.live = false;
         assert_int_equal(guard_start(&h->rooms.binding), 0);
         assert_null(h->rooms.binding.guard);
-        i = add(h, 10, "1"); /* nobody minds that it is not there */
+        i = add(h, 10, "1"); /* that it does not exist does no harm */
         assert_false(i->binding.guard.watched);
         assert_int_equal(guard_margin_bytes(&h->rooms.binding, i), 0);
 }
@@ -111,7 +111,7 @@ HOST_TEST(widens_a_full_node) {
         assert_int_equal(seen.n_widened, 0);
         set_memory(h, 1, 20, 0);
         set_memory(h, 2, 801, 0);
-        i->binding.mems_drift.in_force = true; /* as looks have found it so far */
+        i->binding.mems_drift.in_force = true; /* as observed so far */
         CAPTURE_STDERR(&c, assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)),
                                             GUARD_FAST_INTERVAL_USEC));
         assert_null(strstr(c.text, "something else changed"));
@@ -120,21 +120,21 @@ HOST_TEST(widens_a_full_node) {
                                 "MiB is left): it may use memory of node 2 as well");
         assert_int_equal(seen.n_widened, 1);
         assert_ids(seen.widened, "1-2");
-        assert_int_equal(seen.n_set, 1); /* and the rooms of the cpuset is told */
+        assert_int_equal(seen.n_set, 1); /* and the backend notes the new nodes */
         assert_ids(seen.set, "1-2");
         assert_ids(i->binding.guard.extra, "2");
         assert_true(i->binding.guard.widened);
         assert_false(i->binding.guard.extra_pending);
         assert_int_equal(i->binding.guard.n_widenings, 1);
-        assert_int_equal(i->binding.due_usec, SEC(2)); /* looked at at once */
+        assert_int_equal(i->binding.due_usec, SEC(2)); /* to be reconciled at once */
         assert_int_equal(guard_margin_bytes(&h->rooms.binding, i), 0);
         i->binding.outside_bytes = 1;
         assert_int_equal(guard_margin_bytes(&h->rooms.binding, i), MIB(20));
-        guard_note(&h->rooms.binding, i); /* a look that comes before the write took effect */
+        guard_note(&h->rooms.binding, i); /* observed before the write took effect */
         assert_true(i->binding.guard.widened);
-        /* Before the look, and after it: there is room now. */
+        /* Before it is observed, and after that: there is room now. */
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(3)), GUARD_INTERVAL_USEC);
-        look(h, i);
+        observe_applied(h, i);
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(4)), GUARD_INTERVAL_USEC);
         assert_int_equal(seen.n_widened, 1);
         /* That one fills too. */
@@ -201,7 +201,7 @@ HOST_TEST(all_on_the_node) {
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
         assert_true(a->binding.guard.widened && b->binding.guard.widened);
-        assert_false(loose->binding.guard.widened); /* is nobody's prisoner */
+        assert_false(loose->binding.guard.widened); /* is not bound */
         assert_false(both->binding.guard.widened);  /* has room on its other one */
         assert_false(other->binding.guard.widened);
         set_memory(h, 2, 5, 0);
@@ -220,7 +220,7 @@ HOST_TEST(nodes_that_are_not_allowed) {
         assert_ids(seen.widened, "1,3");
         assert_ids(i->binding.guard.barred, "0,2");
         assert_ids(i->binding.guard.extra, "3");
-        /* None at all: told once. */
+        /* None at all: logged once. */
         set_memory(h, 3, 5, 0);
         capture_begin(&c, STDERR_FILENO);
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)), GUARD_INTERVAL_USEC);

@@ -1,4 +1,4 @@
-/* CPUs and memory that come and go: what is read anew then, and what the plan makes of it. */
+/* CPUs and memory that come and go: what is read again then, and how the plan changes. */
 
 #include "../../support/test.h"
 

@@ -49,7 +49,7 @@ TEST(the_very_process) {
         same.id.start_ticks++; /* another one with its number */
         assert_false(ignored_has(&s, &same));
         same.id.start_ticks--;
-        same.uid = 0; /* it has become somebody else */
+        same.uid = 0; /* it has become another user's */
         assert_false(ignored_has(&s, &same));
         same.uid = 65534;
         same.unit = S("a.service");

@@ -1,6 +1,6 @@
 /* Settings put on and given back over a kernel that fails: each operation in turn, with each errno
  * that it may have, or the daemon dies there. After every write, what a new life of the daemon
- * would know is read from the file alone: nothing may stand that no record speaks of. */
+ * would know is read from the file alone: no setting may be changed without a record of it. */
 
 #include "../../support/test.h"
 
@@ -27,7 +27,7 @@ static const struct {
 enum { N = ELEMENTSOF(SETTINGS), OWN = 1 };
 
 static struct {
-        char stands[N][32];
+        char present[N][32];
         const char *before[N];
         uint32_t ifindex;
         unsigned n_operations, harm_at, n_writes[N];
@@ -75,7 +75,7 @@ static int kernel_read(const Sysroot *sysroot, const SettingKey *key,
                 return r;
         if (is_gone(key))
                 return -ENODEV;
-        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.stands[index_of(key)]);
+        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.present[index_of(key)]);
         return 0;
 }
 
@@ -87,7 +87,7 @@ static void assert_recorded(void) {
                 const SettingKey key = key_of(i);
                 const UndoSetting *entry = r < 0 ? NULL : undo_host_find(&record, &key);
 
-                if (strcmp(kernel.stands[i], kernel.before[i]) != 0) {
+                if (strcmp(kernel.present[i], kernel.before[i]) != 0) {
                         assert_non_null(entry);
                         assert_string_equal(entry->before, kernel.before[i]);
                 }
@@ -104,7 +104,7 @@ static int kernel_write(const Sysroot *sysroot, const SettingKey *key, const cha
         kernel.n_writes[i]++;
         if (i == OWN)
                 return -EIO;
-        (void)snprintf(kernel.stands[i], sizeof(kernel.stands[i]), "%s", text);
+        (void)snprintf(kernel.present[i], sizeof(kernel.present[i]), "%s", text);
         assert_recorded();
         return 0;
 }
@@ -152,7 +152,7 @@ static void end(Life *l) {
 /* As it is before us. */
 static void set(size_t i, const char *text) {
         kernel.before[i] = text;
-        (void)snprintf(kernel.stands[i], sizeof(kernel.stands[i]), "%s", text);
+        (void)snprintf(kernel.present[i], sizeof(kernel.present[i]), "%s", text);
 }
 
 static void life_init(Life *l) {
@@ -182,7 +182,7 @@ static void die_and_live(Life *l) {
         begin(l);
 }
 
-/* What a look would find. */
+/* What would be observed. */
 static void desired_of(IrqDesiredList *ret) {
         *ret = (IrqDesiredList){ .settings = calloc(N, sizeof(IrqDesired)), .n_settings = N };
         for (size_t i = 0; i < N; i++) {
@@ -191,7 +191,7 @@ static void desired_of(IrqDesiredList *ret) {
                 w->key = key_of(i);
                 w->known = true;
                 assert_int_equal(setting_parse(w->key.kind, SETTINGS[i].wanted, &w->value), 0);
-                assert_int_equal(setting_parse(w->key.kind, kernel.stands[i], &w->present), 0);
+                assert_int_equal(setting_parse(w->key.kind, kernel.present[i], &w->present), 0);
         }
 }
 
@@ -210,7 +210,7 @@ static void give_back(Life *l) {
 
 static void assert_all(bool wanted) {
         for (size_t i = 0; i < N; i++)
-                assert_string_equal(kernel.stands[i],
+                assert_string_equal(kernel.present[i],
                                     wanted && i != OWN ? SETTINGS[i].wanted : SETTINGS[i].before);
 }
 
@@ -254,19 +254,19 @@ LIFE_TEST(taken_over) {
 LIFE_TEST(changed_by_others) {
         put_on(l);
         for (unsigned i = 0; i < 3; i++) {
-                (void)strcpy(kernel.stands[0], "6");
+                (void)strcpy(kernel.present[0], "6");
                 put_on(l);
                 assert_all(true);
         }
         assert_int_equal(l->irq.n_repairs, 3);
-        (void)strcpy(kernel.stands[0], "6");
+        (void)strcpy(kernel.present[0], "6");
         put_on(l);
-        assert_string_equal(kernel.stands[0], "6");
+        assert_string_equal(kernel.present[0], "6");
         assert_true(irq_setting_find(&l->irq, &SETTINGS[0].key)->progress.contested);
-        /* What somebody else insists on is his. */
+        /* A contested setting is left as it is. */
         give_back(l);
-        assert_string_equal(kernel.stands[0], "6");
-        assert_string_equal(kernel.stands[2], SETTINGS[2].before);
+        assert_string_equal(kernel.present[0], "6");
+        assert_string_equal(kernel.present[2], SETTINGS[2].before);
         assert_false(has_record(l));
 }
 
@@ -278,9 +278,9 @@ LIFE_TEST(device_gone) {
         set(4, SETTINGS[4].wanted);
         give_back(l);
         device.n_vectors = 3;
-        assert_string_equal(kernel.stands[0], SETTINGS[0].before);
-        assert_string_equal(kernel.stands[2], SETTINGS[2].wanted);
-        assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
+        assert_string_equal(kernel.present[0], SETTINGS[0].before);
+        assert_string_equal(kernel.present[2], SETTINGS[2].wanted);
+        assert_string_equal(kernel.present[3], SETTINGS[3].wanted);
         assert_false(has_record(l));
 }
 
@@ -291,9 +291,9 @@ LIFE_TEST(another_interface) {
         set(3, "0f");
         set(4, "ff");
         put_on(l);
-        assert_string_equal(kernel.stands[3], SETTINGS[3].wanted);
+        assert_string_equal(kernel.present[3], SETTINGS[3].wanted);
         give_back(l);
-        assert_string_equal(kernel.stands[3], "0f");
+        assert_string_equal(kernel.present[3], "0f");
 }
 
 LIFE_TEST(no_record_no_change) {

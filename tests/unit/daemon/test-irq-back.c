@@ -38,7 +38,7 @@ TEST(address_goes_from_policy) {
                 if (restarted)
                         start(&h);
                 else
-                        look_after(&h, SECOND);
+                        reconcile_after(&h, SECOND);
                 assert_steered(&h);
                 assert_mask(&h, 200, "2-3");
                 assert_int_equal(h.interrupts->undo.n_settings, 5);
@@ -64,11 +64,11 @@ TEST(address_goes_and_the_kernel_refuses) {
         word_list_done(&h.irq.pci);
         writes = h.interrupts->n_writes;
         for (unsigned i = 0; i < 4; i++)
-                look_after(&h, SECOND);
+                reconcile_after(&h, SECOND);
         assert_int_equal(h.interrupts->n_writes, writes + 1); /* the next after five seconds */
         assert_true(irq_setting_find(h.interrupts, &key)->logged);
         h.interrupts->ops = &SETTING_FILES;
-        look_after(&h, 10 * SECOND);
+        reconcile_after(&h, 10 * SECOND);
         assert_mask(&h, 200, "2-3");
         assert_int_equal(h.interrupts->undo.n_settings, 5);
 }
@@ -81,7 +81,7 @@ TEST(address_is_gone) {
         fake_remove(&h.tree, "sys/devices/pci0000:00/" DISK "/msi_irqs/200");
         write_mask(&h, 200, "1\n");
         word_list_done(&h.irq.pci);
-        look_after(&h, SECOND);
+        reconcile_after(&h, SECOND);
         assert_mask(&h, 200, "1");
         assert_int_equal(h.interrupts->undo.n_settings, 5);
 }
@@ -113,7 +113,7 @@ TEST(renamed) {
                 rename_card(&h, "eth0", "lan0");
                 if (matched)
                         assert_int_equal(word_list_add(&h.irq.net, "lan*"), 0);
-                look_after(&h, SECOND);
+                reconcile_after(&h, SECOND);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", matched ? mask : "00000000");
                 assert_int_equal(h.interrupts->n_repairs, 0);
                 assert_int_equal(has_record(&h), matched);
@@ -125,7 +125,7 @@ TEST(renamed) {
         }
 }
 
-/* In the middle of a look: its list of devices has the former name. */
+/* While interrupts are read: the list of devices has the former name. */
 HOST_TEST(renamed_meanwhile) {
         const IrqDesiredList none = { 0 };
 
@@ -147,15 +147,15 @@ HOST_TEST(in_another_namespace) {
         assert_int_equal(
                 renameat(h->tree.fd, "sys/devices/pci0000:00/" PCI "/net", h->tree.fd, "away"), 0);
         fake_remove(&h->tree, "sys/class/net/eth0");
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_mask(h, 100, "2");
         word_list_done(&h->irq.net);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_true(has_record(h));
         assert_int_equal(
                 renameat(h->tree.fd, "away", h->tree.fd, "sys/devices/pci0000:00/" PCI "/net"), 0);
         fake_link(&h->tree, "sys/class/net/eth0", "../../devices/" ETH0);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-1/xps_cpus", "00000000");
         assert_false(has_record(h));
@@ -187,12 +187,12 @@ HOST_TEST(no_descriptor) {
         none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         for (unsigned i = 0; i < 3; i++)
-                look_after(h, 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_true(h->interrupts->load_failed);
         assert_int_equal(h->interrupts->n_writes, 5);
         assert_int_equal(h->interrupts->undo.n_settings, 5);
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         assert_false(h->interrupts->load_failed);
         assert_steered(h);
         irq_give_all_back(h->interrupts);
@@ -217,7 +217,7 @@ HOST_TEST(end_waits_for_no_pause) {
         ops.write = write_another;
         h->interrupts->ops = &ops;
         h->m.host.policies.n_irqs = 1;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
         irq_give_all_back(h->interrupts);
         assert_untouched(h);
@@ -228,7 +228,7 @@ HOST_TEST(end_waits_for_no_pause) {
 HOST_TEST(end_with_broken_policies) {
         start(h);
         h->m.host.policies_known = false;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_steered(h);
         irq_give_all_back(h->interrupts);
         assert_untouched(h);

@@ -24,7 +24,7 @@ HOST_TEST(settings_are_compared) {
         assert_reported(h, "2-5", "24 25");
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 59 * SECOND;
-                look(h);
+                read_facts(h);
                 assert_string_equal(received(h), "");
                 now_usec += SECOND;
                 meet(h, KEPT);
@@ -39,7 +39,7 @@ HOST_TEST(settings_are_compared) {
         assert_true(h->irq.balance.logged_not_kept);
 }
 
-/* Bans that nobody wants any more go, whoever has set them: here somebody with its own tool. */
+/* Bans that no policy wants any more are removed, even those set with irqbalance's own tool. */
 HOST_TEST(others_change_it) {
         meet(h, "SLEEP 10 BANNED 00000080");
         tell(h, "2-5", two, 2);
@@ -58,7 +58,7 @@ HOST_TEST(slow_rounds) {
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-5", "24 25");
         now_usec += 179 * SECOND;
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "");
         now_usec += SECOND;
         meet(h, KEPT);
@@ -68,7 +68,7 @@ HOST_TEST(slow_rounds) {
 HOST_TEST(nothing_is_sent_while_it_answers) {
         meet(h, NONE);
         now_usec += 60 * SECOND;
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "setup");
         tell(h, "2-5", two, 2);
         answer(h, NONE);
@@ -87,7 +87,7 @@ HOST_TEST(restored_and_wanted_again) {
         tell_nothing(h);
         assert_reported(h, "NULL", "NONE");
         now_usec += 30 * SECOND;
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "");
         tell(h, "6", NULL, 0);
         assert_reported(h, "6", "NONE");

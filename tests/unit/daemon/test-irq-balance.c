@@ -5,7 +5,7 @@
 #include "irq-balance-host.h"
 
 HOST_TEST(told_and_given_back) {
-        look(h);
+        read_facts(h);
         assert_int_equal(h->facts.pid, getpid());
         assert_false(h->facts.settings_known);
         tell(h, "2-5", two, 2); /* nothing, before it has answered */
@@ -28,7 +28,7 @@ HOST_TEST(told_and_given_back) {
         assert_string_equal(received(h), "");
 }
 
-/* By its environment, or by who has told it before us. */
+/* By its environment, or by settings that another program has sent. */
 HOST_TEST(its_own_is_kept) {
         meet(h, "SLEEP 10 IRQ 99 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 CLASS 0 "
                 "BANNED 00000084");
@@ -58,16 +58,16 @@ HOST_TEST(interrupt_0) {
 /* Its main loop is at work, or hangs. It would be ended by SIGPIPE, as this test, if it came to
  * answer and nobody was there. */
 HOST_TEST(slow) {
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "setup");
         now_usec += 9 * SECOND;
-        look(h);
+        read_facts(h);
         tell(h, "2-5", two, 2);
         assert_false(h->facts.settings_known || h->irq.balance.logged_refused);
         for (unsigned i = 0; i < 3; i++) {
                 now_usec += 100 * SECOND;
-                look(h);
-                assert_true(h->irq.balance.logged_refused); /* it is told */
+                read_facts(h);
+                assert_true(h->irq.balance.logged_refused); /* it is logged */
         }
         answer(h, NONE);
         assert_true(h->facts.settings_known);
@@ -79,12 +79,12 @@ HOST_TEST(slow) {
 
 /* It has closed without a word: that is no answer. */
 HOST_TEST(hangs_up) {
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "setup");
         answer(h, "");
         assert_true(h->irq.balance.logged_refused);
         now_usec += 9 * SECOND;
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "");
         now_usec += SECOND;
         meet(h, NONE);
@@ -96,7 +96,7 @@ TEST(end_awaits_answer) {
         _cleanup_host_ TestHost h;
 
         host_init(&h);
-        look(&h);
+        read_facts(&h);
         assert_string_equal(received(&h), "setup");
         end(&h);
         assert_int_equal(n_awaited, 1);
@@ -107,22 +107,22 @@ TEST(end_awaits_answer) {
         begin(&h);
 }
 
-/* It runs, and is nobody's business. */
+/* It runs, but no policy wants settings of it. */
 HOST_TEST(no_policy_for_it) {
         h->policy.irqbalance = IRQBALANCE_IGNORE;
-        look(h);
+        read_facts(h);
         assert_int_equal(h->facts.pid, getpid());
         assert_string_equal(received(h), "");
         h->policy.irqbalance = IRQBALANCE_BAN;
         h->m.host.policies.n_irqs = 0;
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "");
         h->m.host.policies.n_irqs = 1;
         meet(h, NONE);
         assert_true(h->facts.settings_known);
 }
 
-/* Who it is cannot be seen for a moment: it is the one that was told. */
+/* Its process cannot be identified for a moment: it counts as the one that has our settings. */
 HOST_TEST(no_descriptor) {
         struct rlimit before, none;
 
@@ -132,11 +132,11 @@ HOST_TEST(no_descriptor) {
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
         none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-        look(h);
+        read_facts(h);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(h->facts.pid, getpid());
         assert_true(h->irq.balance.sent_usec != 0 && h->irq.undo.irqbalance.known);
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "");
         irq_balance_restore(&h->irq);
         assert_reported(h, "NULL", "NONE");
@@ -144,11 +144,11 @@ HOST_TEST(no_descriptor) {
 
 /* In pieces, as a long one comes. */
 HOST_TEST(in_pieces) {
-        look(h);
+        read_facts(h);
         assert_string_equal(received(h), "setup");
         assert_int_equal(send(h->client, NONE, 8, 0), 8);
         assert_true(sd_event_run(h->m.host.event, 0) > 0);
-        look(h);
+        read_facts(h);
         assert_false(h->facts.settings_known);
         answer(h, &NONE[8]);
         assert_true(h->facts.settings_known);
@@ -174,14 +174,14 @@ TEST(wrong_answer) {
 /* A process that has its number, and another name. */
 HOST_TEST(not_irqbalance) {
         fake_write(&h->tree, fmt("proc/%d/comm", getpid()), "mallory\n");
-        look(h);
+        read_facts(h);
         assert_int_equal(h->facts.pid, 0);
         assert_string_equal(received(h), "");
 }
 
 HOST_TEST(only_watched) {
         h->m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        look(h);
+        read_facts(h);
         assert_int_equal(h->facts.pid, getpid()); /* it is seen, and not spoken to */
         assert_string_equal(received(h), "");
 }
@@ -212,7 +212,7 @@ static pid_t listen_as_another(TestHost *h) {
         return pid;
 }
 
-/* Another process of it has lost what the first was told, and has what it has by itself. */
+/* A new process of irqbalance has lost the settings that the first one was sent. */
 HOST_TEST(replaced) {
         pid_t pid;
 
@@ -220,17 +220,17 @@ HOST_TEST(replaced) {
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-5,7", "24 25");
         unbind_server(h, getpid());
-        look(h);
+        read_facts(h);
         assert_int_equal(h->facts.pid, 0);
         assert_false(h->irq.undo.irqbalance.known || h->irq.balance.sent_usec != 0);
-        tell(h, "2-5", two, 2); /* to nobody */
+        tell(h, "2-5", two, 2); /* no irqbalance runs */
 
         h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         assert_true(h->fd >= 0);
         pid = listen_as_another(h);
         fake_process(&h->tree, pid, 1, "/usr/sbin/irqbalance", "/system.slice/x", "0-7");
         fake_write(&h->tree, fmt("proc/%d/comm", pid), "irqbalance\n");
-        now_usec += SECOND; /* no pause is kept before a new one is told */
+        now_usec += SECOND; /* a new process is sent the settings without a pause */
         meet(h, "SLEEP 10 BANNED 00000040");
         assert_int_equal(h->facts.pid, pid);
         tell(h, "2-5", two, 2);
@@ -240,7 +240,7 @@ HOST_TEST(replaced) {
         child_end(pid);
 }
 
-/* The daemon is another process: it takes over, tells nothing anew, and gives back what was. */
+/* The daemon was restarted: it sends nothing twice, and restores the original settings. */
 TEST(taken_over) {
         static const char ours[] = "SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ 25 LOAD 0 DIFF 0 "
                                    "CLASS 0 BANNED 000000bc";

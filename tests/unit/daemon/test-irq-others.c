@@ -10,7 +10,7 @@ HOST_TEST(managed) {
         assert_int_equal(fchmodat(h->tree.fd, "proc/irq/101/smp_affinity_list", 0444, 0), 0);
         start(h);
         for (unsigned i = 0; i < 5; i++)
-                look_after(h, 100 * SECOND);
+                reconcile_after(h, 100 * SECOND);
         assert_mask(h, 101, "3");
         assert_int_equal(vectors(h, IRQ_STATE_MANAGED), 1);
         assert_int_equal(vectors(h, IRQ_STATE_STEERED), 2);
@@ -24,18 +24,18 @@ HOST_TEST(contested) {
         start(h);
         for (unsigned i = 1; i <= 3; i++) {
                 write_mask(h, 100, "2\n");
-                look_after(h, 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
                 assert_mask(h, 100, "0");
                 assert_int_equal(h->interrupts->n_repairs, i);
         }
         write_mask(h, 100, "2\n");
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         assert_mask(h, 100, "2");
         assert_int_equal(vectors(h, IRQ_STATE_CONTESTED), 1);
         assert_int_equal(h->interrupts->n_repairs, 3);
 }
 
-/* `ethtool -L`: the driver sets its masks anew, and again a moment later. */
+/* `ethtool -L`: the driver sets its masks again, twice. */
 HOST_TEST(driver_begins_anew) {
         start(h);
         fake_remove(&h->tree, "sys/devices/" ETH0 "/queues/rx-1");
@@ -43,24 +43,24 @@ HOST_TEST(driver_begins_anew) {
         for (unsigned i = 0; i < 5; i++) {
                 write_mask(h, 100, "2\n");
                 write_mask(h, 101, "3\n");
-                look_after(h, 300 * MSEC);
+                reconcile_after(h, 300 * MSEC);
                 assert_steered(h);
         }
         assert_int_equal(h->interrupts->n_repairs, 0);
         assert_int_equal(vectors(h, IRQ_STATE_CONTESTED), 0);
-        /* Once it has come to rest, who changes a mask is somebody else. */
-        look_after(h, 3 * SECOND);
+        /* Once the device is quiet, a changed mask is another program's doing. */
+        reconcile_after(h, 3 * SECOND);
         write_mask(h, 100, "2\n");
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         assert_int_equal(h->interrupts->n_repairs, 1);
 }
 
 HOST_TEST(link_goes_down) {
         start(h);
-        look_after(h, 10 * SECOND);
+        reconcile_after(h, 10 * SECOND);
         fake_device_file(&h->tree, ETH0, "operstate", "down\n");
         write_mask(h, 100, "2\n");
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         assert_steered(h);
         assert_int_equal(h->interrupts->n_repairs, 0);
 }
@@ -83,31 +83,31 @@ HOST_TEST(device_goes_and_comes) {
         ops.write = write_but_101;
         h->interrupts->ops = &ops;
         h->m.host.policies.n_irqs = 1;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_int_equal(vectors(h, IRQ_STATE_MANAGED), 1);
-        look_after(h, SECOND); /* the others are spread without it */
+        reconcile_after(h, SECOND); /* the others are spread without it */
         writes = h->interrupts->n_writes;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_int_equal(h->interrupts->n_writes, writes);
         fake_remove(&h->tree, "sys/devices/pci0000:00/" PCI);
         fake_remove(&h->tree, "sys/class/net/eth0");
         fake_remove(&h->tree, "sys/bus/pci/devices/" PCI);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_int_equal(h->interrupts->n_devices, 0);
         assert_null(irq_setting_find(h->interrupts, &key));
         card(h);
         h->interrupts->ops = &SETTING_FILES;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_steered(h);
         assert_int_equal(vectors(h, IRQ_STATE_STEERED), 3);
         assert_int_equal(h->interrupts->n_repairs, 0);
 }
 
 /* A card whose interface another namespace has looks like one that was just plugged in. */
-static void look_is_told(TestHost *h, bool told) {
+static void assert_namespace_logged(TestHost *h, bool told) {
         Capture c;
 
-        CAPTURE_STDERR(&c, look_after(h, SECOND));
+        CAPTURE_STDERR(&c, reconcile_after(h, SECOND));
         assert_int_equal(strstr(c.text, "it is in another network namespace") != NULL, told);
 }
 
@@ -120,18 +120,18 @@ TEST(no_interface_is_told_later) {
                 h.m.host.journal.max_priority = LOG_INFO;
                 fake_remove(&h.tree, "sys/class/net/eth0");
                 fake_remove(&h.tree, "sys/devices/" ETH0);
-                look_is_told(&h, false);
+                assert_namespace_logged(&h, false);
                 assert_int_equal(h.interrupts->devices[0].reason, IRQ_REASON_OTHER_NETNS);
                 if (comes)
                         card(&h);
-                look_is_told(&h, !comes);
-                look_is_told(&h, false);
+                assert_namespace_logged(&h, !comes);
+                assert_namespace_logged(&h, false);
         }
 }
 
-/* What a look says. */
-static void look_says(TestHost *h, uint64_t usec, Capture *c) {
-        CAPTURE_STDERR(c, look_after(h, usec));
+/* What is logged when it is reconciled. */
+static void log_of_reconcile(TestHost *h, uint64_t usec, Capture *c) {
+        CAPTURE_STDERR(c, reconcile_after(h, usec));
 }
 
 /* irqbalance sets the masks of interrupts, and nothing else. */
@@ -143,15 +143,15 @@ HOST_TEST(culprits) {
         start(h);
         h->m.host.journal.max_priority = LOG_INFO;
         fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
-        look_says(h, SECOND, &c);
+        log_of_reconcile(h, SECOND, &c);
         assert_contains(c.text, "something else changed kernel.numa_balancing to 1 (");
         assert_null(strstr(c.text, "irqbalance"));
         fake_device_file(&h->tree, ETH0, "queues/tx-0/xps_cpus", "0000000f\n");
-        look_says(h, SECOND, &c);
+        log_of_reconcile(h, SECOND, &c);
         assert_contains(c.text, "xps_cpus of queue 0 to 0000000f");
         assert_null(strstr(c.text, "irqbalance"));
         write_mask(h, 100, "2\n");
-        look_says(h, SECOND, &c);
+        log_of_reconcile(h, SECOND, &c);
         assert_contains(c.text, "interrupt 100 (ice-eth0-TxRx-0) to 2");
         assert_contains(c.text, "irqbalance");
 }
@@ -168,12 +168,12 @@ TEST(mute_irqbalance) {
                 fake_process(&h.tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
                 capture_begin(&c, STDERR_FILENO);
                 start(&h);
-                look_after(&h, 59 * SECOND);
+                reconcile_after(&h, 59 * SECOND);
                 capture_end(&c);
                 assert_null(strstr(c.text, "has no socket"));
-                look_says(&h, SECOND, &c);
+                log_of_reconcile(&h, SECOND, &c);
                 assert_int_equal(strstr(c.text, "(process 31) has no socket") != NULL, !ignored);
-                look_says(&h, 60 * SECOND, &c);
+                log_of_reconcile(&h, 60 * SECOND, &c);
                 assert_string_equal(c.text, "");
         }
 }
@@ -187,14 +187,14 @@ HOST_TEST(irqbalance_is_searched_for_rarely) {
         h->m.host.journal.max_priority = LOG_WARNING;
         start(h);
         for (unsigned i = 0; i < 4; i++)
-                look_after(h, 60 * SECOND);
+                reconcile_after(h, 60 * SECOND);
         fake_process(&h->tree, 31, 1, "/usr/sbin/irqbalance", "/x", "0-3");
-        look_says(h, 60 * SECOND, &c);
-        look_says(h, 539 * SECOND, &c);
+        log_of_reconcile(h, 60 * SECOND, &c);
+        log_of_reconcile(h, 539 * SECOND, &c);
         assert_string_equal(c.text, "");
-        look_says(h, SECOND, &c); /* found, and it may be only just starting */
+        log_of_reconcile(h, SECOND, &c); /* found, and it may be only just starting */
         assert_string_equal(c.text, "");
-        look_says(h, 60 * SECOND, &c);
+        log_of_reconcile(h, 60 * SECOND, &c);
         assert_contains(c.text, "(process 31) has no socket");
 }
 
@@ -216,43 +216,43 @@ HOST_TEST(gone_meanwhile) {
         h->interrupts->ops = &ops;
         h->m.host.policies.n_irqs = 1;
         h->m.host.journal.max_priority = LOG_WARNING;
-        look_says(h, SECOND, &c);
+        log_of_reconcile(h, SECOND, &c);
         assert_string_equal(c.text, "");
         assert_int_equal(vectors(h, IRQ_STATE_FAILED), 3);
 }
 
 /* --- verification --- */
 
-/* The mask stands, and the interrupt goes on where it was. */
+/* The mask is set, but the interrupt still fires where it did. */
 HOST_TEST(does_not_follow) {
         start(h);
         for (unsigned i = 0; i < 2; i++) { /* quiet so far: the mask was new, then nothing fired */
-                look_after(h, 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
                 assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
         }
         write_effective(h, 101, "1\n"); /* the second queue's has followed */
         for (unsigned i = 1; i <= 3; i++) {
                 assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
                 counters(h, 0, 10 * i);
-                look_after(h, 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
         }
         assert_int_equal(vectors(h, IRQ_STATE_FAILED), 1);
         assert_int_equal(vectors(h, IRQ_STATE_STEERED), 2);
         write_effective(h, 100, "0\n");
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         assert_int_equal(vectors(h, IRQ_STATE_FAILED), 0);
 }
 
 /* A mask that is put back is a new one. */
 HOST_TEST(follows_anew) {
         start(h);
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         for (unsigned i = 1; i <= 3; i++) {
                 counters(h, 0, 10 * i);
-                look_after(h, 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
         }
         assert_int_equal(vectors(h, IRQ_STATE_FAILED), 2);
         write_mask(h, 100, "2\n");
-        look_after(h, 3 * SECOND);
+        reconcile_after(h, 3 * SECOND);
         assert_int_equal(vectors(h, IRQ_STATE_FAILED), 1);
 }

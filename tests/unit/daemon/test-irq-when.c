@@ -5,8 +5,8 @@ HOST_TEST(slow_looks) {
         start(h);
         assert_int_equal(h->interrupts->due_usec, world.now + 3 * SECOND);
         h->m.host.policies.n_irqs = 0; /* nothing wanted, nothing to be given back */
-        look_after(h, SECOND);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_int_equal(h->interrupts->due_usec, world.now + 10 * SECOND);
 }
 
@@ -14,14 +14,14 @@ HOST_TEST(instances_come_and_go) {
         irq_note_owners(NULL); /* not started yet */
         start(h);
         irq_note_owners(h->interrupts);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         irq_note_owners(h->interrupts); /* nothing has changed */
         assert_int_equal(h->interrupts->due_usec, world.now + 3 * SECOND);
         h->instance.planned.placement.nodes = node_set("0");
         h->instance.planned.placement.cpus = cpu_set("0-1");
         irq_note_owners(h->interrupts);
         assert_int_equal(h->interrupts->due_usec, world.now + SECOND);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_mask(h, 42, "2-3");
 }
 
@@ -38,16 +38,16 @@ static void start_live(TestHost *h) {
         start(h);
 }
 
-/* udev tells of a queue; the driver sets a mask after that. */
+/* udev reports a queue; the driver sets a mask after that. */
 HOST_TEST(event) {
         start_live(h);
         assert_int_equal(timer_of(h), world.now + 3 * SECOND);
         world.uevents->handler(world.uevents->userdata);
         assert_int_equal(timer_of(h), world.now + 30 * MSEC);
-        look_after(h, 30 * MSEC);
+        reconcile_after(h, 30 * MSEC);
         assert_int_equal(timer_of(h), world.now + 120 * MSEC);
         for (unsigned i = 0; i < 4; i++)
-                look_after(h, timer_of(h) - world.now);
+                reconcile_after(h, timer_of(h) - world.now);
         assert_int_equal(timer_of(h), world.now + 3 * SECOND);
 }
 
@@ -59,7 +59,7 @@ HOST_TEST(link_event) {
         assert_int_equal(timer_of(h), world.now + 30 * MSEC);
 }
 
-/* The slow look finds what has changed. */
+/* The slow periodic comparison finds what has changed. */
 HOST_TEST(no_events) {
         world.error = -ENOSYS;
         start_live(h);

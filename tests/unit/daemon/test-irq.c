@@ -12,7 +12,7 @@ HOST_TEST(steers_then_is_quiet) {
         writes = h->interrupts->n_writes;
         assert_int_equal(writes, 5); /* three vectors, two queues */
         for (unsigned i = 0; i < 20; i++)
-                look_after(h, 3 * SECOND);
+                reconcile_after(h, 3 * SECOND);
         assert_int_equal(h->interrupts->n_writes, writes);
         assert_int_equal(h->interrupts->n_repairs, 0);
         assert_int_equal(vectors(h, IRQ_STATE_STEERED), 3);
@@ -31,11 +31,11 @@ TEST(changes_nothing) {
                 h.args.dry_run = i == 1;
                 h.m.host.sysroot.live = i != 2;
                 start(&h);
-                look_after(&h, 3 * SECOND);
+                reconcile_after(&h, 3 * SECOND);
                 assert_untouched(&h);
                 assert_int_equal(h.interrupts->n_writes, 0);
                 assert_false(has_record(&h));
-                assert_int_equal(vectors(&h, IRQ_STATE_LEFT), 3); /* it is told all the same */
+                assert_int_equal(vectors(&h, IRQ_STATE_LEFT), 3); /* it is logged all the same */
         }
 }
 
@@ -45,17 +45,17 @@ HOST_TEST(broken_policies) {
         start(h);
         h->m.host.policies_known = false;
         write_mask(h, 100, "2\n");
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_steered(h);
         h->interrupts = irq_free(h->interrupts);
         h->m.host.policies.n_irqs = 0;
         world.sent = true;
         start(h);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_steered(h);
         assert_true(world.sent);
         h->m.host.policies_known = true;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_untouched(h);
         assert_false(world.sent);
 }
@@ -72,7 +72,7 @@ HOST_TEST(policy_goes) {
         start(h);
         assert_steered(h);
         h->m.host.policies.n_irqs = 0;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_untouched(h);
         assert_false(has_record(h));
 }
@@ -84,7 +84,7 @@ HOST_TEST(released_by_name) {
         assert_file(h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(world.n_banned, 3);
         assert_int_equal(word_list_add(&h->m.host.policies.release, "eth0"), 0);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_mask(h, 100, "2");
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
         assert_int_equal(h->interrupts->devices[0].reason, IRQ_REASON_RELEASED);
@@ -92,18 +92,18 @@ HOST_TEST(released_by_name) {
         assert_int_equal(world.n_banned, 0);
         assert_file(h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(word_list_add(&h->m.host.policies.release, "host"), 0);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_untouched(h);
         assert_false(has_record(h) || world.sent);
         word_list_done(&h->m.host.policies.release);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_steered(h);
 }
 
 TEST(numa_balancing) {
         static const struct {
                 NumaBalancing wanted;
-                const char *stands, *expected;
+                const char *present, *expected;
         } cases[] = {
                 { NUMA_BALANCING_LEAVE, "1\n", "1" }, { NUMA_BALANCING_OFF, "1\n", "0" },
                 { NUMA_BALANCING_OFF, "2\n", "0" },   { NUMA_BALANCING_ON, "0\n", "1" },
@@ -116,11 +116,11 @@ TEST(numa_balancing) {
                 host_init(&h);
                 h.m.host.policies.n_irqs = 0;
                 h.m.host.policies.host.numa_balancing = cases[i].wanted;
-                fake_write(&h.tree, "proc/sys/kernel/numa_balancing", cases[i].stands);
+                fake_write(&h.tree, "proc/sys/kernel/numa_balancing", cases[i].present);
                 start(&h);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", cases[i].expected);
                 irq_give_all_back(h.interrupts);
-                assert_file(&h, "proc/sys/kernel/numa_balancing", fmt("%.1s", cases[i].stands));
+                assert_file(&h, "proc/sys/kernel/numa_balancing", fmt("%.1s", cases[i].present));
         }
 }
 
@@ -139,21 +139,21 @@ HOST_TEST(numa_balancing_by_unit) {
         ops.write = write_without_right;
         h->interrupts->ops = &ops;
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@0.service");
         assert_true(has_record(h));
-        look_after(h, SECOND); /* it is at it */
+        reconcile_after(h, SECOND); /* it is at it */
         assert_int_equal(world.n_started, 1);
         fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "0\n");
         for (unsigned i = 0; i < 5; i++)
-                look_after(h, 100 * SECOND);
+                reconcile_after(h, 100 * SECOND);
         assert_int_equal(world.n_started, 1);
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
-        assert_true(has_record(h)); /* as long as it does not stand */
+        assert_true(has_record(h)); /* as long as the value is not restored */
         fake_write(&h->tree, "proc/sys/kernel/numa_balancing", "1\n");
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_false(has_record(h));
         assert_int_equal(world.n_started, 2);
 }
@@ -170,19 +170,19 @@ TEST(numa_balancing_unwanted_at_once) {
                 ops.write = write_without_right;
                 h.interrupts->ops = &ops;
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-                look_after(&h, SECOND);
+                reconcile_after(&h, SECOND);
                 h.m.host.policies.host.numa_balancing = NUMA_BALANCING_LEAVE;
-                look_after(&h, SECOND);
+                reconcile_after(&h, SECOND);
                 assert_true(has_record(&h));
                 assert_int_equal(world.n_started, 1);
                 if (comes) {
                         fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "0\n");
-                        look_after(&h, SECOND);
+                        reconcile_after(&h, SECOND);
                         assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
                         assert_true(has_record(&h));
                         fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
                 }
-                look_after(&h, comes ? SECOND : 5 * SECOND);
+                reconcile_after(&h, comes ? SECOND : 5 * SECOND);
                 assert_false(has_record(&h));
         }
 }
@@ -198,7 +198,7 @@ HOST_TEST(numa_balancing_unit_fails) {
         h->interrupts->ops = &ops;
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         for (unsigned i = 1; i <= 4; i++) {
-                look_after(h, 100 * SECOND);
+                reconcile_after(h, 100 * SECOND);
                 assert_int_equal(world.n_started, i);
                 assert_int_equal(irq_setting_find(h->interrupts, &key)->logged, i >= 3);
         }
@@ -215,14 +215,14 @@ HOST_TEST(numa_balancing_by_nobody) {
         h->interrupts->ops = &ops;
         world.error = -ENOTCONN;
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_int_equal(world.n_started, 0);
         assert_true(irq_setting_find(h->interrupts, &key)->logged);
         assert_false(has_record(h));
         assert_file(h, "proc/sys/kernel/numa_balancing", "1");
 }
 
-/* --- what is told --- */
+/* --- what is logged --- */
 
 HOST_TEST(landed) {
         IrqDeviceSnapshot *devices = NULL;
@@ -232,7 +232,7 @@ HOST_TEST(landed) {
         counters(h, 1000, 1000); /* before us */
         start(h);
         counters(h, 1005, 1007);
-        look_after(h, SECOND);
+        reconcile_after(h, SECOND);
         assert_int_equal(irq_report_fill(h->interrupts, &snapshot, &devices, &landed), 0);
         assert_true(snapshot.known);
         assert_int_equal(snapshot.n_landed, 1);

@@ -96,7 +96,8 @@ TEST(a_scope_with_limits_is_not_left_but_bound_by_affinity) {
         assert_bound_by(&h, RUNG_AFFINITY, BACKEND_AFFINITY);
         assert_non_null(strstr(h.instance->binding.ladder.why, "limits"));
         assert_int_equal(h.instance->binding.ladder.code, REASON_UNIT_LIMITS);
-        assert_in_range(h.instance->binding.due_usec, 2 * SECOND, 3 * SECOND); /* looked at again */
+        assert_in_range(h.instance->binding.due_usec, 2 * SECOND,
+                        3 * SECOND);                  /* to be reconciled again */
         assert_true(h.m.host.marks & HOST_MARK_PLAN); /* not at once: others may follow */
         place_refresh(&h.m.placing);
         assert_true(id_set_equal(&h.instance->planned.allowed_cpus, &own)); /* not written to */

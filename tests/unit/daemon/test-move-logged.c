@@ -1,4 +1,4 @@
-/* Moving in slices: what is told, the pace, and the kernel's own way. */
+/* Moving in slices: what is logged, the pace, and migration by the kernel. */
 #include "move-host.h"
 
 static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
@@ -9,7 +9,7 @@ static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint6
                    fmt("some avg10=0.00 avg60=0.00 avg300=0.00 total=%ju\n", (uintmax_t)cpu_usec));
 }
 
-/* --- what is told --- */
+/* --- what is logged --- */
 
 HOST_TEST(told_at_start_and_end) {
         Instance *i = add(h, 10);
@@ -45,7 +45,7 @@ HOST_TEST(a_little_is_not_told) {
         i->binding.outside_bytes = MOVE_LOGGED_BYTES;
         capture_end(&c);
         assert_string_equal(c.text, "");
-        /* And what the line of the binding tells is not told twice. */
+        /* And what the message about the binding says is not logged twice. */
         move_begin(&h->rooms.binding, i, fake.now);
         CAPTURE_STDERR(&c, move_progress_end(&h->rooms.binding, i, true, fake.now));
         assert_string_equal(c.text, "");
@@ -77,7 +77,7 @@ HOST_TEST(pace) {
         assert_int_equal(i->binding.rate.bytes_per_sec, MIB(32));
         fake_remove(&h->tree, "sys/fs/cgroup/x.service");
         fake.now += 2 * PACE_WINDOW_USEC;
-        move_slice(&h->rooms.binding, i, fake.now); /* nothing tells any more: as it was */
+        move_slice(&h->rooms.binding, i, fake.now); /* no counter changes any more: as before */
         assert_int_equal(move_rate_in_force(i), MIB(32));
 }
 
@@ -136,8 +136,9 @@ HOST_TEST(kernel) {
         assert_true(fake.sweeps.pulled_alone);
 }
 
-/* Nobody counts what goes from where to where: the mover looks at every page. */
-HOST_TEST(kernel_cannot_be_told) {
+/* Without counts of memory by node the kernel cannot be asked for a move from node to node: the
+ * mover reads every page. */
+HOST_TEST(kernel_cannot_be_asked) {
         Instance *i = add(h, 10);
 
         i->binding.placement.migrate = MIGRATE_KERNEL;

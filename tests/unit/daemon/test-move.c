@@ -16,7 +16,7 @@ HOST_TEST(bindings_go_first) {
         mover->binding.due_usec = 2;
         other->binding.due_usec = 1;
         fresh->binding.due_usec = fake.now;
-        fresh->binding.call.slot = (void *)&in_flight; /* its look then ends there */
+        fresh->binding.call.slot = (void *)&in_flight; /* it is not observed any further then */
         reconcile_due(&h->rooms.binding, fake.now);
         assert_true(fresh->binding.due_usec == INSTANCE_NEVER);
         assert_ptr_equal(fake.last, &other->binding.counted);
@@ -195,7 +195,7 @@ HOST_TEST(what_only_the_counters_show) {
         assert_int_equal(i->binding.outside_bytes, 1 << 20);
 }
 
-/* Nothing was found outside, for nothing could be looked at: that is no whole pass. */
+/* No page was found outside, because none could be read: that is not a complete pass. */
 HOST_TEST(what_cannot_be_looked_into) {
         static const struct {
                 int error;

@@ -1,4 +1,4 @@
-/* What the service manager hears, and that nobody waits for it. */
+/* What the service manager is sent, and that the daemon does not wait for it. */
 #include <sys/socket.h>
 #include <sys/un.h>
 

@@ -1,4 +1,4 @@
-/* Where everybody belongs: what the daemon tells the planner, and what it makes of the answer. */
+/* Placing: what the daemon gives to the planner, and what it does with the answer. */
 
 #include "../../support/test.h"
 

@@ -51,12 +51,12 @@ static void host_done(TestHost *h) {
 }
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-/* A clock that stands: a turn never ends by it. */
+/* A clock that does not advance: no turn reaches its time limit. */
 static uint64_t still(void) {
         return 1;
 }
 
-/* One on which each look comes 3 ms after the last. */
+/* A clock that advances by 3 ms each time it is read. */
 static uint64_t slow(void) {
         static uint64_t now; /* only its differences count */
 
@@ -158,7 +158,7 @@ HOST_TEST(nothing_known_of_what_ended) {
 
 enum { PROCESSES = 5 };
 
-/* The same process, five times: by 3 ms a look two of them fit into a turn of 5 ms. */
+/* The same process, five times: at 3 ms each, two of them fit into a turn of 5 ms. */
 static void five(TestHost *h, Member members[static PROCESSES]) {
         host_init(h);
         for (size_t i = 0; i < PROCESSES; i++)

@@ -80,7 +80,7 @@ HOST_TEST(found_in_a_scope_it_is_who_it_was) {
                                   other = { .unit = strdup("a.service") };
         UndoRecord *r;
 
-        scope_resolve(&h->m.roster, &lost); /* nobody knows where from */
+        scope_resolve(&h->m.roster, &lost); /* its original cgroup is unknown */
         assert_null(lost.unit);
         r = scoped_record(h, 50);
         scope_resolve(&h->m.roster, &p);

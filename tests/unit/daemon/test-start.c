@@ -66,7 +66,8 @@ static void host_done(TestHost *h) {
 }
 #define _cleanup_host_ _cleanup_(host_done)
 
-/* After its look it has these, and nothing is to be taken back any more unless it has kept them. */
+/* Once it was observed it has these CPUs, and none are left to be taken back unless it kept them.
+ */
 static void assert_after_check(TestHost *h, const CpuSet *expected) {
         CpuSet now;
 

@@ -1,4 +1,4 @@
-/* The way back: who is to be given back, and what stands in its way. */
+/* The way back: which instances are to be restored, and what prevents that. */
 #include "release-life.h"
 
 /* --- what is wanted --- */

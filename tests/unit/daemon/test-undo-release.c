@@ -39,7 +39,7 @@ static void run(void) {
         assert_as_before();
 }
 
-/* --- failures are told --- */
+/* --- failures are logged --- */
 
 static uint64_t counted(const Life *l, Reason reason) {
         return l->counters.bind_failures[reason];
@@ -173,7 +173,7 @@ TEST(a_new_life_knows_what_it_did, .setup_func = setup, .teardown_func = teardow
         life_begin(&l);
         assert_true(l.instance->binding.we_narrowed);
         bind(&l, "3", "1");
-        /* Once it stands, who sets the former one is somebody else. */
+        /* Once the new value shows, another program must have set the former one. */
         assert_int_equal(l.m.undo.records.records[0]->cpus.ours.n, 1);
         release(&l);
         assert_false(l.instance->binding.we_narrowed);
@@ -191,8 +191,7 @@ UNIT_LIFE_TEST(own_properties) {
         NodeSet nodes = node_set("0-5");
 
         l->m.host.topology = (Topology){ .nodes = machine, .n_nodes = 4 };
-        assert_null(
-                undo_apply_admin_limits(&l->m.undo, l->instance, &p)); /* nobody has looked yet */
+        assert_null(undo_apply_admin_limits(&l->m.undo, l->instance, &p)); /* it was not read yet */
         assert_ids(p.cpus, "2-5");
         assert_ids(undo_open_nodes(&l->m.undo, l->instance), "0-2");
         bind(l, "2", "1");

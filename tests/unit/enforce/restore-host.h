@@ -84,7 +84,7 @@ static inline void add(UndoProperty *p, const char *value) {
         assert_int_equal(undo_values_add(&p->ours, ID_VIEW(&set)), 1);
 }
 
-/* It runs, and is bound to CPU 2 and memory node 1; nothing stood before. */
+/* It runs, and is bound to CPU 2 and memory node 1; nothing was set before. */
 static inline void host_init(Host *h) {
         *h = (Host){ .replied = 1 };
         fake_init(&h->tree);
@@ -143,7 +143,7 @@ static inline void step_and_answer(Host *h) {
         assert_int_equal(h->replied, bus.error);
 }
 
-/* The last look at what systemd has, and at the kernel's files. */
+/* What systemd and the kernel's files have in the end. */
 static inline void check_and_finish(Host *h, const char *cpus, const char *mems) {
         bus.unit.cpus = cpu_set(cpus);
         bus.unit.mems = node_set(mems);

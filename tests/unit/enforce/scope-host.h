@@ -153,7 +153,7 @@ static inline Process process(pid_t pid, const char *cgroup) {
                           .cgroup = (char *)cgroup };
 }
 
-/* Process 50 in a session with the shell 40, which is nobody's. */
+/* Process 50 in a session with the shell 40, which is of no instance. */
 static inline void host_init(Host *h) {
         *h = (Host){ .replied = 1 };
         memset(&bus, 0, sizeof(bus));

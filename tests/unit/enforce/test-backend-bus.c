@@ -184,7 +184,7 @@ TEST(lost_with_questions_open) {
         }
 }
 
-/* Somebody else asks, by a timer, while those before are still being told. */
+/* A timer asks for another unit while the earlier answers are still handed out. */
 HOST_TEST(asked_while_others_are_told) {
         unsigned told = 0;
 

@@ -177,7 +177,7 @@ static int write_group(const ProcHandle *process, int group_fd, const char *file
                                                        : cgroup_write(group_fd, file, text);
 }
 
-/* Whatever the kernel has to wait for another process for is written by somebody who may wait. */
+/* A write for which the kernel may wait for another process is left to a worker. */
 HOST_TEST(writes_are_handed_on) {
         Written w = { .stuck = "cpuset.cpus" };
 
@@ -251,7 +251,7 @@ static int put_back(Host *h, UndoRecord *record) {
         return result;
 }
 
-/* With a child that nobody has noted: it goes where its parent goes. */
+/* With a child that is in no record: it goes where its parent goes. */
 HOST_TEST(goes_back) {
         _cleanup_(undo_record_freep) UndoRecord *record = NULL;
         _cleanup_free_ char *home = NULL, *path = NULL;

@@ -61,13 +61,11 @@ TREE_TEST(chosen_on_the_machine_of_a_dump) {
 }
 
 /* Binding by affinity, because for a moment there was no descriptor, would last until a reload. */
-TEST(what_cannot_be_read_is_not_missing) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(what_cannot_be_read_is_not_missing) {
         struct rlimit limit, none;
         Backend backend;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        backend_init(&backend, &sysroot, NULL);
+        backend_init(&backend, sysroot, NULL);
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
         none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -80,13 +78,11 @@ TEST(what_cannot_be_read_is_not_missing) {
         backend_done(&backend);
 }
 
-TEST(this_machine) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(this_machine) {
         BackendKind best;
         Backend backend;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        backend_init(&backend, &sysroot, NULL);
+        backend_init(&backend, sysroot, NULL);
         assert_null(backend.ops);
         assert_true(backend_choose(&backend, BACKEND_AUTO)); /* something it always is */
         best = backend_kind(&backend);

@@ -26,7 +26,7 @@ TEST(leaves_what_is_in_its_place, .teardown_func = end_test) {
         for (size_t i = 1; i < PAGES; i += 3)
                 kernel.nodes[i] = 4;
         assert_int_equal(begin(state), 0);
-        /* To 0; what lies on 2 lies well. */
+        /* To node 0; pages on node 2 may stay. */
         assert_int_equal(walk(&tested.mover, "0,2", 0), BYTES(433));
         for (size_t i = 0; i < PAGES; i++)
                 assert_int_equal(kernel.moves[i], i % 3 == 1);
@@ -153,7 +153,7 @@ TEST(several_mappings, .teardown_func = end_test) {
                                  i == 0 || (i >= 2 && i < 600) || i == PAGES - 1);
 }
 
-/* No more than about so much address space is looked through at a time, and nothing twice. */
+/* No more than about so much address space is read at a time, and nothing twice. */
 TEST(scan_limit, .teardown_func = end_test) {
         NodeSet nodes = node_set("0");
         uint64_t bytes;

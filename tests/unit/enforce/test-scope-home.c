@@ -68,7 +68,7 @@ HOST_TEST(home_is_gone) {
         assert_non_null(h->restore.shortfall);
 }
 
-/* A scope of which no record was left: nobody knows where its processes came from. */
+/* A scope of which no record was left: the original cgroup of its processes is unknown. */
 HOST_TEST(home_is_not_known) {
         write_procs(SCOPE, "50\n");
         assert_int_equal(undo_record_set_scope(h->record, NAME, SCOPE), 0);

@@ -125,7 +125,7 @@ HOST_TEST(one_that_comes_later_joins) {
         assert_int_equal(start(h), -EACCES);
 }
 
-/* What stands in a scope whose record was lost is ours, and nothing of it is to come back. */
+/* Limits of a scope whose record was lost are the daemon's own, and are not restored. */
 HOST_TEST(what_stands_in_a_scope_is_ours) {
         const BusUnit unit = { .group = HOME, .cpus = cpu_set("2"), .mems = node_set("1") };
         const BusUnit bare = { .group = HOME };

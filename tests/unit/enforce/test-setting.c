@@ -94,7 +94,7 @@ TREE_TEST(renamed_interface) {
         assert_int_equal(SETTING_FILES.write(&tree->sysroot, &other, "3"), -EINVAL);
 }
 
-/* Linux 6.12 and later: the mode tells, and nothing is tried. */
+/* Linux 6.12 and later: the file mode shows it, and no write is tried. */
 TREE_TEST(read_only) {
         const SettingKey vector = { SETTING_VECTOR, "x", 24 };
         char text[SETTING_TEXT_MAX];
@@ -140,7 +140,7 @@ static struct {
         const char *full;  /* CPUs that have no vector free: a mask of these alone is refused */
         int error;         /* of each write, where it is not 0 */
         const char *shows; /* whatever is written; NULL: that */
-        char stands[64];
+        char present[64];
         unsigned n_writes;
         char written[256];
 } kernel;
@@ -149,7 +149,8 @@ static int fake_read(const Sysroot *sysroot, const SettingKey *key,
                      char buffer[static SETTING_TEXT_MAX]) {
         (void)sysroot;
         (void)key;
-        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", kernel.shows ? kernel.shows : kernel.stands);
+        (void)snprintf(buffer, SETTING_TEXT_MAX, "%s",
+                       kernel.shows ? kernel.shows : kernel.present);
         return 0;
 }
 
@@ -165,7 +166,7 @@ static int fake_set(const Sysroot *sysroot, const SettingKey *key, const char *t
                 return kernel.error;
         if (id_set_is_subset(&wanted, &full))
                 return -ENOSPC;
-        (void)snprintf(kernel.stands, sizeof(kernel.stands), "%s", text);
+        (void)snprintf(kernel.present, sizeof(kernel.present), "%s", text);
         return 0;
 }
 

@@ -107,7 +107,7 @@ CHILD_TEST(what_it_chose_since_is_its_own) {
 
 /* --- threads that were made before the exec's event was read --- */
 
-static CpuSet chosen; /* by one thread of the child, before it tells that it is there */
+static CpuSet chosen; /* by one thread of the child, before it reports that it runs */
 
 static void *run_thread(void *told) {
         const int *fds = told;
@@ -213,7 +213,7 @@ CHILD_TEST(recalled) {
 
         choose(c, &c->one);
         start_cpus_recall(&former, &c->handle, &start);
-        assert_false(start.set); /* that daemon gave nobody any */
+        assert_false(start.set); /* that daemon set none */
         assert_int_equal(undo_starts_add(&former, &c->other), 0);
         start_cpus_recall(&former, &c->handle, &start);
         assert_false(start.set); /* but others than these */

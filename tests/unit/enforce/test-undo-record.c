@@ -31,7 +31,7 @@ TEST(what_is_ours) {
         assert_false(is_ours(&v, "2"));
 }
 
-/* Between the record and the change, a kill may come: either value may stand. */
+/* Between the record and the change, the daemon may be killed: either value may be in place. */
 TEST(one_value_to_the_next) {
         UndoValues v = { 0 };
 
@@ -58,7 +58,7 @@ TEST(no_more_values_than_that) {
                 assert_int_equal(undo_values_add(&v, ID_VIEW(&one)), 1);
         }
         assert_int_equal(v.n, UNDO_VALUES_MAX);
-        assert_true(is_ours(&v, "0")); /* which stands, if none of the others came through */
+        assert_true(is_ours(&v, "0")); /* it is in place if none of the other writes succeeded */
         assert_false(is_ours(&v, "1") || is_ours(&v, "2"));
         assert_true(is_ours(&v, "3"));
         assert_ids(undo_values_last(&v), "9");
@@ -175,7 +175,7 @@ TEST(find_and_remove) {
         undo_record_remove(r, 0);
         assert_true(undo_record_is_empty(r));
         (void)will_set(&r->mems.ours, "2");
-        assert_true(undo_record_is_empty(r)); /* nobody has looked what stood before */
+        assert_true(undo_record_is_empty(r)); /* the original value was not read yet */
         r->unit_noted = true;
         assert_false(undo_record_is_empty(r));
         undo_record_free(r);

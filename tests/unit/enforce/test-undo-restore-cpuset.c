@@ -1,5 +1,5 @@
 /* Out of our directories of cgroup v1, on a tree that the test makes up: a host of cgroup v2 on
- * which somebody has mounted the cpusets of v1. What a real kernel does, test-backend-cgroup1 sees.
+ * which the cpusets of v1 are mounted. What a real kernel does, test-backend-cgroup1 sees.
  */
 #include <limits.h>
 

@@ -163,7 +163,7 @@ HOST_TEST(notes_and_restores) {
         assert_mask(53, "4-5");
 }
 
-/* What it was noted as stays, whatever stands when it is looked at again. */
+/* The value that was recorded first stays, whatever is read later. */
 HOST_TEST(noted_once) {
         note(h, NOTE_MASKS);
         give(h, "2");

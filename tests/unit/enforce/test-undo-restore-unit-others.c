@@ -45,7 +45,7 @@ TEST(ended_or_without_the_controller_meanwhile) {
         }
 }
 
-/* Somebody else has written to it between: then from the begin, and told. */
+/* Another program has written to it meanwhile: it starts over, and this is logged. */
 HOST_TEST(changed_meanwhile) {
         step_and_answer(h);
         step_and_answer(h);
@@ -57,7 +57,7 @@ HOST_TEST(changed_meanwhile) {
         assert_int_equal(h->replied, -EBUSY);
 }
 
-/* Back to what is narrower than what stood: that has to show as well. */
+/* Back to a value narrower than the present one: that has to show as well. */
 HOST_TEST(narrower_than_ours) {
         h->record->cpus.before = id_set("0");
         h->record->mems.before = id_set("1");

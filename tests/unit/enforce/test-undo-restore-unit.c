@@ -79,7 +79,7 @@ HOST_TEST(all_had_a_value) {
 }
 
 HOST_TEST(only_what_is_ours) {
-        bus.unit.cpus = cpu_set("0-1"); /* somebody has set others since */
+        bus.unit.cpus = cpu_set("0-1"); /* others were set since */
         group(h, "0-1", "1");
         step_and_answer(h);
         step_and_answer(h);
@@ -116,7 +116,8 @@ TEST(not_to_be_set) {
         }
 }
 
-/* The full sets stand when the daemon is killed, or the clearing fails: they are ours as well. */
+/* The daemon is killed with the full sets in place, or clearing them fails: they are its own as
+ * well. */
 HOST_TEST(begun_anew_in_the_middle) {
         step_and_answer(h);
         h->record->stale = false;
@@ -135,7 +136,7 @@ HOST_TEST(begun_anew_in_the_middle) {
         check_and_finish(h, "", "");
 }
 
-/* What stood before is nobody's but the admin's: a later value that is the same is not ours. */
+/* The original value is the administrator's: a later one that is the same is not the daemon's. */
 HOST_TEST(what_stood_before_is_not_ours) {
         const IdSet before = id_set("0-3");
 

@@ -291,5 +291,5 @@ TEST(missing_keys) {
         for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
                 if (parse_with(paths[i], NULL) != -EBADMSG)
                         fail_msg("without %s", paths[i]);
-        assert_int_equal(parse_with("unit", "null"), 0); /* nobody has looked yet */
+        assert_int_equal(parse_with("unit", "null"), 0); /* it was not read yet */
 }

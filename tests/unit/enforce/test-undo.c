@@ -189,7 +189,7 @@ TEST(not_believed) {
                 assert_int_equal(h.n_bad, cases[i].error != 0);
                 assert_int_equal(h.bad_error, cases[i].error);
                 assert_int_equal(h.undo.n_records, cases[i].error == 0);
-                assert_int_equal(count_files(&h), cases[i].error == 0); /* told once */
+                assert_int_equal(count_files(&h), cases[i].error == 0); /* reported once */
         }
 }
 

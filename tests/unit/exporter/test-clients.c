@@ -159,7 +159,7 @@ TEST(places) {
                 disconnect(clients, &pairs[i]);
 }
 
-/* A descriptor whose number is used again belongs to somebody else. */
+/* A descriptor whose number is used again belongs to another client. */
 TEST(who_has_gone_is_left_alone) {
         _cleanup_(clients_freep) Clients *clients = NULL;
         Pair gone, other;

@@ -141,7 +141,7 @@ HTTP_TEST(an_empty_file) {
         assert_contains(answer.data, "\r\nContent-Length: 0\r\n");
 }
 
-/* Many requests before the first answer is looked at. */
+/* Many requests before the first answer is read. */
 HTTP_TEST(pipelining) {
         _cleanup_close_ int fd = client_connect(fixture.socket_path);
         _cleanup_text_ Text answer = { 0 };

@@ -93,7 +93,7 @@ TEST(crowded, .setup_func = store_setup, .teardown_func = store_teardown) {
         StoreBody *held[3], *body;
 
         memset(data, '\n', size);
-        for (int i = 0; i < 10; i++) { /* nobody holds these */
+        for (int i = 0; i < 10; i++) { /* no client holds these */
                 put("metrics.prom", data);
                 store_put_back(store, take(STORE_METRICS));
         }
@@ -118,7 +118,7 @@ TEST(crowded, .setup_func = store_setup, .teardown_func = store_teardown) {
         store_put_back(store, held[2]);
 }
 
-/* A large one is in memory only while somebody fetches it. */
+/* A large one is in memory only while a client fetches it. */
 TEST(large_ones_are_not_kept, .setup_func = store_setup, .teardown_func = store_teardown) {
         _cleanup_free_ char *data = calloc(1, STORE_KEPT_BYTES_MAX + 2);
         StoreBody *a, *b;
@@ -131,7 +131,7 @@ TEST(large_ones_are_not_kept, .setup_func = store_setup, .teardown_func = store_
         store_put_back(store, a);
         rewrite_in_place("status.json", "x");
         a = take(STORE_STATUS);
-        assert_ptr_equal(a, b); /* somebody has it still */
+        assert_ptr_equal(a, b); /* a client still has it */
         store_put_back(store, a);
         store_put_back(store, b);
         b = take(STORE_STATUS);

@@ -1,4 +1,4 @@
-/* Which processors count what. The codes stand here once more, as numbers of the vendors' files. */
+/* Which processors count what. The codes are repeated here, as numbers of the vendors' files. */
 
 #include "../../support/test.h"
 

@@ -15,7 +15,7 @@ TEST(defaults) {
         policy_set_done(&set);
 }
 
-/* With a sanitizer this also tells what is not freed. */
+/* With a sanitizer this also finds what is not freed. */
 TEST(done) {
         PolicySet set;
 

@@ -1,4 +1,4 @@
-/* Which unit a cgroup path names, and that nobody can pretend to be another's. */
+/* Which unit a cgroup path names, and that no process can pass for one of another unit. */
 
 #include "../../support/test.h"
 

@@ -24,7 +24,7 @@ HOST_TEST(threads) {
         assert_int_equal(b.n_threads, 4);
         assert_int_equal(b.n_threads_off_cpus, 2);
         assert_int_equal(b.n_threads_outside, 1);
-        assert_ids(b.last_nodes, ""); /* of one with a place nobody asks */
+        assert_ids(b.last_nodes, ""); /* an instance with a place is not asked */
         /* Ended while its folder was read. */
         fake_remove(&h->tree, "proc/50/task/52/status");
         b = load_good(h);

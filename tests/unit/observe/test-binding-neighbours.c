@@ -1,7 +1,7 @@
 /* Who shares the unit, on a fake machine of two nodes. */
 #include "binding-host.h"
 
-/* Puts one more process into the unit and tells whether it is seen as an intruder. */
+/* Puts one more process into the unit and returns whether it counts as an intruder. */
 static bool intrudes_as(Host *h, int pid, int parent, const char *exe) {
         Binding b;
 
@@ -85,10 +85,10 @@ TEST(the_intruder_of_the_last_look) {
         h.group_path = "/g";
         h.suspect = 71; /* ended */
         assert_true(load_good(&h).alone);
-        assert_true(intrudes(&h, 72, 1)); /* somebody else: the list is read */
+        assert_true(intrudes(&h, 72, 1)); /* another process: the list is read */
 }
 
-/* Without a look of its own before: the group is not read where somebody else in it is known. */
+/* Never read before: the group is not read where another process of it is known. */
 HOST_TEST(the_intruder_that_another_instance_has_met) {
         int32_t intruder = 0;
 
@@ -104,7 +104,7 @@ HOST_TEST(the_intruder_that_another_instance_has_met) {
         assert_int_equal(intruder, 70);
 }
 
-/* Pids that were given anew meanwhile can look like a circle of parents. */
+/* Reused pids can look like a circle of parents. */
 HOST_TEST(circle_of_parents) {
         fake_process(&h->tree, 80, 81, "/bin/other", CGROUP, "4-7");
         assert_true(intrudes(h, 81, 80));

@@ -79,7 +79,7 @@ FAKE_TEST(bond) {
                        "net eth0 node=0 pci=0000:3b:00.0 driver=ice master=bond0 default-route\n"
                        "net eth1 node=4 pci=0000:86:00.0 driver=ice master=bond0 default-route\n"
                        "net eth2 node=5 pci=0000:87:00.0 driver=ice\n");
-        /* Members that agree, or of which one tells, give the bond a node. */
+        /* Members that agree, or of which one is known, give the bond a node. */
         fake_device_file(tree, "pci0000:00/0000:3b:00.0", "numa_node", "-1\n");
         assert_devices(tree,
                        "net bond0 node=4 speed=50000 default-route\n"
@@ -136,7 +136,7 @@ FAKE_TEST(masters) {
                              "net eth2 node=5 pci=0000:87:00.0 driver=ice master=team0 "
                              "default-route\n"
                              "net team0 node=5 default-route\n");
-        /* Gone while we looked: a link to nothing, and one whose name is not its folder's. */
+        /* Gone while it was read: a link to nothing, and one whose name is not its folder's. */
         fake_device_link(tree, ETH1, "master", "../../../../virtual/net/gone");
         fake_link(tree, "sys/class/net/alias", "../../devices/virtual/net/team0");
         fake_device_link(tree, ETH0, "master", "alias");
@@ -148,7 +148,7 @@ FAKE_TEST(masters) {
                              "net team0 node=5 default-route\n");
 }
 
-/* On Hyper-V the virtual function stands under the card that the guest uses. */
+/* On Hyper-V the virtual function is below the card that the guest uses. */
 FAKE_TEST(virtual_functions) {
         fake_card(tree, "eth0", "0000:3b:00.0", "0\n");
         fake_card(tree, "eth1", "0000:86:00.0", "4\n");
@@ -189,7 +189,7 @@ FAKE_TEST(disks) {
         fake_device_file(tree, "pci0000:00/0000:00:1f.2", "numa_node", "-1\n");
         fake_block(tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",
                    "8:0\n");
-        /* A dump may lack the file that tells a partition. */
+        /* A dump may lack the file that marks a partition. */
         fake_block(tree, "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda/sda1",
                    "8:1\n");
         assert_devices(tree, "disk nvme10n1 node=3 pci=0000:3b:00.0 driver=nvme nvme\n"

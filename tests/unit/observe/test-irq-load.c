@@ -40,7 +40,7 @@ static void card(const FakeTree *tree) {
         vector(tree, "0000:00:03.0", 101, "0-3\n", "2\n");
         vector(tree, "0000:00:03.0", 42, "0-3\n", "1\n");
         vector(tree, "0000:00:03.0", 100, "0-3\n", "\n");
-        vector(tree, "0000:00:03.0", 102, "0-3\n", "0\n"); /* nobody handles it */
+        vector(tree, "0000:00:03.0", 102, "0-3\n", "0\n"); /* it has no handler */
         fake_write(tree, "proc/interrupts",
                    "     CPU0 CPU2\n"
                    " 42:  1  2  c 1-edge      ice-eth0-misc\n"
@@ -240,7 +240,7 @@ FAKE_TEST(nvme) {
         assert_int_equal(d->vectors[2].managed, IRQ_MANAGED_YES);
 }
 
-/* One vector for everything is nobody's. */
+/* One vector for everything belongs to no queue. */
 FAKE_TEST(nvme_with_one_vector) {
         _cleanup_irq_host_ IrqHost host = { 0 };
 

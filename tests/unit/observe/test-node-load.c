@@ -10,7 +10,7 @@
 static Node nodes[] = { { .id = 0 }, { .id = 2 } };
 static const Topology topology = { .nodes = nodes, .n_nodes = 2 };
 
-static void look(const FakeTree *tree, NodeTimes *times, NodeSnapshot *ret) {
+static void load_after(const FakeTree *tree, NodeTimes *times, NodeSnapshot *ret) {
         nodes[0].cpus = cpu_set("0,2");
         nodes[1].cpus = cpu_set("1,5");
         assert_int_equal(node_load(&tree->sysroot, &topology, times, ret), 0);
@@ -19,7 +19,7 @@ static void look(const FakeTree *tree, NodeTimes *times, NodeSnapshot *ret) {
 static void load(const FakeTree *tree, NodeSnapshot *ret) {
         _cleanup_node_times_ NodeTimes times = { 0 };
 
-        look(tree, &times, ret);
+        load_after(tree, &times, ret);
 }
 
 static void assert_seconds(const NodeSnapshot *node, NodeMode mode, double ticks) {
@@ -92,19 +92,19 @@ FAKE_TEST(highest_cpu) {
         assert_seconds(&n[1], MODE_USER, 8);
 }
 
-/* User, idle and iowait; seconds of a look after the first. */
+/* User, idle and iowait; seconds of a reading after the first. */
 static void assert_grown(const FakeTree *tree, NodeTimes *times, const char *stat, double user,
                          double idle, double iowait) {
         NodeSnapshot n[2];
 
         fake_write(tree, "proc/stat", stat);
-        look(tree, times, n);
+        load_after(tree, times, n);
         assert_seconds(&n[1], MODE_USER, user);
         assert_seconds(&n[1], MODE_IDLE, idle);
         assert_seconds(&n[1], MODE_IOWAIT, iowait);
 }
 
-/* A wait that turns out to be another CPU's: the sum stands until there is more of it. */
+/* A wait that turns out to be another CPU's: the sum stays until there is more of it. */
 FAKE_TEST(no_step_back) {
         _cleanup_node_times_ NodeTimes times = { 0 };
 
@@ -114,7 +114,8 @@ FAKE_TEST(no_step_back) {
         assert_grown(tree, &times, "cpu1 101 0 0 5010 705 0 0 0\n", 101, 5010, 705);
 }
 
-/* What it did stays counted; idle begins anew with it, and what it did unseen is not told. */
+/* Its time stays counted; idle time starts again with it, and time that was not read is not
+ * counted. */
 FAKE_TEST(offline_and_back) {
         _cleanup_node_times_ NodeTimes times = { 0 };
 
@@ -140,7 +141,7 @@ FAKE_TEST(more_cpus) {
         assert_seconds(&n[0], MODE_USER, 5);
         assert_false(n[1].cpu_known);
         fake_write(tree, "proc/stat", "cpu0 6 0 0 0 0 0 0 0\ncpu5 1 0 0 0 0 0 0 0\n");
-        look(tree, &times, n);
+        load_after(tree, &times, n);
         assert_seconds(&n[0], MODE_USER, 6);
         assert_true(n[1].cpu_known);
         assert_seconds(&n[1], MODE_USER, 0);

@@ -154,7 +154,7 @@ TEST(vanished) {
                 init(&tree);
                 assert_int_equal(identify_failure(&tree, (Filter){ .remove = files[i] }), -ESRCH);
         }
-        for (size_t i = 0; i < 2; i++) { /* before the first look */
+        for (size_t i = 0; i < 2; i++) { /* before the first scan */
                 _cleanup_fake_ FakeTree tree;
 
                 init(&tree);

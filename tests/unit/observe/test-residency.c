@@ -1,4 +1,4 @@
-/* How much lies where, from a fake cgroup of a machine with the nodes 0, 2 and 5. */
+/* How much memory is on which node, from a fake cgroup of a machine with the nodes 0, 2 and 5. */
 #include <math.h>
 
 #include "../../support/test.h"
@@ -44,7 +44,7 @@ TEST(read) {
         assert_memory(&by_node[2], 4096, 0, 60); /* never below zero */
 }
 
-/* A node that the topology does not know takes nobody else's place. */
+/* A node that the topology does not know takes the place of no other. */
 TEST(unknown_node) {
         NodeMemory by_node[3];
 

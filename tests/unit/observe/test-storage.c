@@ -86,7 +86,7 @@ STORAGE_TEST(stacks) {
         assert_storage(tree, text, "/data", "1,5", 2,
                        "/data: ext4 on dm-4 (crypt) on dm-3 (lvm) on md127 (raid1) on "
                        "[nvme0n1p2 on nvme0n1, nvme1n1p1 on nvme1n1]");
-        /* Both halves on one disk, which is told once; and one that is gone. */
+        /* Both halves on one disk, which is reported once; and one that is gone. */
         fake_device_link(tree, "virtual/block/md127", "slaves/nvme0n1", "x");
         fake_remove(tree, "sys/class/block/nvme1n1p1");
         fake_device_file(tree, "virtual/block/dm-3", "dm/uuid", "mpath-3600\n");
@@ -150,7 +150,7 @@ STORAGE_TEST(bcachefs) {
         assert_none(tree, "40 30 0:45 / /data rw - bcachefs /dev/a:/dev/b rw\n", "/data", -ENODEV);
 }
 
-/* A loop device's file lies somewhere itself. */
+/* The file of a loop device is itself on a disk. */
 STORAGE_TEST(loop_devices) {
         static const char text[] = "30 1 259:4 / / rw - xfs /dev/nvme1n1 rw\n"
                                    "40 30 7:0 / /data rw - ext4 /dev/loop0 rw\n";
@@ -189,7 +189,7 @@ STORAGE_TEST(dumps) {
         fake_write(tree, "proc/7/mountinfo", "30 1 259:4 / / rw - xfs /dev/nvme1n1 rw\n");
         assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data", &own), 0);
         assert_string_equal(own.chain, "/: xfs on nvme1n1");
-        /* Its own tells, though it tells nothing. */
+        /* Its own file is used, even if it is empty. */
         fake_write(tree, "proc/7/mountinfo", "30 1 259:4 / /b rw - xfs /dev/nvme1n1 rw\n");
         assert_int_equal(storage_find_process(&tree->sysroot, fd, "/data", &none), -ENOENT);
 }

@@ -155,8 +155,8 @@ MACHINE_TEST(nodes_with_the_same_cpus) {
                     "on them");
 }
 
-/* Each CPU stays in one node, and none is taken for offline; a node that is partly another's is
- * nobody's home. */
+/* Each CPU stays in one node, and none is taken for offline; a node that shares CPUs with
+ * another one is no candidate. */
 MACHINE_TEST(nodes_that_cross) {
         _cleanup_topology_ Topology t = { 0 };
 

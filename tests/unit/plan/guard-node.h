@@ -10,14 +10,14 @@
 #define GIB(n) ((uint64_t)(n) << 30)
 #define SEC(n) ((uint64_t)((n)*1e6))
 
-static inline GuardOutlook look_at(const GuardNode *node) {
+static inline GuardOutlook predict(const GuardNode *node) {
         const NodeSet all = node_set("0-7");
 
         return guard_predict(node, 1, &all);
 }
 
 static inline GuardVerdict judge(const GuardNode *node) {
-        const GuardOutlook o = look_at(node);
+        const GuardOutlook o = predict(node);
 
         return guard_judge(&o);
 }

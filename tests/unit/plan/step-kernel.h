@@ -26,7 +26,7 @@ typedef struct Kernel {
         uint64_t marked[NODES_MAX]; /* moved by a sweep only */
         uint64_t pinned[NODES_MAX]; /* moved by nothing */
         uint64_t shown[NODES_MAX];  /* by memory.numa_stat */
-        unsigned lag, looks_until_shown;
+        unsigned lag, reads_until_shown;
         unsigned moved_percent; /* of a pass; the third moves all */
         unsigned passes_on_the_way;
         uint64_t room;
@@ -138,7 +138,7 @@ static inline void move(Kernel *k, uint64_t *by_node, unsigned percent, uint64_t
                 *moved += bytes;
         }
         if (*moved > 0)
-                k->looks_until_shown = k->lag;
+                k->reads_until_shown = k->lag;
 }
 
 static inline void pass(Kernel *k) {
@@ -197,11 +197,11 @@ static inline void write_cpus(Kernel *k) {
                 k->binding.cpus.words[0] &= k->binding.cpus.words[0] - 1;
 }
 
-static inline void look(Kernel *k) {
-        if (k->looks_until_shown == 0)
+static inline void observe(Kernel *k) {
+        if (k->reads_until_shown == 0)
                 show(k);
         else
-                k->looks_until_shown--;
+                k->reads_until_shown--;
         k->in.placement = &k->placement;
         k->in.binding = &k->binding;
         k->in.all_nodes = all_nodes(k->n_nodes);
@@ -309,7 +309,7 @@ static inline Step run(Kernel *k) {
         for (unsigned n = 0; n < STEPS_MAX; n++) {
                 Step step;
 
-                look(k);
+                observe(k);
                 step = step_next(&k->in);
                 assert_harmless(k, &step);
                 if (!carry_out(k, &step))

@@ -1,5 +1,5 @@
 /* Situations, for tests of the step that comes next, branch by branch. Each begins as one in which
- * everything stands and is changed where the case differs. */
+ * everything is in place and is changed where the case differs. */
 #pragma once
 
 #include "../../support/test.h"

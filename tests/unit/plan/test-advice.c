@@ -103,7 +103,7 @@ TEST(memory_limit) {
                          UINT64_C(14073748835532) * MIB);
 }
 
-/* What is less than TiDB takes is told to be too little. */
+/* Less than TiDB accepts is reported as too little. */
 TEST(memory_limit_says_too_little) {
         for (uint64_t memory = 640 * MIB - 1; memory <= 640 * MIB; memory++) {
                 _cleanup_host_ Host host;

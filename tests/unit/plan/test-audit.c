@@ -225,7 +225,7 @@ TEST(cpus_without_a_node) {
         assert_true(found);
 }
 
-/* What the daemon did is nobody's mistake. */
+/* What the daemon did itself is not reported as a mistake. */
 WORLD_TEST(bound_by_the_daemon) {
         _cleanup_audit_report_ AuditReport report = { 0 };
 

@@ -9,7 +9,7 @@ static void add_free(GuardNode *node, uint64_t usec, uint64_t free_bytes) {
 
 TEST(nothing_is_known_at_first) {
         const GuardNode node = { .headroom_bytes = MIB(100) };
-        const GuardOutlook o = look_at(&node);
+        const GuardOutlook o = predict(&node);
 
         assert_false(o.known);
         assert_int_equal(o.gone_usec, UINT64_MAX);
@@ -34,14 +34,14 @@ TEST(one_reading_tells_no_fall) {
         GuardOutlook o;
 
         add_free(&node, SEC(1), MIB(101));
-        o = look_at(&node);
+        o = predict(&node);
         assert_true(o.known);
         assert_int_equal(o.room_bytes, MIB(1));
         assert_int_equal(o.headroom_bytes, MIB(100));
         assert_int_equal(o.fall_bytes_per_sec, 0);
         assert_int_equal(guard_judge(&o), GUARD_QUIET);
         add_free(&node, SEC(1.1), MIB(100)); /* in too short a time to tell, but it is gone */
-        o = look_at(&node);
+        o = predict(&node);
         assert_int_equal(o.fall_bytes_per_sec, 0);
         assert_int_equal(o.gone_usec, 0);
         assert_int_equal(guard_judge(&o), GUARD_WIDEN);
@@ -78,7 +78,7 @@ TEST(the_borders_in_time) {
 
                 for (unsigned s = 0; s <= 5; s++)
                         add_free(&node, SEC(s + 1), MIB(50) + cases[i].room + MIB(10) * (5 - s));
-                o = look_at(&node);
+                o = predict(&node);
                 assert_int_equal(o.fall_bytes_per_sec, MIB(10));
                 assert_int_equal(o.gone_usec, cases[i].room * 1000000 / MIB(10));
                 assert_int_equal(guard_judge(&o), cases[i].verdict);
@@ -92,14 +92,14 @@ TEST(a_burst_is_no_fall) {
         for (unsigned s = 1; s <= 5; s++)
                 add_free(&node, SEC(s), MIB(450));
         add_free(&node, SEC(6), MIB(350)); /* 3.5 s at the rate of the second, 9 at a third of it */
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(100) / 3);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(100) / 3);
         add_free(&node, SEC(7), MIB(350));
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
         assert_int_equal(judge(&node), GUARD_WATCH); /* one more would take a third of the room */
         /* And when it goes up again, it is none over the longer span either. */
         add_free(&node, SEC(8), MIB(460));
         add_free(&node, SEC(9), MIB(455));
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
 }
 
 /* What fell fast once may do so again between two readings: with less than four seconds of that
@@ -113,7 +113,7 @@ TEST(within_a_burst) {
         add_free(&node, SEC(2), MIB(900));
         for (unsigned s = 3; s <= 6; s++)
                 add_free(&node, SEC(s), MIB(450));
-        o = look_at(&node);
+        o = predict(&node);
         assert_int_equal(o.fall_bytes_per_sec, 0);
         assert_int_equal(o.burst_bytes_per_sec, MIB(450));
         assert_int_equal(guard_judge(&o), GUARD_WATCH);
@@ -134,15 +134,15 @@ TEST(spans_at_the_shorter_interval) {
                 left -= MIB(i < 60 ? 1 : 4); /* a tenth of a second each */
                 add_free(&node, SEC(i) / 10, left);
                 if (i == 59)
-                        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(10));
+                        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(10));
                 if (i == 69) /* the last second fell by 40, the last three by 60 together */
-                        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(20));
+                        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(20));
                 if (i == 95)
-                        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(40));
+                        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(40));
         }
         for (unsigned i = 96; i <= 105; i++)
                 add_free(&node, SEC(i) / 10, left -= MIB(1));
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(10));
+        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(10));
 }
 
 TEST(time_that_does_not_pass) {
@@ -151,7 +151,7 @@ TEST(time_that_does_not_pass) {
         add_free(&node, SEC(5), MIB(100));
         add_free(&node, SEC(5), MIB(1));
         add_free(&node, SEC(4), MIB(1));
-        assert_int_equal(look_at(&node).room_bytes, MIB(99));
+        assert_int_equal(predict(&node).room_bytes, MIB(99));
 }
 
 TEST(a_gap_ends_the_past) {
@@ -159,11 +159,11 @@ TEST(a_gap_ends_the_past) {
 
         add_free(&node, SEC(1), GIB(10));
         add_free(&node, SEC(6), GIB(9)); /* 5 s: still one history */
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, GIB(1) / 5);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, GIB(1) / 5);
         add_free(&node, SEC(11.1), GIB(1));
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
         add_free(&node, SEC(12.1), GIB(1) - MIB(12)); /* what was before is taken for calm */
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(4));
+        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(4));
 }
 
 /* --- page cache --- */
@@ -184,7 +184,7 @@ TEST(cache_is_no_fall) {
                 } else if (s <= 50)
                         r.unclean_bytes += MIB(200);
                 guard_add(&node, &r);
-                assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+                assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
                 assert_int_equal(judge(&node), GUARD_QUIET);
         }
 }
@@ -213,7 +213,7 @@ TEST(a_node_full_of_cache_is_not_full) {
         assert_int_equal(judge(&node), GUARD_WIDEN);
 }
 
-/* Programs take cache: that is a fall although MemFree stands still. */
+/* Programs take cache: that is a fall although MemFree does not change. */
 TEST(taking_cache_is_a_fall) {
         GuardReading r = { .free_bytes = MIB(200), .inactive_file_bytes = GIB(4) };
         GuardNode node = { .headroom_bytes = GIB(1) };
@@ -223,7 +223,7 @@ TEST(taking_cache_is_a_fall) {
                 r.inactive_file_bytes -= MIB(500);
                 guard_add(&node, &r);
         }
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(500));
+        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(500));
         assert_int_equal(judge(&node), GUARD_WIDEN);
 }
 
@@ -237,33 +237,33 @@ TEST(what_we_move_there_is_no_fall) {
                 r.free_bytes -= MIB(266);
                 guard_add(&node, &r);
         }
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(10));
+        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(10));
         for (unsigned s = 11; s <= 20; s++) { /* slower than it may be: that saves nothing up */
                 r.usec = SEC(s);
                 r.free_bytes -= MIB(100);
                 guard_add(&node, &r);
         }
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
         for (unsigned s = 21; s <= 30; s++) { /* the first second still had a part of the pass */
                 r.usec = SEC(s);
                 r.free_bytes -= MIB(100);
                 r.pull_bytes_per_sec = 0;
                 guard_add(&node, &r);
                 if (s == 21)
-                        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+                        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
                 if (s == 22)
-                        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(100) / 3);
+                        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(100) / 3);
         }
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, MIB(100));
+        assert_int_equal(predict(&node).fall_bytes_per_sec, MIB(100));
         r.pull_bytes_per_sec = MIB(256); /* a pass begins: what came before it is still known */
         r.usec = SEC(31);
         r.free_bytes -= MIB(200);
         guard_add(&node, &r);
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
         r.usec = SEC(32);
         r.free_bytes += MIB(200); /* and nothing is made of what comes back */
         guard_add(&node, &r);
-        assert_int_equal(look_at(&node).fall_bytes_per_sec, 0);
+        assert_int_equal(predict(&node).fall_bytes_per_sec, 0);
 }
 
 /* --- several nodes --- */

@@ -113,7 +113,7 @@ TEST(landed) {
         before.counts[1][2] = UINT32_MAX; /* it goes round */
         now.counts[1][2] = 1;
         assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 7);
-        now.counts[0][1] = 3; /* a number given anew */
+        now.counts[0][1] = 3; /* a reused number */
         assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 2);
         now.vectors[1].irq = 99; /* one that was not there */
         assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 0);

@@ -144,7 +144,7 @@ TEST(rps_only_where_it_helps) {
         assert_null(s.plan.devices[0].rps);
 }
 
-/* A transmit queue's CPU tells nothing of who receives. */
+/* The CPU of a transmit queue says nothing about the receiver. */
 IRQ_SCENE_TEST(rps_by_receive_queue, 1, 4, 1) {
         IrqDevice *d;
 
@@ -208,7 +208,7 @@ static bool is_owned(const IrqScene *s, uint32_t cpu, bool exclusive_only) {
         return false;
 }
 
-/* Of these CPUs some are nobody's, or some are no exclusive instance's. */
+/* Of these CPUs some belong to no instance, or to no exclusive one. */
 static bool any_left(const IrqScene *s, const CpuSet *cpus, bool exclusive_only) {
         ID_SET_FOREACH(cpu, cpus)
         if (!is_owned(s, (uint32_t)cpu, exclusive_only))

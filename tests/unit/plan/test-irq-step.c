@@ -11,8 +11,8 @@ static SettingValue cpus(const char *list) {
         return (SettingValue){ .cpus = cpu_set(list) };
 }
 
-static IrqStep next(IrqProgress *p, const char *wanted, const char *stands, uint64_t now) {
-        const SettingValue w = cpus(wanted), s = cpus(stands);
+static IrqStep next(IrqProgress *p, const char *wanted, const char *present, uint64_t now) {
+        const SettingValue w = cpus(wanted), s = cpus(present);
 
         return irq_step_next(p, &w, &s, now);
 }
@@ -42,7 +42,8 @@ TEST(write_then_stands) {
         assert_int_equal(p.n_repairs, 0);
 }
 
-/* No room on the wanted CPUs: what was found instead stands for it, as long as it is wanted. */
+/* No room on the wanted CPUs: the mask that was found instead counts as the wanted one, as long as
+ * that is wanted. */
 TEST(in_its_place) {
         IrqProgress p = { 0 };
 
@@ -118,7 +119,7 @@ TEST(ever_more_seldom) {
                 now += waits[i] * SECOND;
                 assert_int_equal(next(&p, "0", "4", now), IRQ_STEP_WRITE);
         }
-        /* Another wish may succeed at once, and what stands is well. */
+        /* Another desired value may succeed at once, and one that is in place is done. */
         failed(&p, "0", -ENOSPC, now);
         assert_int_equal(next(&p, "1", "4", now), IRQ_STEP_WRITE);
         assert_int_equal(next(&p, "0", "0", now), IRQ_STEP_IN_FORCE);

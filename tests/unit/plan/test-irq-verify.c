@@ -5,17 +5,17 @@
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq-verify.h"
 
-/* A look at a host of four CPUs, and one vector. */
-typedef struct Look {
+/* A reading of a host of four CPUs, and one vector. */
+typedef struct Reading {
         uint32_t cpus[4], counts[4];
         IrqVector vector;
         IrqDevice device;
         IrqHost host;
-} Look;
+} Reading;
 
-static void look(Look *l, const char *requested, const char *effective, uint32_t on_0,
-                 uint32_t on_3) {
-        *l = (Look){
+static void reading_init(Reading *l, const char *requested, const char *effective, uint32_t on_0,
+                         uint32_t on_3) {
+        *l = (Reading){
                 .cpus = { 0, 1, 2, 3 },
                 .counts = { on_0, 7, 0, on_3 },
                 .vector = { .irq = 24,
@@ -32,35 +32,35 @@ static void look(Look *l, const char *requested, const char *effective, uint32_t
         l->host.cpus = l->cpus;
 }
 
-static IrqCourse course(const Look *before, const Look *now) {
+static IrqCourse course(const Reading *before, const Reading *now) {
         return irq_verify_course(&before->host, &now->host, &now->device, &now->vector);
 }
 
 /* Until the next one comes, the effective mask is the old one. */
 TEST(silent) {
-        Look a, b;
+        Reading a, b;
 
-        look(&a, "0-1", "3", 5, 9);
-        look(&b, "0-1", "3", 5, 9);
+        reading_init(&a, "0-1", "3", 5, 9);
+        reading_init(&b, "0-1", "3", 5, 9);
         assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
 }
 
 /* The one that moved it was the last elsewhere. */
 TEST(moves) {
-        Look a, b;
+        Reading a, b;
 
-        look(&a, "0-1", "3", 5, 9);
-        look(&b, "0-1", "0", 5, 10);
+        reading_init(&a, "0-1", "3", 5, 9);
+        reading_init(&b, "0-1", "0", 5, 10);
         assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
 }
 
 TEST(astray) {
-        Look a, b;
+        Reading a, b;
 
-        look(&a, "0-1", "3", 5, 9);
-        look(&b, "0-1", "3", 5, 10);
+        reading_init(&a, "0-1", "3", 5, 9);
+        reading_init(&b, "0-1", "3", 5, 10);
         assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
-        look(&b, "0-1", "0,3", 6, 10); /* one CPU too many */
+        reading_init(&b, "0-1", "0,3", 6, 10); /* one CPU too many */
         assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
 }
 
@@ -69,32 +69,32 @@ TEST(counters_alone) {
         static const char *const none[] = { NULL, "" };
 
         for (unsigned i = 0; i < 2; i++) {
-                Look a, b;
+                Reading a, b;
 
-                look(&a, "0-1", none[i], 5, 9);
-                look(&b, "0-1", none[i], 5, 9);
+                reading_init(&a, "0-1", none[i], 5, 9);
+                reading_init(&b, "0-1", none[i], 5, 9);
                 assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
-                look(&b, "0-1", none[i], 5, 10);
+                reading_init(&b, "0-1", none[i], 5, 10);
                 assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
-                look(&b, "0-1", none[i], 6, 10); /* moved between */
+                reading_init(&b, "0-1", none[i], 6, 10); /* moved between */
                 assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
         }
 }
 
 /* What fired before the mask was set is no failure of it. */
 TEST(new_mask) {
-        Look a, b;
+        Reading a, b;
 
-        look(&a, "3", "3", 5, 9);
-        look(&b, "0-1", "3", 5, 99);
+        reading_init(&a, "3", "3", 5, 9);
+        reading_init(&b, "0-1", "3", 5, 99);
         assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
 }
 
 TEST(cannot_tell) {
-        Look a, b;
+        Reading a, b;
 
-        look(&a, "0-1", "3", 5, 9);
-        look(&b, "0-1", "3", 5, 10);
+        reading_init(&a, "0-1", "3", 5, 9);
+        reading_init(&b, "0-1", "3", 5, 10);
         a.vector.irq = 25; /* it is new */
         assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
         a.vector.irq = 24;

@@ -1,4 +1,4 @@
-/* Interrupt plans: which entry counts, which CPUs serve a device and why, what irqbalance is told.
+/* Interrupt plans: which entry counts, which CPUs serve a device and why, what irqbalance is sent.
  */
 
 #include "../../support/test.h"
@@ -173,7 +173,7 @@ PLAN_AUTO_TEST(isolated) {
         assert_serves(s, 0, IRQ_REASON_OWNED, "2-3,10-11");
 }
 
-/* A list counts as it stands, but the kernel takes isolated CPUs out of rps_cpus again. */
+/* A list counts as written, but the kernel takes isolated CPUs out of rps_cpus again. */
 IRQ_SCENE_TEST(rps_without_isolated, 1, 4, 1) {
         scene_policy(s, "*", STEER_CPUS)->cpus = cpu_set("0-3");
         scene_card(s, "eth0", 0, 1);

@@ -99,7 +99,7 @@ TEST(user) {
         assert_null(known_unit_policy(&set, "tidb-1.service", false, 997, &reason));
         assert_null(policy_of(&policy, 1, "tikv-1.service", 997, &reason));
         assert_string_equal(reason, "");
-        policy.match.uid_known = false; /* does not exist here: matches nobody, not even root */
+        policy.match.uid_known = false; /* does not exist here: matches no user, not even root */
         policy.match.uid = 0;
         assert_null(policy_of(&policy, 1, "tidb-1.service", 0, &reason));
         policy.match.user = NULL;
@@ -140,7 +140,7 @@ TEST(two_that_give_it_the_same_nodes) {
         instance.nodes = node_set("3");
         assert_null(policy_of(p, 2, "tidb-1.service", 0, NULL));
         instance =
-                (PolicyInstance){ .nodes = node_set("1") }; /* by a port, which nobody knows yet */
+                (PolicyInstance){ .nodes = node_set("1") }; /* by a port, which is not known yet */
         assert_ptr_equal(policy_of(p, 2, "tidb-2.service", 0, NULL), &p[0]);
 }
 
@@ -150,7 +150,7 @@ TEST(earlier_one_without_the_name) {
                           .place.nodes = node_set("2") } };
         const char *reason;
 
-        /* Other programs: the name tells which it will be. */
+        /* Other programs: the name decides which it will be. */
         assert_ptr_equal(policy_of(p, 2, "tidb-1.service", 0, NULL), &p[1]);
         p[0].match.exe = S("/opt/*/tidb-server");
         assert_null(policy_of(p, 2, "tidb-1.service", 0, &reason));
@@ -187,7 +187,7 @@ static bool plan(const KnownProperty *p, const char *want, const char *expected)
         return write;
 }
 
-static void stands(KnownProperty *p, const char *want, const char *value) {
+static void confirm(KnownProperty *p, const char *want, const char *value) {
         const IdSet w = id_set(want), v = id_set(value);
 
         known_property_done(p, &w, &v);
@@ -198,13 +198,13 @@ TEST(set_and_back) {
 
         assert_false(plan(&p, "", ""));
         assert_true(plan(&p, "2", "2"));
-        stands(&p, "2", "2");
+        confirm(&p, "2", "2");
         assert_false(plan(&p, "2", "2"));
         assert_true(plan(&p, "3", "3"));
-        stands(&p, "3", "3");
+        confirm(&p, "3", "3");
         assert_ids(*known_property_own(&p), "");
         assert_true(plan(&p, "", ""));
-        stands(&p, "", "");
+        confirm(&p, "", "");
         assert_false(p.ours);
 }
 
@@ -214,7 +214,7 @@ TEST(gives_back_what_the_admin_had_set) {
         assert_false(plan(&p, "", "0-3")); /* not ours to clear */
         assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "2", "2"));
-        stands(&p, "2", "2");
+        confirm(&p, "2", "2");
         assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "", "0-3"));
 }
@@ -223,8 +223,8 @@ TEST(found_as_it_is_to_be) {
         KnownProperty p = { .value = id_set("2") };
 
         assert_false(plan(&p, "2", "2"));
-        stands(&p, "2", "2");
-        assert_false(p.ours); /* somebody else has set it */
+        confirm(&p, "2", "2");
+        assert_false(p.ours); /* another program has set it */
         assert_false(plan(&p, "", "2"));
 }
 

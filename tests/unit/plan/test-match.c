@@ -121,7 +121,7 @@ TEST(user) {
         PolicySet set = { .policies = &policy, .n_policies = 1 };
         Process process = { .exe = S("/bin/a"), .uid = 997 };
 
-        assert_null(match_process(&set, &process)); /* no such user here: matches nobody */
+        assert_null(match_process(&set, &process)); /* no such user here: matches no process */
         policy.match.uid_known = true;
         assert_ptr_equal(match_process(&set, &process), &policy);
         process.uid = 0;

@@ -91,7 +91,7 @@ PLAN_TEST(two_policies_divide, 2, 4, 4) {
         assert_plan(w, "0-3 4-7 0-3 4-7");
 }
 
-/* One that came later gets what is left, and moves nobody. */
+/* One that came later gets what is left, and moves no other. */
 PLAN_TEST(one_more, 2, 2, 4) {
         Policy *tikv = auto_policy(w, "tikv");
         PlacementInstance *in = world_add_many(w, tikv, 3);

@@ -1,4 +1,4 @@
-/* What the planner tells beside the nodes: warnings, and the alternatives that lost. */
+/* What the planner reports beside the nodes: warnings, and the alternatives that lost. */
 
 #include "../../support/test.h"
 
@@ -220,7 +220,7 @@ PLAN_TEST(not_more_than_are_read, 2, 32, 1) {
         assert_int_equal(plan.choices[0].n_alternatives, PLACEMENT_ALTERNATIVES_MAX);
         /* The best ones: by the sums of their numbers. */
         assert_alternative(&plan.choices[0].alternatives[0], "0,2", WEIGH_NUMBER, 1, 2);
-        give_count(tikv, 16); /* some hundred million: only those around each node are told */
+        give_count(tikv, 16); /* some hundred million: only those around each node are reported */
         placement_plan_done(&plan);
         plan = plan_of(w);
         assert_int_equal(plan.choices[0].n_feasible, UINT64_C(2) * 601080390);

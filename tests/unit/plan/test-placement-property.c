@@ -1,5 +1,5 @@
 /* Generated machines, policies and instances, the same ones on every run: no rule is ever broken,
- * the order of the input does not matter, one instance more moves nobody. */
+ * the order of the input does not matter, one more instance moves no other. */
 
 #include "../../support/test.h"
 

@@ -44,7 +44,7 @@ BACKEND_TEST(affinity_memory, BACKEND_AFFINITY, MEMORY_BIND) {
         assert_step(s, STEP_PARTLY, "treated as preferred");
         s->in.outside_bytes = 100;
         assert_step(s, STEP_PULL, "");
-        s->in.memory_known = false; /* it shares its cgroup: every page is looked at */
+        s->in.memory_known = false; /* it shares its cgroup: every page is read */
         assert_step(s, STEP_PULL, "");
         s->in.pulled = true;
         assert_step(s, STEP_PARTLY, "treated as preferred");
@@ -71,7 +71,7 @@ BACKEND_TEST(cgroup1, BACKEND_CGROUP1, MEMORY_BIND) {
         s->in.cpu_writes = STEP_WRITES_MAX;
         assert_step(s, STEP_REFUSE, "another manager");
         init_by(s, BACKEND_CGROUP1, MEMORY_BIND);
-        s->in.memory_known = false; /* narrow, and nobody knows where its memory is */
+        s->in.memory_known = false; /* narrow, and its memory is not known */
         assert_step(s, STEP_PARTLY, "its memory nodes are set");
         s->in.all_nodes = node_set("1"); /* nowhere else */
         assert_step(s, STEP_DONE, "");
@@ -113,14 +113,14 @@ BACKEND_TEST(begins_blind, BACKEND_CGROUP1, MEMORY_BIND) {
 SITUATION_TEST(widened, MEMORY_BIND) {
         s->in.extra = node_set("3");
         s->in.extra_pending = true;
-        assert_mems(s, STEP_WIDEN, "1,3"); /* somebody has taken it back */
+        assert_mems(s, STEP_WIDEN, "1,3"); /* another program has taken it back */
         s->binding.mems = node_set("1,3");
         assert_mems(s, STEP_WIDEN, "1,3"); /* the kernel allows it, the unit does not say so yet */
         s->in.extra_pending = false;
         assert_step(s, STEP_WIDENED, "nearly full");
         s->binding.mems = node_set("0-3"); /* more than that is well too */
         assert_step(s, STEP_WIDENED, "nearly full");
-        s->binding.mems = node_set("1-2"); /* what stands is not taken away */
+        s->binding.mems = node_set("1-2"); /* what it has is not taken away */
         assert_mems(s, STEP_WIDEN, "1-3");
         s->in.mem_writes = STEP_WRITES_MAX - 1;
         assert_mems(s, STEP_WIDEN, "1-3");
@@ -131,7 +131,8 @@ SITUATION_TEST(widened, MEMORY_BIND) {
         assert_step(s, STEP_WIDENED, "allows it more nodes");
 }
 
-/* There is no room for it: nothing is pulled, whatever lies outside, and nothing narrowed. */
+/* There is no room for it: no memory is pulled, however much is outside, and no node is taken away.
+ */
 SITUATION_TEST(widened_moves_nothing, MEMORY_BIND) {
         s->in.extra = node_set("3");
         s->binding.mems = node_set("1,3");

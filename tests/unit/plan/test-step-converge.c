@@ -1,4 +1,4 @@
-/* Step after step on kernels that do as they are told: it ends, and all is in its place. */
+/* Step after step on kernels that apply each change: it ends, and all is in its place. */
 #include "step-kernel.h"
 
 static uint64_t really_outside(const Kernel *k) {
@@ -115,7 +115,7 @@ TEST(widened_and_back) {
                 assert_int_equal(run(&k).kind, STEP_WIDENED);
                 assert_true(id_set_equal(&k.binding.mems, &wide));
                 k.pages[id_set_next(&k.in.extra, 0)] += 4096 * next_number(&seed, 100000);
-                k.looks_until_shown = 0;
+                k.reads_until_shown = 0;
                 assert_int_equal(run(&k).kind, STEP_WIDENED);
                 k.room = UINT64_MAX;
                 forget_progress(&k);
@@ -135,7 +135,7 @@ TEST(scope_ends_bound) {
                 k.in.we_narrowed = false;
                 k.deaf_scope_moves = next_number(&seed, STEP_WRITES_MAX);
                 k.in.outside_unit = true;
-                unmark(&k); /* what no pass sees, nobody can know of */
+                unmark(&k); /* a pass did not see it, so it is unknown */
                 assert_ends_done(&k);
                 assert_true(k.in.in_scope);
         }

@@ -210,7 +210,7 @@ REST_TEST(rest_settles) {
         assert_step(s, STEP_SETTLE, "");
         s->in.fits = false; /* nothing is moved now: room is of no matter */
         assert_step(s, STEP_SETTLE, "");
-        s->in.passes = 0; /* a pass that was never made tells nothing */
+        s->in.passes = 0; /* a pass that was never made proves nothing */
         s->in.fits = true;
         assert_step(s, STEP_PULL, "");
 }

@@ -1,5 +1,5 @@
-/* What is wrong has the right code, memory nodes that somebody else changes again and again are
- * left to them, and it is told when memory nodes stand as we set them. */
+/* Each problem has the right code, memory nodes that another program changes again and again are
+ * left to it, and step_mems_in_force() is true while they are as the daemon set them. */
 #include "step-situation.h"
 
 /* Bound to node 1 of 0-3 by its CPUs; all nodes are open. */
@@ -137,7 +137,7 @@ OPEN_TEST(own_cpus, BACKEND_SYSTEMD, MEMORY_NONE) {
         assert_code(s, STEP_DONE, REASON_NONE);
 }
 
-/* As CPUs are, memory nodes are left to somebody who insists; nobody insists on what stands. */
+/* Like CPUs, contested memory nodes are left alone; a value that is in place is not contested. */
 OPEN_TEST(contest, BACKEND_SYSTEMD, MEMORY_BIND) {
         s->in.mem_repairs = STEP_REPAIRS_MAX - 1;
         assert_code(s, STEP_NARROW, REASON_NONE);

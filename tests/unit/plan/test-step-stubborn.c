@@ -1,4 +1,4 @@
-/* Step after step on kernels that do not do as they are told: it ends all the same. */
+/* Step after step on kernels that do not apply each change: it ends all the same. */
 #include "step-kernel.h"
 
 /* And one that does not, in one way or several. */

@@ -94,7 +94,7 @@ TEST(bind_in_scope) {
         assert_step(&s, STEP_REFUSE, "AllowedMemoryNodes=");
         s.binding.mems = node_set("1");
         assert_step(&s, STEP_DONE, "");
-        s.in.pulled = false; /* narrowed by somebody else: a pass looks where its memory is */
+        s.in.pulled = false; /* narrowed by another program: a pass reads where its memory is */
         assert_step(&s, STEP_PULL, "");
         s.in.we_narrowed = true; /* by an earlier daemon, as its undo record says: after a pull */
         assert_step(&s, STEP_DONE, "");
@@ -164,7 +164,8 @@ SITUATION_TEST(cpus_come_first, MEMORY_BIND) {
         assert_step(s, STEP_SET_CPUS, "");
         s->in.cpu_writes = STEP_WRITES_MAX;
         assert_step(s, STEP_REFUSE, "AllowedCPUs=");
-        s->binding.cpuset = true; /* they stand: how often they were written is of no matter */
+        s->binding.cpuset =
+                true; /* they are in place: how often they were written does not matter */
         assert_step(s, STEP_NARROW, "");
 }
 

@@ -72,7 +72,7 @@ static yaml_node_t *entry(Fragment *fragment, const char *section, size_t index)
         return yaml_document_get_node(&fragment->document, list->data.sequence.items.start[index]);
 }
 
-/* `quoted` tells a string from a number. */
+/* `quoted`: a string, and no number. */
 static void assert_scalar(Fragment *fragment, const yaml_node_t *mapping, const char *key,
                           const char *expected, bool quoted) {
         yaml_node_t *node = get(fragment, mapping, key);

@@ -15,7 +15,7 @@ TEST(page_matches_catalogue) {
         page_section_check(path, "METRICS", metrics_render_reference);
 }
 
-/* "name{a=\"…\",b=\"…\"} 1": is each label's name told of that metric, and no other? */
+/* "name{a=\"…\",b=\"…\"} 1": is each label's name documented for that metric, and no other? */
 static void check_labels(const char *reference, const char *line) {
         char name[128], told[256], entry[160];
         const char *at, *label = strchr(line, '{');
@@ -24,7 +24,7 @@ static void check_labels(const char *reference, const char *line) {
         (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, "{ "), line);
         (void)snprintf(entry, sizeof(entry), ".It Va %s\n", name);
         at = strstr(reference, entry);
-        if (!at) /* of a histogram: its parts are not told alone */
+        if (!at) /* of a histogram: its parts are not documented alone */
                 return;
         at += strlen(entry);
         (void)snprintf(told, sizeof(told), "%.*s,", (int)strcspn(at, "\n"), at);

@@ -1,4 +1,4 @@
-/* A plan as JSON: every key that tidbnumactl(8) tells, with its value. */
+/* A plan as JSON: every key that tidbnumactl(8) documents, with its value. */
 
 #include "../../support/test.h"
 

@@ -1,4 +1,4 @@
-/* Children that hold memory of some shape, for the sampler to look at. */
+/* Children that hold memory of some shape, for the sampler to read. */
 #pragma once
 
 #include <inttypes.h>

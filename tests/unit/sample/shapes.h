@@ -13,7 +13,7 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
 
-/* What children hold lies on HOME, but for two areas. */
+/* The memory of the children is on HOME, except for two areas. */
 enum { HOME = 0, AWAY = 5 };
 
 static Node nodes[] = { { .id = HOME }, { .id = AWAY } };

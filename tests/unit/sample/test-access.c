@@ -100,7 +100,7 @@ static int attach(Host *h, size_t n_opens, size_t n_max) {
         return access_attach(&h->counters, &h->member, 1, &both, n_opens, n_max);
 }
 
-static void look(Host *h) {
+static void read_counts(Host *h) {
         assert_int_equal(attach(h, ALL, ALL), 0);
         access_read(&h->counters, &both, &h->sample);
 }
@@ -115,29 +115,29 @@ HOST_TEST(threads_come_and_go) {
         Worker a, b;
 
         start(&a);
-        look(h);
+        read_counts(h);
         assert_int_equal(h->sample.n_counted, 2); /* and this one */
         tell(&a);
-        look(h);
+        read_counts(h);
         assert_faults(h, 1);
         assert_true(h->sample.enabled_nsec > 0);
-        look(h);
-        assert_faults(h, 0); /* what was told is not told again */
+        read_counts(h);
+        assert_faults(h, 0); /* what was counted is not counted again */
         start(&b);
         tell(&b); /* before it is seen */
-        look(h);
+        read_counts(h);
         assert_faults(h, 0);
         assert_int_equal(h->sample.n_counted, 3);
         tell(&a);
         tell(&b);
-        look(h);
+        read_counts(h);
         assert_faults(h, 2);
         tell(&b);
         stop(&b); /* and what it did until its end */
-        look(h);
+        read_counts(h);
         assert_faults(h, 1);
         assert_int_equal(h->sample.n_counted, 2);
-        look(h);
+        read_counts(h);
         assert_faults(h, 0);
         stop(&a);
         tear_down(h);
@@ -158,7 +158,7 @@ HOST_TEST(finish) {
 
         before = count_descriptors();
         start(&a);
-        look(h);
+        read_counts(h);
         assert_int_equal(count_descriptors(), before + 4 + 4);
         tell(&a);
         stop(&a);
@@ -199,14 +199,14 @@ HOST_TEST(step_by_step) {
         tear_down(h);
 }
 
-/* More threads than there may be descriptors: the rest is told as missing. */
+/* More threads than there may be descriptors: the rest is reported as missing. */
 HOST_TEST(no_room) {
         Worker workers[3];
 
         start_all(workers, 3);
         assert_int_equal(attach(h, 1, 1), -EAGAIN);
         assert_int_equal(attach(h, 1, 1), 0);
-        assert_int_equal(play.n_opens, 1); /* nobody was asked for what is not there */
+        assert_int_equal(play.n_opens, 1); /* no counter was opened for a thread that is gone */
         assert_int_equal(h->counters.n_missing, 3);
         assert_int_equal(h->counters.error, -EMFILE);
         access_read(&h->counters, &both, &h->sample);
@@ -242,7 +242,7 @@ HOST_TEST(refused) {
         tear_down(h);
 }
 
-/* Of the time between two looks, not of all since the start: then it had all of its counters. */
+/* Of the time between two readings, not of all since the start: then it had all of its counters. */
 HOST_TEST(shared_counters) {
         const PerfReading first = { 1000, 1000, { 5000, 1000 } };
         const PerfReading then = { 1400, 1100, { 5030, 1010 } };
@@ -266,7 +266,7 @@ HOST_TEST(shared_counters) {
         tear_down(h);
 }
 
-/* A number that became a stranger's between listing and opening is not counted, nor kept open. */
+/* A number that was reused between listing and opening is not counted, nor kept open. */
 HOST_TEST(number_given_away) {
         size_t before;
         Worker a;

@@ -43,7 +43,7 @@ TEST(whole) {
         assert_true(estimate_halfwidth(&e) == 0);
 }
 
-/* A fifth tells no node: all of it may be outside, or none. */
+/* A fifth has no known node: all of it may be outside, or none. */
 TEST(hidden) {
         Estimate e = estimate_share(20, 80, 20, true);
 

@@ -81,7 +81,7 @@ TEST(vast, .setup_func = begin, .teardown_func = unmap) {
         assert_true(fake.n_scans < 40000);
 }
 
-/* To look for it takes for ever: given up, and drawn from all. */
+/* The search would take too long: it is given up, and pages are drawn from all. */
 TEST(looked_for_too_long, .setup_func = begin, .teardown_func = unmap) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_draws_ Draws draws = { 0 };

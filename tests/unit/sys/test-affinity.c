@@ -1,4 +1,4 @@
-/* CPUs of real threads, and what becomes of a stranger that has a thread's number. */
+/* CPUs of real threads, and what happens to another process that has got a thread's number. */
 #include <sched.h>
 
 #include "../../support/test.h"
@@ -8,7 +8,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/affinity.h"
 
-/* After so many more looks the thread is gone; 0: never. */
+/* After it was checked so many more times the thread is gone; 0: never. */
 static unsigned looks_left;
 
 int __real_faccessat(int fd, const char *path, int mode, int flags);
@@ -112,7 +112,7 @@ CHILD_TEST(cpus_that_are_not_there) {
 }
 
 CHILD_TEST(gone) {
-        looks_left = 1; /* before the call: the stranger is not touched at all */
+        looks_left = 1; /* before the call: the other process is not touched at all */
         assert_int_equal(set(c, &c->one, true), -ESRCH);
         assert_mask(c, &c->all);
         child_end(c->pid);

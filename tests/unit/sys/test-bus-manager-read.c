@@ -191,7 +191,7 @@ TEST(unit_files, PEER) {
         assert_string_equal(listed, "tikv-1.service enabled ;tikv-2.service masked ;0");
 }
 
-/* The caller is told the end once, also of a list that it cannot have. */
+/* The caller is called once at the end, also of a list that it cannot have. */
 TEST(lists_that_do_not_fit, PEER) {
         list_units(a_number);
         assert_true(listed[0] == '-');

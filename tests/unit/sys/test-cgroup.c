@@ -222,7 +222,7 @@ FAKE_TEST(pids) {
         assert_int_equal(cgroup_foreach_pid(fd, note_pid, &all), -ESRCH);
 }
 
-/* A tree that somebody nested without an end does not eat our descriptors. */
+/* A tree that is nested without an end does not use up our descriptors. */
 FAKE_TEST(pids_of_a_deep_tree) {
         _cleanup_close_ int fd = -EBADF;
         char path[300] = "sys/fs/cgroup/a";
@@ -237,13 +237,13 @@ FAKE_TEST(pids_of_a_deep_tree) {
         assert_int_equal(pids.n, 17);
 }
 
-static void assert_widened(int fd, const char *mems, int result, const char *stands) {
+static void assert_widened(int fd, const char *mems, int result, const char *present) {
         const NodeSet set = node_set(mems);
         char text[64];
 
         assert_int_equal(cgroup_mems_widen(fd, &set), result);
         assert_true(read_file_at(fd, "cpuset.mems", text, sizeof(text)) >= 0);
-        assert_string_equal(text, stands);
+        assert_string_equal(text, present);
 }
 
 /* The file shows what it was given, as the kernel's does where the group above allows it. */
@@ -255,8 +255,8 @@ FAKE_TEST(mems_widen) {
         fake_link(tree, "sys/fs/cgroup/a/cpuset.mems.effective", "cpuset.mems");
         assert_int_equal(cgroup_open(&tree->sysroot, "/a", &fd), 0);
         assert_widened(fd, "3-4", 0, "3-4");
-        assert_widened(fd, "1", 0, "1,3-4"); /* never less than what stands */
-        /* What stands already is not written again. */
+        assert_widened(fd, "1", 0, "1,3-4"); /* never less than it has */
+        /* A value that is in place is not written again. */
         fake_write(tree, "sys/fs/cgroup/a/cpuset.mems", "1,3,4\n");
         assert_widened(fd, "1,4", 0, "1,3,4");
 }

@@ -1,4 +1,4 @@
-/* /proc/cpuinfo of x86 and of Arm, and of nobody. */
+/* /proc/cpuinfo of x86, of Arm, and of an unknown architecture. */
 
 #include "../../support/test.h"
 

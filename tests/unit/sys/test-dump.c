@@ -108,7 +108,7 @@ PAIR_TEST(process_with_little) {
         assert_string_equal(copied(p, "proc/51"), "(none)");
 }
 
-/* The caller is told, and not left with half of a dump that looks whole. */
+/* The caller gets an error, and not half of a dump that looks complete. */
 PAIR_TEST(disk_that_is_full) {
         const struct rlimit small = { .rlim_cur = 4, .rlim_max = RLIM_INFINITY };
         struct rlimit before;

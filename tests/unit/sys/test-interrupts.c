@@ -67,7 +67,7 @@ TEST(x86) {
         assert_count(&in, 131, 1, 7);
 }
 
-/* Arm tells Level or Edge in a column; Hyper-V's chips have blanks in their names. */
+/* Arm has Level or Edge in a column; Hyper-V's chips have blanks in their names. */
 TEST(others) {
         static const char text[] =
                 "           CPU0       CPU1       \n"

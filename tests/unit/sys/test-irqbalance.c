@@ -1,4 +1,4 @@
-/* What irqbalance is told, who it must be, and what it answers. */
+/* What irqbalance is sent, which process it must be, and what it answers. */
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -234,7 +234,7 @@ TEST(send) {
         assert_received(&p, "settings cpus 1", NULL);
         assert_int_equal(irqbalance_send(p.folder, pid, "setup", &fd), 0);
         assert_int_equal(recv(fd, answer, sizeof(answer), 0), -1);
-        assert_int_equal(errno, EAGAIN); /* nobody waits for it */
+        assert_int_equal(errno, EAGAIN); /* the caller does not wait for it */
         assert_received(&p, "setup", &peer_fd);
         assert_int_equal(send(peer_fd, "SLEEP", 5, 0), 5);
         assert_int_equal(recv(fd, answer, sizeof(answer), 0), 5);

@@ -145,7 +145,8 @@ TEST(connections) {
         assert_false(listens(getpid(), port));
 }
 
-/* A child that listens, in a network namespace of its own if asked, and tells where. 0: it may not.
+/* A child that listens, in a network namespace of its own if asked, and reports the port. 0: it may
+ * not.
  */
 static pid_t start_listener(int unshare_flags, uint16_t *ret_port) {
         uint16_t port = 0;
@@ -213,8 +214,8 @@ TEST(gone) {
         assert_true(ports.n_ports == 7 && !ports.ports);
 }
 
-/* As nobody, looking at a process of root. */
-static void look_as_nobody(pid_t pid) {
+/* As the user nobody: reads the ports of a process of root. */
+static void read_as_nobody(pid_t pid) {
         Sysroot sysroot = SYSROOT_NONE;
         ProcHandle handle = PROC_HANDLE_NONE;
         ListenPorts ports;
@@ -234,7 +235,7 @@ TEST(not_ours_to_read) {
                 skip_because("only root can become somebody else");
         pid = child_fork();
         if (pid == 0)
-                look_as_nobody(getppid());
+                read_as_nobody(getppid());
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(status, 0);
 }

@@ -110,7 +110,7 @@ TEST(diag) {
         add_socket(&d, TCP_LISTEN, 20160, 77);
         add_socket(&d, TCP_ESTABLISHED, 1000, 1000);
         add_socket(&d, TCP_LISTEN, 20180, 78);
-        add_socket(&d, TCP_LISTEN, 2000, 0); /* nobody's */
+        add_socket(&d, TCP_LISTEN, 2000, 0); /* of no process */
         assert_int_equal(parse(&d, &told), 0);
         assert_true(told.n == 2 && told.ports == 40340 && told.inodes == 155);
         add_message(&d, NLMSG_DONE, &(int){ 0 }, sizeof(int));

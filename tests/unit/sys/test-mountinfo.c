@@ -1,4 +1,4 @@
-/* Mounts: lines as kernels write them, and which mount a path lies on. */
+/* Mounts: lines as kernels write them, and which mount a path is on. */
 
 #include "../../support/test.h"
 
@@ -105,7 +105,7 @@ TEST(a_mount_that_is_hidden) {
         assert_found(text, "/data/kv", 41);
 }
 
-/* A file that somebody shortened, or wrote. */
+/* A file that was truncated, or written by hand. */
 TEST(parts_and_circles) {
         assert_found("30 1 8:2 / / rw - ext4 a rw\n50 49 8:3 / /data/kv rw - ext4 b rw\n",
                      "/data/kv/x", 50);

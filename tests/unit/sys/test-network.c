@@ -106,7 +106,7 @@ TEST(of_none) {
         assert_string_equal(address, "as it was");
 }
 
-/* --- which messages of rtnetlink make us look at interrupts --- */
+/* --- which messages of rtnetlink cause interrupts to be read --- */
 
 typedef struct Message {
         _Alignas(struct nlmsghdr) char bytes[512];

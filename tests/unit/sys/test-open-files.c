@@ -80,8 +80,8 @@ LIVE_TEST(gone) {
         assert_int_equal(seen.n, 0);
 }
 
-/* More than the bound: so many are told, and that there are more; the ports that are found until
- * then are told as well. */
+/* More than the bound: so many are reported, and that there are more; so are the ports found until
+ * then. */
 FAKE_TEST(bound) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int folder = -EBADF;

@@ -23,7 +23,7 @@ static void open_or_skip(const PerfCode *codes, size_t n_codes, PerfGroup *ret) 
         assert_int_equal(r, 0);
 }
 
-/* One fault a page, for it is told not to use larger ones. */
+/* One fault a page, because madvise() forbids larger ones. */
 static void fault(void) {
         const size_t size = (size_t)PAGES * (size_t)sysconf(_SC_PAGESIZE);
         char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -106,7 +106,7 @@ TEST(ack) {
 
 TEST(other_kinds) {
         static const unsigned kinds[] = {
-                PROC_EVENT_EXIT, /* a pidfd tells that better */
+                PROC_EVENT_EXIT, /* a pidfd reports that better */
                 PROC_EVENT_GID,
                 PROC_EVENT_SID,
                 PROC_EVENT_PTRACE,
@@ -133,7 +133,7 @@ TEST(messages_of_others) {
         assert_false(arrives(state, &d));
 }
 
-/* Whatever a rule looks at must be there. */
+/* Each field that a rule reads must be there. */
 TEST(truncated) {
         struct proc_event events[] = { exec_event(30), fork_event(10, 20, 20), comm_event(30, 30) };
         const size_t needed[] = {
@@ -181,7 +181,7 @@ TEST(forks_of_some) {
         assert_false(passes(state, &thread));
         assert_true(passes(state, &exec));
         assert_int_equal(proc_connector_filter(pair->ours, parents, 0), 0);
-        assert_false(fork_of_arrives(state, 10)); /* of nobody */
+        assert_false(fork_of_arrives(state, 10)); /* of no process */
         assert_int_equal(proc_connector_filter(pair->ours, NULL, 0), 0);
         assert_true(fork_of_passes(state, 12));
 }

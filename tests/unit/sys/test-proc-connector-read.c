@@ -192,7 +192,7 @@ static void fork_and_wait(int times, pid_t *ret_last) {
         }
 }
 
-/* What the socket delivers, before any code of ours has looked at it. */
+/* What the socket delivers, before any code of ours has read it. */
 static struct proc_event receive_event(int fd) {
         char bytes[EVENT_OFFSET + sizeof(struct proc_event) + 64];
         struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -229,8 +229,8 @@ TEST(threads_are_not_heard_of) {
         assert_int_equal(of_ours, 0);
 }
 
-/* The events that came before the queue was full are told, and what happens after the call is heard
- * of again: the kernel throws away all until its queue was empty, and says so but once. */
+/* The events before the queue was full are reported, and so are those after the call: the kernel
+ * drops all of them until its queue is empty, and reports that once. */
 TEST(queue_that_ran_over) {
         _cleanup_close_ int fd = open_or_skip((size_t)64 << 10);
         Wanted wanted = { 0 };

@@ -199,7 +199,7 @@ FAKE_TEST(fake_process) {
         assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
         assert_int_equal(handle.start_ticks, 1050);
         assert_true(handle.pidfd < 0 &&
-                    !handle.live); /* the pid means somebody else on this machine */
+                    !handle.live); /* the pid is another process on this machine */
         assert_true(proc_is_alive(&handle));
         assert_int_equal(proc_status_read(&handle, 51, &status), 0);
         assert_ids(status.cpus_allowed, "3");

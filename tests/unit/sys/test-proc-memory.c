@@ -5,6 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/child-process.h"
+#include "../../support/fake-tree.h"
 #include "tidbnumad/sys/proc-memory.h"
 
 TEST(fields) {
@@ -43,15 +44,13 @@ TEST(refused) {
         assert_int_equal(m.anon_bytes, 7);
 }
 
-TEST(own) {
+LIVE_TEST(own) {
         const size_t size = (size_t)64 << 20;
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcMemory before, after;
         char *area;
 
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
         assert_int_equal(proc_memory_read(&handle, &before), 0);
         area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_true(area != MAP_FAILED);
@@ -77,8 +76,7 @@ static pid_t start_with_groups(void) {
         _exit(0);
 }
 
-TEST(thousands_of_groups) {
-        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+LIVE_TEST(thousands_of_groups) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         const pid_t pid = start_with_groups();
         ProcMemory memory;
@@ -88,8 +86,7 @@ TEST(thousands_of_groups) {
         assert_int_equal(waitpid(pid, &how, WUNTRACED), pid);
         if (!WIFSTOPPED(how))
                 skip_because("supplementary groups cannot be set here");
-        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
-        assert_int_equal(proc_open(&sysroot, pid, &handle), 0);
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
         assert_int_equal(proc_status_read(&handle, 0, &status), 0);
         assert_int_equal(status.uid, geteuid());
         assert_int_equal(proc_status_read(&handle, pid, &status), 0);

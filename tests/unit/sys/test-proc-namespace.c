@@ -12,7 +12,7 @@
 
 enum { STACK_BYTES = 64 << 10, REFUSED = 2 };
 
-/* Runs in the child; tells over the pipe that it is where it should be, then waits. */
+/* Runs in the child; reports over the pipe that it is in its namespace, then waits. */
 typedef struct Child {
         int flags; /* of unshare(2) */
         const char *root;
@@ -25,7 +25,7 @@ static int run_child(void *userdata) {
         const Child *c = userdata;
         char byte = 0;
 
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no process behind */
         if (c->flags && unshare(c->flags) < 0)
                 _exit(REFUSED);
         if (c->root && chroot(c->root) < 0)

@@ -162,7 +162,7 @@ TEST(cgroup) {
                       "/system.slice/x.service"); /* hybrid */
         assert_cgroup("0::/system.slice/x.service\n1:name=systemd:/old\n",
                       "/system.slice/x.service");
-        /* Mounted by somebody else on a host of v1, or the other way round. */
+        /* Mounted by another program on a host of v1, or the other way round. */
         assert_cgroup("1:name=systemd:/system.slice/x.service\n0::/\n", "/system.slice/x.service");
         assert_cgroup("0::/\n1:name=systemd:/system.slice/x.service\n", "/system.slice/x.service");
         assert_cgroup("1:name=systemd:/\n0::/x.service\n", "/x.service");

@@ -66,7 +66,7 @@ FAKE_TEST(node_by_near_cpus) {
         fake_write(tree, "sys/devices/system/node/node4/cpulist", "0-15\n");
         fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
         assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
-        /* A number that is told comes first. */
+        /* A number that is given comes first. */
         fake_write(tree, "sys/devices/pci0000:3a/numa_node", "0\n");
         assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 0);
 }

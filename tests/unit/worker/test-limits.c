@@ -178,7 +178,7 @@ static pid_t start_spinner(void) {
         return pid;
 }
 
-/* A worker is late, and a child that spins stands for it. */
+/* A worker is late, and its pid is replaced by that of a child that spins. */
 static pid_t office_init_with_spinner(Office *o, pid_t *ret_worker) {
         pid_t spinner;
 
@@ -226,7 +226,7 @@ static void reap_all(Office *o) {
                 worker_children_reap(&o->workers);
 }
 
-/* A process stands for a worker that the kernel holds up. */
+/* A process takes the place of a worker that the kernel holds up. */
 static void hold_up(Office *o, unsigned child) {
         const WorkerLeaving leaving = { .pid = o->children[child],
                                         .stuck = true,

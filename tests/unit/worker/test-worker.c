@@ -1,5 +1,5 @@
-/* Workers that answer, that do not in time, and that end. One that is stopped stands for one that
- * waits for somebody else. */
+/* Workers that answer, that do not in time, and that end. In place of a worker that another process
+ * blocks, the tests stop one with SIGSTOP. */
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -74,7 +74,7 @@ OFFICE_TEST(users) {
         assert_int_equal(uid, 0);
         assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "1234567", &uid), 0);
         assert_int_equal(uid, 1234567);
-        assert_null(o->workers.facts.child); /* nobody had to be asked for these */
+        assert_null(o->workers.facts.child); /* no worker was needed for these */
         assert_int_equal(worker_look_up_user(&o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ENOENT);
         stop_worker(&o->workers.facts);
@@ -94,8 +94,8 @@ static void fill(int dir_fd, const char *name, const char *text) {
         (void)close(fd);
 }
 
-/* A folder stands for a control group. The guard's first worker is stopped while it writes: the
- * second one writes for the next process, at once. */
+/* A folder takes the place of a control group. The guard's first worker is stopped while it writes:
+ * the second one writes for the next process, at once. */
 OFFICE_TEST(memory_nodes) {
         char folder[] = "/tmp/test-worker-XXXXXX", text[64];
         NodeSet nodes = { 0 };
@@ -169,8 +169,8 @@ TEST(memory_nodes_of_a_process_that_does_not_answer) {
                          -EHOSTDOWN);
 }
 
-/* A FIFO that nobody reads stands for a write that waits for a lock: it is not waited for, and what
- * another process needs is written meanwhile. */
+/* A FIFO without a reader takes the place of a write that waits for a lock: it is not waited for,
+ * and what another process needs is written meanwhile. */
 OFFICE_TEST(control_groups) {
         char folder[] = "/tmp/test-worker-XXXXXX", text[64], huge[ID_SET_LIST_MAX + 1];
         int fd;
