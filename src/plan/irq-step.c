@@ -16,7 +16,7 @@ static bool is_as_wanted(const IrqProgress *p, const SettingValue *wanted,
                 setting_value_equal(present, &p->ours));
 }
 
-/* What is wanted has not changed, and was in force. */
+/* The desired value has not changed, and was in force. */
 static bool is_changed_by_others(const IrqProgress *p, const SettingValue *wanted) {
         return p->written && setting_value_equal(&p->wanted, wanted);
 }
@@ -82,46 +82,48 @@ void irq_step_reset_contention(IrqProgress *p) {
         p->error = 0;
 }
 
-/* --- again --- */
+/* --- the series of reconciles after an event --- */
 
 #define MSEC UINT64_C(1000)
 
-/* After the last event. The first waits for the events that come with it. */
-static const uint64_t LOOKS[] = { 30 * MSEC, 150 * MSEC, 400 * MSEC, 900 * MSEC, 1900 * MSEC };
+/* Delays after the last event. The first delay collects the events that arrive together. */
+static const uint64_t DELAYS_USEC[] = { 30 * MSEC, 150 * MSEC, 400 * MSEC, 900 * MSEC,
+                                        1900 * MSEC };
 
-static uint64_t no_earlier_than_paid(const IrqAgain *a, uint64_t due_usec) {
-        const uint64_t credit = IRQ_AGAIN_BURST * IRQ_AGAIN_PAUSE_USEC;
+static uint64_t no_earlier_than_paid(const IrqSeries *a, uint64_t due_usec) {
+        const uint64_t credit = IRQ_SERIES_BURST * IRQ_SERIES_PAUSE_USEC;
         const uint64_t earliest = a->spent_usec > credit ? a->spent_usec - credit : 0;
 
         return due_usec > earliest ? due_usec : earliest;
 }
 
-void irq_again_event(IrqAgain *a, uint64_t now_usec) {
-        uint64_t due = no_earlier_than_paid(a, now_usec + LOOKS[0]);
+void irq_series_event(IrqSeries *a, uint64_t now_usec) {
+        uint64_t due = no_earlier_than_paid(a, now_usec + DELAYS_USEC[0]);
 
-        /* A look that is near is not put off: events may go on and on. */
+        /* A reconcile that is due soon is not put off: events may arrive without a pause. */
         if (!a->runs || due < a->due_usec)
                 a->due_usec = due;
         a->runs = true;
         a->event_usec = now_usec;
-        a->n_looks = 0;
+        a->n_done = 0;
 }
 
-uint64_t irq_again_due(const IrqAgain *a) {
-        return a->runs ? a->due_usec : IRQ_AGAIN_NEVER;
+uint64_t irq_series_due(const IrqSeries *a) {
+        return a->runs ? a->due_usec : IRQ_SERIES_NEVER;
 }
 
-void irq_again_reconciled(IrqAgain *a, uint64_t now_usec) {
+void irq_series_reconciled(IrqSeries *a, uint64_t now_usec) {
         if (!a->runs || now_usec < a->due_usec)
                 return;
         a->spent_usec =
-                (a->spent_usec > now_usec ? a->spent_usec : now_usec) + IRQ_AGAIN_PAUSE_USEC;
-        /* A late one replaces those before it. */
-        while (a->n_looks < ELEMENTSOF(LOOKS) && a->event_usec + LOOKS[a->n_looks] <= now_usec)
-                a->n_looks++;
-        a->runs = a->n_looks < ELEMENTSOF(LOOKS);
+                (a->spent_usec > now_usec ? a->spent_usec : now_usec) + IRQ_SERIES_PAUSE_USEC;
+        /* A late reconcile replaces the earlier ones of the series. */
+        while (a->n_done < ELEMENTSOF(DELAYS_USEC) &&
+               a->event_usec + DELAYS_USEC[a->n_done] <= now_usec)
+                a->n_done++;
+        a->runs = a->n_done < ELEMENTSOF(DELAYS_USEC);
         if (a->runs)
-                a->due_usec = no_earlier_than_paid(a, a->event_usec + LOOKS[a->n_looks]);
+                a->due_usec = no_earlier_than_paid(a, a->event_usec + DELAYS_USEC[a->n_done]);
 }
 
 /* --- what is to be set --- */

@@ -12,13 +12,14 @@ static CpuSet elsewhere_than(const IrqHost *host, const CpuSet *cpus) {
         return rest;
 }
 
-/* By the effective mask: what fired elsewhere meanwhile may have been the one that moved it. */
+/* By the effective mask: an interrupt that fired on another CPU since then may be the last one
+ * before the kernel moved it. */
 static bool is_effective(const IrqVector *v) {
         return v->effective_known && !id_set_is_empty(&v->effective) &&
                id_set_is_subset(&v->effective, &v->requested);
 }
 
-/* Kernels that do not show the effective mask, or an empty one. */
+/* Some kernels show no effective mask, or an empty one. */
 static bool has_no_effective(const IrqVector *v) {
         return !v->effective_known || id_set_is_empty(&v->effective);
 }
@@ -44,12 +45,12 @@ IrqCourse irq_verify_course(const IrqHost *before, const IrqHost *now, const Irq
 void irq_verify_note(IrqVerify *f, IrqCourse course) {
         if (course == IRQ_COURSE_FOLLOWS)
                 f->n_astray = 0;
-        else if (course == IRQ_COURSE_ASTRAY && f->n_astray < IRQ_ASTRAY_LOOKS)
+        else if (course == IRQ_COURSE_ASTRAY && f->n_astray < IRQ_ASTRAY_MAX)
                 f->n_astray++;
 }
 
 bool irq_verify_fails(const IrqVerify *f) {
-        return f->n_astray >= IRQ_ASTRAY_LOOKS;
+        return f->n_astray >= IRQ_ASTRAY_MAX;
 }
 
 uint64_t irq_landed(const IrqHost *before, const IrqHost *now, const IrqDevice *device,

@@ -43,41 +43,44 @@ typedef enum IrqStep {
 } IrqStep;
 
 /* The next step from the present value `present`; NULL: it cannot be read. `progress` counts the
- * repairs, and keeps that the interrupt is left to whoever else sets it. */
+ * repairs, and records that the interrupt is left to the other program that sets it. */
 IrqStep irq_step_next(IrqProgress *progress, const SettingValue *wanted,
                       const SettingValue *present, uint64_t now_usec);
 
-/* It was written, and the kernel shows `ours`, which is what was wanted or, where that had no room,
- * a part of it. */
+/* Records a successful write: the kernel shows `ours`, which is the desired value or, if that could
+ * not be used in full, a part of it. */
 void irq_step_done(IrqProgress *progress, const SettingValue *wanted, const SettingValue *ours);
 
-/* It was not. -EPERM and -EIO are for good. */
+/* Records a failed write. -EPERM and -EIO are final: the write is not tried again. */
 void irq_step_failed(IrqProgress *progress, const SettingValue *wanted, int error,
                      uint64_t now_usec);
 
-/* Its driver has recreated its queues: changes by that are not contested. */
+/* The driver has recreated the queues of the device: changes by this are no contention. */
 void irq_step_reset_contention(IrqProgress *progress);
 
-#define IRQ_AGAIN_NEVER UINT64_MAX
-#define IRQ_AGAIN_BURST 20u
-#define IRQ_AGAIN_PAUSE_USEC (UINT64_C(1000) * 1000)
+#define IRQ_SERIES_NEVER UINT64_MAX
+#define IRQ_SERIES_BURST 20u
+#define IRQ_SERIES_PAUSE_USEC (UINT64_C(1000) * 1000)
 
-/* Zeroed at the begin. */
-typedef struct IrqAgain {
-        bool runs;           /* a series does */
-        uint64_t event_usec; /* from when it counts */
-        unsigned n_looks;    /* of it, so far */
+/* A series of reconciles after an event of a device, at growing intervals: drivers write masks some
+ * time after the event. Zeroed at the start. */
+typedef struct IrqSeries {
+        bool runs;           /* a series is in progress */
+        uint64_t event_usec; /* start of the series */
+        unsigned n_done;     /* reconciles of the series so far */
         uint64_t due_usec;   /* of the next */
-        uint64_t spent_usec; /* looks are paid for until then; a burst goes ahead of the clock */
-} IrqAgain;
+        uint64_t spent_usec; /* limits the rate of reconciles: each one adds IRQ_SERIES_PAUSE_USEC;
+                              * a burst may run ahead of the clock */
+} IrqSeries;
 
-void irq_again_event(IrqAgain *again, uint64_t now_usec);
+void irq_series_event(IrqSeries *series, uint64_t now_usec);
 
-/* IRQ_AGAIN_NEVER: no series runs. */
-uint64_t irq_again_due(const IrqAgain *again);
+/* IRQ_SERIES_NEVER: no series is in progress. */
+uint64_t irq_series_due(const IrqSeries *series);
 
-/* There was a look, for whatever cause: it counts for the series if one was due. */
-void irq_again_reconciled(IrqAgain *again, uint64_t now_usec);
+/* To be called after every reconcile, whatever its cause: it counts for the series if one was
+ * due. */
+void irq_series_reconciled(IrqSeries *series, uint64_t now_usec);
 
 typedef struct IrqDesired {
         SettingKey key;            /* borrows from the host */

@@ -13,7 +13,7 @@
 #define EVENT_ACCURACY_USEC (UINT64_C(1) * 1000)
 
 void irq_events_schedule(Interrupts *irq) {
-        const uint64_t soon = irq_again_due(&irq->again);
+        const uint64_t soon = irq_series_due(&irq->series);
 
         if (!irq->timer)
                 return;
@@ -42,7 +42,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 static void on_event(void *userdata) {
         Interrupts *irq = userdata;
 
-        irq_again_event(&irq->again, clock_monotonic_usec());
+        irq_series_event(&irq->series, clock_monotonic_usec());
         irq_events_schedule(irq);
 }
 

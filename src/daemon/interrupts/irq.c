@@ -24,8 +24,8 @@
  * setting. */
 #define OWNERS_DELAY_USEC (UINT64_C(1000) * 1000)
 
-/* An irqbalance without a socket is found by a scan of all processes: soon while the host boots,
- * rarely once it has run for some time without one. */
+/* An irqbalance without a socket is found by a scan of all processes: often while the host boots,
+ * rarely after some time without an irqbalance. */
 #define FIND_IRQBALANCE_USEC (UINT64_C(60) * 1000 * 1000)
 #define FIND_IRQBALANCE_MAX_USEC (UINT64_C(600) * 1000 * 1000)
 enum { FIND_IRQBALANCE_SOON = 5 };
@@ -282,7 +282,7 @@ void irq_reconcile(Interrupts *irq) {
                 return;
         irq->due_usec = now + IDLE_INTERVAL_USEC;
         (void)reconcile(irq); /* a failure for lack of memory is retried */
-        irq_again_reconciled(&irq->again, now);
+        irq_series_reconciled(&irq->series, now);
         irq_events_schedule(irq);
 }
 

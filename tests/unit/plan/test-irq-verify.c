@@ -121,7 +121,7 @@ TEST(in_a_row) {
         irq_verify_note(&f, IRQ_COURSE_ASTRAY);
         assert_false(irq_verify_fails(&f));
         irq_verify_note(&f, IRQ_COURSE_FOLLOWS);
-        for (unsigned i = 0; i < IRQ_ASTRAY_LOOKS; i++) {
+        for (unsigned i = 0; i < IRQ_ASTRAY_MAX; i++) {
                 assert_false(irq_verify_fails(&f));
                 irq_verify_note(&f, IRQ_COURSE_ASTRAY);
         }

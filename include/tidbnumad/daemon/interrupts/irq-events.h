@@ -1,4 +1,4 @@
-/* When interrupts are reconciled: slowly all the time, and soon after an event of a device. */
+/* When interrupts are reconciled: at long intervals, and soon after an event of a device. */
 #pragma once
 
 #include "tidbnumad/daemon/interrupts/irq.h"

@@ -45,7 +45,7 @@ typedef struct IrqSummary {
         bool unlogged;       /* a change that the next reconcile logs */
 } IrqSummary;
 
-/* The room: what the daemon knows of interrupts and of irqbalance. */
+/* The state of this room: interrupts and irqbalance. */
 struct Interrupts {
         Host *host; /* borrowed, as the other rooms and the folder of the records */
         const Roster *roster;
@@ -56,7 +56,7 @@ struct Interrupts {
         Uevents uevents;
         void (*reconcile)(Interrupts *irq); /* called by the timer */
         uint64_t due_usec;                  /* time of the next slow reconcile */
-        IrqAgain again;                     /* reconciles after an event */
+        IrqSeries series;                   /* reconciles after an event */
         uint64_t owners_sum;                /* checksum of the CPUs' owners */
         const SettingOps *ops;
         UndoHost undo;
@@ -85,7 +85,8 @@ void irq_read_record(Interrupts *irq);
 /* Reconciles at once. `irq` may be NULL, here and below: not started. */
 void irq_reconcile(Interrupts *irq);
 
-/* Notes that instances joined, left or moved: reconciles soon if the owners of CPUs changed. */
+/* To be called when instances have joined, left or moved: if the owners of CPUs have changed,
+ * interrupts are reconciled soon. */
 void irq_note_owners(Interrupts *irq);
 
 /* Restores everything that can be restored at once, because the daemon is about to exit. */
