@@ -8,23 +8,24 @@
 #include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 
-/* How far one call may look: the kernel holds the process's memory map meanwhile, for a millisecond
- * where all of it was touched once and given back. Where nothing ever was it is quick, and looks on
- * further: some programs reserve a hundred TiB. */
-#define LOOK_BYTES (UINT64_C(256) << 20)
-#define LOOK_BYTES_MAX (UINT64_C(4) << 30)
-enum { LOOK_QUICK_USEC = 100 };
+/* Address space that one call may search: the kernel holds the lock of the process's memory map
+ * meanwhile, for a millisecond if all of the memory was used once and then freed. Address space
+ * that was never used is searched quickly, and then in larger pieces: some programs reserve a
+ * hundred TiB. */
+#define SCAN_BYTES (UINT64_C(256) << 20)
+#define SCAN_BYTES_MAX (UINT64_C(4) << 30)
+enum { SCAN_QUICK_USEC = 100 };
 
-/* What is worth listing: so much of a CPU, for our loop waits meanwhile, and 10 MB of ranges. */
+/* Limits of the list: CPU time, because our loop waits meanwhile, and 10 MB of ranges. */
 enum { CONDENSE_USEC_MAX = 50000 };
 #define PRESENT_PAGES_MAX (UINT64_C(1) << 20)
 #define RANGES_MAX ((size_t)1 << 18)
 
-typedef struct Look {
+typedef struct FrameScan {
         int fd;
         uint64_t bytes;     /* of the next call */
         uint64_t used_usec; /* of a CPU, by all calls */
-} Look;
+} FrameScan;
 
 void frame_done(Frame *frame) {
         free(frame->ranges);
@@ -105,30 +106,30 @@ static int add_present(Frame *frame, const FrameRange *of, const PageRange *pres
 }
 
 /* One call. Returns how many ranges, or a negative errno. */
-static int look(Look *look, uint64_t *at, uint64_t end, PageRange *present) {
+static int scan_once(FrameScan *scan, uint64_t *at, uint64_t end, PageRange *present) {
         const uint64_t begin = clock_thread_cpu_usec(), before = *at, left = end - before;
-        int n = pagemap_ranges(look->fd, at, before + (left < look->bytes ? left : look->bytes),
+        int n = pagemap_ranges(scan->fd, at, before + (left < scan->bytes ? left : scan->bytes),
                                present);
         const uint64_t used = clock_thread_cpu_usec() - begin;
 
         if (n < 0)
                 return n;
-        look->used_usec += used;
-        if (n > 0 || used > LOOK_QUICK_USEC)
-                look->bytes = LOOK_BYTES;
-        else if (look->bytes < LOOK_BYTES_MAX)
-                look->bytes *= 2;
-        return look->used_usec > CONDENSE_USEC_MAX ? -E2BIG : n;
+        scan->used_usec += used;
+        if (n > 0 || used > SCAN_QUICK_USEC)
+                scan->bytes = SCAN_BYTES;
+        else if (scan->bytes < SCAN_BYTES_MAX)
+                scan->bytes *= 2;
+        return scan->used_usec > CONDENSE_USEC_MAX ? -E2BIG : n;
 }
 
-static int condense_range(Frame *frame, const FrameRange *range, Look *state) {
+static int condense_range(Frame *frame, const FrameRange *range, FrameScan *state) {
         PageRange present[PAGEMAP_RANGES_MAX];
         uint64_t at = range->start;
         int r = 0;
 
         while (r >= 0 && at < range->end) {
                 const uint64_t before = at;
-                int n = look(state, &at, range->end, present);
+                int n = scan_once(state, &at, range->end, present);
 
                 if (n < 0)
                         return n;
@@ -141,7 +142,7 @@ static int condense_range(Frame *frame, const FrameRange *range, Look *state) {
 
 int frame_condense(Frame *frame, int pagemap_fd) {
         _cleanup_frame_ Frame dense = { 0 };
-        Look state = { .fd = pagemap_fd, .bytes = LOOK_BYTES };
+        FrameScan state = { .fd = pagemap_fd, .bytes = SCAN_BYTES };
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
