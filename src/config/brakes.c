@@ -1,5 +1,4 @@
 /* Pause and release on the policies in force. */
-#include <errno.h>
 #include <string.h>
 
 #include "tidbnumad/base/diagnostics.h"

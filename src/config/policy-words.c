@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/config/policy-words.h"
 
 static const char *const allowed[] = {

@@ -1,5 +1,4 @@
 /* Waits for the daemon. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

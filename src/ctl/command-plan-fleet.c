@@ -1,6 +1,5 @@
 /* tidbnumactl plan --tiup: where each server of a cluster belongs, host by host. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/base/utf8.h"

@@ -16,7 +16,6 @@
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-table.h"
-#include "tidbnumad/publish/table.h"
 
 /* Compares the nodes in use with the plan. Empty for imagined instances. */
 static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"

@@ -1,7 +1,6 @@
 /* A whole cluster: the plan of each host. */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>

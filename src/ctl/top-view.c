@@ -1,7 +1,6 @@
 /* One screen: problems, instances with a bar of their nodes, nodes. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/enforce/undo-json.h"
 

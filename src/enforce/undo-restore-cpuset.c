@@ -6,7 +6,6 @@
 #include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 
 /* A process that forks faster than we move has children that are born inside. */
 enum { PASSES_MAX = 10 };

@@ -8,7 +8,6 @@
 #include "tidbnumad/observe/binding-load.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 
 static int read_group_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, NodeSet *mems) {
         _cleanup_close_ int fd = -EBADF;

@@ -1,5 +1,4 @@
 /* All devices of the machine. What is under a directory is storage.c's. */
-#include <errno.h>
 
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/observe/disk.h"

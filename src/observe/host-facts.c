@@ -1,6 +1,5 @@
 /* Settings of the host: a small file for each. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * only, and it prints why it refuses something to standard error only. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -2,7 +2,6 @@
  * message when hwloc does not accept it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * placeholders that publish/advice-text.h lists. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tidbnumad/plan/advice-rules.h"
 

@@ -1,5 +1,4 @@
 /* The audit of a host: its rules on the nodes of the machine, and all rules together. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 

@@ -1,6 +1,5 @@
 /* How many instances each policy has of each user. An entry whose instances have ended stays until
  * the policies are loaded again: it remembers what was logged. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "tidbnumad/base/array.h"

@@ -1,6 +1,5 @@
 /* Sizing advice as a fragment of a TiUP topology file: the YAML. Each value has its reason in a
  * comment, and so has what TiUP has no key for. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "tidbnumad/base/utf8.h"

@@ -1,6 +1,5 @@
 /* A plan as text for people. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/publish/plan-table.h"

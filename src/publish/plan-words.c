@@ -1,6 +1,5 @@
 /* Sentences about a plan, made from its data. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/model/placement.h"

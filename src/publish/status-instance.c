@@ -1,10 +1,8 @@
 /* One instance in status.json. Most of that file are numbers of instances, of each of their nodes
  * above all: these are written as text, and what is rare or intricate by jansson. */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,10 @@
 /* Snapshot to JSON, for `status.json` and its readers. */
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "tidbnumad/publish/object.h"
-#include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/status-instance.h"
 #include "tidbnumad/publish/status.h"
 

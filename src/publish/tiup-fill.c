@@ -1,9 +1,7 @@
 /* What a plan fills into the topology file of TiUP. */
-#include <errno.h>
 
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/plan-words.h"
-#include "tidbnumad/publish/tiup-fill.h"
 
 static void append_indent(Text *text, uint32_t column) {
         text_appendf(text, "%*s", (int)column - 1, "");

@@ -6,7 +6,6 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "tidbnumad/base/parse.h"

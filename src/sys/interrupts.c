@@ -1,6 +1,5 @@
 /* The table of /proc/interrupts. On a machine of 256 CPUs it has megabytes, so it is walked once,
  * byte by byte, and allocated for once. */
-#include <ctype.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"

@@ -1,5 +1,4 @@
 /* The mounts that a process sees, and which one holds a path. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

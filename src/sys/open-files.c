@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/open-files.h"
 
 typedef struct Walk {

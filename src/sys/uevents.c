@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "config.h"
-#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/uevents.h"
 
 #if HAVE_SD_DEVICE

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/diagnostics.h"

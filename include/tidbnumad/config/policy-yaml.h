@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/diagnostics.h"

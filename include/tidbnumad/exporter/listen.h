@@ -1,7 +1,6 @@
 /* The sockets that the exporter serves. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "tidbnumad/exporter/args.h"

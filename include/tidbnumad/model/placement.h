@@ -1,7 +1,6 @@
 /* Where an instance is to be, and why. Plain data. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "tidbnumad/base/id-set.h"

@@ -1,8 +1,6 @@
 /* The numbers of the users that policies name: config is pure, and only the system knows them. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/source-file.h"
 #include "tidbnumad/model/policy.h"

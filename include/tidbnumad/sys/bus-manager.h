@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 

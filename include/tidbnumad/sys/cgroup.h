@@ -1,7 +1,6 @@
 /* Control groups: which version, who is in one, what it may use and what it holds. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,8 +1,6 @@
 /* The hierarchies of cgroup v1. Where a process is in one: proc_cgroup_path_read(). */
 #pragma once
 
-#include <stdbool.h>
-
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 

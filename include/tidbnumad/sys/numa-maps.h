@@ -4,7 +4,6 @@
  * meanwhile, 15.8 ms per GiB were seen. Read on request only. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

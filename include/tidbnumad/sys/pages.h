@@ -1,7 +1,6 @@
 /* Where the pages of a process are, and moving them: move_pages(2) and migrate_pages(2). */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,6 +1,5 @@
 /* Where an instance's control groups are, on either version of them. */
 #include <fcntl.h>
-#include <string.h>
 
 #include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/undo/undo-change.h"

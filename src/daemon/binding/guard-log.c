@@ -4,7 +4,6 @@
 
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/guard-log.h"
-#include "tidbnumad/daemon/placing/room.h"
 
 static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {
         const bool several = id_set_count(nodes) > 1;

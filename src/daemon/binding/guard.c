@@ -6,7 +6,6 @@
 #include "tidbnumad/daemon/binding/guard-log.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
-#include "tidbnumad/daemon/binding/move.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/plan/guard.h"

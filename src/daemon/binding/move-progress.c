@@ -3,7 +3,6 @@
 
 #include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
-#include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/sys/cgroup.h"

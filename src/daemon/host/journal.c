@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>

@@ -1,7 +1,5 @@
 /* Loads policies at the start and on SIGHUP. */
-#include <string.h>
 
-#include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"

@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/ask.h"

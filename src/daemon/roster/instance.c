@@ -1,5 +1,4 @@
 /* Life of instances and of the processes in them. */
-#include <math.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

@@ -3,7 +3,6 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 
 /* Delay before a process that could not be read is read again. */

@@ -4,8 +4,6 @@
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/enforce/undo-note.h"
-#include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/worker/ask.h"
 
 /* --- finding --- */

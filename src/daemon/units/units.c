@@ -1,5 +1,4 @@
 /* Known units: when they are reconciled. unit-list.c keeps the list. */
-#include <string.h>
 #include <sys/inotify.h>
 #include <systemd/sd-login.h>
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/daemon/units/unit.h"
