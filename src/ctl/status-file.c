@@ -189,7 +189,7 @@ static int take_lists(const json_t *root, StatusFile *ret) {
                 r = take_devices(json_object_get(json_object_get(root, "interrupts"), "devices"),
                                  ret);
         if (r >= 0)
-                r = take_ignored(json_object_get(root, "strangers"), ret);
+                r = take_ignored(json_object_get(root, "ignored_processes"), ret);
         return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);
 }
 

@@ -131,7 +131,7 @@ def published(bound):
             "backend": "unit", "instances": rows, "process": {"pid": DAEMON_PID}, "reserved_nodes": "0", "reserved_cpus": "",
             "policy": {"load_success": True, "load_time_seconds": 1, "errors": [], "policies": [{}] * 4},
             "releases": [], "units": [], "ignored": {"user": 1},
-            "strangers": [{"pid": 4711, "exe": "/home/eve/tikv-server", "policy": "tikv", "reason": "it belongs to another user"}],
+            "ignored_processes": [{"pid": 4711, "exe": "/home/eve/tikv-server", "policy": "tikv", "reason": "it belongs to another user"}],
             "interrupts": {"devices": [{"name": "eth0", "node": 0, "steered": 17, "cpus": node_cpus(0), "reason_code": "",
                                         "reason": ""}]}}
 

@@ -107,14 +107,14 @@ EXAMPLE_TEST(instances) {
         json_decref(json);
 }
 
-TEST(strangers) {
+TEST(ignored_processes) {
         const IgnoredSnapshot processes[] = {
                 { 77, "/opt/thief/tidb-server", NULL, "tidb", "it runs as user 65534" },
         };
         const Snapshot snapshot = { .ignored_processes = processes, .n_ignored_processes = 1 };
         json_t *json = render(&snapshot);
 
-        assert_json(json_object_get(json, "strangers"),
+        assert_json(json_object_get(json, "ignored_processes"),
                     "[{\"pid\": 77, \"exe\": \"/opt/thief/tidb-server\", \"unit\": null,"
                     " \"policy\": \"tidb\", \"reason\": \"it runs as user 65534\"}]");
         json_decref(json);

@@ -206,7 +206,7 @@ check 'their memory as well' spread_over 8 docker disk nspawn rootless
 for name in "${containers[@]}"; do
         # shellcheck disable=SC2016 # variables of jq
         check "status names $name and the key" jq -e --argjson pid "${pid[$name]}" \
-                '.strangers[] | select(.pid == $pid) | .reason | contains("containers: true")' <(scrape /status)
+                '.ignored_processes[] | select(.pid == $pid) | .reason | contains("containers: true")' <(scrape /status)
 done
 check 'explain names the key' grep -q 'match.containers is false' <(tidbnumactl explain "${pid[docker]}" || true)
 
