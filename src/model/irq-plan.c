@@ -31,10 +31,12 @@ static const ReasonText *reason_text(IrqReason reason) {
                 [IRQ_REASON_BUNDLE] = { "bundle", "", "its members have the interrupts" },
                 [IRQ_REASON_NO_VECTORS] = { "no-vectors", "", "it has no interrupt to steer" },
                 [IRQ_REASON_NOTHING_RESERVED] = { "nothing-reserved", "",
-                                                  "its policy says reserved, but no node with CPUs "
+                                                  "its policy has steer: reserved, but no node "
+                                                  "with CPUs "
                                                   "is reserved; see host.reserve" },
                 [IRQ_REASON_NODE_UNKNOWN] = { "node-unknown", "",
-                                              "its policy says local, but its node is unknown or "
+                                              "its policy has steer: local, but its node is "
+                                              "unknown or "
                                               "has no CPU; list CPUs in steer" },
                 [IRQ_REASON_CPUS_ABSENT] = { "cpus-absent", "",
                                              "none of the CPUs that its policy lists is online" },

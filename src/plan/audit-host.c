@@ -101,7 +101,7 @@ static void cpuset(const AuditInput *input, AuditReport *report) {
                             "cgroup_disable=cpuset"),
                    "the cpuset controller is not available: CPUs are bound thread by "
                    "thread, and memory is only preferred%s",
-                   wanted ? ", though a policy says memory: bind" : "");
+                   wanted ? ", although a policy has memory: bind" : "");
 }
 
 static void kernel(const AuditInput *input, AuditReport *report) {
