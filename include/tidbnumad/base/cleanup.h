@@ -51,7 +51,7 @@ static inline void freep(void *p) {
         free(*(void **)p);
 }
 
-/* Keeps errno, so that it can stand between a failing call and `return -errno`. */
+/* Keeps errno, so that it can be called between a failing call and `return -errno`. */
 static inline void closep(int *fd) {
         int saved = errno;
 

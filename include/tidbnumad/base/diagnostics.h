@@ -1,5 +1,6 @@
-/* A growing list of messages for whoever wrote the input: all that is wrong with it, not the first
- * thing only. Where the messages go (journal, terminal, status) is the caller's business. */
+/* A growing list of messages for the author of the input: everything that is wrong with the input,
+ * not only the first mistake. Where the messages go (journal, terminal, status) is the caller's
+ * business. */
 #pragma once
 
 #include <stddef.h>
@@ -9,9 +10,9 @@
 #include "tidbnumad/base/source-file.h"
 #include "tidbnumad/base/text.h"
 
-/* Nobody reads more of them, and a hostile file must not flood the journal. */
+/* More messages would not be read, and a hostile file must not flood the journal. */
 #define DIAGNOSTICS_MAX 1000u
-/* So many have an excerpt: looking for a line in a large file takes its time. */
+/* Only this many messages get an excerpt, because finding a line in a large file takes time. */
 #define DIAGNOSTICS_EXCERPTS_MAX 100u
 
 /* Where a message belongs, in parts, for those that show more than its one line. */
@@ -35,10 +36,10 @@ typedef struct Diagnostics {
 void diagnostics_done(Diagnostics *diagnostics);
 #define _cleanup_diagnostics_ _cleanup_(diagnostics_done)
 
-/* These never fail at the call: `error` is set for what could not be kept. The first adds a
- * message of no file, the second one of a file as a whole, the third one of a place in it. A
- * message that is there already is not added again. After DIAGNOSTICS_MAX one more says that
- * there are more. */
+/* These functions return no error: `error` is set if a message could not be stored. The first
+ * function adds a message without a file, the second a message about a whole file, the third a
+ * message about a place in a file. A message that the list already contains is not added again.
+ * After DIAGNOSTICS_MAX messages, a last one reports that there are more. */
 void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) _printf_(2, 3);
 void diagnostics_add_path(Diagnostics *diagnostics, const char *path, const char *format, ...)
         _printf_(3, 4);
@@ -56,6 +57,6 @@ void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text);
 
 /* Appends two lines, the second without its newline: the source as it is safe on a terminal (one
  * "?" for each character that is not printable ASCII), and a "^" under the column with "~" under
- * the rest of the span. Both keep the tabs, so that they align. Appends nothing where the text
- * has no such line. Lines end where YAML says they do. */
+ * the rest of the span. Both keep the tabs, so that they align. Appends nothing if the file has no
+ * such line. Lines end as YAML defines it. */
 void excerpt_render(const SourceFile *file, SourceSpan at, Text *text);

@@ -36,7 +36,7 @@ void source_file_list_done(SourceFileList *list);
  * -ENOMEM with the list as it was. */
 int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size);
 
-/* A line of a file: its text without the line break. Lines end where YAML says they do. */
+/* A line of a file: its text without the line break. Lines end as YAML defines it. */
 typedef struct SourceLine {
         const char *start, *end;
         const char *next; /* the line after it; NULL: there is none */

@@ -1,8 +1,7 @@
 /* A growing text that is rendered again and again into the same memory.
  *
- * Appending never fails at the call: the first failure is kept in `error`, later calls do
- * nothing, and whoever finishes the text looks once.
- */
+ * Appending never fails at the call: the first failure is kept in `error`, later calls do nothing,
+ * and the caller checks `error` once at the end. */
 #pragma once
 
 #include <stdarg.h>

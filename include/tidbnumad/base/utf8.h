@@ -14,9 +14,9 @@ void utf8_sanitize(Text *text, const char *string, size_t length);
 /* A code point of well-formed UTF-8, and its length. */
 uint32_t utf8_decode(const char *string, size_t *ret_length);
 
-/* Appends text that cannot control a terminal or forge a line of a log: names and command lines
- * come from whoever starts a process. Each byte of a control character (ESC, a newline, C1), of
- * a mark that turns the direction of text, of a separator of lines, of what has no width, and
+/* Appends text that cannot control a terminal or forge a line of a log: any user who starts a
+ * process chooses its name and command line. Each byte of a control character (ESC, a newline, C1),
+ * of a mark that turns the direction of text, of a separator of lines, of what has no width, and
  * each byte that is no UTF-8, becomes "\x1b". `kept` is ASCII that is kept ("\n" for a text of
  * several lines). */
 void utf8_append_visible(Text *text, const char *string, size_t size, const char *kept);

@@ -10,6 +10,7 @@
 void policy_yaml_refuse_syntax(const SourceFile *file, const yaml_parser_t *parser,
                                Diagnostics *errors);
 
-/* A character in a plain value that looks like another one, such as a no-break space: what it is
- * and what to write in its place; `ret_index` counts the characters before it. NULL: none. */
+/* Finds a character in a plain value that is easily confused with another one, such as a no-break
+ * space. Returns a text that names the character and its replacement; `ret_index` is the number of
+ * characters before it. NULL: there is none. */
 const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_index);

@@ -53,7 +53,7 @@ typedef struct Args {
         bool undo;    /* of release: bind them again */
         bool dry_run; /* only print what would be written */
         bool no_wait; /* do not wait for the daemon's status to show the change */
-        bool watch;   /* of status: live */
+        bool watch;   /* of status: refresh the output */
         bool yes;     /* of replan: do not ask */
 } Args;
 

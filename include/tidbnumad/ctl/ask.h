@@ -1,4 +1,4 @@
-/* What `advise --ask` asks running servers for, over the loopback interface. */
+/* Queries of `advise --ask` to running servers, over the loopback interface. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
  * or its product's default: TiDB's --status, PD's first of --client-urls. 0: of no such product. */
 uint16_t ask_port_of(AdviceProduct product, const char *bytes, size_t size);
 
-/* GOMAXPROCS as the running server reports it. Asked are only TiDB and PD, at that port, if the
- * process itself listens there in our network namespace, for at most two seconds. 0: not known;
- * `ret_port` is then the port that was asked without success, 0 if none was. */
+/* GOMAXPROCS as the running server reports it. Only TiDB and PD are queried, at that port, if the
+ * process itself listens on the port in our network namespace, for at most two seconds. 0: not
+ * known; `ret_port` is then the port that was queried without success, 0 if none was. */
 uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port);

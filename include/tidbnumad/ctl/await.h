@@ -1,4 +1,4 @@
-/* Waits until the daemon's status shows what the operator asked for, and prints the result. */
+/* Waits until the daemon's status shows the requested change, and prints the result. */
 #pragma once
 
 #include "tidbnumad/ctl/args.h"

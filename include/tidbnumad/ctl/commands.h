@@ -29,6 +29,6 @@ int command_resume(const Args *args);
 int command_release(const Args *args);
 int command_replan(const Args *args);
 
-/* Part of replan: makes the instances of args->names give up their place once, by the drop-in,
- * which has its former content afterwards. */
+/* Part of replan: makes the daemon place the instances of args->names again, once, by means of the
+ * drop-in, whose former content is restored afterwards. */
 int control_replan(const Args *args);

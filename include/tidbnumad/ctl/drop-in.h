@@ -33,5 +33,5 @@ void drop_in_done(DropIn *drop_in);
 void drop_in_render(const DropIn *drop_in, Text *text);
 
 /* Would the policies with this text be valid, and contain what the drop-in contains? -EINVAL: no,
- * `errors` says why; -ENOMEM. */
+ * `errors` has the reason; -ENOMEM. */
 int drop_in_check(DropIn *drop_in, const char *path, const Text *text);

@@ -34,8 +34,8 @@ int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
 typedef struct Imagined {
         char *name; /* "tikv-2", numbered within its policy; owned */
         const Policy *policy;
-        const Device *disk; /* disk of its data; NULL: its policy asks for none, or there is none */
-        bool in_turn;       /* the disk was assigned in turn, not named */
+        const Device *disk;  /* disk of its data; NULL: its policy needs none, or there is none */
+        bool in_turn;        /* the disk was assigned in turn, not named */
         uint64_t need_bytes; /* 0: not known */
 
         /* Of one that is described otherwise; borrowed. */

@@ -18,7 +18,7 @@ typedef struct PlanRunFrom {
         const StatusFile *status;     /* of a daemon that runs; NULL: none */
         const struct PlanRun *before; /* the plan by other policies that counts as in force; NULL:
                                          what is in force */
-        WordList replan;              /* globs of instances that give up their place */
+        WordList replan;              /* globs of instances that are placed again */
         bool whole_memory; /* whatever runs on the machine now, its memory counts as free */
 } PlanRunFrom;
 

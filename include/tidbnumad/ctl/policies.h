@@ -19,14 +19,14 @@ typedef struct Policies {
 void policies_done(Policies *policies);
 #define _cleanup_policies_ _cleanup_(policies_done)
 
-/* Reads the files that the daemon would read, or those that the command line names instead. 0;
- * -EINVAL: invalid, and `errors` says why; -ENOMEM. `ret` must be freed in each case. */
+/* Reads the files that the daemon would read, or the files of the command line instead. 0; -EINVAL:
+ * invalid, and `errors` has the reason; -ENOMEM. `ret` must be freed in each case. */
 int policies_load(const Args *args, const Machine *machine, Policies *ret);
 
 /* Adds a file, or standard input for "-". -EINVAL, with the reason in `errors`; -ENOMEM. */
 int policies_read_file(const char *path, SourceFileList *list, Diagnostics *errors);
 
-/* The same for one path: a file, whoever owns it, or a folder. */
+/* The same for one path: a file of any owner, or a folder. */
 int policies_load_path(const char *path, const Machine *machine, Policies *ret);
 
 /* Loads the defaults: tidb with one node each, exclusive; tikv near its disk, exclusive; pd and

@@ -80,8 +80,8 @@ typedef struct StatusFile {
         StatusIgnored *ignored; /* some of them; owned */
         size_t n_ignored;
         const char *reserved_nodes, *reserved_cpus; /* lists; NULL */
-        const char *uncounted; /* why memory accesses are not counted although a policy asks for it;
-                                  NULL */
+        const char *uncounted; /* why memory accesses are not counted although a policy enables it;
+                                * NULL */
 } StatusFile;
 
 void status_file_done(StatusFile *status);

@@ -4,8 +4,8 @@
 #include "tidbnumad/base/text.h"
 
 /* Appends the last messages about the instance from the journal, oldest first, with a heading. If
- * there are none, or the journal cannot be read, a sentence says so. text->error shows a failure.
- */
+ * there are none, or the journal cannot be read, appends a sentence that reports this. text->error
+ * shows a failure. */
 void status_history_render(const char *instance, Text *text);
 
 /* Renders the output of journalctl's `-o json` as lines with local time and message. Invalid lines

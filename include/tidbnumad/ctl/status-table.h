@@ -20,7 +20,7 @@ typedef struct StatusQuestion {
  * devices with interrupts, and the ignored processes. text->error shows a failure. */
 void status_table_render(const StatusQuestion *question, Text *text);
 
-/* Is the instance among those asked for? */
+/* Is the instance one of those that the command line selects? */
 bool status_is_asked(const StatusQuestion *question, const StatusInstance *instance);
 
 /* Is the instance settled: bound, or only watched, or released? */

@@ -75,8 +75,8 @@ typedef struct BackendOps {
         int (*note)(Backend *backend, const BackendTarget *target, BackendNote *note,
                     BackendCall *call);
 
-        /* Into a scope of its own, of which the two above are then asked: the same for that.
-         * NULL: it needs none. */
+        /* Notes the values before the instance is moved into a scope of its own; the two functions
+         * above then apply to the scope. NULL: the backend needs no scopes. */
         int (*note_scope)(Backend *backend, const BackendTarget *target, BackendNote *note,
                           BackendCall *call);
         int (*start_scope)(Backend *backend, const BackendTarget *target, const UndoRecord *record,
@@ -100,14 +100,14 @@ typedef struct BackendOps {
         void (*tidy)(Backend *backend);
 } BackendOps;
 
-/* Writes the memory nodes of a control group that the target is in; `widen`: beside those that it
- * has. -ETIME: not yet, and whoever writes is still at it; -EINPROGRESS: likewise, but the kernel's
- * file shows them. */
+/* Writes the memory nodes of a control group that the target is in; `widen`: in addition to its
+ * present nodes. -ETIME: the write is not finished yet; -EINPROGRESS: likewise, but the kernel's
+ * file already shows the nodes. */
 typedef int (*BackendWriteMems)(const BackendTarget *target, int group_fd, const NodeSet *mems,
                                 bool widen, void *userdata);
 
-/* Writes another file of a control group for this process: cgroup_write(). -ETIMEDOUT: not yet, and
- * whoever writes is still at it. */
+/* Writes another file of a control group for this process: cgroup_write(). -ETIMEDOUT: the write is
+ * not finished yet. */
 typedef int (*BackendWriteGroup)(const ProcHandle *process, int group_fd, const char *file,
                                  const char *text, void *userdata);
 

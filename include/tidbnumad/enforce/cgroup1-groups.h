@@ -1,5 +1,5 @@
-/* Makes and removes our groups in the cpuset hierarchy of cgroup v1. Each call waits for whoever
- * changes any group of the host. */
+/* Creates and removes our groups in the cpuset hierarchy of cgroup v1. Each call waits while
+ * another process changes any group of the host. */
 #pragma once
 
 #include "tidbnumad/sys/sysroot.h"

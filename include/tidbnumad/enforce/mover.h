@@ -35,12 +35,12 @@
 #include "tidbnumad/sys/proc.h"
 
 /* One huge page of x86-64 and of arm64 with 4 KiB pages: such a page is in one chunk, is moved
- * whole by the first call and paid for once. */
+ * whole by the first call and counts once against the rate. */
 #define MOVER_CHUNK_BYTES (UINT64_C(2) << 20)
 
 enum {
-        /* Pages a call: in enforcement.md's measurements batches of 256 kept the stalls near those
-         * without migration, 1,024 were as bad as moving all at once. */
+        /* Pages a call: in measurements, batches of 256 kept the stalls near those without
+         * migration, 1,024 were as bad as moving all at once. */
         MOVER_BATCH_PAGES = 256,
         /* Mappings that are gone through first. */
         MOVER_RANKED_MAX = 32,
@@ -72,7 +72,7 @@ typedef enum MoverTouch {
 typedef struct MoverCounters {
         /* Private memory. */
         uint64_t found_bytes;  /* seen outside the nodes */
-        uint64_t moved_bytes;  /* and no longer there when asked again */
+        uint64_t moved_bytes;  /* and no longer there at the next query */
         uint64_t failed_pages; /* and still there */
         /* Shared memory and files. */
         uint64_t shared_moved_bytes;
@@ -103,11 +103,11 @@ typedef struct Mover {
 int mover_begin(Mover *mover, const ProcHandle *process);
 void mover_end(Mover *mover);
 
-/* Looks at pages until some lay outside `nodes`, and moves those to `target`; or until the work of
- * about `scan_bytes` of address space is done. `ret_bytes`: what to pay for. Returns 1: more to do;
- * 0: the pass is complete; -ESRCH: the process ended; -ESTALE: it has executed another program, so
- * that the pass is to be begun again; -EACCES: its cpuset does not have the target; other: the
- * kernel's refusal. */
+/* Queries pages until some of them are outside `nodes`, and moves these to `target`; or until the
+ * work of about `scan_bytes` of address space is done. `ret_bytes`: bytes that count against the
+ * rate. Returns 1: more to do; 0: the pass is complete; -ESRCH: the process ended; -ESTALE: the
+ * process has executed another program, so that the pass must start again; -EACCES: its cpuset does
+ * not have the target; other: the kernel's refusal. */
 int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
                uint64_t *ret_bytes);
 

@@ -78,7 +78,7 @@ typedef struct UndoFormer {
         const char *limit;     /* why a scope of ours would be a looser one, a constant sentence;
                                 * NULL: it would not */
         uint64_t tasks_max;    /* TasksMax=, UINT64_MAX: none */
-        uint64_t default_tasks_max; /* of a scope that asks for nothing; 0: not known yet */
+        uint64_t default_tasks_max; /* of a scope without its own TasksMax=; 0: unknown */
 } UndoFormer;
 
 typedef struct UndoRecord {

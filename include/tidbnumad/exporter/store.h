@@ -46,6 +46,3 @@ void store_put_back(Store *store, StoreBody *body);
 
 /* Is a newer snapshot held back until the older ones, which are still being sent, free memory? */
 bool store_is_crowded(Store *store);
-
-/* Number of reads of files so far. */
-uint64_t store_n_read(Store *store);

@@ -28,7 +28,7 @@ const char *advice_product_to_string(AdviceProduct product); /* "tidb-server"; "
  * their nodes are divided. */
 bool advice_product_is_heavy(AdviceProduct product);
 
-/* The rules of placement.md, "Sizing on a shared host". */
+/* The sizing rules, see the command advise in tidbnumactl(8). */
 typedef enum AdviceRule {
         ADVICE_MAX_PROCS,    /* A1 */
         ADVICE_MEMORY_LIMIT, /* A2 */

@@ -1,5 +1,5 @@
 /* The audit of a host: which rules hold on it, and what to do where one does not. Plain data;
- * plan/audit.h judges, the text and JSON are publish's. The rules are those of placement.md. */
+ * plan/audit.h judges, the text and JSON are publish's. The rules are described in tidbnumad(7). */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ typedef enum AuditRule {
 } AuditRule;
 
 const char *audit_rule_to_id(AuditRule rule);   /* "numa-balancing" */
-const char *audit_rule_to_rule(AuditRule rule); /* "R7" of placement.md; "" for none */
+const char *audit_rule_to_rule(AuditRule rule); /* "R7", see tidbnumad(7); "" for none */
 
 typedef enum AuditState {
         AUDIT_UNKNOWN, /* it could not be read, or there is nothing that it applies to */

@@ -22,10 +22,10 @@ typedef struct Binding {
         NodeSet inner_mems;        /* likewise; without such groups both are as above */
         char inner_group[256];     /* the first that leaves less: its path; "": none does */
         size_t n_threads;          /* of all its processes */
-        size_t n_threads_off_cpus; /* whose Cpus_allowed is not exactly the CPUs asked for */
-        size_t n_threads_outside;  /* of them, those that may run outside the CPUs asked for */
-        NodeSet last_nodes; /* nodes of the CPUs on which its threads last ran; only where no CPUs
-                               are asked for */
+        size_t n_threads_off_cpus; /* whose Cpus_allowed is not exactly the requested CPUs */
+        size_t n_threads_outside;  /* of them, those that may run outside the requested CPUs */
+        NodeSet last_nodes; /* nodes of the CPUs on which its threads last ran; only if no CPUs are
+                             * requested */
         bool alone;         /* no unrelated process shares its group: its unit on v2, its
                              * memory cgroup on v1 */
         int32_t intruder;   /* a pid that does, 0 when alone */

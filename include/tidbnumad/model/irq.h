@@ -22,8 +22,8 @@ typedef enum IrqRole {
 
 const char *irq_role_to_string(IrqRole role); /* "rxtx" */
 
-/* Has the kernel chosen the vector's CPUs, so that it refuses others? Since Linux 6.12 the
- * vector's file is read-only then; before, only a write that fails with EIO shows it (irq.md). */
+/* Has the kernel chosen the vector's CPUs, so that it refuses others? Since Linux 6.12 the vector's
+ * file is read-only then; before, only a write that fails with EIO shows it. */
 typedef enum IrqManaged {
         IRQ_MANAGED_UNKNOWN,
         IRQ_MANAGED_NO,     /* a write was taken */
@@ -121,8 +121,8 @@ const IrqVector *irq_device_vector(const IrqDevice *device, uint32_t irq);
 /* Interrupts of the vector so far on these CPUs, modulo 2^32. */
 uint32_t irq_vector_count(const IrqHost *host, const IrqVector *vector, const CpuSet *cpus);
 
-/* Between two looks, at the vector as it was and as it is. 0 where one of them has no counters,
- * where the CPUs that are online have changed, for then a CPU's count may have gone with its
- * column, and where it is a step back: a number that is used again begins at 0. */
+/* Interrupts of a vector between two readings. 0 if one of the readings has no counters; if the set
+ * of online CPUs has changed, because a CPU's count may be missing with its column; and if the
+ * counter is lower than before: an interrupt number that is used again starts at 0. */
 uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const IrqHost *now,
                            const IrqVector *vector, const CpuSet *cpus);

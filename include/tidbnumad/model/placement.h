@@ -19,7 +19,8 @@ typedef struct Placement {
 typedef enum PlacementRefusal {
         REFUSAL_NONE,
         REFUSAL_WATCH_ONLY,    /* a built-in policy */
-        REFUSAL_NO_PORT_YET,   /* an entry of `instances` asks for a port, and it listens on none */
+        REFUSAL_NO_PORT_YET,   /* an entry of `instances` names a port, and the instance listens on
+                                * none */
         REFUSAL_NODE_ABSENT,   /* explicit nodes that the machine does not have */
         REFUSAL_NO_CPU,        /* explicit nodes without an online CPU */
         REFUSAL_NO_MEMORY,     /* explicit nodes without memory */
@@ -38,7 +39,7 @@ const char *placement_refusal_to_string(PlacementRefusal refusal); /* the senten
 const char *placement_refusal_to_id(PlacementRefusal refusal);     /* "too-few-nodes" */
 
 /* What is weighed, best first: one differing number decides, those behind it do not count. All are
- * sums over the whole plan, lower is better. The page of the rules is placement.md; R… are its
+ * sums over the whole plan, lower is better. The rules are described in tidbnumad(7); R… are their
  * ids. */
 typedef enum PlacementCriterion {
         WEIGH_STABILITY, /* nodes given up that an instance is bound to */

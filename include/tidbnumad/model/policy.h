@@ -63,7 +63,7 @@ typedef struct PolicyMatch {
         char *unit; /* systemd unit, glob */
         char *user; /* owner by name or number */
         char *args; /* glob over the whole command line, its words joined by single spaces */
-        uid_t uid;  /* of `user`, once the daemon has looked it up */
+        uid_t uid;  /* of `user`, once the daemon has resolved the name */
         bool uid_known;
         bool only_services; /* of a built-in policy: services of the system manager alone. No glob
                              * in `unit`, by which units would be prepared for their start */

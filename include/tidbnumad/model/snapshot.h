@@ -1,7 +1,6 @@
 /* Everything that is published, at one moment: what `metrics.prom` and `status.json` are made from.
  *
- * Strings are borrowed from the daemon's own state and live as long as the call that renders.
- */
+ * Strings are borrowed from the daemon's own state and are valid during the call that renders. */
 #pragma once
 
 #include <stdbool.h>
@@ -62,7 +61,7 @@ typedef struct NodeMemory {
         uint64_t mapped_bytes; /* of both, what is mapped; unknown on cgroup v1 */
 } NodeMemory;
 
-/* What cannot be given back: page cache comes and goes. */
+/* Used memory without the page cache, which the kernel can reclaim. */
 uint64_t node_memory_held(const NodeMemory *memory);
 
 typedef enum SampleMethod {
@@ -230,7 +229,7 @@ typedef struct IrqLandedSnapshot {
 
 /* Interrupts, and irqbalance. */
 typedef struct IrqSnapshot {
-        bool known; /* false: not looked at, and all is left out */
+        bool known; /* false: not read, and everything is omitted */
         const IrqDeviceSnapshot *devices;
         size_t n_devices;
         const IrqLandedSnapshot *landed;
@@ -288,7 +287,7 @@ typedef struct Snapshot {
         const char *hwloc_version;   /* "2.9.0" */
         const char *systemd_version; /* of libsystemd at build time */
         double realtime_seconds;     /* when it was taken, since the epoch */
-        bool ready;                  /* the first look is complete */
+        bool ready;                  /* the first scan is complete */
         bool enforcing;              /* false: dry run, observe mode, or a sysroot */
         const char *backend;         /* of the host; an instance may have a weaker one */
 
@@ -312,7 +311,7 @@ typedef struct Snapshot {
         size_t n_units;
         const IgnoredSnapshot *ignored_processes;
         size_t n_ignored_processes;
-        uint64_t ignored[N_IGNORED_REASONS]; /* processes, at the last look at each */
+        uint64_t ignored[N_IGNORED_REASONS]; /* processes, at the last reading of each */
         const ReleaseSnapshot *releases;     /* under way */
         size_t n_releases;
         bool undo_known;       /* false: nothing is ever changed, and the three are left out */

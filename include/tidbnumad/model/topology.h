@@ -71,10 +71,12 @@ CpuSet topology_core(const Topology *topology, uint32_t first);
 
 bool topology_has_memory(const Node *node); /* also where the size is unknown */
 
-/* Can an instance live there: has it online CPUs and memory of its own? A memory-only node (NVM,
- * CXL, GPU memory), a node without memory, and one that shares CPUs with another are not. */
+/* Can instances be placed on the node: does it have online CPUs and memory of its own? A
+ * memory-only node (NVM, CXL, GPU memory), a node without memory, and one that shares CPUs with
+ * another are not. */
 bool topology_is_home(const Node *node);
-const char *topology_why_no_home(const Node *node); /* "GPU memory"; "" for a home */
+const char *topology_why_no_home(const Node *node); /* such as "GPU memory"; "" if instances can be
+                                                     * placed there */
 NodeSet topology_homes(const Topology *topology);
 
 /* Are both known to be in one socket? A node is in one socket with itself. */

@@ -17,7 +17,7 @@ typedef struct ProcessId {
 
 bool process_id_equal(const ProcessId *a, const ProcessId *b);
 
-/* In which namespace it lives that is not the host's. */
+/* The kind of namespace of the process that is not the host's. */
 typedef enum Foreign {
         FOREIGN_NONE,
         FOREIGN_PID,
@@ -35,7 +35,7 @@ typedef struct Process {
         char *exe; /* target of /proc/PID/exe without the " (deleted)" of a replaced file; owned */
         char *cgroup; /* path below the unified hierarchy (or systemd's own on v1); owned */
         char *args;   /* its command line, the words joined by single spaces; NULL: no policy for
-                       * its executable asks for it; owned */
+                       * its executable needs it; owned */
         char *unit;   /* of the system manager; NULL when there is none; owned */
         char *scope;  /* a scope of ours that it is in, see unit_is_own_scope(); `unit` is then the
                        * one that it came from, or NULL; NULL: none; owned */

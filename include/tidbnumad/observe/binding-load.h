@@ -6,7 +6,7 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
 
-/* The groups to look into. */
+/* The control groups to read. */
 typedef struct BindingGroups {
         int group_fd;            /* whose processes are counted: see Binding.alone; -EBADF: none */
         int cpuset_fd;           /* whose cpuset holds the instance; -EBADF: none */
@@ -15,9 +15,10 @@ typedef struct BindingGroups {
         const char *group_path;  /* on v1 the path of `group_fd` in the memory hierarchy; NULL on
                                   * v2 */
         const char *unit_path; /* on v2 the path of the unit, where it has the cpuset; NULL: none */
-        int32_t suspect;       /* the intruder of the last look, 0: none. v1 sorts a list of the
-                                * whole group for whoever reads it, some 10 ms of a session's:
-                                * while this one is still there, it is not read */
+        int32_t suspect;       /* the foreign process of the last reading, 0: none. cgroup v1 sorts
+                                * the list of a whole group for each reader, which takes some 10 ms
+                                * for a session's group: the list is not read while this process is
+                                * still in the group */
 } BindingGroups;
 
 /* Does the group hold only the instance's processes, their parents and their children? 1; 0:
@@ -32,8 +33,8 @@ int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t
 int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret);
 
-/* The same without a look at each thread, for an instance that rests: its sets, the other
- * processes of its group, and the number of its threads. What `binding` holds of its threads,
- * from an earlier binding_load() of the same members, stays. -ESRCH as above. */
+/* The same without reading each thread, for an instance whose binding is complete: its sets, the
+ * other processes of its group, and the number of its threads. The values of its threads in
+ * `binding`, from an earlier binding_load() of the same members, are kept. -ESRCH as above. */
 int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, const Member *members,
                           size_t n_members, const BindingGroups *groups, Binding *binding);

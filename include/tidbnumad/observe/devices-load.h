@@ -33,7 +33,6 @@ int storage_find(const Sysroot *sysroot, const char *mountinfo, const char *dir,
 /* The same for a process that names the directory, by its own mountinfo and root, and with `dir`
  * resolved first; in a dump by <proc>/1/mountinfo where it has none of its own. For a directory
  * that does not exist yet, the nearest one above it counts. -EINVAL: not absolute, or in a dump
- * with
- * ".."; -ESRCH: the process is gone; -EACCES: not ours to look into. */
+ * with ".."; -ESRCH: the process is gone; -EACCES: no permission. */
 int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
                          StorageDevices *ret);

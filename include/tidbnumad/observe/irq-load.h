@@ -14,8 +14,8 @@
 int irq_host_load(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                   IrqHost *ret);
 
-/* The same without irqbalance, which is a look at all processes; and that look alone. 0: it does
- * not run. */
+/* The first function loads the same without irqbalance, for which all processes must be read; the
+ * second finds only irqbalance. 0: irqbalance does not run. */
 int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, size_t n_policies,
                           IrqHost *ret);
 pid_t irq_host_find_irqbalance(const Sysroot *sysroot);

@@ -35,15 +35,15 @@ int members_read_ports(const Members *members, ListenPorts *ret);
  * them, by the user in their policy or by a system service. */
 bool members_are_vouched_for(const Members *members, const Policy *policy);
 
-/* The data directory that the first of its processes names, and the disks under it. The caller
- * asks members_are_vouched_for() first. -ENODATA: no process names one; -ENOMEM; another negative
- * errno: the last one that was asked cannot be read. */
+/* The data directory that the first of its processes names, and the disks below it. The caller must
+ * call members_are_vouched_for() first. -ENODATA: no process names a directory; -ENOMEM; another
+ * negative errno: the last process that was tried cannot be read. */
 int members_read_data_dir(const Members *members, char **ret);
 int members_read_storage(const Members *members, const char *data_dir, StorageDevices *ret);
 
 /* The CPUs that its processes have used on average since the oldest of them started, rounded up:
- * the same number for whoever looks, however often. 0: it has run for less than a minute, or the
- * kernel does not show it. */
+ * every caller gets the same number, however often it calls. 0: the instance has run for less than
+ * a minute, or the kernel does not show it. */
 uint32_t members_read_cpus_used(const Members *members);
 
 /* The scope that the daemon made for it, or NULL. */

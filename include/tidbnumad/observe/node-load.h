@@ -18,10 +18,10 @@ typedef struct NodeTicks {
         uint64_t ticks[N_MODES];
 } NodeTicks;
 
-/* From look to look. The kernel's times of a CPU step back: iowait where the task that waited wakes
- * on another one (proc_stat(5)), idle where the CPU was offline; and while it is, it has no line at
- * all. To a reader of counters each of that is a new beginning, and all the idle time since boot
- * comes at once. */
+/* The CPU times of nodes, kept between readings. The kernel's times of a CPU can decrease: iowait
+ * when the waiting task wakes on another CPU (proc_stat(5)), idle after the CPU was offline; and an
+ * offline CPU has no line at all. To a reader of counters, such as Prometheus, each decrease is a
+ * reset of the counter, so that all the idle time since boot would be counted at once. */
 typedef struct NodeTimes {
         CpuSeen *cpus; /* by number; owned */
         size_t n_cpus;
@@ -33,10 +33,10 @@ typedef struct NodeTimes {
 void node_times_done(NodeTimes *times);
 #define _cleanup_node_times_ _cleanup_(node_times_done)
 
-/* Fills n_nodes of the topology, by index; what cannot be read stays unknown. The times never step
- * back: of what is online at the first look they are those since boot, and what comes later counts
- * from when it is seen. `times` is for the same topology each time, apart from CPUs that come and
- * go. 0 or -ENOMEM. */
+/* Fills n_nodes of the topology, by index; what cannot be read stays unknown. The times never
+ * decrease: for CPUs that are online at the first reading they count since boot, for other CPUs
+ * since the first reading that shows them. `times` must be used with the same topology each time,
+ * apart from CPUs that go online or offline. 0 or -ENOMEM. */
 int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
               NodeSnapshot *ret);
 

@@ -1,6 +1,6 @@
-/* The instances that run, each with what the kernel shows of it: what a program looks at that looks
- * once. The daemon keeps its own list, for it looks again and again, and fills it by the same
- * readers: members.h, members-memory.h. */
+/* The running instances, each with the values that the kernel shows, for a program that reads them
+ * once. The daemon reads them repeatedly, so it keeps its own list, and fills it by the same
+ * functions: members.h, members-memory.h. */
 #pragma once
 
 #include "tidbnumad/observe/members-memory.h"
@@ -29,7 +29,7 @@ typedef struct Observed {
 typedef struct ObservedList {
         Observed *instances; /* owned */
         size_t n_instances, allocated;
-        size_t n_denied; /* processes that this user may not look at */
+        size_t n_denied; /* processes that this user may not read */
 } ObservedList;
 
 void observed_list_done(ObservedList *list);

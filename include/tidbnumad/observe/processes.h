@@ -6,11 +6,11 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
 
-/* Is a process of this executable worth a closer look? `exe` is the path out of /proc/PID/exe. */
+/* Must a process of this executable be identified? `exe` is the path from /proc/PID/exe. */
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
 
 /* Opens one process and identifies it. `exe` is the path that proc_exe_read() has just returned for
- * it, if the caller has read it and wants it; with NULL, this function reads it and asks `wanted`.
+ * it, if the caller has read it and wants it; with NULL, this function reads it and calls `wanted`.
  * `ret_handle` stays open for the caller. Returns 0; -ESRCH: gone, a zombie, a kernel thread, or an
  * executable that `wanted` does not want; -EAGAIN: it went on to execute programs meanwhile, after
  * several tries. */
@@ -25,13 +25,13 @@ int process_is_vforked(const ProcHandle *handle, const Process *process);
 /* Reads its command line into `process->args`. -ESRCH: gone. */
 int process_read_args(const ProcHandle *handle, Process *process);
 
-/* Is its executable where /proc/PID/exe shows it? Else it lives in a foreign mount namespace, as
- * `process->foreign` then shows. For policies that name a path; see proc_exe_is_mounted(). 0, or
- * negative errno: not known. */
+/* Is its executable where /proc/PID/exe shows it? Otherwise the process is in a foreign mount
+ * namespace, and `process->foreign` is set. For policies that name a path; see
+ * proc_exe_is_mounted(). 0, or negative errno: not known. */
 int process_check_exe(const Sysroot *sysroot, const ProcHandle *handle, Process *process);
 
-/* Is its executable wanted? Its link is all that is read: what a scan asks first of every process.
- * Negative: the link cannot be read, see proc_exe_read(). */
+/* Is its executable wanted? Reads only the link of the executable: a scan checks this first for
+ * every process. Negative: the link cannot be read, see proc_exe_read(). */
 int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata);
 
 typedef struct PidList {

@@ -11,10 +11,11 @@ typedef struct TopologyEnv {
         int output_fd;
 } TopologyEnv;
 
-/* hwloc sees no HWLOC_ variable of whoever started this program: they are removed. Until
- * topology_env_leave() it looks below `sysroot` where that is another machine's dump. With
- * `capture` it writes its reasons to memory instead of standard error, which is the whole process's
- * meanwhile: only for programs of one thread. -ENOMEM: nothing was changed. */
+/* Removes the HWLOC_ variables of the caller's environment, so that they do not affect hwloc. Until
+ * topology_env_leave(), hwloc reads below `sysroot` if that is another machine's dump. With
+ * `capture`, hwloc writes its messages to memory instead of standard error; this redirects standard
+ * error of the whole process, so it is only for programs with one thread. -ENOMEM: nothing was
+ * changed. */
 int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture);
 
 /* Everything as before. `ret_output`, where it is not NULL, becomes the first line that hwloc

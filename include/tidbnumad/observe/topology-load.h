@@ -9,10 +9,10 @@
 #include "tidbnumad/sys/sysroot.h"
 
 /* Nodes with their online CPUs and memory, packages and distances, of this machine or of the dump
- * below a sysroot. What our own cgroup may not use is there too: the daemon places others. Nodes
- * without CPUs keep an empty set. `hidden_…` is of the live machine only. What contradicts itself
- * is kept, marked, and named by topology_append_note(). -ENODATA: the machine shows no node at all.
- */
+ * below a sysroot. CPUs and nodes that our own cgroup may not use are included, because the daemon
+ * places other processes. Nodes without CPUs keep an empty set. `hidden_…` is of the live machine
+ * only. What contradicts itself is kept, marked, and named by topology_append_note(). -ENODATA: the
+ * machine shows no node at all. */
 int topology_load(const Sysroot *sysroot, Topology *ret);
 
 /* Machines that are not here: hwloc's XML, or its synthetic description such as

@@ -1,5 +1,5 @@
-/* Sizing advice for instances where they are placed: the rules A1 to A12 and R12 of placement.md.
- * Pure. It suggests and never applies anything.
+/* Sizing advice for instances where they are placed: the rules A1 to A12 and R12. Pure. It suggests
+ * and never applies anything.
  *
  * N and M are what is an instance's own. Where TiDB and TiKV instances share CPUs or nodes, each
  * has an equal part of them: 16 CPUs and 32 GiB with a TiDB and a TiKV on them are 8 CPUs and 16

@@ -1,4 +1,4 @@
-/* The rules of the audit, by what they look at; audit.c calls them. A failure (-ENOMEM) is in the
+/* The rules of the audit, by their subject; audit.c calls them. A failure (-ENOMEM) is in the
  * `error` of the report. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The audit of a host: the rules of placement.md against what was observed. Pure.
+/* The audit of a host: checks what was observed against the placement rules of tidbnumad(7). Pure.
  *
  * Limits, with their reasons:
  * - node sizes: 10 % less than the largest node has, and 128 MiB. Firmware and kernel keep some
@@ -41,7 +41,7 @@ typedef struct AuditInput {
         const DeviceList *devices;
         const HostFacts *facts; /* NULL: of a described machine nothing is known */
         const IrqHost *irqs;    /* NULL: not read */
-        const NodeSnapshot *nodes_before, *nodes; /* two looks, by index; both NULL: not read */
+        const NodeSnapshot *nodes_before, *nodes; /* two readings, by index; both NULL: not read */
         const PolicySet *policies;
         const AuditInstance *instances;
         size_t n_instances;

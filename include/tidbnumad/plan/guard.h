@@ -76,7 +76,8 @@ typedef struct GuardOutlook {
         uint64_t headroom_bytes;
         uint64_t fall_bytes_per_sec;  /* 0: it does not fall */
         uint64_t burst_bytes_per_sec; /* the fastest fall that was seen, of all of them at once */
-        uint64_t gone_usec;           /* until the room is gone; UINT64_MAX: never, as it looks */
+        uint64_t gone_usec;           /* until the room is used up; UINT64_MAX: never at the present
+                                       * rate */
 } GuardOutlook;
 
 /* Of those of the nodes that are in `set`, together. */

@@ -1,4 +1,4 @@
-/* Where interrupts are to go: the rules of irq.md, "Where to". Pure.
+/* Plans the CPUs of interrupts. Pure.
  *
  * `reserved`: the CPUs of the reserved nodes and the reserved CPUs. `local`: those of the device's
  * node. `away`: all that no instance owns, the nearest to the device first. A list: there. `auto`:

@@ -26,7 +26,8 @@ typedef struct Ladder {
         Rung rung;
         const char *why; /* a constant sentence why it is affinity, where the host has a stronger
                           * backend; else NULL */
-        Reason code;     /* of what kind that is; REASON_NONE: the policy asks for it */
+        Reason code;     /* the code of that reason; REASON_NONE: the policy requests this
+                          * backend */
 } Ladder;
 
 typedef struct LadderInput {

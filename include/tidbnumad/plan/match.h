@@ -6,15 +6,15 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
 
-/* Could a process of this executable match any policy? What a scan asks first, about every process.
- */
+/* Could a process of this executable match any policy? A scan checks this first for every
+ * process. */
 bool match_wants_exe(const PolicySet *policies, const char *exe);
 
-/* The policy of every process of this executable whose user is the policy's: the first that names
- * the executable, if it asks for nothing but that and the user. NULL: more has to be read. */
+/* The policy of every process of this executable whose user is the policy's: the first policy that
+ * names the executable, if it matches by executable and user alone. NULL: more has to be read. */
 const Policy *match_by_exe_alone(const PolicySet *policies, const char *exe);
 
-/* Does any policy for this executable ask for the command line? */
+/* Does any policy for this executable match by the command line? */
 bool match_wants_args(const PolicySet *policies, const char *exe);
 
 /* Does any policy name this executable by its path? */
@@ -24,7 +24,7 @@ typedef enum MatchVerdict {
         MATCH_NONE,       /* no policy names it */
         MATCH_POLICY,     /* it belongs to the policy */
         MATCH_OTHER_USER, /* named by exe and unit, but it is not the policy's user */
-        MATCH_FOREIGN,    /* likewise, but it lives in another namespace: a container */
+        MATCH_FOREIGN,    /* likewise, but the process is in another namespace, as in a container */
         MATCH_FULL, /* it belongs to the policy, which has max_instances of its user already: judged
                        by the caller that counts them, never by match_judge() */
 } MatchVerdict;
@@ -34,7 +34,7 @@ typedef enum MatchVerdict {
  * MATCH_NONE. A policy with a `user` that does not exist on this host matches nothing. */
 MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret);
 
-/* The keys of a match, in the order in which they are looked at. */
+/* The keys of a match, in the order in which they are compared. */
 typedef enum MatchKey {
         MATCH_KEY_NONE, /* all hold */
         MATCH_KEY_EXE,

@@ -1,5 +1,6 @@
 /* The planner's own view of its input: nodes, sockets and policies by index, sets of nodes as short
- * bit sets, the instances by name. Of plan only; what others ask is in placement.h. */
+ * bit sets, the instances by name. For use in plan only; the interface for other layers is
+ * placement.h. */
 #pragma once
 
 #include <stdbool.h>

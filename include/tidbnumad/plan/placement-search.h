@@ -109,12 +109,12 @@ typedef struct PlanSearch {
         PlanSets *sets;     /* beside the items; of the movable ones; owned */
         PlanItem **movable; /* owned */
         size_t n_movable;
-        uint16_t *best;    /* a set, while the best one is looked for; owned */
+        uint16_t *best;    /* the best set so far, during the search; owned */
         uint16_t *grown;   /* likewise; owned */
         uint32_t *inner;   /* by node: distances to the set that grows; owned */
         uint32_t *touched; /* by socket: nodes of that set; owned */
-        size_t effort;     /* prices that may still be asked */
-        size_t n_prices;   /* that the repair has asked */
+        size_t effort;     /* number of costs that may still be computed */
+        size_t n_prices;   /* number of costs that the repair has computed */
 } PlanSearch;
 
 /* Places every movable item. 0 or -ENOMEM. */
@@ -130,7 +130,7 @@ void placement_search_canonicalize(PlanSearch *search);
 /* The best set for an item that is counted nowhere, into `best`. Its price. */
 PlanCost placement_search_best(PlanSearch *search, const PlanItem *item);
 
-/* Likewise where there are too many to look at each: node by node. */
+/* Likewise if there are too many sets to compare all: grows the set node by node. */
 PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item);
 
 /* Moves that help, until none is left or the effort is spent. */

@@ -17,7 +17,7 @@
 /* Nodes are counted up to the kernel's MAX_NUMNODES (CONFIG_NODES_SHIFT=10). */
 #define PLACEMENT_NODES_MAX 1024u
 
-/* What the planner has to know of an instance. Borrowed. */
+/* The planner's input for one instance. Borrowed. */
 typedef struct PlacementInstance {
         const char *name; /* unique */
         const Policy *policy;
@@ -72,7 +72,8 @@ typedef struct PlacementPlan {
         NodeSet reserved;     /* what `host.reserve` comes to */
         CpuSet reserved_cpus; /* likewise, see placement_reserved_cpus() */
         PlacementScore score;
-        size_t n_prices; /* that were asked to improve it: the work, on any machine alike */
+        size_t n_prices; /* number of costs that were computed to improve the plan: the same on
+                          * every machine */
 } PlacementPlan;
 
 void placement_plan_done(PlacementPlan *plan);
@@ -88,7 +89,7 @@ int placement_plan_build(const PlacementInput *input, PlacementPlan *ret);
  * same. */
 uint32_t placement_weight(const PlacementInstance *in);
 
-/* What `host.reserve` comes to. Looks at `topology`, `host` and `nic_nodes` only. */
+/* What `host.reserve` comes to. Reads `topology`, `host` and `nic_nodes` only. */
 NodeSet placement_reserved(const PlacementInput *input);
 
 /* Whole cores of the nodes of the network cards, the lowest first, where these nodes are not

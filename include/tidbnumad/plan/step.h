@@ -1,9 +1,8 @@
 /* The next step that brings an instance to its placement, from what the kernel shows now.
  *
- * Pure and without memory of its own: asked again after every step and whenever something may have
- * changed, it leads from any state to the placement. The order is enforcement.md's: CPUs, gentle
- * pull, narrowing of the memory nodes last, sweep, verification.
- */
+ * Pure and without state of its own: called again after every step and whenever something may have
+ * changed, it leads from any state to the placement. The order is: CPUs, gentle pull, narrowing of
+ * the memory nodes last, sweep, verification. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +20,7 @@ typedef enum StepKind {
         STEP_PULL,     /* one pass of the mover */
         STEP_NARROW,   /* its memory nodes := `mems` */
         STEP_SWEEP,    /* what the mover cannot see: migrate_pages, node by node */
-        STEP_SETTLE,   /* wait for the kernel's counters, look again */
+        STEP_SETTLE,   /* wait for the kernel's counters, then read them again */
         STEP_DONE,     /* bound */
         STEP_WIDENED,  /* bound to its nodes and to others beside them, for its own are nearly full
                         */
@@ -35,11 +34,11 @@ typedef struct Step {
         const char *reason; /* a constant sentence, or "" */
 } Step;
 
-/* Passes of the mover after which what is left is left: each one had asked the kernel for every
- * page. */
+/* Passes of the mover, after which the pages that are still outside stay there: each pass has tried
+ * every page. */
 #define STEP_PASSES_MAX 5u
 
-/* Looks, some seconds apart, at which memory.numa_stat may still disagree with a pass that found
+/* Readings, some seconds apart, at which memory.numa_stat may still disagree with a pass that found
  * nothing: the kernel folds its per-CPU counters every 2 s (FLUSH_TIME in mm/memcontrol.c). */
 #define STEP_SETTLES_MAX 4u
 
@@ -98,20 +97,21 @@ typedef struct StepInput {
 
 Step step_next(const StepInput *input);
 
-/* Has it no unit to itself? Looks at `binding`, `backend` and where it runs only. */
+/* Does the instance need a scope because it shares its unit with other processes? Reads `binding`,
+ * `backend` and where the instance runs only. */
 bool step_needs_scope(const StepInput *input);
 
 /* Has the last pass of the mover seen all of its memory, and left nothing outside? Used instead
  * of a count where there is none. */
 bool step_was_pulled(const StepInput *input);
 
-/* Is it the kernel that moves the memory, all at once? It needs the bytes for each pair of
- * nodes: of memory that is not counted, the mover looks at every page. */
+/* Does the kernel move the memory, all at once? For this, the bytes of each pair of nodes must be
+ * known: if the memory is not counted, the mover queries every page instead. */
 bool step_moves_at_once(MigrateMode migrate, bool memory_known);
 
-/* Are the CPUs to be set before anything is read? So it is for processes that are new, by a backend
- * that answers at once: no thread is to run elsewhere while we read about its memory. Looks at
- * `placement`, `backend`, `can_enforce` and `cpus_applied` only. */
+/* Must the CPUs be set before anything is read? This is the case for new processes, with a backend
+ * that sets CPUs at once: no thread must run elsewhere while its memory is read. Reads `placement`,
+ * `backend`, `can_enforce` and `cpus_applied` only. */
 bool step_begins_blind(const StepInput *input);
 
 /* Are the CPUs in force, so that nothing is to be set? Of the backends with a cpuset: it has

@@ -11,10 +11,10 @@
  *     Unlike p ± z√(p(1-p)/n) it is not 0 where all draws agree: 4,096 of them still may have
  *     missed one page in a thousand.
  *
- * `unknown` is not chance: pages that are present and show no node (NUMA balancing has marked
- * them) may all be outside, or none. With h their share among the pages drawn it is h·max(p,
- * 1-p). To touch them would show them, and would change what the kernel's balancing sees: we
- * only look. */
+ * `unknown` is not chance: pages that are present and show no node (NUMA balancing has marked them)
+ * may all be outside, or none. With h their share among the pages drawn it is h·max(p, 1-p).
+ * Touching these pages would show their nodes, but it would also change what the kernel's balancing
+ * sees, so the sampler only reads. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ typedef struct Estimate {
         double random, unknown;
 } Estimate;
 
-/* `whole`: not drawn, each page was asked for once; nothing of it is chance then. */
+/* `whole`: nothing was drawn, each page was queried once, so that there is no random error. */
 Estimate estimate_share(uint64_t n_outside, uint64_t n_seen, uint64_t n_hidden, bool whole);
 
 /* The same of draws that do not count alike, for they are from frames of several sizes: of all

@@ -26,16 +26,16 @@ void frame_done(Frame *frame);
 /* All private mappings of the process into one frame, all shared ones into the other. -ESRCH. */
 int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared);
 
-/* Behind those that are there already; what goes on where the last one of the same kind ends
- * becomes one with it, for a mapping in pieces is quicker to look at as a whole. -ENOMEM. */
+/* Appends a range. A range of the same kind that starts where the last one ends is joined to it,
+ * because a mapping in pieces is read faster as a whole. -ENOMEM. */
 int frame_add(Frame *frame, const FrameRange *range);
 
 /* The address of the page of that number, below n_pages, and its range. */
 uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_range);
 
-/* Only what is present, by PAGEMAP_SCAN: of an address space that is mostly reserved little is
- * left. -EOPNOTSUPP: an older kernel; -E2BIG: too much is present, or in too many pieces, to be
- * listed, or to look for it takes too long; the frame stays as it was then. */
+/* Keeps only the present pages, by PAGEMAP_SCAN: if most of the address space is only reserved,
+ * little remains. -EOPNOTSUPP: an older kernel; -E2BIG: too many pages or pieces are present to be
+ * listed, or the search takes too long; the frame then stays unchanged. */
 int frame_condense(Frame *frame, int pagemap_fd);
 
 typedef struct PresentPage {
@@ -52,7 +52,7 @@ typedef struct PresentPages {
 void present_done(PresentPages *present);
 #define _cleanup_present_ _cleanup_(present_done)
 
-/* The pages of a small frame that are there, by the kernel's entry for each page. An entry costs a
- * fraction of what the node of a page costs to ask for, and every kernel has them. -ESTALE: the
- * process has executed another program meanwhile; -EPERM; -ENOMEM. */
+/* The pages of a small frame that are there, by the kernel's entry for each page. Reading an entry
+ * costs a fraction of a query for the node of a page, and every kernel has these entries. -ESTALE:
+ * the process has executed another program meanwhile; -EPERM; -ENOMEM. */
 int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret);

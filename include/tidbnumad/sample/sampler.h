@@ -1,4 +1,4 @@
-/* The statistical sampler: asks the kernel for the nodes of a few thousand pages of a process,
+/* The statistical sampler: queries the kernel for the nodes of a few thousand pages of a process,
  * drawn at random, and never changes or delays anything.
  *
  * Addresses are drawn uniformly over the mappings; what is not present costs a draw. Where fewer
@@ -28,7 +28,7 @@ enum {
         SAMPLER_LISTED_PAGES = 32768, /* their entries take half a millisecond */
         SAMPLER_WHOLE_PAGES = 8192,
         SAMPLER_SPARSE = 16,
-        /* Pages without a node that are looked at closer: are they absent, or marked? */
+        /* Pages without a node that are checked further: are they absent, or marked? */
         SAMPLER_HIDDEN_CHECKS = 1024,
 };
 
@@ -45,7 +45,7 @@ typedef struct Draws {
         double file_pages, shmem_pages;
         double file_squares, shmem_squares; /* of what each page represents */
         uint64_t n_asked;
-        bool whole;        /* of private memory every page was asked for, once */
+        bool whole;        /* every page of private memory was queried once */
         bool mapped_whole; /* of shared memory too */
 } Draws;
 
@@ -54,7 +54,7 @@ void draws_done(Draws *draws);
 
 /* `n_pages`: how many anonymous pages to find; of shared ones a quarter. `seed`: any number; the
  * same one draws the same. -ESRCH: the process has ended; -ESTALE: it has executed another program
- * meanwhile; -EPERM, -EACCES: not ours to look at; -ENOMEM. */
+ * meanwhile; -EPERM, -EACCES: no permission; -ENOMEM. */
 int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_pages, uint64_t seed,
                  Draws *ret);
 

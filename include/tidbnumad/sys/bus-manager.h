@@ -1,4 +1,4 @@
-/* systemd's manager over D-Bus (org.freedesktop.systemd1(5)): its signals, and what it knows of
+/* systemd's manager over D-Bus (org.freedesktop.systemd1(5)): its signals, and its properties of
  * units. Nothing here waits: every answer comes through the loop. */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "tidbnumad/sys/sysroot.h"
 
 typedef enum BusEvent {
-        BUS_EVENT_SUBSCRIBED,  /* signals come from now on: look at everything */
+        BUS_EVENT_SUBSCRIBED,  /* signals arrive from now on: read everything once */
         BUS_EVENT_LOST,        /* the bus is gone, or systemd does not answer: open it again later.
                                 * Close it, if at all, from a source of the loop's own */
         BUS_EVENT_RELOADED,    /* systemd has reloaded its unit files */
@@ -44,8 +44,8 @@ int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **
 
 /* A unit as systemd has it. Borrowed for the length of the call. */
 typedef struct BusUnit {
-        const char *id;         /* its own name: another one where the name asked for is an alias */
-        const char *load_state; /* "loaded", "not-found", "masked", … */
+        const char *id;           /* its own name: another one if the requested name is an alias */
+        const char *load_state;   /* "loaded", "not-found", "masked", … */
         const char *active_state; /* "inactive", "active", … */
         const char *user;         /* User=, "" where there is none */
         bool dynamic_user;

@@ -22,8 +22,9 @@ typedef struct BusScope {
         size_t n_pids;
 } BusScope;
 
-/* Asks systemd to make the scope and to move the processes into it. Answers as bus_units_set(): the
- * move itself comes a moment after that, so look for it. */
+/* Requests systemd to create the scope and to move the processes into it. Replies as
+ * bus_units_set(). systemd moves the processes a moment after the reply, so the caller has to check
+ * for that. */
 int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, void *userdata,
                     sd_bus_slot **ret_slot);
 
@@ -47,7 +48,7 @@ typedef void (*BusScopeReply)(int error, const BusScopeState *state, void *userd
 int bus_scope_read(sd_bus *bus, const char *scope, BusScopeReply reply, void *userdata,
                    sd_bus_slot **ret_slot);
 
-/* DefaultTasksMax=: what a scope has that asks for nothing. */
+/* DefaultTasksMax=: the limit of a scope without its own TasksMax=. */
 typedef void (*BusTasksReply)(int error, uint64_t tasks_max, void *userdata);
 int bus_scope_read_default_tasks(sd_bus *bus, BusTasksReply reply, void *userdata,
                                  sd_bus_slot **ret_slot);

@@ -33,9 +33,9 @@ int bus_units_error(const sd_bus_error *error);
 /* error: 0, or negative errno of these with `message` as systemd put it ("" when there is none). */
 typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
 
-/* Asks systemd to set AllowedCPUs= or AllowedMemoryNodes= (`property`) of a unit until the next
+/* Requests systemd to set AllowedCPUs= or AllowedMemoryNodes= (`property`) of a unit until the next
  * boot, and calls back once when it has answered. Does not wait: PID 1 may take seconds. `*slot` is
- * the call in flight; unref it, and no reply comes. */
+ * the pending call; after an unref of it, there is no callback. */
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 
@@ -64,6 +64,6 @@ typedef struct BusUnitsProperty {
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,
                       BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 
-/* Starts a unit (StartUnit() of org.freedesktop.systemd1(5)). Waits for no answer: whoever wants
- * to know looks at what the unit does. */
+/* Starts a unit (StartUnit() of org.freedesktop.systemd1(5)). Does not wait for the reply: the
+ * result is visible in the state of the unit. */
 int bus_units_start(sd_bus *bus, const char *unit);

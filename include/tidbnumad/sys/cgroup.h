@@ -35,8 +35,8 @@ int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems); /
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_mems_read(int cgroup_fd, NodeSet *ret);
 
-/* Adds memory nodes to what a cpuset has, and looks whether it has them then. Nothing is moved by
- * that: the kernel migrates only off nodes that are taken away. -ENODEV: a group above does not
+/* Adds memory nodes to those of a cpuset, and verifies that the cpuset then has them. This moves no
+ * memory: the kernel migrates only from nodes that are removed. -ENODEV: a group above does not
  * allow all of them (v1: nothing was written, v2: what is allowed counts). */
 int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems);
 

@@ -18,8 +18,8 @@ int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size);
 /* The argument behind `argument` of these bytes, the first one for NULL; NULL: there is none. */
 const char *cmdline_next(const char *bytes, size_t size, const char *argument);
 
-/* As one text, "a b c", for people and globs: blanks inside of arguments look like those between
- * arguments. The caller owns it. -ENOMEM. */
+/* As one text, "a b c", for people and globs: blanks inside of arguments cannot be distinguished
+ * from those between arguments. The caller owns it. -ENOMEM. */
 int cmdline_join(const char *bytes, size_t size, char **ret);
 
 /* The value of `key` in these bytes, entries with a NUL behind each; NULL: it is not there. */

@@ -1,10 +1,9 @@
 /* A running irqbalance, by the socket that its own user interface uses
  * (/run/irqbalance/irqbalance<PID>.sock, from irqbalance 1.5 on): one command a connection.
  *
- * Its main loop waits for the command of whoever has connected: so each call here sends at once.
- * None of them waits. What comes back is doubted: the peer must be root's process with the PID of
- * the socket's name, and its answer parse as a whole.
- */
+ * The main loop of irqbalance waits for the command of each client that has connected, so each call
+ * here sends its command at once. None of these calls waits. The answer is verified: the peer must
+ * be root's process with the PID of the socket's name, and the whole answer must parse. */
 #pragma once
 
 #include <stdbool.h>

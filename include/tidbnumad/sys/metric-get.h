@@ -1,17 +1,17 @@
-/* A number that a server of this host reports about itself: a metric of its /metrics, asked for by
- * HTTP over the loopback interface. */
+/* A number that a server of this host reports about itself: a metric of its /metrics, read by HTTP
+ * over the loopback interface. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is asked for, and what an answer has been found to hold as its bytes come. An answer may be
- * large, and may be anything: no more of it is kept than a line. */
+/* The requested metric, and the result so far while the answer arrives. An answer may be large and
+ * may contain anything: only one line of it is kept. */
 typedef struct MetricReader {
         const char *const *names; /* any of these, without labels; NULL behind the last */
         char line[128];
-        size_t length; /* of `line`; longer lines are of no metric that is asked for */
+        size_t length; /* of `line`; longer lines cannot be the requested metric */
         bool cut;      /* the line is longer */
         bool begun;    /* the first line is over */
         bool body;     /* the headers are over */

@@ -30,6 +30,6 @@ int link_events_open(int *ret_fd);
  * (IFLA_INFO_KIND): those of containers come and go all day. What cannot be read counts. */
 bool link_event_counts(const void *message, size_t size);
 
-/* Reads all that waits, and throws it away: what there is now, others look up. True: something of
- * it counts, or something was lost. */
+/* Reads and discards all pending messages: the caller then reads the present state. True: one of
+ * the messages is relevant, or messages were lost. */
 bool link_events_drain(int fd);

@@ -1,5 +1,5 @@
-/* What a node's memory looks like now, /sys/devices/system/node/nodeN/meminfo and /proc/zoneinfo,
- * and what each CPU has done, /proc/stat. */
+/* The present memory counters of a node (/sys/devices/system/node/nodeN/meminfo and /proc/zoneinfo)
+ * and the times of each CPU (/proc/stat). */
 #pragma once
 
 #include <stddef.h>

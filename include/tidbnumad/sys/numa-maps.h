@@ -23,7 +23,7 @@ typedef void (*NumaMapsCallback)(uint32_t node, NumaMapsKind kind, uint64_t byte
 /* One line, with or without its newline. 0; -EBADMSG: not such a line, nothing was called. */
 int numa_maps_parse_line(const char *line, NumaMapsCallback callback, void *userdata);
 
-/* -ESRCH: gone; -EACCES: not ours to look at; -ENOENT: a kernel without it. */
+/* -ESRCH: the process is gone; -EACCES: no permission; -ENOENT: a kernel without numa_maps. */
 int numa_maps_read(const ProcHandle *handle, NumaMapsCallback callback, void *userdata);
 
 /* The NUMA policy that a process has set itself, or numactl(8) for it (set_mempolicy(2), numa(7)),

@@ -41,6 +41,6 @@ typedef struct PageRange {
 enum { PAGEMAP_RANGES_MAX = 256 };
 
 /* The ranges of present pages from `address` on, PAGEMAP_RANGES_MAX at most, and moves `address`
- * behind what was looked at. The kernel holds the process's memory map meanwhile: keep `end` near.
- * Returns how many, -EOPNOTSUPP as above, or another negative errno. */
+ * behind the pages that were read. The kernel holds the process's memory map meanwhile: keep `end`
+ * near. Returns how many, -EOPNOTSUPP as above, or another negative errno. */
 int pagemap_ranges(int fd, uint64_t *address, uint64_t end, PageRange *ret);

@@ -36,8 +36,8 @@ typedef enum PageReach {
 } PageReach;
 
 /* Moves the pages to `node`. `ret_status`: the new node or a negative errno a page, see
- * move_pages(2); not to be trusted alone, ask again. -ESRCH: gone; -EACCES: the node is outside of
- * the process's cpuset; -ENODEV: no such node. */
+ * move_pages(2); not reliable by itself, query the pages again. -ESRCH: the process is gone;
+ * -EACCES: the node is outside of the process's cpuset; -ENODEV: no such node. */
 int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
                int *ret_status);
 

@@ -2,8 +2,8 @@
  * happen (linux/cn_proc.h). The end of a process is reported by its pidfd: once, and never for
  * another one.
  *
- * It only means "look again": nothing of the message but the pid is used. It is there in the
- * first network, user and PID namespace only, and wants CAP_NET_ADMIN. */
+ * A message only means "read the process again": nothing but its pid is used. The connector exists
+ * in the initial network, user and PID namespaces only, and requires CAP_NET_ADMIN. */
 #pragma once
 
 #include <stddef.h>
@@ -39,8 +39,8 @@ int proc_connector_open(size_t receive_buffer_bytes, int *ret_fd);
  * thousand a call: when more is there, the descriptor stays readable. Returns the number of events,
  * or a negative errno.
  *
- * -ENOBUFS: the kernel has thrown events away. The queue was read to its end, as long as the
- * receive buffer has room for, and the kernel queues again: a look at everything from here on
+ * -ENOBUFS: the kernel has dropped events. The queue was read to its end, at most as much as the
+ * receive buffer can hold, and the kernel adds events again: a scan of all processes from now on
  * misses nothing. Further events may be waiting, as always. */
 int proc_connector_read(int fd, ProcEventHandler handler, void *userdata);
 

@@ -10,14 +10,14 @@ typedef enum ProcNamespace {
         PROC_NAMESPACE_NETWORK,
 } ProcNamespace;
 
-/* Does it live in the host's namespace of that kind? The host's are our own; of mount namespaces
- * that of PID 1 as well, for a hardened daemon has one to itself. 1: yes, and always below a
- * --sysroot; 0: no; -ESRCH: gone; -EACCES. */
+/* Is the process in the host's namespace of that kind? The host's namespaces are our own; for mount
+ * namespaces also that of PID 1, because a hardened daemon has a mount namespace of its own. 1:
+ * yes, and always below a --sysroot; 0: no; -ESRCH: gone; -EACCES. */
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
                            ProcNamespace namespace);
 
-/* The same by its folder in the live /proc, for a caller that has just seen that no exec of it is
- * under way. */
+/* The same by its folder in the live /proc, for a caller that has just checked that the process is
+ * not in an exec. */
 int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace);
 
 /* Our own, once, as sysroot_open() does of the live machine: they never change. */

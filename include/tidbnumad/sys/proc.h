@@ -1,10 +1,9 @@
 /* Processes and threads in /proc.
  *
  * A process is held by a directory fd of /proc/PID and, on the live machine, a pidfd: both stay
- * with the one process that they were opened for. Everything that finds it gone answers -ESRCH.
- * Kernels before 5.3 have no pidfd_open(2): there the directory and the start time are all there
- * is.
- */
+ * with the one process that they were opened for. Every function returns -ESRCH if the process is
+ * gone. Kernels before 5.3 have no pidfd_open(2): there, only the directory and the start time
+ * identify the process. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,8 +31,8 @@ typedef struct ProcHandle {
 
 /* -ESRCH: no such process. */
 int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
-/* The same for a caller that is about to give up what belongs to the process: -ESRCH only if two
- * attempts fail that way. */
+/* The same for a caller that is about to remove its records of the process: -ESRCH only if two
+ * attempts fail this way. */
 int proc_open_twice(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
 void proc_close(ProcHandle *handle);
 #define _cleanup_proc_ _cleanup_(proc_close)
@@ -48,8 +47,8 @@ bool proc_has_pidfds(void);
 
 /* Calls `callback` when the last thread of the process has ended, ahead of other events of the
  * loop, until the handle is closed. An event of the process connector reports the end of the first
- * thread only. 0, also where there is no pidfd: below a --sysroot nothing ends, and on the live
- * machine the caller has to look from time to time. */
+ * thread only. 0, also where there is no pidfd: below a --sysroot no process ends, and on the live
+ * machine the caller has to check from time to time. */
 int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
                     void *userdata);
 
@@ -85,17 +84,17 @@ int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret);
 /* Since boot, as `start_ticks` counts. */
 int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks);
 
-/* Is its exec still under way, with a memory map that has no program yet? The kernel holds a lock
- * of the process then, and takes apart its former memory map, which may wait for the server of any
- * file that was in it, for ever. Whoever reads its links, stat, maps and more waits for that lock.
- * The functions below that read any of these fail with -EBUSY instead: an event reports the end of
- * the exec. */
+/* Is the process still in an exec, with a memory map that has no program yet? The kernel then holds
+ * a lock of the process and frees its former memory map, which may wait for ever for the server of
+ * any file that was mapped. A reader of the process's links, stat, maps and other files waits for
+ * that lock. The functions below that read any of these fail with -EBUSY instead: an event reports
+ * the end of the exec. */
 bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid);
 bool proc_held_is_in_exec(const ProcHandle *handle);
 
-/* /proc/PID/exe of a process that is not opened yet: what a scan looks at before anything else.
- * `buffer` of PATH_MAX. The " (deleted)" of a replaced binary is cut off. -ESRCH: gone; -ENOENT:
- * kernel thread or zombie; -EBUSY: see above; -EACCES. */
+/* /proc/PID/exe of a process that is not opened yet: the first file that a scan reads. `buffer` of
+ * PATH_MAX. The " (deleted)" of a replaced binary is cut off. -ESRCH: gone; -ENOENT: kernel thread
+ * or zombie; -EBUSY: see above; -EACCES. */
 int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size);
 
 /* The same of one that is held. What answers has not ended. */

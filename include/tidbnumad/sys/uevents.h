@@ -3,7 +3,7 @@
 
 #include <systemd/sd-event.h>
 
-/* Something came or went: look what there is. */
+/* A device was added or removed: the handler reads the present state. */
 typedef void (*UeventsHandler)(void *userdata);
 
 typedef struct Uevents {

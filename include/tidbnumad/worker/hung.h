@@ -1,4 +1,5 @@
-/* The list of processes for which a job was abandoned; what others ask of it is in worker.h. */
+/* The list of processes for which a job was abandoned; the interface for other modules is
+ * worker.h. */
 #pragma once
 
 #include "tidbnumad/worker/worker.h"

@@ -19,7 +19,7 @@ typedef enum WorkerJob {
         WORKER_HELLO, /* sent by the worker once, when it is ready */
         WORKER_ARGS,  /* the command line */
         WORKER_VFORK, /* is it the child of a vfork(2)? */
-        WORKER_EXE,   /* is its executable where its path says? */
+        WORKER_EXE,   /* is its executable the file at this path on the host? */
         WORKER_PORTS, /* on which it listens */
         WORKER_DATA_DIR,
         WORKER_STORAGE, /* the disks under a path of the process */

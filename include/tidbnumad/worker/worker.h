@@ -4,16 +4,17 @@
  * A worker runs one job at a time. Each job has a deadline, which is put off up to
  * WORKER_EXTENDED_MAX times as long as the worker only waits for a CPU, if the job only reads; a
  * worker that misses it is killed, and left alone if it does not die. The process of that job is
- * remembered and not asked again before workers_forget(), but see WORKER_EXCUSE_USEC; another
- * worker takes the next job. The daemon waits at most WORKER_CALL_USEC for small facts, and half of
- * that for each worker that is being waited for already: then the worker is put aside until its
- * deadline, and the caller asks again later. At most WORKER_LATE_USER_MAX jobs of one user are put
+ * remembered, and no job for it runs again before workers_forget(), but see WORKER_EXCUSE_USEC;
+ * another worker takes the next job. The daemon waits at most WORKER_CALL_USEC for small facts, and
+ * half of that for each worker that it already waits for: then the worker is put aside until its
+ * deadline, and the caller tries again later. At most WORKER_LATE_USER_MAX jobs of one user are put
  * aside at a time, so that thousands of processes that do not answer cost no more. The daemon does
  * not wait for longer work at all.
  *
  * A worker that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
- * has TasksMax= of them: with WORKER_STUCK_USER_MAX of one user no more is asked of processes of
- * his, with WORKER_STUCK_MAX no worker is started any more but the guard's.
+ * has TasksMax= of them: with WORKER_STUCK_USER_MAX stuck workers for processes of one user, no
+ * more jobs are run for that user's processes; with WORKER_STUCK_MAX in total, no worker is started
+ * any more except the guard's.
  *
  * There are no workers without workers_start(), as with --sysroot. */
 #pragma once
@@ -34,10 +35,10 @@ enum { WORKER_LATE_MAX = 8, WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024 };
 enum { WORKER_STUCK_MAX = 16, WORKER_STUCK_USER_MAX = 4 };
 enum { WORKER_EXTENDED_MAX = 5 };
 
-/* What a process can make a worker wait for ends with the worker's kill. One that took longer to
- * die was held up by the kernel itself, which waits for work on each CPU before it moves pages, or
- * by want of a CPU: the process is asked again, so many times. So it is where a job that changes
- * the process was running at its deadline. */
+/* A wait that a process can cause ends when the worker is killed. A worker that took longer than
+ * this to die was delayed by the kernel itself, which waits for work on each CPU before it moves
+ * pages, or had no CPU: then jobs for the process are tried again, this many times. The same
+ * applies if a job that changes the process was running at its deadline. */
 #define WORKER_EXCUSE_USEC (UINT64_C(2000) * 1000)
 enum { WORKER_EXCUSED_MAX = 3 };
 
@@ -47,7 +48,7 @@ typedef struct WorkerChild WorkerChild;
 /* Called for a process whose job was abandoned. */
 typedef void (*WorkerHungHandler)(const ProcessId *process, WorkerJob job, void *userdata);
 
-/* Called when a worker has an answer, or will have none: ask again. */
+/* Called when a worker has an answer, or will have none: the caller repeats its request. */
 typedef void (*WorkerIdleHandler)(void *userdata);
 
 typedef struct Worker {
@@ -65,7 +66,7 @@ typedef struct WorkerHung {
         ProcessId process;
         WorkerWait wait;
         unsigned n;   /* how often a job for it was abandoned */
-        bool excused; /* it may be asked again */
+        bool excused; /* jobs for it may be tried again */
         bool at_mems; /* the job was a write of its memory nodes: the guard is refused as well */
 } WorkerHung;
 
@@ -125,10 +126,10 @@ bool workers_wait_for(const Workers *workers, WorkerWait wait);
  * this process, worker_write_group()? It may be done at any time. */
 bool workers_write_group_of(const Workers *workers, const ProcessId *process);
 
-/* The process executed another program: it may be asked again. */
+/* The process executed another program: jobs for it may run again. */
 void workers_forget(Workers *workers, pid_t pid);
 
-/* Waits for the answer and returns the job's result. -ETIME: not in time, ask again later; -EBUSY:
+/* Waits for the answer and returns the job's result. -ETIME: not in time, try again later; -EBUSY:
  * the same, as too many processes are being waited for, of the same user or at all; -EHOSTDOWN: the
  * process does not answer; -ECHILD: the worker ended, or none can be started. */
 int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,

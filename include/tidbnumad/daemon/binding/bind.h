@@ -23,15 +23,15 @@ void bind_check_start(const Binder *b, Instance *instance);
  * once. False: an answer will come, or the step failed and is retried later. */
 bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);
 
-/* Adds memory nodes in the kernel's cpuset first, then asks the backend for them; this replaces a
- * request that is in flight. -ENODEV: the group may not have all of them; -ESRCH: the instance has
- * ended; -ENOMEM: the kernel had no memory for the change. The backend is not asked after an error.
- */
+/* Adds memory nodes in the kernel's cpuset first, then requests them from the backend; this
+ * replaces a pending request. -ENODEV: the group may not have all of them; -ESRCH: the instance has
+ * ended; -ENOMEM: the kernel had no memory for the change. After an error, nothing is requested
+ * from the backend. */
 int bind_widen_now(const Binder *b, Instance *instance, const NodeSet *mems, uint64_t now_usec);
 
 /* Removes what the backend made for instances that have ended, unless something uses it. */
 void bind_tidy(Binder *b);
 
-/* Chooses the backend that the policies in force ask for, and logs a change. What the former
- * backend set stays in force; all later steps go through the new one. */
+/* Chooses the backend of the policies in force, and logs a change. What the former backend set
+ * stays in force; all later steps go through the new one. */
 void bind_choose_backend(Binder *b);

@@ -85,6 +85,7 @@ void binding_end_widening(Instance *instance);
 /* Keeps the failure's sentence and its code for status. */
 void binding_set_failure(Instance *instance, Reason code, const char *format, ...) _printf_(3, 4);
 
-/* It has no plan, for want of memory: what is in force stays, and it is planned soon. */
+/* There was no memory to plan the instance: its present binding stays, and the plan is repeated
+ * soon. */
 void binding_await_plan(Instance *instance, uint64_t now_usec);
 void binding_clear_failure(Instance *instance);

@@ -25,6 +25,6 @@ void drift_count(const Binder *b, Instance *instance, const Step *step, uint64_t
 /* Number of repairs within the last minute. */
 unsigned drift_repairs(const Drift *drift, uint64_t now_usec);
 
-/* Handles inotify(7) events: the instances that they concern are reconciled soon. For
+/* Handles inotify(7) events: reconciles the instances that the events concern soon. For
  * drift_start(). */
 void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec);

@@ -11,7 +11,7 @@
  * has left. */
 void observe_memory(const Binder *b, Instance *instance, int cgroup_fd);
 
-/* Sets what the next step needs to know of files and shared memory outside. */
+/* Sets the input of the next step about files and shared memory outside the nodes. */
 void move_progress_note_files(const Binder *b, const Instance *instance, StepInput *in);
 
 /* Notes that a pass begins; the first one of a migration is logged. */

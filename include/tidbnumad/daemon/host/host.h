@@ -18,8 +18,8 @@
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/worker/worker.h"
 
-/* Work that a room asks for. A room sets a mark; the turn that follows every event (turn.h) takes
- * it and does the work. */
+/* Work that a room requests. A room sets a mark; the turn that follows every event (turn.h) takes
+ * the mark and does the work. */
 typedef enum HostMark {
         HOST_MARK_PLAN = 1 << 0,     /* an input of the plan has changed */
         HOST_MARK_PUBLISH = 1 << 1,  /* something that is published has changed */
@@ -32,7 +32,7 @@ typedef enum HostMark {
         HOST_MARK_NONE = 1 << 8, /* the event was of processes that concern no policy: no turn */
 } HostMark;
 
-/* What the daemon knows of its host, and the policies by which it acts. */
+/* The state of the host and the policies in force. */
 struct Host {
         const Args *args; /* borrowed */
         Journal journal;

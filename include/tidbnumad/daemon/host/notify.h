@@ -1,7 +1,7 @@
 /* State and watchdog pings for the service manager, see sd_notify(3). sd_notify() itself waits
- * while nobody reads the socket: the manager may be busy, and any user may write to its socket.
- * Here nothing waits: the last state that was not taken is sent again until it is, and a watchdog
- * ping that was not taken is followed by the next. */
+ * while the socket is full: the manager may be busy, and any user may write to its socket. Here
+ * nothing waits: a state that could not be sent is sent again until it is accepted, and a watchdog
+ * ping that could not be sent is followed by the next one. */
 #pragma once
 
 #include <systemd/sd-event.h>
@@ -25,5 +25,5 @@ void notify_done(Notifier *notifier);
 /* "READY=1\nSTATUS=…". */
 void notify_state(Notifier *notifier, const char *format, ...) _printf_(2, 3);
 
-/* Sends watchdog pings from the loop, if the service manager asks for them. */
+/* Sends watchdog pings from the loop, if the service manager has enabled the watchdog. */
 int notify_start_watchdog(Notifier *notifier);

@@ -1,6 +1,6 @@
-/* Finds the irqbalance that runs, and reads its settings: once a minute, and as soon as its process
- * changes. irq-balance-send.c sends whatever differs from the desired settings; what was sent is
- * not remembered. */
+/* Finds the running irqbalance and reads its settings: once a minute, and as soon as its process
+ * changes. irq-balance-send.c sends the settings that differ from the desired ones; the daemon does
+ * not keep what was sent. */
 #pragma once
 
 #include <stdbool.h>

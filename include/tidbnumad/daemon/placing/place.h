@@ -44,7 +44,7 @@ typedef struct Placing {
 int place_add_unit(Placing *placing, PlannedUnit *unit);
 void place_remove_unit(Placing *placing, PlannedUnit *unit);
 
-/* Has the place changed since this was last asked? */
+/* Has the place changed since the last call? */
 bool place_take_change(Assignment *planned);
 
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan

@@ -6,5 +6,5 @@
 #include "tidbnumad/daemon/roster/roster.h"
 
 /* Updates the kernel's filter if a process has joined since, and identifies the children that new
- * members already have. This takes longer than binding, which goes first. */
+ * members already have. This takes longer than binding, so binding is done first. */
 void fork_filter_update(Roster *roster);

@@ -14,7 +14,7 @@ int identify_consider(Roster *roster, pid_t pid);
 /* The same of one whose exec was just reported: it gets its CPUs at once, see start.h. */
 int identify_exec(Roster *roster, pid_t pid);
 
-/* Reads the command line, which is in the process's own memory and contains whatever the process
- * wants: only where a policy for the executable asks for it. Where it cannot be read, no such
+/* Reads the command line, only if a policy for the executable matches by it. The command line is in
+ * the process's own memory, so the process can write anything there. If it cannot be read, no such
  * policy matches. */
 void identify_read_args(Roster *roster, Process *process, const ProcHandle *handle);

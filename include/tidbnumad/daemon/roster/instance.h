@@ -141,7 +141,7 @@ typedef struct Answer {
         struct Instance *instance;
 } Answer;
 
-/* What is on one node, and where it goes. */
+/* The memory on one node, and the node to which it is moved. */
 typedef struct NodeMove {
         uint32_t from, to;
 } NodeMove;
@@ -183,7 +183,7 @@ typedef struct InstanceBinding {
         BackendCall call;              /* to the backend; in flight if it has a slot */
         Answer answer;                 /* who gets the answer of `call` */
         StepKind call_kind;            /* purpose of the last call */
-        NodeSet call_mems;             /* nodes that the last call asked for */
+        NodeSet call_mems;             /* nodes that the last call requested */
         uint64_t effect_deadline_usec; /* until then, an answered call may still take effect in the
                                           kernel */
         bool we_narrowed;
@@ -194,7 +194,8 @@ typedef struct InstanceBinding {
         InstanceGuard guard;
 
         bool moving;           /* a pass is under way */
-        size_t mover_process;  /* the process that it walks, and how the worker is asked for it */
+        size_t mover_process;  /* the process that the mover walks, and the request to the worker
+                                * for it */
         WorkerMove walk;       /* `pass` identifies the walk of this process */
         MoverCounters counted; /* by the pass */
         bool missed;           /* a live process could not be read */

@@ -119,7 +119,7 @@ bool roster_is_crowd(const Roster *roster, const Instance *instance);
  * roster_take_ended(). */
 void roster_remove_process(Roster *roster, Instance *instance, size_t index);
 
-/* What has happened to it since this was asked last, as InstanceNews. */
+/* What has happened to the instance since the last call, as InstanceNews. */
 uint32_t roster_take_news(Instance *instance);
 
 /* Returns an instance without processes that has ended since the last turn, which the caller then

@@ -25,9 +25,9 @@ typedef struct Start {
  * are. */
 void start_announce(Roster *roster, CpuSet *cpus, size_t n);
 
-/* Gives the process its CPUs, if it is one of a policy that has such. `exe` was read by its number
- * alone. A process that is a member of an instance, or lives in another mount namespace, where the
- * path does not identify the program, is left to what follows. */
+/* Gives the process its CPUs, if its policy has CPUs for new processes. `exe` was read by pid
+ * alone. Not done here, but in the steps that follow: a process that is already a member of an
+ * instance, and one in another mount namespace, where the path does not identify the program. */
 void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret);
 
 /* The process is identified: what it was given before, if it is the same one and of that policy.

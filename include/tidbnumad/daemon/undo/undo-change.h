@@ -79,7 +79,7 @@ void undo_add_admin_limits(const Undoing *undo, const Instance *instance, CpuSet
 /* Restarts everything that relied on the record. */
 void undo_reset(Undoing *undo, UndoRecord *record);
 
-/* Was its record reset since this was last asked? */
+/* Was the record of the instance reset since the last call? */
 bool undo_take_reset(Instance *instance);
 
 /* Frees what undo keeps of an instance that has ended. The record stays. */

@@ -1,6 +1,6 @@
 /* Known units get their CPUs and memory nodes before they start, so that their processes are bound
- * from the first instruction. Signals of systemd report new units; the next scan finds what
- * happened while nobody listened. */
+ * from the first instruction. Signals of systemd report new units; the next scan finds units whose
+ * signals were missed. */
 #pragma once
 
 #include <stdbool.h>
