@@ -56,7 +56,7 @@ static const char *word_pattern(PolicyKeyType type) {
         }
 }
 
-/* What the text of a value looks like, and which integers do as well. */
+/* The pattern of a value's text, and the integers that are also accepted. */
 typedef struct Scalar {
         const char *pattern;
         enum { NO_INTEGER, INTEGER_AS_TEXT, INTEGER_FROM, INTEGER_BETWEEN } integer;
@@ -132,7 +132,7 @@ static json_t *value_of(const PolicyKey *key) {
         }
 }
 
-/* As JSON has it: numbers, booleans and empty lists stand without quotes. */
+/* In JSON syntax: numbers, booleans and empty lists are written without quotes. */
 static json_t *default_of(const PolicyKey *key) {
         bool plain =
                 key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||

@@ -11,7 +11,7 @@
 #define POLICY_NAME_MAX 64u
 #define UNIT_NAME_MAX 255u      /* systemd.unit(5) */
 #define USER_NAME_MAX 255u      /* LOGIN_NAME_MAX less its NUL */
-#define ARGS_MAX 4096u          /* as much of a command line as is looked at */
+#define ARGS_MAX 4096u          /* length of a command line that is compared */
 #define INTERFACE_NAME_MAX 15u  /* IFNAMSIZ less its NUL */
 #define CONTROLLER_NAME_MAX 32u /* "nvme" and a number are far below */
 
@@ -134,7 +134,7 @@ static const char *name_fault(const char *name) {
         return name[strspn(name, allowed)] ? "a character that is not allowed" : NULL;
 }
 
-/* A blank at an end would match nothing that the kernel tells. */
+/* A pattern with a blank at either end would match no command line of the kernel. */
 static const char *args_fault(const char *args) {
         if (*args == '\0')
                 return "it is empty";

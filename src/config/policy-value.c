@@ -1,4 +1,4 @@
-/* Single values of the policy language. Whether a node is there is not asked here. */
+/* Single values of the policy language. Whether a node exists is not checked here. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libyaml's errors as the mistakes that people make: its own words name states of its parser,
- * and its place is often a line too late. */
+/* Translates libyaml's errors into the mistakes that people make: libyaml's messages name states of
+ * its parser, and the reported place is often a line too late. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static bool is_first(const Fault *f) {
         return count_characters(f->line.start, p) == f->parser->problem_mark.column;
 }
 
-/* --- characters that look like others --- */
+/* --- characters that are confused with others --- */
 
 const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_index) {
         static const struct {

@@ -84,7 +84,8 @@ int archive_pack(const TemporaryFolder *folder, int to_fd) {
         return r < 0 ? r : fsync(to_fd) == 0 ? 0 : -EIO;
 }
 
-/* Whoever sent it, its files belong to this user, and none is left outside of the folder. */
+/* The unpacked files belong to this user, whatever the archive contains, and none is written
+ * outside of the folder. */
 int archive_unpack(const char *archive, const TemporaryFolder *folder) {
         const char *const argv[] = { "tar",
                                      "--extract",

@@ -1,4 +1,4 @@
-/* What `advise --ask` asks running servers for. */
+/* Queries of `advise --ask` to running servers. */
 #include <string.h>
 
 #include "tidbnumad/base/parse.h"

@@ -86,7 +86,7 @@ static int find_process(const Sysroot *sysroot, const char *subject, Process *re
         return pid == 0 || pid > INT32_MAX ? -ESRCH : identify(sysroot, (pid_t)pid, ret);
 }
 
-/* For an instance the process that was asked for, else its oldest one. */
+/* For an instance the process that the command line names, else its oldest one. */
 static const Process *process_of(const Observed *running, const char *subject) {
         uint64_t pid;
 

@@ -16,7 +16,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/numa-maps.h"
 
-/* The report on the processes asked for, and what it borrows. */
+/* The report on the selected processes, and the data that the report borrows. */
 typedef struct Subject {
         LocalityReport report;
         LocalityNode *by_node; /* owned */

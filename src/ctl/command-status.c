@@ -53,7 +53,7 @@ static int check_name(const StatusFile *status, const char *name) {
         return -ENOENT;
 }
 
-/* Prints the published JSON without the instances that were not asked for. */
+/* Prints the published JSON without the instances that are not selected. */
 static int print_json(const StatusQuestion *q) {
         const StatusFile *status = q->status;
         json_t *rows = json_object_get(status->root, "instances"), *root = json_copy(status->root);

@@ -8,9 +8,9 @@
 
 #include "tidbnumad/ctl/daemon-process.h"
 
-/* Linux 5.3 and 5.1; the same numbers on all architectures. Before 5.3 the number of the process
- * has to do: between the look at it and the signal it would have to end, and all other numbers to
- * be given out. */
+/* Linux 5.3 and 5.1; the same numbers on all architectures. Before 5.3 the pid must suffice: a
+ * wrong process gets the signal only if the daemon ends between the check and the signal, and the
+ * kernel assigns all other pids in this time. */
 #define NR_PIDFD_OPEN 434
 #define NR_PIDFD_SEND_SIGNAL 424
 

@@ -155,7 +155,8 @@ void output_lines(FILE *stream, const Text *text) {
         output_fit(text, width_of(fileno(stream)), false, output_utf8(), &fitting);
         if (fitting.error < 0 || !fitting.data)
                 return;
-        (void)fflush(stdout); /* in a pipe too, what was said first comes first */
+        (void)fflush(stdout); /* keeps the order of standard output and standard error, also in a
+                               * pipe */
         (void)fputs(fitting.data, stream);
 }
 

@@ -112,7 +112,7 @@ static int note_policies(const Case *c, PlanRun *p) {
         return r;
 }
 
-/* Where the policies come from, if nobody has written them. */
+/* The source of the policies, if they were not written by the operator. */
 static int note_source(const Case *c, PlanRun *p) {
         if (policies_are_built_in(&c->policies))
                 return plan_run_add_note(

@@ -208,7 +208,7 @@ static int follow_event(Manager *m) {
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;
 }
 
-/* Not by a post source: for that one, sd-event would ask the kernel for events once more. */
+/* Not a post source: for this, sd-event would query the kernel for events once more. */
 int turn_next(Manager *m, uint64_t timeout_usec) {
         int code, r = sd_event_run(m->host.event, timeout_usec);
 

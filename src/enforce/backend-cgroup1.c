@@ -115,7 +115,8 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
         r = write_pid(backend, group_fd, handle);
         if (proc_is_alive(handle))
                 return r;
-        put_right(backend, handle->pid, path); /* whatever the answer was: it may have come late */
+        put_right(backend, handle->pid, path); /* whatever the result was: the write may have taken
+                                                * effect late */
         return -ESRCH;
 }
 

@@ -1,5 +1,6 @@
-/* Makes and removes our groups in the cpuset hierarchy of cgroup v1. The kernel does that one at a
- * time: each waits for whoever changes any group of the host, so a worker does it. */
+/* Makes and removes our groups in the cpuset hierarchy of cgroup v1. The kernel makes one such
+ * change at a time, so each call waits while another process changes any group of the host: a
+ * worker does it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -26,8 +27,9 @@ static bool is_empty_group(int group_fd) {
         return read_file_at(group_fd, "cgroup.procs", byte, sizeof(byte)) == 0;
 }
 
-/* What the group above has. The kernel lets a group have no more, lets no process into one that
- * has none, and takes a CPU that goes offline out of all of them without ever putting it back. */
+/* Sets the CPUs and nodes of the parent group. The kernel does not allow a group more than its
+ * parent has, accepts no process into a group without CPUs or nodes, and removes a CPU that goes
+ * offline from all groups without ever restoring it. */
 static int fill_from(int above_fd, int group_fd, const char *name) {
         char wanted[ID_SET_LIST_MAX], has[ID_SET_LIST_MAX];
         ssize_t n = read_file_at(above_fd, name, wanted, sizeof(wanted));

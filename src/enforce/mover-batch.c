@@ -37,9 +37,10 @@ static bool may_touch(Mover *mover, const PageBatch *batch) {
         return mover->touch == MOVER_TOUCH_YES;
 }
 
-/* Queries the hidden pages again. A touch that is refused leaves them as they are; another one
- * may have moved them already, which counts and is paid for. Where the kernel does not report
- * that, all that are home now count as moved: rather too slow than too fast. */
+/* Queries the hidden pages again, after touching them. A refused touch leaves them unchanged; a
+ * successful one may already have moved them, which counts against the rate. If the kernel does not
+ * report this, all of them that are now on the right nodes count as moved: moving too slowly is
+ * better than too fast. */
 static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes, int *where,
                          uint64_t *moved_pages) {
         const pid_t pid = mover->process->pid;
@@ -86,8 +87,8 @@ static int keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
         return 0;
 }
 
-/* A whole chunk outside may be one huge page, which the kernel moves when asked for its first base
- * page. Asked for all of them it would do the same, and check 512 instead of one. */
+/* A whole chunk outside may be one huge page, which the kernel moves when its first base page is
+ * requested. A request for all base pages would do the same, but check 512 pages instead of one. */
 static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
         void *last = batch->addresses[batch->n - 1];
         int status, where, r;

@@ -82,8 +82,8 @@ static bool mover_survey_has(const Mover *mover, const Mapping *mapping) {
  * meanwhile, for a millisecond where all of it is reserved, touched once and given back. */
 #define SKIP_BYTES (UINT64_C(256) << 20)
 
-/* A step of the walk that finds nothing costs about as much as looking at so much memory: a line of
- * maps, or a system call or two for a mapping of a few pages. */
+/* The cost of a step of the walk that finds nothing, as the size of memory that can be queried in
+ * the same time: a line of maps, or a system call or two for a mapping of a few pages. */
 #define LINE_COST_BYTES (MOVER_CHUNK_BYTES / 16)
 
 void mover_end(Mover *mover) {

@@ -211,7 +211,7 @@ int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecor
                 const UndoProcess *entry;
                 int r = note_process(backend, record, member, what);
 
-                /* Half of what is to be known is nothing: it is not to be believed later. */
+                /* An incomplete entry is useless and must not be restored later. */
                 if (r < 0 && (entry = undo_record_find(record, &member->process.id)))
                         undo_record_remove(record, (size_t)(entry - record->processes));
                 /* One answer that it is gone is not enough to bind it without a record. */

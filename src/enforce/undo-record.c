@@ -216,7 +216,8 @@ const char *undo_record_unit(const UndoRecord *record) {
         return record->scope ? record->scope : record->unit;
 }
 
-/* What is in a scope has to be sent home, also a helper that outlives the process it was for. */
+/* All processes in a scope must be moved back to their control group, also a helper that outlives
+ * its server. */
 bool undo_record_is_empty(const UndoRecord *record) {
         return record->n_processes == 0 && !undo_record_has_unit(record) && !record->scope;
 }

@@ -104,7 +104,8 @@ static int send_all_home(Backend *backend, UndoRestore *restore, int group_fd, s
         return r < 0 ? r : result;
 }
 
-/* Those that the kernel has moved up, when the last CPU of theirs went offline. */
+/* Processes that the kernel has moved to the parent group, when the last CPU of their group went
+ * offline. */
 static int send_fallen(Backend *backend, UndoRestore *restore) {
         const UndoRecord *record = restore->record;
         int result = 1;

@@ -158,7 +158,8 @@ static uid_t user_of(int fd) {
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ? NO_USER : peer.uid;
 }
 
-/* Incomplete requests are disconnected first, because a client with an answer leaves soon. */
+/* Incomplete requests are disconnected first, because a client that gets an answer disconnects
+ * soon. */
 static bool goes_before(const Client *a, const Client *b) {
         return a->fetches != b->fetches ? b->fetches : a->order < b->order;
 }

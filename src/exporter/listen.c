@@ -18,7 +18,7 @@
 
 /* --- unix sockets --- */
 
-/* Removes the socket file of a killed process: one on which nobody listens. */
+/* Removes the socket file of a killed process, on which no process listens. */
 static int remove_stale_socket(const char *path, const struct sockaddr_un *address) {
         _cleanup_close_ int fd = -EBADF;
         struct stat st;

@@ -45,7 +45,7 @@ static int inner_group_read(const Sysroot *sysroot, const ProcHandle *handle, co
         return 0;
 }
 
-/* Deeper than any real chain of parents; a bound against races that would look like a circle. */
+/* More than any real chain of parents; a bound against races in which the chain is a circle. */
 enum { ANCESTORS_MAX = 64 };
 
 typedef struct Load {
@@ -59,9 +59,9 @@ typedef struct Load {
         Binding binding;
 } Load;
 
-/* Reading a server with thousands of threads is mostly this: on a live host one system call a
- * thread instead of two files, some 0.5 us instead of 30. What is the same for all its threads
- * is read for the first one. */
+/* This is most of the work of reading a server with thousands of threads: on a live host one system
+ * call for each thread instead of two files, some 0.5 us instead of 30. Values that are the same
+ * for all threads are read for the first one. */
 static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
         ProcStatus status;
         int r;
@@ -110,7 +110,8 @@ static pid_t parent_of_member(const ProcHandle *member) {
         return proc_stat_read(member, member->live ? member->pid : 0, &stat) < 0 ? 0 : stat.parent;
 }
 
-/* Asked of many, so without a handle: what it is for can only make us do less. */
+/* Called for many processes, so without a handle: a wrong result can only make the daemon do
+ * less. */
 static pid_t parent_of(const Sysroot *sysroot, pid_t pid) {
         char path[32], text[1024];
         ProcStat stat;
@@ -149,7 +150,7 @@ static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
         char exe[PATH_MAX];
 
         if (proc_exe_read(sysroot, pid, exe, sizeof(exe)) < 0)
-                return true; /* it ends, or this user may not look */
+                return true; /* the process is ending, or this user may not read it */
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 if (strcmp(basename(exe), names[i]) == 0)
                         return true;

@@ -17,7 +17,7 @@ static int resolve_class(const Sysroot *sysroot, const char *name, char ret[stat
         return sysfs_resolve_in(sysroot, "class/block", name, ret) < 0 ? -ENODEV : 0;
 }
 
-/* A device that is looked for by the content of one of its files. */
+/* A search for a device by the content of one of its files. */
 typedef struct Search {
         const Sysroot *sysroot;
         const char *file;

@@ -30,8 +30,8 @@ static const char *long_value(const char *argument, const char *name, const char
         return argument[length] == '\0' ? next : NULL;
 }
 
-/* "-s DIR", "-s=DIR", "-sDIR". The last two only with what looks like a path: the options of Go
- * programs begin with one dash as well ("-status=10080"). */
+/* "-s DIR", "-s=DIR", "-sDIR". The last two only with a value that begins like a path: the options
+ * of Go programs begin with one dash as well ("-status=10080"). */
 static const char *short_value(const char *argument, char name, const char *next) {
         if (argument[0] != '-' || argument[1] != name)
                 return NULL;

@@ -51,7 +51,8 @@ static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const 
 
         if (!handle->live)
                 return 0;
-        /* Once for all: three looks would take longer than the three links. */
+        /* Checked once for all namespaces: three checks would take longer than reading the three
+         * links. */
         r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_PID);
         if (r < 0)
                 return r;
@@ -106,7 +107,8 @@ static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcH
         r = fill_process(sysroot, &handle, &stat, exe, &process);
         if (r < 0)
                 return r;
-        /* The first look was by pid alone; the handle is now held, and what it shows must agree. */
+        /* The first reading was by pid alone; the executable of the process that is now held must
+         * be the same. */
         r = proc_held_exe_read(&handle, again, sizeof(again));
         if (r < 0)
                 return r == -ENOENT ? -ESRCH : r;

@@ -35,7 +35,7 @@ static void walk_done(Walk *walk) {
         text_done(&walk->chain);
 }
 
-/* Mount points are what whoever mounted them liked; the chain goes to terminals. */
+/* A mount point can have any name, and the chain is printed on terminals. */
 static void append_path(Text *text, const char *path) {
         for (const char *p = path; *p; p++)
                 text_appendf(text, "%c", (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p);
@@ -69,7 +69,7 @@ static int add_device(Walk *walk, const char *path) {
 /* btrfs lists the devices of each of its file systems in /sys/fs/btrfs/UUID/devices. */
 typedef struct Members {
         Walk *walk;
-        const char *one; /* of the file system that is looked for */
+        const char *one; /* of the file system that is searched for */
         char folder[PATH_MAX];
         size_t n;
 } Members;

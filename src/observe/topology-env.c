@@ -18,9 +18,9 @@ static void unset_all(void) {
         }
 }
 
-/* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU
- * memory. And it writes no banner of twelve lines when the firmware contradicts itself: what
- * matters of that is in our notes. It reads the last variable once in a process's life. */
+/* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU memory.
+ * hwloc also writes no banner of twelve lines about contradictory firmware tables: the relevant
+ * facts are in our notes. hwloc reads the last variable once in a process's life. */
 static int keep_all_nodes(void) {
         return setenv("HWLOC_DEBUG_ALLOW_OVERLAPPING_NODE_CPUSETS", "1", 1) < 0 ||
                                setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1) < 0 ||

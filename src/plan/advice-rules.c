@@ -81,8 +81,8 @@ static void memory_limit(AdviceRules *rules) {
                 advice_rules_add(rules, advice);
 }
 
-/* By the field's figures memory grows from 1 to 8 times as GOGC goes from 100 to 1000; between them
- * by a straight line. UINT64_MAX: more than any machine has. */
+/* By published measurements, memory grows from 1 to 8 times as GOGC goes from 100 to 1000; values
+ * between are interpolated linearly. UINT64_MAX: more than any machine has. */
 static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
         uint64_t slope = (ADVICE_GOGC_GROWTH - 1) * (gogc - 100);
 

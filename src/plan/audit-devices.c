@@ -58,8 +58,8 @@ static void nic_node(const AuditInput *input, AuditReport *report) {
         }
 }
 
-/* Soft interrupts' share of a node's CPU time between two looks, in percent; negative: not known.
- */
+/* Soft interrupts' share of a node's CPU time between two readings, in percent; negative: not
+ * known. */
 static double softirq_percent(const NodeSnapshot *before, const NodeSnapshot *now) {
         double all = 0;
 

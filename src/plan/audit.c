@@ -77,7 +77,7 @@ static void node_sizes(const AuditInput *input, AuditReport *report) {
                    small->id, small->memory_bytes >> 20, large->id, large->memory_bytes >> 20);
 }
 
-/* Also nodes with CPUs and no memory at all: nothing can live there. */
+/* Also nodes with CPUs and no memory at all: nothing can be placed there. */
 static void node_without_memory(const AuditInput *input, AuditReport *report) {
         for (size_t i = 0; i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];

@@ -30,8 +30,9 @@ static uint64_t untaken_bytes(const GuardReading *r) {
         return r->free_bytes + r->inactive_file_bytes + r->active_file_bytes;
 }
 
-/* What the mover may have brought since then. A pass may have ended meanwhile, or begun. What it
- * counts itself is less: pages that NUMA balancing has marked move when it looks at them. */
+/* The memory that the mover may have moved since then. A pass may have ended or begun meanwhile.
+ * The mover's own count is lower: pages that NUMA balancing has marked move when the mover queries
+ * them. */
 static uint64_t lost_to_mover(const GuardReading *then, const GuardReading *now) {
         const uint64_t rate = then->pull_bytes_per_sec > now->pull_bytes_per_sec
                                       ? then->pull_bytes_per_sec
@@ -133,7 +134,7 @@ static bool is_falling(const GuardOutlook *o) {
         return o->gone_usec <= GUARD_WATCH_USEC;
 }
 
-/* What fell so fast once may do so again, and between two readings. */
+/* Free memory that fell so fast once may do so again, and between two readings. */
 static bool is_within_a_burst(const GuardOutlook *o) {
         return o->room_bytes / GUARD_BURST_SECONDS < o->burst_bytes_per_sec;
 }

@@ -1,5 +1,6 @@
-/* The best set of an item that has too many to look at each: it grows node by node, the cheapest
- * one first, and then exchanges single nodes while that helps. */
+/* Finds a good set of nodes for an item that has too many possible sets to compare all: the set
+ * grows node by node, the cheapest node first; then single nodes are exchanged while this lowers
+ * the cost. */
 #include <string.h>
 
 #include "tidbnumad/plan/placement-search.h"

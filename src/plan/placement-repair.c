@@ -149,8 +149,8 @@ static bool chain(PlanSearch *search, PlanItem *item) {
 
 /* --- displacing ---
  *
- * An item of several nodes goes to others, and all that are there look for new places. No single
- * move and no swap can do that, because the numbers of nodes differ. */
+ * An item of several nodes moves to other nodes, and all items there get new places. No single move
+ * and no swap can do that, because the numbers of nodes differ. */
 
 enum { DISPLACED_MOST = 32, SAVED_MOST = 256 };
 

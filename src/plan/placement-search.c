@@ -3,9 +3,9 @@
 
 #include "tidbnumad/plan/placement-search.h"
 
-/* Prices of single nodes that a repair may ask for: some milliseconds, for the daemon's loop waits
- * for the plan. And the sets of an item
- * that are all looked at when it moves: fewer where there are many items. */
+/* EFFORT_MAX: costs of single nodes that a repair may compute. This takes some milliseconds; the
+ * daemon's loop waits for the plan. SETS_OF_ALL: number of sets of all items together up to which
+ * every set is compared when an item moves. */
 enum { EFFORT_MAX = 100000, SETS_OF_ALL = 16384 };
 
 void placement_search_spend(PlanSearch *search, size_t n) {

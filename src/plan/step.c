@@ -15,7 +15,8 @@ static Step step_to(StepKind kind, const NodeSet *mems) {
 }
 
 /* Threads that are narrower than the cpuset are not a reason to write it again: the kernel (6.2 and
- * later) keeps what a thread asked for itself, and wider than the cpuset none can be. */
+ * later) keeps the CPUs that a thread has chosen itself, and no thread can be wider than the
+ * cpuset. */
 bool step_cpus_in_force(BackendKind backend, const Binding *binding, const Placement *placement) {
         if (backend == BACKEND_AFFINITY)
                 return binding->n_threads_outside == 0;
@@ -57,7 +58,7 @@ bool step_moves_at_once(MigrateMode migrate, bool memory_known) {
 }
 
 static bool is_exhausted(const StepInput *in) {
-        /* The kernel's own way has asked for everything at once. */
+        /* The kernel was requested to move everything at once. */
         if (step_moves_at_once(in->placement->migrate, in->memory_known))
                 return in->passes > 0;
         return in->passes >= STEP_PASSES_MAX || (in->passes > 0 && in->pass_moved_bytes == 0);
@@ -149,8 +150,8 @@ static const char memory_unknown[] =
         "its memory is not counted (no memory cgroup of its own), so only its CPUs are bound: no "
         "memory is moved, and whether it fits on its nodes is unknown";
 
-/* Unlike systemd, on cgroup v1 whoever narrowed its memory nodes may have left its memory where it
- * was. */
+/* On cgroup v1, unlike with systemd, the program that narrowed its memory nodes may not have moved
+ * its memory. */
 static const char memory_uncounted[] = "its memory nodes are set, but its memory is not counted "
                                        "(no memory cgroup of its own), so none is moved";
 
@@ -159,8 +160,8 @@ static bool is_everywhere(const StepInput *in) {
         return id_set_is_subset(&in->all_nodes, &in->placement->nodes);
 }
 
-/* What it had before it came to its scope is counted nowhere, and nothing on a host without the
- * memory controller: the mover looks at every page, and what it finds is all that is known. DONE:
+/* Memory from before the process came to its scope is not counted, and on a host without the memory
+ * controller no memory is: the mover queries every page, and its result is the only count. DONE:
  * once nothing was left outside. */
 static Step step_pull_uncounted(const StepInput *in) {
         if (in->pulled)
@@ -197,8 +198,8 @@ static Step step_preferred(const StepInput *in) {
         return pull_or_settle(in, false);
 }
 
-/* Nothing is pulled meanwhile: there is no room. Afterwards the way goes on as if it had never been
- * narrowed: the gentle pull, and then the narrowing. */
+/* While the instance is widened, no memory is pulled, because there is no room. Afterwards the
+ * steps are the same as if it had never been narrowed: the gentle pull, and then the narrowing. */
 static Step step_widened(const StepInput *in) {
         const NodeSet *mems = &in->binding->mems;
         NodeSet wide = home_of(in);

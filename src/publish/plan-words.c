@@ -56,8 +56,8 @@ static const char *exclusive_reason(const PlanReportInstance *i) {
 }
 
 /* Why its nodes are better than those that lost by this criterion. It must be true of the instance
- * itself: with too few nodes the best place is shared as well. A reason that ends with a blank goes
- * on with "node" or "nodes". */
+ * itself: with too few nodes the best place is shared as well. A reason that ends with a blank is
+ * followed by "node" or "nodes". */
 static const char *reason_of(const PlanReportInstance *i, PlacementCriterion criterion) {
         switch (criterion) {
         case WEIGH_STABILITY:

@@ -168,7 +168,7 @@ static int probe(Sampling *s, Frame *frame) {
         return 0;
 }
 
-/* How many marked pages the draws met: those that were looked at closer, made up to all. */
+/* Number of marked pages among the draws, estimated from those that were checked further. */
 static uint64_t n_hidden(const Sampling *s) {
         return s->n_checked == 0 ? 0
                                  : (uint64_t)((double)s->n_marked * (double)s->n_absent /

@@ -63,7 +63,7 @@ typedef struct Subject {
         uint64_t *n_pid_reuses;
 } Subject;
 
-/* The thread is there: its number is looked at again once it has the CPUs. */
+/* The thread exists: its id is checked again after the CPUs are set. */
 static int set_and_check(const Subject *s, const CpuSet *cpus, CpuSet *ret_after) {
         int r = set_mask(s->tid, cpus);
 

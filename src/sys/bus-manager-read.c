@@ -1,4 +1,4 @@
-/* What systemd's manager knows of units: one unit, or lists of names. */
+/* Reads units from systemd's manager: one unit, or lists of names. */
 #include <string.h>
 
 #include "tidbnumad/base/text.h"

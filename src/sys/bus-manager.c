@@ -1,5 +1,5 @@
-/* systemd's manager over D-Bus: the connection and its signals. What it knows of units is in
- * bus-manager-read.c. */
+/* systemd's manager over D-Bus: the connection and its signals. bus-manager-read.c reads the
+ * units. */
 #include <string.h>
 
 #include "tidbnumad/base/text.h"

@@ -125,7 +125,7 @@ static int connect_to(const char *folder, pid_t pid, int *ret_fd) {
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        /* The folder that was looked at, whatever has been put in its place since. */
+        /* The folder that was checked, even if another one has replaced it since. */
         (void)snprintf(address.sun_path, sizeof(address.sun_path),
                        "/proc/self/fd/%d/" PREFIX "%d" SUFFIX, dir_fd, pid);
         if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)

@@ -26,7 +26,7 @@ enum {
         ROW_MAX_BYTES = 512, /* real ones have some 150 */
 };
 
-/* What is looked for, and what was found. */
+/* The sockets that are searched for, and the ports that were found. */
 typedef struct Search {
         uint32_t *inodes; /* of the process's sockets */
         size_t n_inodes;
@@ -152,7 +152,7 @@ static int diag_receive(int fd, Search *search) {
         }
 }
 
-/* The kernel asks for one family at a time. */
+/* A request to the kernel is for one address family. */
 static int search_diag(Search *search) {
         static const uint8_t families[] = { AF_INET, AF_INET6 };
         const struct timeval timeout = { .tv_sec = 1 }; /* it answers at once; never hang on it */

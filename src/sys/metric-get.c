@@ -10,7 +10,8 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/metric-get.h"
 
-/* As a scraper asks; with 1.0 the answer comes as it is, and ends with the connection. */
+/* The request of a scraper; with HTTP/1.0 the answer is not encoded in chunks, and ends with the
+ * connection. */
 static const char REQUEST[] = "GET /metrics HTTP/1.0\r\n"
                               "Host: localhost\r\n"
                               "Accept: text/plain\r\n"

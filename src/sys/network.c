@@ -145,7 +145,7 @@ int interface_address_read(const char *interface, char ret[static INET6_ADDRSTRL
 
 /* --- interfaces that come, go, or are switched on and off --- */
 
-/* More than this at once, and the rest comes with the next look. */
+/* If there are more than this, the rest is read the next time. */
 enum { READS_MAX = 64 };
 
 /* One is of some 1.5 KiB; the message of a card with many functions may be cut off. */

@@ -11,8 +11,8 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/numa-maps.h"
 
-/* The value behind " name=", or NULL. Names of files have their blanks as \040: none of them can
- * look like a word of its own. */
+/* The value behind " name=", or NULL. Blanks in file names are written as \040, so that no file
+ * name contains such a word. */
 static const char *find(const char *line, const char *word) {
         const char *p = strstr(line, word);
 

@@ -60,7 +60,8 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
         return n;
 }
 
-/* Ranges of present pages: how many. `*address` moves behind what was looked at. */
+/* Returns the number of ranges of present pages. `*address` moves behind the pages that were
+ * read. */
 static int scan(int fd, uint64_t *address, uint64_t end, ScanRegion *regions, uint64_t n_regions,
                 uint64_t max_pages) {
         ScanArgument argument = {

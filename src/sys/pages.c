@@ -89,8 +89,8 @@ int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageR
                 targets[i] = (int)node;
                 ret_status[i] = -EAGAIN; /* the kernel leaves it unset for what it did not reach */
         }
-        /* A positive answer is the number of pages that were not moved: ret_status and the next
-         * query say more. */
+        /* A positive result is the number of pages that were not moved: ret_status and the next
+         * query have the details. */
         return numa_move_pages(pid, n_pages, addresses, targets, ret_status,
                                reach == PAGES_ALL ? MPOL_MF_MOVE_ALL : MPOL_MF_MOVE) < 0
                        ? -errno

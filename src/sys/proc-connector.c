@@ -42,7 +42,7 @@ enum {
 #define MESSAGE_AT(field) (NLMSG_HDRLEN + offsetof(struct cn_msg, field))
 #define EVENT_AT(field) (NLMSG_HDRLEN + sizeof(struct cn_msg) + offsetof(struct proc_event, field))
 
-/* Each rule is independent: what it does not judge goes on to the next. */
+/* Each rule is independent: an event that it does not decide is passed to the next rule. */
 #define REQUIRE(offset, value)                                                                     \
         LOAD(offset), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AS_LOADED(value), 1, 0), DROP
 #define REQUIRE_SAME(one, other)                                                                   \
@@ -236,9 +236,9 @@ static int batch_parse(const Batch *b, int n, ProcEventHandler handler, void *us
 }
 
 /* When the queue is full the kernel reports it once, and then silently drops all events until the
- * queue was empty. A caller that looked at everything before that would miss what is dropped after
- * its look. So the queue is emptied first, past the bound of a read: it ends, since the kernel adds
- * nothing meanwhile.
+ * queue was empty. A caller that scanned all processes before that would miss the events that are
+ * dropped after its scan. So the queue is emptied first, beyond the limit of one read: this ends,
+ * because the kernel adds nothing meanwhile.
  *
  * A batch that is not full ends a read too: the queue was empty, or an error waits behind the
  * batch, which recvmmsg keeps for the next call. */

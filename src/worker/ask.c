@@ -89,7 +89,7 @@ int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
         return port_set_list(&all, ret);
 }
 
-/* Asks the processes in turn until one has an answer, or one is too slow. */
+/* Queries the processes in turn until one has an answer, or one is too slow. */
 static int ask_members(Workers *workers, const Members *m, WorkerRequest *request,
                        WorkerReply *reply) {
         int r = -ENODATA;

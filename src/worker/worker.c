@@ -1,5 +1,5 @@
-/* Jobs for workers: which worker runs them, their deadlines, and processes that are not asked
- * again. */
+/* Jobs for workers: which worker runs them, their deadlines, and processes for which no more jobs
+ * are run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +71,9 @@ static void give_up(const WorkerChild *child) {
             wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
                 hung = hung_remember(all, &child->process, wait);
         if (hung) {
-                /* A job that changes a process may hold it up meanwhile, so it gets no more time.
-                 * But one that runs does not wait for the process, which may be asked again. */
+                /* A job that changes a process may block that process meanwhile, so the job gets no
+                 * more time. But a job that is running does not wait for the process, so jobs for
+                 * the process may be tried again. */
                 hung->excused = worker_job_acts(child->job) && hung->n <= WORKER_EXCUSED_MAX &&
                                 worker_child_is_running(child);
                 hung->at_mems |= child->job == WORKER_MEMS;

@@ -15,7 +15,8 @@
  * start that caused no event is found by polling within two seconds. */
 #define LATENCY_AGE_MAX 5.0
 
-/* Delay before the backend is asked again, when the worker has probably returned from its write. */
+/* Delay before the next attempt of the backend, when the worker has probably returned from its
+ * write. */
 #define WRITE_AGAIN_USEC (UINT64_C(1000) * 1000)
 
 static Reason refusal_code(const Binder *b, const Instance *i) {

@@ -15,7 +15,7 @@
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/worker/ask.h"
 
-/* The timer may fire this much later than asked, together with other timers. */
+/* The timer may fire this much later than requested, together with other timers. */
 #define ACCURACY_USEC (UINT64_C(20) * 1000)
 
 struct Guard {
@@ -236,7 +236,7 @@ static void let_rest(const Binder *b, Instance *i, uint64_t now_usec) {
                 lift(b, i, now_usec);
 }
 
-/* True: its nodes have to be read again soon. */
+/* True: the nodes of the instance must be read again soon. */
 static bool attend(const Binder *b, Instance *i, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
         const GuardOutlook o = outlook_on(b, &mems);
@@ -322,9 +322,9 @@ void guard_stop(Binder *b) {
 
 /* --- which instances are watched --- */
 
-/* Its undo record shows who narrowed it, also for an earlier run of the daemon. Where that record
- * was lost at a boot, the property of the unit is assumed to be tidbnumad's: otherwise nobody would
- * guard the instance. */
+/* The undo record shows whether tidbnumad has narrowed the instance, also in an earlier run of the
+ * daemon. If that record was lost at a boot, the property of the unit is assumed to be tidbnumad's:
+ * otherwise the instance would not be guarded. */
 static bool is_ours(const Binder *b, const Instance *i) {
         if (!i->binding.observed.cpuset)
                 return false;

@@ -153,7 +153,7 @@ static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
 
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.moving = true;
-        /* Where the control group is not known, nobody has checked who else is in it. */
+        /* If the control group is not known, it may contain other processes. */
         i->binding.walk.alone =
                 i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
         i->binding.walk.files = binding_narrowing_takes_files(b, i);

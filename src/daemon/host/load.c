@@ -1,6 +1,7 @@
 /* Loads policies at the start and on SIGHUP. */
 
 #include "tidbnumad/daemon/host/load.h"
+#include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"

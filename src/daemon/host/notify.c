@@ -15,7 +15,7 @@
 
 #define RETRY_USEC (UINT64_C(100) * 1000)
 
-/* sd_watchdog_enabled(3) asks for half of the interval at least; some may be lost. */
+/* sd_watchdog_enabled(3) recommends half of the interval; some pings may be lost. */
 enum { PINGS_AN_INTERVAL = 4 };
 
 void notify_init(Notifier *n, sd_event *event) {

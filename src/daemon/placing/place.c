@@ -258,8 +258,8 @@ void place_note_devices(const Placing *placing, Instance *i) {
 
         if (id_set_equal(&p->device_nodes, nodes))
                 return;
-        /* It was placed while nobody knew: it is young, and moves now rather than later. Where it
-         * was found bound, it stays. */
+        /* The instance was placed before its devices were known: it has just started, so it is
+         * moved now and not later. An instance that was found bound stays. */
         if (p->known && id_set_is_empty(&p->device_nodes) && p->basis == BASIS_CHOSEN &&
             i->policy->place.near == NEAR_STORAGE)
                 p->again = true;

@@ -200,8 +200,8 @@ void identify_read_args(Roster *roster, Process *process, const ProcHandle *hand
                 roster_scan_soon(roster);
 }
 
-/* 0: `process->foreign` is right. Whoever executes from a file system that does not answer is not
- * trusted. Negative: it has ended, or a later scan asks again. */
+/* 0: `process->foreign` is correct. A process that executes from a file system that does not answer
+ * is not trusted. Negative: the process has ended, or a later scan tries again. */
 static int check_exe(Roster *roster, Process *process, const ProcHandle *handle) {
         int r;
 

@@ -103,7 +103,7 @@ static int scan_start(Roster *roster) {
         if (r < 0)
                 return r;
         roster->fork_filter_stale =
-                true; /* even without members the filter must be set: to nobody */
+                true; /* even without members, the filter must be set: to no process */
         fork_filter_update(roster);
         return event_source_add_after(roster->host->event, &roster->scan_timer,
                                       roster->connector_fd >= 0 ? pause_usec(roster)

@@ -104,8 +104,8 @@ static void log_memory_policies(const Undoing *undo, const Instance *i) {
                                 i->name, i->members[k].process.id.pid, policy);
 }
 
-/* Finds or creates the record. The record of a scope without processes is reused: nobody knows any
- * more where its processes came from. */
+/* Finds or creates the record. The record of a scope without processes is reused, because the
+ * former control groups of its processes are not recorded elsewhere. */
 static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
         int r = 0;
 

@@ -155,8 +155,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         schedule(undo);
 }
 
-/* A write of the binding that was late would bind again what was released, and nobody would have a
- * record of that. */
+/* A late write of the binding would bind a released instance again, without an undo record. */
 static bool awaits_late_write(const UndoRelease *r) {
         const UndoRecord *record = r->restore.record;
 

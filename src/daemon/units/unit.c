@@ -269,7 +269,7 @@ static void note_state(Unit *u, const char *active_state) {
                 u->state = "running";
 }
 
-/* A user's name is looked up only when it changes, because that may query a directory service. */
+/* A user's name is resolved only when it changes, because this may query a directory service. */
 static void note_user(Unit *u, const BusUnit *read) {
         Host *host = u->units->host;
         char *user;

@@ -35,9 +35,8 @@ static void on_subscribed(Units *units) {
         unit_list_reconcile_all(units);
 }
 
-/* A new file is noticed before systemd is asked to load it, which leaves time to prepare a unit
- * whose start follows the reload at once. systemd decides which files count and what they contain.
- */
+/* A new file is noticed before systemd loads it, which leaves time to prepare a unit that is
+ * started immediately after the reload. systemd decides which files count and what they contain. */
 static int on_unit_file(sd_event_source *source, const struct inotify_event *event,
                         void *userdata) {
         Units *units = userdata;
