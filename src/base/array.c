@@ -1,4 +1,3 @@
-/* Plain arrays: their growing, and elements in and out of their middle. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* Sets of CPU and node numbers. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* Secrets in command lines. */
 #include <stdbool.h>
 #include <string.h>
 

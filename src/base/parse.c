@@ -1,4 +1,3 @@
-/* Strict parsing of numbers, sizes and times. */
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>

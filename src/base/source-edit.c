@@ -1,4 +1,3 @@
-/* Small changes of a text file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

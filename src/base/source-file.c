@@ -1,4 +1,3 @@
-/* Text files as read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

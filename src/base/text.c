@@ -1,4 +1,3 @@
-/* A growing text. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

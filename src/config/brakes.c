@@ -1,4 +1,3 @@
-/* Pause and release on the policies in force. */
 #include <string.h>
 
 #include "tidbnumad/base/diagnostics.h"

@@ -1,4 +1,3 @@
-/* "did you mean …?" */
 #include <stdbool.h>
 #include <string.h>
 

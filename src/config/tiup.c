@@ -1,4 +1,3 @@
-/* A topology file of TiUP. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* A folder that lasts as long as a command, and tar(1). */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,4 +1,3 @@
-/* Queries of `advise --ask` to running servers. */
 #include <string.h>
 
 #include "tidbnumad/base/parse.h"

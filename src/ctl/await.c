@@ -1,4 +1,3 @@
-/* Waits for the daemon. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* The daemon as a process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* A whole cluster: its topology, and the machines of its hosts. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,4 +1,3 @@
-/* Imagined instances: what --instances describes. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,3 @@
-/* The machine on which a command works. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

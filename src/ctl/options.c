@@ -1,4 +1,3 @@
-/* The commands and options of tidbnumactl, and its help. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* Standard output. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>

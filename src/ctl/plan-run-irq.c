@@ -1,4 +1,3 @@
-/* The plan of interrupts for a command. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,3 @@
-/* Policies for a command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* The inputs of most commands. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

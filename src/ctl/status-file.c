@@ -1,4 +1,3 @@
-/* Reads the status that the daemon publishes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,3 @@
-/* The journal's messages about an instance. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,4 +1,3 @@
-/* The problems of a status, each once, with the next step. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* Why a policy matches a process, or why not. */
 #include <stdio.h>
 
 #include "tidbnumad/base/utf8.h"

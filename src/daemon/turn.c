@@ -1,4 +1,3 @@
-/* The fixed order in which the rooms follow an event. */
 #include "tidbnumad/daemon/turn.h"
 #include "config.h"
 #include "tidbnumad/daemon/binding/bind.h"

@@ -1,4 +1,3 @@
-/* Single settings of the kernel. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,3 @@
-/* The CPUs of a process at its exec. */
 #include <string.h>
 
 #include "tidbnumad/enforce/start-cpus.h"

@@ -1,4 +1,3 @@
-/* The record of the host's own settings. */
 #include <jansson.h>
 #include <limits.h>
 #include <string.h>

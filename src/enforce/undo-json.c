@@ -1,4 +1,3 @@
-/* Records and their values to JSON, and out of it. */
 #include <errno.h>
 #include <string.h>
 

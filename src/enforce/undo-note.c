@@ -1,4 +1,3 @@
-/* The values before a change. */
 #include <stdlib.h>
 #include <string.h>
 

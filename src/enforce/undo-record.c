@@ -1,4 +1,3 @@
-/* Records of the values before a change. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

@@ -1,4 +1,3 @@
-/* The list of the CPUs that processes are given at their exec. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-/* The records on disk. */
 #include <fcntl.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* The audit of a host, as data. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,3 @@
-/* What an instance is called. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* Values of the kernel that belong to no process. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* A topology file of TiUP, as data. */
 #include <stdlib.h>
 #include <string.h>
 

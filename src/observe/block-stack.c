@@ -1,4 +1,3 @@
-/* What a block device is built on, from /sys/class/block. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* Where a TiKV or PD keeps its data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,3 @@
-/* How much memory an instance holds, and how much it may have. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -1,4 +1,3 @@
-/* What the processes of one instance show. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

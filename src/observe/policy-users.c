@@ -1,4 +1,3 @@
-/* The numbers of the users that policies name. */
 #include <errno.h>
 
 #include "tidbnumad/observe/policy-users.h"

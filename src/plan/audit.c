@@ -1,4 +1,3 @@
-/* The audit of a host: its rules on the nodes of the machine, and all rules together. */
 #include <inttypes.h>
 #include <stdarg.h>
 

@@ -1,4 +1,3 @@
-/* Does what must move fit? */
 #include "tidbnumad/plan/fit.h"
 
 static uint64_t minus(uint64_t a, uint64_t b) {

@@ -1,4 +1,3 @@
-/* The full-node guard's judgement. */
 #include "tidbnumad/plan/guard.h"
 
 /* The two spans over which it must fall, and the smallest fall that counts: the kernel frees and

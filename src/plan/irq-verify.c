@@ -1,4 +1,3 @@
-/* Interrupts that do not follow their mask. */
 #include <stddef.h>
 
 #include "tidbnumad/plan/irq-verify.h"

@@ -1,4 +1,3 @@
-/* Units that a policy knows by name before they run. */
 #include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* The means by which an instance is bound. */
 #include "tidbnumad/plan/ladder.h"
 #include "tidbnumad/base/cleanup.h"
 

@@ -1,4 +1,3 @@
-/* Which policy a process belongs to. */
 #include <fnmatch.h>
 #include <string.h>
 

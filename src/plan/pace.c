@@ -1,4 +1,3 @@
-/* The pace of a migration. */
 #include "tidbnumad/plan/pace.h"
 
 #define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)

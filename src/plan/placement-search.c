@@ -1,4 +1,3 @@
-/* Finds a good plan quickly: each item in turn to where it is cheapest. */
 #include <string.h>
 
 #include "tidbnumad/plan/placement-search.h"

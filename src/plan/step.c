@@ -1,4 +1,3 @@
-/* The next step that brings an instance to its placement. */
 #include "tidbnumad/plan/step.h"
 
 /* No reason. */

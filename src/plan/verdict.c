@@ -1,4 +1,3 @@
-/* The verdict on an instance. */
 #include "tidbnumad/plan/verdict.h"
 
 InstanceState verdict_state(StepKind step, bool enforces, bool released) {

@@ -1,4 +1,3 @@
-/* A plan of interrupts as JSON. */
 #include "tidbnumad/publish/irq-plan-json.h"
 #include "tidbnumad/publish/object.h"
 

@@ -1,4 +1,3 @@
-/* A plan of interrupts as text for people. */
 #include <inttypes.h>
 
 #include "tidbnumad/base/utf8.h"

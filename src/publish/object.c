@@ -1,4 +1,3 @@
-/* JSON over jansson. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* A plan as JSON. */
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"

@@ -1,4 +1,3 @@
-/* Sentences about a plan, made from its data. */
 #include <inttypes.h>
 #include <string.h>
 

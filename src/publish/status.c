@@ -1,4 +1,3 @@
-/* Snapshot to JSON, for `status.json` and its readers. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>

@@ -1,5 +1,3 @@
-/* What a plan fills into the topology file of TiUP. */
-
 #include "tidbnumad/publish/tiup-fill.h"
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/plan-words.h"

@@ -1,4 +1,3 @@
-/* Properties of systemd units over D-Bus. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

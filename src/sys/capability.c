@@ -1,4 +1,3 @@
-/* Capabilities of this thread. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>

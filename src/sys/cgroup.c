@@ -1,4 +1,3 @@
-/* Control groups. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

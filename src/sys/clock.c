@@ -1,4 +1,3 @@
-/* Clocks. */
 #include <time.h>
 #include <unistd.h>
 

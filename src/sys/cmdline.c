@@ -1,4 +1,3 @@
-/* The command line and the environment of a process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

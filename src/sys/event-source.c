@@ -1,4 +1,3 @@
-/* Sources of sd-event. */
 #include <time.h>
 
 #include "tidbnumad/sys/event-source.h"

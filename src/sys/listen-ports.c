@@ -1,4 +1,3 @@
-/* The TCP ports on which one process listens. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/inet_diag.h>

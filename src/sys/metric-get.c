@@ -1,4 +1,3 @@
-/* A number that a server of this host reports about itself. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>

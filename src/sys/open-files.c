@@ -1,4 +1,3 @@
-/* What a process has open: /proc/PID/fd. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* Pages of a process: where they are, and moving them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <numa.h>

@@ -1,4 +1,3 @@
-/* What a process shares with others. */
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* Processes and threads in /proc. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -1,4 +1,3 @@
-/* What this process itself costs. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>

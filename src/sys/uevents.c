@@ -1,4 +1,3 @@
-/* Devices that come and go. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* User names. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdint.h>

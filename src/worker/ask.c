@@ -1,4 +1,3 @@
-/* Jobs for workers as functions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

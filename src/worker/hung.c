@@ -1,4 +1,3 @@
-/* Processes for which a job was abandoned. */
 #include "tidbnumad/worker/hung.h"
 #include "tidbnumad/sys/clock.h"
 

@@ -1,4 +1,3 @@
-/* How many jobs may be waited for, and for how long. */
 #include "tidbnumad/worker/limits.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"

@@ -1,4 +1,3 @@
-/* The worker's process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,3 @@
-/* State of binding in an instance, and what restarts it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

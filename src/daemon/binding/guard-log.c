@@ -1,4 +1,3 @@
-/* Log lines of the full-node guard. */
 #include <inttypes.h>
 #include <stdio.h>
 

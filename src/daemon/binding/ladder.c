@@ -1,4 +1,3 @@
-/* The means by which an instance is bound. */
 #include "tidbnumad/daemon/binding/ladder.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/placing/place.h"

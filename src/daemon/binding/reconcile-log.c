@@ -1,4 +1,3 @@
-/* What a reconcile logs. */
 #include "tidbnumad/daemon/binding/reconcile-log.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/undo/undo-change.h"

@@ -1,4 +1,3 @@
-/* Reconciles an instance: observe, decide, act. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* The command line of tidbnumad(8). */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* The host and the policies in force. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

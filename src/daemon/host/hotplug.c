@@ -1,4 +1,3 @@
-/* CPUs and memory that are added or removed. */
 #include <string.h>
 
 #include "tidbnumad/daemon/host/host.h"

@@ -1,4 +1,3 @@
-/* The daemon's log. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>

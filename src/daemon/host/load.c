@@ -1,5 +1,3 @@
-/* Loads policies at the start and on SIGHUP. */
-
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/observe/policy-users.h"

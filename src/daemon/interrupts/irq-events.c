@@ -1,4 +1,3 @@
-/* When interrupts are reconciled. */
 #include <string.h>
 #include <sys/epoll.h>
 

@@ -1,4 +1,3 @@
-/* Reports of interrupts. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

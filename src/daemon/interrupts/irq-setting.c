@@ -1,4 +1,3 @@
-/* State of single settings, kept between reconciles. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

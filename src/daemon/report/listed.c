@@ -1,4 +1,3 @@
-/* Which instances are published. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* Writes the daemon's state to the published files. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

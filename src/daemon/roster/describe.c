@@ -1,4 +1,3 @@
-/* Ports and data directories of instances. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* The processes whose forks the kernel reports. */
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/identify.h"

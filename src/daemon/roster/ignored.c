@@ -1,4 +1,3 @@
-/* Processes that match a policy, but are ignored. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

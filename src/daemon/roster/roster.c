@@ -1,4 +1,3 @@
-/* All instances, by name, and their processes. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"

@@ -1,4 +1,3 @@
-/* The first CPUs of a process. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* The cost of samples. */
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/clock.h"

@@ -1,4 +1,3 @@
-/* Where the memory of one instance is located. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

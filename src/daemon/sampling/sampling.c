@@ -1,4 +1,3 @@
-/* Rounds of sampling. */
 #include <errno.h>
 #include <math.h>
 

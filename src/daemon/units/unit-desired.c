@@ -1,4 +1,3 @@
-/* The values that a known unit is to have, by policy, topology and free memory. */
 #include "tidbnumad/daemon/units/unit-desired.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/undo-release.h"

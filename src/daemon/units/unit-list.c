@@ -1,4 +1,3 @@
-/* The known units, and systemd's lists of units. */
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
