@@ -211,7 +211,6 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
         policy_merge_done(&l.merge);
         if (r < 0)
                 return r;
-        *ret = set;
-        set = (PolicySet){ 0 };
+        *ret = TAKE_STRUCT(set);
         return 0;
 }

@@ -239,7 +239,6 @@ int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors
                 r = -EINVAL;
         if (r < 0)
                 return r;
-        *ret = root;
-        root = (YamlNode){ 0 };
+        *ret = TAKE_STRUCT(root);
         return 0;
 }

@@ -304,7 +304,6 @@ int tiup_parse(const SourceFile *file, TiupTopology *ret, Diagnostics *errors) {
                 r = -EINVAL;
         if (r < 0)
                 return r;
-        *ret = topology;
-        topology = (TiupTopology){ 0 };
+        *ret = TAKE_STRUCT(topology);
         return 0;
 }

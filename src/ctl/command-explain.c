@@ -71,8 +71,7 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
 
                 if (identify(sysroot, pids.pids[i], &process) < 0 || !is_unit(&process, unit))
                         continue;
-                *ret = process;
-                process = (Process){ 0 };
+                *ret = TAKE_STRUCT(process);
                 return 0;
         }
         return r < 0 ? r : -ESRCH;

@@ -145,8 +145,7 @@ int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
         r = parse_words(copy, &list, ret_message);
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (ImagineList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }
 
@@ -225,13 +224,6 @@ static size_t count_in_turn(const ImaginedList *list) {
         return n;
 }
 
-static const Policy *find_policy(const PolicySet *policies, const char *name) {
-        for (size_t i = 0; i < policies->n_policies; i++)
-                if (strcmp(policies->policies[i].name, name) == 0)
-                        return &policies->policies[i];
-        return NULL;
-}
-
 static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const Device *disk,
                          const DeviceList *devices, ImaginedList *list) {
         for (uint32_t i = 0; i < entry->count; i++) {
@@ -262,7 +254,7 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_entries; i++) {
                 const ImagineEntry *entry = &list->entries[i];
-                const Policy *policy = find_policy(policies, entry->policy);
+                const Policy *policy = policy_set_find(policies, entry->policy);
                 const Device *disk = NULL;
                 int r;
 
@@ -277,7 +269,6 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
                 if (r < 0)
                         return r;
         }
-        *ret = all;
-        all = (ImaginedList){ 0 };
+        *ret = TAKE_STRUCT(all);
         return 0;
 }

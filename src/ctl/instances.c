@@ -69,10 +69,9 @@ static int identify_published(const Sysroot *sysroot, const StatusInstance *publ
  * than the daemon's, as with --policy, are matched with what is visible. */
 static const Policy *policy_published(const PolicySet *policies, const StatusInstance *published,
                                       const Process *process) {
-        for (size_t i = 0; i < policies->n_policies; i++)
-                if (strcmp(policies->policies[i].name, published->policy) == 0)
-                        return &policies->policies[i];
-        return match_process(policies, process);
+        const Policy *policy = policy_set_find(policies, published->policy);
+
+        return policy ? policy : match_process(policies, process);
 }
 
 static int add_published(const Sysroot *sysroot, const PolicySet *policies,
@@ -135,8 +134,7 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
                 r = take_names(status, &list);
         if (r < 0)
                 return r;
-        *ret = list;
-        list = (ObservedList){ 0 };
+        *ret = TAKE_STRUCT(list);
         return 0;
 }
 

@@ -233,8 +233,7 @@ int status_file_parse(const char *text, size_t size, StatusFile *ret) {
         r = take_status(root, &status);
         if (r < 0)
                 return r;
-        *ret = status;
-        status = (StatusFile){ 0 };
+        *ret = TAKE_STRUCT(status);
         return 0;
 }
 

@@ -292,8 +292,7 @@ static int to_host(const json_t *json, UndoHost *ret) {
         if (r < 0)
                 return r;
         h.stale = h.n_settings < json_array_size(json_object_get(json, "settings"));
-        *ret = h;
-        h = (UndoHost){ 0 };
+        *ret = TAKE_STRUCT(h);
         return 0;
 }
 

@@ -63,8 +63,7 @@ int undo_starts_parse(const char *text, size_t size, UndoStarts *ret) {
                 if (r < 0)
                         return r;
         }
-        *ret = starts;
-        starts = (UndoStarts){ 0 };
+        *ret = TAKE_STRUCT(starts);
         return 0;
 }
 

@@ -104,8 +104,7 @@ int load_policies(Host *h, PolicySet *ret) {
         }
         brakes_done(&h->brakes);
         h->brakes = brakes;
-        *ret = fresh;
-        fresh = (PolicySet){ 0 };
+        *ret = TAKE_STRUCT(fresh);
         return 1;
 }
 

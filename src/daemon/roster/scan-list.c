@@ -54,8 +54,7 @@ int scan_list_read(ScanList *list, const Sysroot *sysroot) {
                 qsort(now.entries, now.n_entries, sizeof(now.entries[0]), compare_pids);
         take_over_passed(&now, list);
         scan_list_done(list);
-        *list = now;
-        now = (ScanList){ 0 };
+        *list = TAKE_STRUCT(now);
         return 0;
 }
 
