@@ -1,6 +1,9 @@
-/* What this process itself costs. */
+/* This process: what it costs, and the capabilities of the calling thread, capabilities(7). libcap
+ * would be a library for two system calls. */
 #pragma once
 
+#include <linux/capability.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* CPU time so far, resident bytes, open descriptors. `start_seconds`: the start time since the
@@ -13,3 +16,17 @@ int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *r
  * reached later, by a malloc(3) that fails. -EPERM: there is a limit, and it is not ours to lift.
  */
 int self_lock_memory(void);
+
+/* Linux 5.8. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+
+bool capability_is_effective(unsigned capability);
+
+/* Sets or clears one in the effective set. 1: that changed it; 0: it was so before; or a negative
+ * errno: -EPERM: it is not permitted. */
+int capability_set_effective(unsigned capability, bool on);
+
+/* Keeps no others than these, a mask of 1 << CAP_…, for good. */
+int capability_keep(uint64_t mask);

@@ -5,6 +5,7 @@
  * samples of a round determines the interval until the next one, see plan/sampling.h. */
 #pragma once
 
+#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/daemon/host/host.h"
@@ -46,3 +47,14 @@ void sampling_begin_round(Sampling *sampling, uint64_t now_usec);
 
 /* The interval in force. */
 uint64_t sampling_interval_usec(const Sampling *sampling);
+
+/* The cost of samples, which the budget limits. */
+typedef struct Begun {
+        uint64_t usec, cpu_usec;
+} Begun;
+
+Begun cost_begin(void);
+void cost_end(Sampling *sampling, SampleMethod method, Begun begun);
+
+/* Adds the cost of one part of a sample that continues later. */
+void cost_pause(Sampling *sampling, Begun begun);
