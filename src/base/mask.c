@@ -10,11 +10,6 @@ static const char *const words[] = { "passw",      "passphrase", "secret",      
 
 #define MASK "***"
 
-/* The length of the name at the start of an argument: up to "=" or ":", or all of it. */
-static size_t name_length(const char *argument) {
-        return strcspn(argument, "=:");
-}
-
 static bool has_word(const char *name, size_t length) {
         for (size_t w = 0; words[w]; w++)
                 for (size_t i = 0; i + strlen(words[w]) <= length; i++)
@@ -39,7 +34,7 @@ static size_t find_user(const char *argument, const char **ret) {
 
 /* True: the next argument is the secret. */
 static bool append(Text *text, const char *argument) {
-        const size_t length = name_length(argument);
+        const size_t length = strcspn(argument, "=:"); /* of the name */
         const char *user;
         size_t n;
 

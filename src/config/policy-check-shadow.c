@@ -64,18 +64,14 @@ void policy_check_shadowed(const PolicyMerge *merge, Diagnostics *warnings) {
 
 /* --- entries of `instances` --- */
 
-static bool covers_entry(const PolicyMatch *wide, const PolicyMatch *narrow) {
-        return covers(wide->unit, narrow->unit, 0) &&
-               (wide->port == 0 || wide->port == narrow->port);
-}
-
 static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostics *errors,
                         Diagnostics *warnings) {
         const PolicyMatch *earlier = &draft->policy.instances[i].match;
         const PolicyMatch *later = &draft->policy.instances[j].match;
         uint32_t line = draft->entries[i].at.line;
 
-        if (!covers_entry(earlier, later))
+        if (!covers(earlier->unit, later->unit, 0) ||
+            (earlier->port != 0 && earlier->port != later->port))
                 return false;
         if (earlier->port == later->port && is_same(earlier->unit, later->unit))
                 diagnostics_add_at(errors, draft->file, draft->entries[j].at,

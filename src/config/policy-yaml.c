@@ -126,12 +126,6 @@ static const yaml_char_t *anchor_of(const yaml_event_t *event) {
         }
 }
 
-static int build_alias(const yaml_event_t *event, YamlNode *node) {
-        node->kind = YAML_KIND_ALIAS;
-        node->text = strdup((const char *)event->data.alias.anchor);
-        return node->text ? 0 : -ENOMEM;
-}
-
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
 
 /* A list or a mapping in brackets on one line is marked whole, others at their beginning. */
@@ -191,7 +185,9 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                 node->kind = YAML_KIND_MAPPING;
                 return build_children(b, YAML_MAPPING_END_EVENT, depth + 1, node);
         default:
-                return build_alias(event, node);
+                node->kind = YAML_KIND_ALIAS;
+                node->text = strdup((const char *)event->data.alias.anchor);
+                return node->text ? 0 : -ENOMEM;
         }
 }
 

@@ -48,15 +48,12 @@ static const char *find_text(const YamlNode *mapping, const char *key) {
         return node && node->kind == YAML_KIND_SCALAR ? node->text : NULL;
 }
 
-static bool same_place(const YamlNode *a, const YamlNode *b) {
-        return a->at.line == b->at.line && a->at.column == b->at.column;
-}
-
 /* A mapping in braces begins before its first key, and so does one with an anchor, whose keys may
  * be those of others too; an alias is elsewhere. */
 static bool is_in_lines(const YamlNode *mapping) {
         return mapping->kind == YAML_KIND_MAPPING && mapping->n_children > 0 && !mapping->anchor &&
-               same_place(mapping, &mapping->children[0]);
+               mapping->at.line == mapping->children[0].at.line &&
+               mapping->at.column == mapping->children[0].at.column;
 }
 
 static void read_ports(const Reader *r, const YamlNode *entry, const struct Section *section,

@@ -54,12 +54,6 @@ bool await_is_done(const Await *a, const StatusFile *s) {
         }
 }
 
-static void report_refused(const StatusFile *s) {
-        output_line(stderr, "tidbnumactl: the daemon refused the policies:");
-        for (size_t k = 0; k < s->n_errors; k++)
-                output_line(stderr, "  %s", s->errors[k]);
-}
-
 /* Some reasons begin with the state: "released by …". */
 static void report_instance(const StatusInstance *i) {
         const bool repeats = strncmp(i->reason, i->state, strlen(i->state)) == 0;
@@ -122,7 +116,9 @@ static const char *why_late(const Await *a, const StatusFile *s) {
 
 static int report_late(const Await *a, const StatusFile *s) {
         if (s->load_failed)
-                report_refused(s);
+                output_line(stderr, "tidbnumactl: the daemon refused the policies:");
+        for (size_t k = 0; s->load_failed && k < s->n_errors; k++)
+                output_line(stderr, "  %s", s->errors[k]);
         if (a->args->command == COMMAND_RELEASE)
                 report_instances(a, s);
         output_line(stderr, "tidbnumactl: %s", why_late(a, s));

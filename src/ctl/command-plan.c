@@ -61,10 +61,6 @@ static bool is_any_in_force(const PlanReport *report) {
         return false;
 }
 
-static bool is_bound(const PlanReportInstance *row) {
-        return row->state && strcmp(row->state, "bound") == 0;
-}
-
 /* The plan does not show whether an instance is bound: only the daemon knows. */
 static void append_verdicts(const Case *c, bool differs, Text *text) {
         const PlanReport *report = &c->planned.report;
@@ -80,7 +76,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
         for (size_t i = 0; i < report->n_instances; i++) {
                 const PlanReportInstance *row = &report->instances[i];
 
-                if (row->basis == BASIS_REFUSED || is_bound(row))
+                if (row->basis == BASIS_REFUSED || (row->state && strcmp(row->state, "bound") == 0))
                         continue;
                 text_append(text, all_bound ? "\nNot bound by the daemon:\n\n" : "");
                 text_append(text, "  ");

@@ -13,10 +13,6 @@
 #define NR_PIDFD_OPEN 434
 #define NR_PIDFD_SEND_SIGNAL 424
 
-static long send_signal(int fd, int number) {
-        return syscall(NR_PIDFD_SEND_SIGNAL, fd, number, NULL, 0);
-}
-
 static bool is_tidbnumad(pid_t pid) {
         char path[64], comm[32] = { 0 };
         FILE *file;
@@ -49,5 +45,7 @@ int daemon_process_reload(const StatusFile *status) {
                 return -errno;
         if (!is_tidbnumad(status->pid))
                 return -ESRCH;
-        return (fd < 0 ? kill(status->pid, SIGHUP) : send_signal(fd, SIGHUP)) < 0 ? -errno : 0;
+        const long r = fd < 0 ? kill(status->pid, SIGHUP)
+                              : syscall(NR_PIDFD_SEND_SIGNAL, fd, SIGHUP, NULL, 0);
+        return r < 0 ? -errno : 0;
 }

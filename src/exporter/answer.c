@@ -232,11 +232,6 @@ static void answer_index(Answer *answer) {
                                    "/healthz  whether the state is recent\n");
 }
 
-static void answer_not_found(Answer *answer) {
-        set_plain(answer, 404);
-        text_append(&answer->text, "not found; there is /metrics, /status and /healthz\n");
-}
-
 /* Moves the answer to the caller, unless building it failed. */
 static int finish(int r, Answer *answer, Answer *ret) {
         if (r >= 0)
@@ -260,8 +255,10 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
                 r = answer_healthz(store, request->now_seconds, &answer);
         else if (strcmp(request->path, "/") == 0)
                 answer_index(&answer);
-        else
-                answer_not_found(&answer);
+        else {
+                set_plain(&answer, 404);
+                text_append(&answer.text, "not found; there is /metrics, /status and /healthz\n");
+        }
         return finish(r, &answer, ret);
 }
 

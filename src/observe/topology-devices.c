@@ -8,17 +8,15 @@
 #include "tidbnumad/observe/topology-devices.h"
 #include "tidbnumad/sys/mountinfo.h"
 
-static hwloc_obj_osdev_type_t type_of(DeviceKind kind) {
-        return kind == DEVICE_NET ? HWLOC_OBJ_OSDEV_NETWORK : HWLOC_OBJ_OSDEV_BLOCK;
-}
-
 /* --- writing -------------------------------------------------------------------------------- */
 
 static hwloc_obj_t find_object(hwloc_topology_t t, const Device *device) {
+        const hwloc_obj_osdev_type_t type =
+                device->kind == DEVICE_NET ? HWLOC_OBJ_OSDEV_NETWORK : HWLOC_OBJ_OSDEV_BLOCK;
         hwloc_obj_t object = NULL;
 
         while ((object = hwloc_get_next_osdev(t, object)))
-                if (object->attr->osdev.type == type_of(device->kind) && object->name &&
+                if (object->attr->osdev.type == type && object->name &&
                     strcmp(object->name, device->name) == 0)
                         return object;
         return NULL;

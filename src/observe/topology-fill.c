@@ -100,10 +100,6 @@ static int fill_nodes(hwloc_topology_t t, Topology *topology) {
         return topology->n_nodes > 0 ? 0 : -ENODATA;
 }
 
-static Node *find_node(Topology *topology, uint32_t id) {
-        return (Node *)topology_find(topology, id);
-}
-
 /* Memory of another kind than the plain one: "NVM", "HBM", "CXL". */
 static bool is_special(hwloc_obj_t node) {
         return node->subtype && strcmp(node->subtype, "DRAM") != 0;
@@ -153,7 +149,7 @@ static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topo
         id_set_subtract(&topology->offline_cpus, &online);
         ID_SET_FOREACH(cpu, &online) {
                 hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
-                Node *node = owner ? find_node(topology, owner->os_index) : NULL;
+                Node *node = owner ? (Node *)topology_find(topology, owner->os_index) : NULL;
 
                 if (node)
                         id_set_add(&node->cpus, (uint32_t)cpu);

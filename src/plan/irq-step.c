@@ -16,11 +16,6 @@ static bool is_as_wanted(const IrqProgress *p, const SettingValue *wanted,
                 setting_value_equal(present, &p->ours));
 }
 
-/* The desired value has not changed, and was in force. */
-static bool is_changed_by_others(const IrqProgress *p, const SettingValue *wanted) {
-        return p->written && setting_value_equal(&p->wanted, wanted);
-}
-
 static IrqStep repair(IrqProgress *p, uint64_t now_usec) {
         if (now_usec >= p->window_usec) {
                 p->n_repairs = 0;
@@ -53,7 +48,10 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
         }
         if (p->error != 0 && setting_value_equal(&p->wanted, wanted) && now_usec < p->retry_usec)
                 return IRQ_STEP_WAIT;
-        return present && is_changed_by_others(p, wanted) ? repair(p, now_usec) : IRQ_STEP_WRITE;
+        /* The desired value was in force: something else has changed it. */
+        if (present && p->written && setting_value_equal(&p->wanted, wanted))
+                return repair(p, now_usec);
+        return IRQ_STEP_WRITE;
 }
 
 void irq_step_done(IrqProgress *p, const SettingValue *wanted, const SettingValue *ours) {

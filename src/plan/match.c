@@ -15,10 +15,6 @@ static bool unit_matches(const char *pattern, const char *unit) {
         return !pattern || (unit && fnmatch(pattern, unit, 0) == 0);
 }
 
-static bool user_matches(const PolicyMatch *match, uid_t uid) {
-        return !match->user || (match->uid_known && match->uid == uid);
-}
-
 bool match_wants_exe(const PolicySet *policies, const char *exe) {
         for (size_t i = 0; i < policies->n_policies; i++)
                 if (exe_matches(policies->policies[i].match.exe, exe))
@@ -57,19 +53,15 @@ bool match_wants_path(const PolicySet *policies, const char *exe) {
         return false;
 }
 
-static bool args_match(const char *pattern, const char *args) {
-        return !pattern || (args && fnmatch(pattern, args, 0) == 0);
-}
-
 MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
         if (!exe_matches(match->exe, process->exe))
                 return MATCH_KEY_EXE;
         if (!unit_matches(match->unit, process->unit) ||
             (match->only_services && !unit_is_system_service(process->unit)))
                 return MATCH_KEY_UNIT;
-        if (!args_match(match->args, process->args))
+        if (match->args && (!process->args || fnmatch(match->args, process->args, 0) != 0))
                 return MATCH_KEY_ARGS;
-        if (!user_matches(match, process->uid))
+        if (match->user && (!match->uid_known || match->uid != process->uid))
                 return MATCH_KEY_USER;
         if (process->foreign != FOREIGN_NONE && match->containers == CONTAINERS_EXCLUDED)
                 return MATCH_KEY_CONTAINERS;

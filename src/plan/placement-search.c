@@ -21,10 +21,6 @@ void placement_search_take(PlanSearch *search, const PlanItem *item) {
         placement_counts_remove(&search->counts, item, item->nodes, item->n_nodes);
 }
 
-static PlanSets *sets_of(PlanSearch *search, const PlanItem *item) {
-        return &search->sets[item - search->problem->items];
-}
-
 static PlanCost best_node(PlanSearch *search, const PlanItem *item) {
         PlanCost best = { 0 };
         size_t n = 0;
@@ -43,7 +39,7 @@ static PlanCost best_node(PlanSearch *search, const PlanItem *item) {
 }
 
 PlanCost placement_search_best(PlanSearch *search, const PlanItem *item) {
-        PlanSets *sets = sets_of(search, item);
+        PlanSets *sets = &search->sets[item - search->problem->items];
         size_t n = placement_sets_count(sets);
         PlanCost best = { 0 };
         bool found = false;

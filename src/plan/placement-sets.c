@@ -146,14 +146,10 @@ static void choose_around_seed(PlanSets *sets) {
         sets->chosen[0] = sets->seed;
 }
 
-static size_t seed_step(const PlanSets *sets) {
-        return 1 + sets->n_pool * sets->n_chosen * sets->n_chosen / SEED_WORK_MAX;
-}
-
 static bool next_in_group(PlanSets *sets) {
         if (!sets->seeds)
                 return next_subset(sets);
-        sets->seed += seed_step(sets);
+        sets->seed += 1 + sets->n_pool * sets->n_chosen * sets->n_chosen / SEED_WORK_MAX;
         return sets->seed < sets->n_group;
 }
 

@@ -155,10 +155,6 @@ static void insert(Others *others, const PlanCost *cost, const PlanSets *sets) {
                 id_set_add(&others->list[at].nodes, sets->nodes[i]);
 }
 
-static bool is_same(const PlanItem *item, const PlanSets *sets) {
-        return memcmp(item->nodes, sets->nodes, sets->n_nodes * sizeof(sets->nodes[0])) == 0;
-}
-
 static void collect(PlanSearch *search, const PlanItem *item, const PlanCost *now, Others *others) {
         PlacementGrounds *grounds = &item->choice->grounds;
         PlanSets *sets = &search->sets[item - search->problem->items];
@@ -168,7 +164,8 @@ static void collect(PlanSearch *search, const PlanItem *item, const PlanCost *no
                 PlanCost cost =
                         placement_counts_price(&search->counts, item, sets->nodes, sets->n_nodes);
 
-                if (is_same(item, sets) || placement_cost_compare(&cost, now) < 0)
+                if (memcmp(item->nodes, sets->nodes, sets->n_nodes * sizeof(sets->nodes[0])) == 0 ||
+                    placement_cost_compare(&cost, now) < 0)
                         continue;
                 grounds->decides |= 1u << first_difference(&cost, now);
                 insert(others, &cost, sets);

@@ -2,14 +2,9 @@
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/plan-words.h"
 
-static void append_indent(Text *text, uint32_t column) {
-        text_appendf(text, "%*s", (int)column - 1, "");
-}
-
 /* On a line of its own, below the one that it follows. */
 static void append_line(Text *text, uint32_t column) {
-        text_append(text, "\n");
-        append_indent(text, column);
+        text_appendf(text, "\n%*s", (int)column - 1, "");
 }
 
 static void append_place(Text *text, const AdviceSubject *subject) {

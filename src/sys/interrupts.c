@@ -48,15 +48,12 @@ static const char *take_number(const char *p, uint32_t *ret) {
         return p;
 }
 
-static const char *skip_word(const char *p) {
-        return p + strcspn(p, " \t\n");
-}
-
 /* "           CPU0       CPU2", into room for every word of it. */
 static int parse_head(const char *text, Interrupts *ret) {
         size_t n_words = 0;
 
-        for (const char *p = skip_blanks(text); *p && *p != '\n'; p = skip_blanks(skip_word(p)))
+        for (const char *p = skip_blanks(text); *p && *p != '\n';
+             p = skip_blanks(p + strcspn(p, " \t\n")))
                 n_words++;
         ret->cpus = malloc((n_words + 1) * sizeof(*ret->cpus));
         if (!ret->cpus)

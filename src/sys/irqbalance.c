@@ -37,10 +37,6 @@ bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b) 
 
 /* --- finding it --- */
 
-static bool is_roots(const struct stat *st) {
-        return st->st_uid == 0 || st->st_uid == geteuid();
-}
-
 /* No other user may have put a socket there. */
 static int open_folder(const char *folder, int *ret_fd) {
         _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -48,7 +44,7 @@ static int open_folder(const char *folder, int *ret_fd) {
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
-        if (!is_roots(&st) || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH)))
                 return -EPERM;
         *ret_fd = TAKE_FD(fd);
         return 0;

@@ -34,12 +34,6 @@ static bool is_metric(const char *line, const char *name, uint32_t *ret) {
         return true;
 }
 
-static void end_header(MetricReader *reader, bool first) {
-        if (first && !is_good_status(reader->line))
-                reader->result = -EBADMSG;
-        reader->body = reader->length == 0;
-}
-
 static void end_line(MetricReader *reader) {
         const bool first = !reader->begun;
 
@@ -47,9 +41,11 @@ static void end_line(MetricReader *reader) {
         if (reader->length > 0 && reader->line[reader->length - 1] == '\r')
                 reader->length--;
         reader->line[reader->length] = '\0';
-        if (!reader->body)
-                end_header(reader, first);
-        else if (!reader->cut)
+        if (!reader->body) {
+                if (first && !is_good_status(reader->line))
+                        reader->result = -EBADMSG;
+                reader->body = reader->length == 0;
+        } else if (!reader->cut)
                 for (size_t i = 0; reader->names[i] && reader->result == 0; i++)
                         reader->result = is_metric(reader->line, reader->names[i], &reader->value);
         reader->length = 0;

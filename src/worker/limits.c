@@ -73,13 +73,9 @@ uint64_t limits_patience_usec(const Workers *all) {
 
 /* --- processes for which a job was abandoned --- */
 
-static bool is_it(const WorkerHung *hung, const ProcessId *process, WorkerWait wait) {
-        return hung->wait == wait && process_id_equal(&hung->process, process);
-}
-
 WorkerHung *hung_find(Workers *all, const ProcessId *process, WorkerWait wait) {
         for (size_t i = 0; i < all->n_hung; i++)
-                if (is_it(&all->hung[i], process, wait))
+                if (all->hung[i].wait == wait && process_id_equal(&all->hung[i].process, process))
                         return &all->hung[i];
         return NULL;
 }

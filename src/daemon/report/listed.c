@@ -11,11 +11,6 @@ static size_t length_of(const char *text) {
         return text ? strlen(text) : 0;
 }
 
-static size_t bytes_of(const Instance *i, size_t n_nodes) {
-        return SERIES_BYTES + n_nodes * NODE_BYTES + N_NAMES * length_of(i->name) +
-               length_of(i->exe) + length_of(i->unit) + length_of(i->data_dir);
-}
-
 /* Services first, because only root can create them; then the oldest instances. */
 static int compare_rank(const void *a, const void *b) {
         const Instance *x = *(const Instance *const *)a, *y = *(const Instance *const *)b;
@@ -44,7 +39,10 @@ int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, s
                 list[k] = roster->instances[k];
         qsort(list, roster->n_instances, sizeof(*list), compare_rank);
         for (; n < roster->n_instances; n++) {
-                bytes += bytes_of(list[n], n_nodes);
+                const Instance *i = list[n];
+
+                bytes += SERIES_BYTES + n_nodes * NODE_BYTES + N_NAMES * length_of(i->name) +
+                         length_of(i->exe) + length_of(i->unit) + length_of(i->data_dir);
                 if (bytes > LISTED_BYTES_MAX)
                         break;
         }

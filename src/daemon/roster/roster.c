@@ -143,11 +143,6 @@ static void put_in(Roster *roster, Instance *instance) {
                            find_place(roster, instance->name), &instance);
 }
 
-static void strike_all(Roster *roster, const Instance *instance) {
-        for (size_t i = 0; i < instance->n_members; i++)
-                strike(roster, instance->members[i].process.id.pid);
-}
-
 int roster_add(Roster *roster, Instance *instance) {
         int r;
 
@@ -161,7 +156,8 @@ int roster_add(Roster *roster, Instance *instance) {
         for (size_t i = 0; r >= 0 && i < instance->n_members; i++)
                 r = roster_enter(roster, instance, &instance->members[i]);
         if (r < 0) {
-                strike_all(roster, instance);
+                for (size_t i = 0; i < instance->n_members; i++)
+                        strike(roster, instance->members[i].process.id.pid);
                 return r;
         }
         put_in(roster, instance);
