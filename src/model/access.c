@@ -11,13 +11,10 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/access.h"
 
-const char *locality_to_string(Locality locality) {
-        static const char *const names[N_LOCALITIES] = {
-                [LOCALITY_LOCAL] = "local", [LOCALITY_REMOTE] = "remote"
-        };
-
-        return names[locality];
-}
+static const char *const locality_strings[N_LOCALITIES] = {
+        [LOCALITY_LOCAL] = "local", [LOCALITY_REMOTE] = "remote"
+};
+DEFINE_STRING_TABLE(locality_to_string, Locality, locality_strings)
 
 /* Both vendors of x86 have the event in bits 0-7 of `config`, the unit mask in bits 8-15. */
 #define X86(event, umask)                                                                          \

@@ -4,67 +4,50 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/model/advice.h"
 
-const char *advice_product_to_string(AdviceProduct product) {
-        static const char *const names[N_PRODUCTS] = {
-                [PRODUCT_OTHER] = "other",      [PRODUCT_TIDB] = "tidb-server",
-                [PRODUCT_TIKV] = "tikv-server", [PRODUCT_TIFLASH] = "tiflash",
-                [PRODUCT_PD] = "pd-server",     [PRODUCT_HAPROXY] = "haproxy",
-                [PRODUCT_JAVA] = "java",
-        };
-
-        return names[product];
-}
+static const char *const advice_product_strings[N_PRODUCTS] = {
+        [PRODUCT_OTHER] = "other",      [PRODUCT_TIDB] = "tidb-server",
+        [PRODUCT_TIKV] = "tikv-server", [PRODUCT_TIFLASH] = "tiflash",
+        [PRODUCT_PD] = "pd-server",     [PRODUCT_HAPROXY] = "haproxy",
+        [PRODUCT_JAVA] = "java",
+};
+DEFINE_STRING_TABLE(advice_product_to_string, AdviceProduct, advice_product_strings)
 
 bool advice_product_is_heavy(AdviceProduct product) {
         return product == PRODUCT_TIDB || product == PRODUCT_TIKV;
 }
 
-const char *advice_rule_to_id(AdviceRule rule) {
-        static const char *const ids[N_ADVICE_RULES] = {
-                [ADVICE_MAX_PROCS] = "A1",   [ADVICE_MEMORY_LIMIT] = "A2",
-                [ADVICE_GOGC] = "A3",        [ADVICE_READPOOL] = "A4",
-                [ADVICE_GRPC] = "A5",        [ADVICE_SCHEDULER] = "A6",
-                [ADVICE_COMPACTION] = "A7",  [ADVICE_DISK_RATE] = "A8",
-                [ADVICE_BLOCK_CACHE] = "A9", [ADVICE_HAPROXY] = "A10",
-                [ADVICE_JVM] = "A11",        [ADVICE_POOLS] = "A12",
-                [ADVICE_ADDRESS] = "R12",
-        };
+static const char *const advice_rule_ids[N_ADVICE_RULES] = {
+        [ADVICE_MAX_PROCS] = "A1",  [ADVICE_MEMORY_LIMIT] = "A2", [ADVICE_GOGC] = "A3",
+        [ADVICE_READPOOL] = "A4",   [ADVICE_GRPC] = "A5",         [ADVICE_SCHEDULER] = "A6",
+        [ADVICE_COMPACTION] = "A7", [ADVICE_DISK_RATE] = "A8",    [ADVICE_BLOCK_CACHE] = "A9",
+        [ADVICE_HAPROXY] = "A10",   [ADVICE_JVM] = "A11",         [ADVICE_POOLS] = "A12",
+        [ADVICE_ADDRESS] = "R12",
+};
+DEFINE_STRING_TABLE(advice_rule_to_id, AdviceRule, advice_rule_ids)
 
-        return ids[rule];
-}
+static const char *const advice_unit_strings[] = {
+        [ADVICE_INTEGER] = "integer",
+        [ADVICE_BYTES] = "bytes",
+        [ADVICE_BYTES_PER_SEC] = "bytes-per-second",
+        [ADVICE_PERCENT] = "percent",
+        [ADVICE_TEXT] = "text",
+};
+DEFINE_STRING_TABLE(advice_unit_to_string, AdviceUnit, advice_unit_strings)
 
-const char *advice_unit_to_string(AdviceUnit unit) {
-        static const char *const names[] = {
-                [ADVICE_INTEGER] = "integer",
-                [ADVICE_BYTES] = "bytes",
-                [ADVICE_BYTES_PER_SEC] = "bytes-per-second",
-                [ADVICE_PERCENT] = "percent",
-                [ADVICE_TEXT] = "text",
-        };
+static const char *const advice_where_strings[] = {
+        [IN_CONFIG] = "config",           [IN_SQL] = "sql",
+        [IN_ENVIRONMENT] = "environment", [IN_HAPROXY] = "haproxy-global",
+        [IN_ARGUMENTS] = "arguments",
+};
+DEFINE_STRING_TABLE(advice_where_to_string, AdviceWhere, advice_where_strings)
 
-        return names[unit];
-}
-
-const char *advice_where_to_string(AdviceWhere where) {
-        static const char *const names[] = {
-                [IN_CONFIG] = "config",           [IN_SQL] = "sql",
-                [IN_ENVIRONMENT] = "environment", [IN_HAPROXY] = "haproxy-global",
-                [IN_ARGUMENTS] = "arguments",
-        };
-
-        return names[where];
-}
-
-const char *advice_effect_to_string(AdviceEffect effect) {
-        static const char *const names[] = {
-                [HOLDS_ALREADY] = "already",
-                [HOLDS_ONLINE] = "online",
-                [HOLDS_RELOAD] = "reload",
-                [HOLDS_RESTART] = "restart",
-        };
-
-        return names[effect];
-}
+static const char *const advice_effect_strings[] = {
+        [HOLDS_ALREADY] = "already",
+        [HOLDS_ONLINE] = "online",
+        [HOLDS_RELOAD] = "reload",
+        [HOLDS_RESTART] = "restart",
+};
+DEFINE_STRING_TABLE(advice_effect_to_string, AdviceEffect, advice_effect_strings)
 
 void advice_report_done(AdviceReport *report) {
         for (size_t i = 0; i < report->n_subjects; i++) {

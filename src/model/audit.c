@@ -39,16 +39,13 @@ const char *audit_rule_to_rule(AuditRule rule) {
         return names[rule].rule;
 }
 
-const char *audit_state_to_string(AuditState state) {
-        static const char *const states[N_AUDIT_STATES] = {
-                [AUDIT_UNKNOWN] = "unknown",
-                [AUDIT_OK] = "ok",
-                [AUDIT_WARNING] = "warning",
-                [AUDIT_FAILURE] = "failure",
-        };
-
-        return states[state];
-}
+static const char *const audit_state_strings[N_AUDIT_STATES] = {
+        [AUDIT_UNKNOWN] = "unknown",
+        [AUDIT_OK] = "ok",
+        [AUDIT_WARNING] = "warning",
+        [AUDIT_FAILURE] = "failure",
+};
+DEFINE_STRING_TABLE(audit_state_to_string, AuditState, audit_state_strings)
 
 static void finding_done(AuditFinding *finding) {
         free(finding->found);

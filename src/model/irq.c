@@ -4,14 +4,11 @@
 
 #include "tidbnumad/model/irq.h"
 
-const char *irq_role_to_string(IrqRole role) {
-        static const char *const names[N_IRQ_ROLES] = {
-                [IRQ_ROLE_OTHER] = "other", [IRQ_ROLE_RX] = "rx",       [IRQ_ROLE_TX] = "tx",
-                [IRQ_ROLE_RXTX] = "rxtx",   [IRQ_ROLE_ADMIN] = "admin",
-        };
-
-        return names[role];
-}
+static const char *const irq_role_strings[N_IRQ_ROLES] = {
+        [IRQ_ROLE_OTHER] = "other", [IRQ_ROLE_RX] = "rx",       [IRQ_ROLE_TX] = "tx",
+        [IRQ_ROLE_RXTX] = "rxtx",   [IRQ_ROLE_ADMIN] = "admin",
+};
+DEFINE_STRING_TABLE(irq_role_to_string, IrqRole, irq_role_strings)
 
 const char *irq_device_kind_to_string(IrqDeviceKind kind) {
         switch (kind) {

@@ -1,87 +1,75 @@
 /* The words of placements: refusals, criteria, warnings. */
 #include "tidbnumad/model/placement.h"
 
-const char *placement_refusal_to_id(PlacementRefusal refusal) {
-        static const char *const ids[N_REFUSALS] = {
-                [REFUSAL_NONE] = "",
-                [REFUSAL_WATCH_ONLY] = "watch-only",
-                [REFUSAL_NO_PORT_YET] = "no-port-yet",
-                [REFUSAL_NODE_ABSENT] = "node-absent",
-                [REFUSAL_NO_CPU] = "no-cpu",
-                [REFUSAL_NO_MEMORY] = "no-memory",
-                [REFUSAL_CPUS_ABSENT] = "cpus-absent",
-                [REFUSAL_NO_HOME] = "no-home",
-                [REFUSAL_NO_NODE_LEFT] = "no-node-left",
-                [REFUSAL_TOO_FEW_NODES] = "too-few-nodes",
-                [REFUSAL_NO_PACKAGE] = "no-package",
-                [REFUSAL_CGROUP_NODES] = "cgroup-nodes",
-                [REFUSAL_CGROUP_CPUS] = "cgroup-cpus",
-                [REFUSAL_RESERVED] = "reserved",
-        };
+static const char *const placement_refusal_ids[N_REFUSALS] = {
+        [REFUSAL_NONE] = "",
+        [REFUSAL_WATCH_ONLY] = "watch-only",
+        [REFUSAL_NO_PORT_YET] = "no-port-yet",
+        [REFUSAL_NODE_ABSENT] = "node-absent",
+        [REFUSAL_NO_CPU] = "no-cpu",
+        [REFUSAL_NO_MEMORY] = "no-memory",
+        [REFUSAL_CPUS_ABSENT] = "cpus-absent",
+        [REFUSAL_NO_HOME] = "no-home",
+        [REFUSAL_NO_NODE_LEFT] = "no-node-left",
+        [REFUSAL_TOO_FEW_NODES] = "too-few-nodes",
+        [REFUSAL_NO_PACKAGE] = "no-package",
+        [REFUSAL_CGROUP_NODES] = "cgroup-nodes",
+        [REFUSAL_CGROUP_CPUS] = "cgroup-cpus",
+        [REFUSAL_RESERVED] = "reserved",
+};
+DEFINE_STRING_TABLE(placement_refusal_to_id, PlacementRefusal, placement_refusal_ids)
 
-        return ids[refusal];
-}
+static const char *const placement_refusal_strings[N_REFUSALS] = {
+        [REFUSAL_NONE] = "",
+        [REFUSAL_WATCH_ONLY] = "no policy: only reported",
+        [REFUSAL_NO_PORT_YET] =
+                "its policy places it by its port, and it does not listen on a port yet",
+        [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have; "
+                                "correct place.nodes or instances",
+        [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",
+        [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
+        [REFUSAL_CPUS_ABSENT] = "its policy names CPUs that are not online CPUs of its "
+                                "nodes; correct cpus, or bring the CPUs online",
+        [REFUSAL_NO_HOME] = "no node of this machine has both CPUs and memory; check the "
+                            "memory of its nodes with numactl --hardware",
+        [REFUSAL_NO_NODE_LEFT] =
+                "place.nodes and place.avoid leave no node with CPUs and memory; widen "
+                "place.nodes or shorten place.avoid",
+        [REFUSAL_TOO_FEW_NODES] = "fewer nodes are available to it than place.count asks "
+                                  "for; lower place.count or widen place.nodes",
+        [REFUSAL_NO_PACKAGE] = "no socket has as many available nodes as place.count asks "
+                               "for; lower place.count or set place.same_package to false",
+        [REFUSAL_CGROUP_NODES] =
+                "its unit or the cgroup above it does not allow enough of the nodes that "
+                "its policy leaves; widen AllowedMemoryNodes= of the unit or its slice, or "
+                "place.nodes",
+        [REFUSAL_CGROUP_CPUS] =
+                "its unit or the cgroup above it does not allow the CPUs of the nodes that "
+                "its policy leaves; widen AllowedCPUs= of the unit or its slice, or "
+                "place.nodes",
+        [REFUSAL_RESERVED] =
+                "only reserved nodes are available to it, and host.reserve.strict is true; "
+                "widen place.nodes or set host.reserve.strict to false",
+};
+DEFINE_STRING_TABLE(placement_refusal_to_string, PlacementRefusal, placement_refusal_strings)
 
-const char *placement_refusal_to_string(PlacementRefusal refusal) {
-        static const char *const sentences[N_REFUSALS] = {
-                [REFUSAL_NONE] = "",
-                [REFUSAL_WATCH_ONLY] = "no policy: only reported",
-                [REFUSAL_NO_PORT_YET] =
-                        "its policy places it by its port, and it does not listen on a port yet",
-                [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have; "
-                                        "correct place.nodes or instances",
-                [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",
-                [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
-                [REFUSAL_CPUS_ABSENT] = "its policy names CPUs that are not online CPUs of its "
-                                        "nodes; correct cpus, or bring the CPUs online",
-                [REFUSAL_NO_HOME] = "no node of this machine has both CPUs and memory; check the "
-                                    "memory of its nodes with numactl --hardware",
-                [REFUSAL_NO_NODE_LEFT] =
-                        "place.nodes and place.avoid leave no node with CPUs and memory; widen "
-                        "place.nodes or shorten place.avoid",
-                [REFUSAL_TOO_FEW_NODES] = "fewer nodes are available to it than place.count asks "
-                                          "for; lower place.count or widen place.nodes",
-                [REFUSAL_NO_PACKAGE] = "no socket has as many available nodes as place.count asks "
-                                       "for; lower place.count or set place.same_package to false",
-                [REFUSAL_CGROUP_NODES] =
-                        "its unit or the cgroup above it does not allow enough of the nodes that "
-                        "its policy leaves; widen AllowedMemoryNodes= of the unit or its slice, or "
-                        "place.nodes",
-                [REFUSAL_CGROUP_CPUS] =
-                        "its unit or the cgroup above it does not allow the CPUs of the nodes that "
-                        "its policy leaves; widen AllowedCPUs= of the unit or its slice, or "
-                        "place.nodes",
-                [REFUSAL_RESERVED] =
-                        "only reserved nodes are available to it, and host.reserve.strict is true; "
-                        "widen place.nodes or set host.reserve.strict to false",
-        };
+static const char *const placement_criterion_strings[N_CRITERIA] = {
+        [WEIGH_STABILITY] = "stability", [WEIGH_DEVICE] = "device",
+        [WEIGH_EXCLUSIVE] = "exclusive", [WEIGH_POLICY] = "policy",
+        [WEIGH_RESERVED] = "reserved",   [WEIGH_SPREAD] = "spread",
+        [WEIGH_MEMORY] = "memory",       [WEIGH_ROOM] = "room",
+        [WEIGH_DISTANCE] = "distance",   [WEIGH_LOAD] = "load",
+        [WEIGH_NUMBER] = "number",
+};
+DEFINE_STRING_TABLE(placement_criterion_to_string, PlacementCriterion, placement_criterion_strings)
 
-        return sentences[refusal];
-}
-
-const char *placement_criterion_to_string(PlacementCriterion criterion) {
-        static const char *const names[N_CRITERIA] = {
-                [WEIGH_STABILITY] = "stability", [WEIGH_DEVICE] = "device",
-                [WEIGH_EXCLUSIVE] = "exclusive", [WEIGH_POLICY] = "policy",
-                [WEIGH_RESERVED] = "reserved",   [WEIGH_SPREAD] = "spread",
-                [WEIGH_MEMORY] = "memory",       [WEIGH_ROOM] = "room",
-                [WEIGH_DISTANCE] = "distance",   [WEIGH_LOAD] = "load",
-                [WEIGH_NUMBER] = "number",
-        };
-
-        return names[criterion];
-}
-
-const char *placement_criterion_to_rule(PlacementCriterion criterion) {
-        static const char *const rules[N_CRITERIA] = {
-                [WEIGH_STABILITY] = "", [WEIGH_DEVICE] = "R4",   [WEIGH_EXCLUSIVE] = "R3",
-                [WEIGH_POLICY] = "R3",  [WEIGH_RESERVED] = "R2", [WEIGH_SPREAD] = "",
-                [WEIGH_MEMORY] = "R10", [WEIGH_ROOM] = "R8",     [WEIGH_DISTANCE] = "R13",
-                [WEIGH_LOAD] = "",      [WEIGH_NUMBER] = "",
-        };
-
-        return rules[criterion];
-}
+static const char *const placement_criterion_rules[N_CRITERIA] = {
+        [WEIGH_STABILITY] = "", [WEIGH_DEVICE] = "R4",   [WEIGH_EXCLUSIVE] = "R3",
+        [WEIGH_POLICY] = "R3",  [WEIGH_RESERVED] = "R2", [WEIGH_SPREAD] = "",
+        [WEIGH_MEMORY] = "R10", [WEIGH_ROOM] = "R8",     [WEIGH_DISTANCE] = "R13",
+        [WEIGH_LOAD] = "",      [WEIGH_NUMBER] = "",
+};
+DEFINE_STRING_TABLE(placement_criterion_to_rule, PlacementCriterion, placement_criterion_rules)
 
 const char *placement_basis_to_string(PlacementBasis basis) {
         switch (basis) {

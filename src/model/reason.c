@@ -121,13 +121,10 @@ const char *reason_to_remedy(Reason reason) {
         return texts[reason].remedy;
 }
 
-const char *drift_to_string(DriftKind drift) {
-        static const char *const words[N_DRIFTS] = {
-                [DRIFT_CPUS] = "cpus", [DRIFT_MEMS] = "mems", [DRIFT_THREADS] = "threads"
-        };
-
-        return words[drift];
-}
+static const char *const drift_strings[N_DRIFTS] = {
+        [DRIFT_CPUS] = "cpus", [DRIFT_MEMS] = "mems", [DRIFT_THREADS] = "threads"
+};
+DEFINE_STRING_TABLE(drift_to_string, DriftKind, drift_strings)
 
 Reason reason_of_error(int error) {
         static const struct {

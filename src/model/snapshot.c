@@ -1,72 +1,54 @@
 /* Words and histograms of a snapshot. */
 #include "tidbnumad/model/snapshot.h"
 
-const char *sample_method_to_string(SampleMethod method) {
-        static const char *const names[N_SAMPLE_METHODS] = {
-                [SAMPLE_NUMA_STAT] = "numa_stat",
-                [SAMPLE_DRAWN] = "sampled",
-                [SAMPLE_COUNTERS] = "counters",
-        };
+static const char *const sample_method_strings[N_SAMPLE_METHODS] = {
+        [SAMPLE_NUMA_STAT] = "numa_stat",
+        [SAMPLE_DRAWN] = "sampled",
+        [SAMPLE_COUNTERS] = "counters",
+};
+DEFINE_STRING_TABLE(sample_method_to_string, SampleMethod, sample_method_strings)
 
-        return names[method];
-}
+static const char *const ignored_reason_strings[N_IGNORED_REASONS] = {
+        [IGNORED_MAX_INSTANCES] = "max_instances",
+        [IGNORED_USER] = "user",
+        [IGNORED_NAMESPACE] = "namespace",
+};
+DEFINE_STRING_TABLE(ignored_reason_to_string, IgnoredReason, ignored_reason_strings)
 
-const char *ignored_reason_to_string(IgnoredReason reason) {
-        static const char *const names[N_IGNORED_REASONS] = {
-                [IGNORED_MAX_INSTANCES] = "max_instances",
-                [IGNORED_USER] = "user",
-                [IGNORED_NAMESPACE] = "namespace",
-        };
+static const char *const node_mode_strings[N_MODES] = {
+        [MODE_USER] = "user",       [MODE_SYSTEM] = "system", [MODE_IRQ] = "irq",
+        [MODE_SOFTIRQ] = "softirq", [MODE_IOWAIT] = "iowait", [MODE_IDLE] = "idle",
+        [MODE_STEAL] = "steal",
+};
+DEFINE_STRING_TABLE(node_mode_to_string, NodeMode, node_mode_strings)
 
-        return names[reason];
-}
-
-const char *node_mode_to_string(NodeMode mode) {
-        static const char *const names[N_MODES] = {
-                [MODE_USER] = "user",       [MODE_SYSTEM] = "system", [MODE_IRQ] = "irq",
-                [MODE_SOFTIRQ] = "softirq", [MODE_IOWAIT] = "iowait", [MODE_IDLE] = "idle",
-                [MODE_STEAL] = "steal",
-        };
-
-        return names[mode];
-}
-
-const char *node_event_to_string(NodeEvent event) {
-        static const char *const names[N_NODE_EVENTS] = {
-                [EVENT_HIT] = "hit",         [EVENT_MISS] = "miss",
-                [EVENT_FOREIGN] = "foreign", [EVENT_INTERLEAVE] = "interleave",
-                [EVENT_LOCAL] = "local",     [EVENT_OTHER] = "other",
-        };
-
-        return names[event];
-}
+static const char *const node_event_strings[N_NODE_EVENTS] = {
+        [EVENT_HIT] = "hit",         [EVENT_MISS] = "miss",
+        [EVENT_FOREIGN] = "foreign", [EVENT_INTERLEAVE] = "interleave",
+        [EVENT_LOCAL] = "local",     [EVENT_OTHER] = "other",
+};
+DEFINE_STRING_TABLE(node_event_to_string, NodeEvent, node_event_strings)
 
 uint64_t node_memory_held(const NodeMemory *memory) {
         return memory->anon_bytes + memory->shmem_bytes;
 }
 
-const char *irq_state_to_string(IrqState state) {
-        static const char *const words[N_IRQ_STATES] = {
-                [IRQ_STATE_STEERED] = "steered",     [IRQ_STATE_MANAGED] = "managed",
-                [IRQ_STATE_CONTESTED] = "contested", [IRQ_STATE_FAILED] = "failed",
-                [IRQ_STATE_LEFT] = "left",
-        };
+static const char *const irq_state_strings[N_IRQ_STATES] = {
+        [IRQ_STATE_STEERED] = "steered",     [IRQ_STATE_MANAGED] = "managed",
+        [IRQ_STATE_CONTESTED] = "contested", [IRQ_STATE_FAILED] = "failed",
+        [IRQ_STATE_LEFT] = "left",
+};
+DEFINE_STRING_TABLE(irq_state_to_string, IrqState, irq_state_strings)
 
-        return words[state];
-}
-
-const char *instance_state_to_string(InstanceState state) {
-        static const char *const words[N_INSTANCE_STATES] = {
-                [INSTANCE_WAITING] = "waiting",     [INSTANCE_WATCHED] = "watched",
-                [INSTANCE_RELEASED] = "released",   [INSTANCE_PLANNED] = "planned",
-                [INSTANCE_BINDING] = "binding",     [INSTANCE_MOVING] = "moving",
-                [INSTANCE_NARROWING] = "narrowing", [INSTANCE_SETTLING] = "settling",
-                [INSTANCE_BOUND] = "bound",         [INSTANCE_WIDENED] = "widened",
-                [INSTANCE_PARTLY] = "partly",       [INSTANCE_REFUSED] = "refused",
-        };
-
-        return words[state];
-}
+static const char *const instance_state_strings[N_INSTANCE_STATES] = {
+        [INSTANCE_WAITING] = "waiting",     [INSTANCE_WATCHED] = "watched",
+        [INSTANCE_RELEASED] = "released",   [INSTANCE_PLANNED] = "planned",
+        [INSTANCE_BINDING] = "binding",     [INSTANCE_MOVING] = "moving",
+        [INSTANCE_NARROWING] = "narrowing", [INSTANCE_SETTLING] = "settling",
+        [INSTANCE_BOUND] = "bound",         [INSTANCE_WIDENED] = "widened",
+        [INSTANCE_PARTLY] = "partly",       [INSTANCE_REFUSED] = "refused",
+};
+DEFINE_STRING_TABLE(instance_state_to_string, InstanceState, instance_state_strings)
 
 /* --- histograms --- */
 

@@ -142,16 +142,13 @@ static json_t *masks(const CpuSet *sets, size_t n) {
         return sets ? OBJECT_ARRAY(i, n, object_list(ID_VIEW(&sets[i]))) : json_null();
 }
 
-static const char *steer_to_string(IrqSteer steer) {
-        static const char *const names[] = {
-                [STEER_AUTO] = "auto", [STEER_RESERVED] = "reserved", [STEER_LOCAL] = "local",
-                [STEER_AWAY] = "away", [STEER_LEAVE] = "leave",       [STEER_CPUS] = "cpus",
-        };
+static const char *const steer_strings[] = {
+        [STEER_AUTO] = "auto", [STEER_RESERVED] = "reserved", [STEER_LOCAL] = "local",
+        [STEER_AWAY] = "away", [STEER_LEAVE] = "leave",       [STEER_CPUS] = "cpus",
+};
+static DEFINE_STRING_TABLE(steer_to_string, IrqSteer, steer_strings)
 
-        return names[steer];
-}
-
-static json_t *irq_device(const IrqPlanDevice *d) {
+        static json_t *irq_device(const IrqPlanDevice *d) {
         const IrqDevice *device = d->device;
 
         return OBJECT_OF(

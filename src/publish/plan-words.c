@@ -8,25 +8,21 @@
 /* Of longer lists the ends are shown. */
 enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8 };
 
-const char *plan_words_criterion(PlacementCriterion criterion) {
-        static const char *const words[N_CRITERIA] = {
-                [WEIGH_STABILITY] = "bound nodes that instances would leave",
-                [WEIGH_DEVICE] = "summed distances from instances to their devices",
-                [WEIGH_EXCLUSIVE] = "pairs of exclusive instances on one node",
-                [WEIGH_POLICY] = "pairs of instances of one policy on one node",
-                [WEIGH_RESERVED] = "reserved nodes that instances use",
-                [WEIGH_SPREAD] = ("pairs of exclusive instances, and of instances of one policy, "
-                                  "on one socket"),
-                [WEIGH_MEMORY] = "MiB that instances need beyond the room of their nodes",
-                [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
-                [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
-                [WEIGH_LOAD] =
-                        "squared weights of instances per CPU of their nodes, in thousandths",
-                [WEIGH_NUMBER] = "summed ranks of the nodes by number",
-        };
-
-        return words[criterion];
-}
+static const char *const plan_words_criterion_texts[N_CRITERIA] = {
+        [WEIGH_STABILITY] = "bound nodes that instances would leave",
+        [WEIGH_DEVICE] = "summed distances from instances to their devices",
+        [WEIGH_EXCLUSIVE] = "pairs of exclusive instances on one node",
+        [WEIGH_POLICY] = "pairs of instances of one policy on one node",
+        [WEIGH_RESERVED] = "reserved nodes that instances use",
+        [WEIGH_SPREAD] = ("pairs of exclusive instances, and of instances of one policy, "
+                          "on one socket"),
+        [WEIGH_MEMORY] = "MiB that instances need beyond the room of their nodes",
+        [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
+        [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
+        [WEIGH_LOAD] = "squared weights of instances per CPU of their nodes, in thousandths",
+        [WEIGH_NUMBER] = "summed ranks of the nodes by number",
+};
+DEFINE_STRING_TABLE(plan_words_criterion, PlacementCriterion, plan_words_criterion_texts)
 
 static void append_rule(PlacementCriterion criterion, Text *text) {
         const char *rule = placement_criterion_to_rule(criterion);

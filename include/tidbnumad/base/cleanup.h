@@ -47,6 +47,12 @@
 
 #define ELEMENTSOF(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Defines `const char *func(type value)`, which returns the string of a value from `table`. */
+#define DEFINE_STRING_TABLE(func, type, table)                                                     \
+        const char *func(type value) {                                                             \
+                return (table)[value];                                                             \
+        }
+
 static inline void freep(void *p) {
         free(*(void **)p);
 }
