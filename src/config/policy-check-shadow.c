@@ -5,7 +5,7 @@
 
 #include "tidbnumad/config/policy-check.h"
 
-/* Does `wide` match whatever `narrow` matches? NULL is a key that is not given. */
+/* Does `wide` match everything that `narrow` matches? NULL is a key that is not set. */
 static bool covers(const char *wide, const char *narrow, int flags) {
         if (!wide)
                 return true;

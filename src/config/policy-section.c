@@ -1,4 +1,4 @@
-/* The keys of a mapping: which are known, which are missing, which are there twice. */
+/* The keys of a mapping: unknown, missing and duplicate ones are reported. */
 #include <stdio.h>
 #include <string.h>
 

@@ -164,7 +164,7 @@ static bool refuse_lookalike(const Fault *f) {
 
 /* --- what depends on the lines around --- */
 
-/* A quote of the line above that was not closed goes on to the first one here. */
+/* A quote that was not closed in the line above ends at the first quote of this line. */
 static bool refuse_quote_above(const Fault *f) {
         Line above = line_above(f->file, &f->line);
 
@@ -193,7 +193,7 @@ static void refuse_indentation(const Fault *f, size_t column, size_t line) {
                   "wrong indentation, expected column %zu as in line %zu", column + 1, line + 1);
 }
 
-/* The mapping or the list that goes on here begins at the context's mark. */
+/* The mapping or the list that continues here begins at the context's mark. */
 static void refuse_in_block(const Fault *f) {
         const yaml_mark_t *context = &f->parser->context_mark;
         Line first = find_line(f->file, context->line);
@@ -211,7 +211,7 @@ static void refuse_in_block(const Fault *f) {
                 REFUSE(f, "text after the end of the value; put the whole value in quotes");
 }
 
-/* A colon where the value of another key goes on. */
+/* A colon inside the continued value of another key. */
 static void refuse_colon(const Fault *f) {
         const char *here = find_column(&f->line, f->parser->problem_mark.column);
         Line above = line_above(f->file, &f->line);

@@ -194,7 +194,7 @@ static void refuse_second(const Reader *r, const TiupServer *server) {
                 }
 }
 
-/* It becomes the name of a folder. */
+/* The host name is used as the name of a folder, so it must be safe as one. */
 static bool is_host(const char *text) {
         return *text && *text != '.' && *text != '-' &&
                text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

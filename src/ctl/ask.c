@@ -36,7 +36,7 @@ static const char *value_of(const char *argument, const char *option, const char
         return argument[length] == '\0' ? next : NULL;
 }
 
-/* Of "10080" and of the first of "http://0.0.0.0:2379,http://…"; 0: there is none. */
+/* The port in "10080", or in the first address of "http://0.0.0.0:2379,http://…"; 0: none. */
 static uint16_t port_in(const char *value) {
         const size_t length = strcspn(value, ",");
         char text[8];

@@ -97,7 +97,7 @@ static const char *host_name(const Situation *s, char *buffer, size_t size) {
         return buffer;
 }
 
-/* Those of the machine and of the policies are plan's. */
+/* Notes on the machine and on the policies are omitted: `plan` prints them. */
 static void print_notes(const Case *c) {
         for (size_t i = c->first_note_of_source; i < c->planned.report.n_notes; i++)
                 if (i < c->first_note_of_policies || i >= c->first_note_of_instances)

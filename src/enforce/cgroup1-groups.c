@@ -67,7 +67,7 @@ static void sweep(int own_fd) {
                         (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 }
 
-/* It may be removed while it is empty: then once more. */
+/* Another process may remove the directory while it is empty; then it is created again. */
 static int make_own(Groups *groups) {
         int r = -ENOENT;
 

@@ -137,7 +137,7 @@ static int next_of_rest(Mover *mover) {
         return 1;
 }
 
-/* Moves on to another mapping, or over one in which there is nothing to do. 0: there is no more. */
+/* Goes to the next mapping, or skips one in which there is nothing to do. 0: there are no more. */
 static int next_mapping(Mover *mover) {
         int r;
 
@@ -153,8 +153,9 @@ static int next_mapping(Mover *mover) {
         return r < 0 ? r : 1;
 }
 
-/* Over what is empty, where the kernel can. 1: the walk is at a page that is there, or the kernel
- * cannot answer; 0: it is further on in the mapping, at a page that may be absent. */
+/* Skips empty address space, if the kernel supports it. 1: the walk is at a present page, or the
+ * kernel does not support this; 0: the walk is further on in the mapping, at a page that may be
+ * absent. */
 static int skip_empty(Mover *mover) {
         const uint64_t left = mover->mapping.end - mover->address;
         uint64_t end = mover->address + (left < SKIP_BYTES ? left : SKIP_BYTES);
@@ -258,8 +259,8 @@ static int read_entries_up_to(Walk *w, uint64_t end) {
         return r;
 }
 
-/* Of the pages from the walk's address up to `end`. Where a small mapping ends, the chunk goes on,
- * but maybe not the address space, which shows as -ESTALE. */
+/* Reads the entries of the pages from the walk's address up to `end`. The chunk may continue after
+ * the end of a small mapping, but the address space may not, which shows as -ESTALE. */
 static int read_entries(Walk *w, uint64_t end, const uint64_t **ret) {
         const Mover *mover = w->mover;
         const uint64_t border = chunk_end(mover->address);
@@ -318,8 +319,8 @@ static int walk(Walk *w, uint64_t scan_bytes) {
         return r;
 }
 
-/* At the end, and where a file of the process ends: is it still the same process? Any address
- * has an entry, mapped or not, as long as there is the address space. */
+/* Called at the end, and when a file of the process ends: is it still the same process? As long as
+ * the address space exists, every address has an entry, mapped or not. */
 static int check_still_there(const Mover *mover) {
         uint64_t entry;
 

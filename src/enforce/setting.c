@@ -196,7 +196,7 @@ static int read_value(const SettingOps *ops, const Sysroot *sysroot, const Setti
         return r < 0 ? r : setting_parse(key->kind, text, ret);
 }
 
-/* The next CPUs of those that serve the device, one by one. */
+/* Tries the other CPUs that serve the device, one after the other. */
 static int write_elsewhere(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
                            const SettingValue *wanted, const uint32_t *order, size_t n_order,
                            SettingValue *ret) {

@@ -24,7 +24,7 @@ static int change(pid_t tid, void *userdata) {
         return 0;
 }
 
-/* Those of its threads that have `from` get `to`. */
+/* Gives the CPUs `to` to those threads of the process that have the CPUs `from`. */
 static void change_threads(Pass *pass) {
         for (unsigned i = 0; i < PASSES_MAX; i++) {
                 pass->n_changed = 0;

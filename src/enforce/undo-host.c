@@ -123,7 +123,7 @@ static json_t *from_text(const char *text) {
         return *text ? undo_json_from_bytes(text) : json_null();
 }
 
-/* "identity" is the index of the interface, as text. "pci" is there for a card only. */
+/* "identity" is the index of the interface, as text. Only network cards have "pci". */
 static json_t *from_setting(const UndoSetting *s) {
         char ifindex[16] = "";
         json_t *json;

@@ -125,7 +125,8 @@ static int note_threads(Backend *backend, const Member *member, UndoProcess *ent
 
 /* --- processes --- */
 
-/* Its parent, if that is in the record; else any other entry. NULL: there is none but itself. */
+/* The parent of the process, if the record has it; else any other entry. NULL: there is no other
+ * entry. */
 static const UndoProcess *find_maker(const UndoRecord *record, const ProcHandle *handle,
                                      const UndoProcess *self) {
         const UndoProcess *any = NULL;

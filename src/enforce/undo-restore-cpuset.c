@@ -83,7 +83,7 @@ static int send_home(Backend *backend, UndoRestore *restore, pid_t pid) {
                 restore->shortfall = "the original cpuset directory of a process is gone: it is in "
                                      "the parent directory";
         r = backend_cgroup1_attach(backend, fd, path, &handle);
-        /* The masks of those that are in the record are undo_restore_masks()'s. */
+        /* undo_restore_masks() restores the masks of processes that are in the record. */
         return r < 0 || entry || record->n_processes == 0
                        ? r
                        : undo_restore_threads(backend, record, &record->processes[0], &handle);

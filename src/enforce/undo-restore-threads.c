@@ -14,7 +14,7 @@ typedef struct Pass {
         const UndoRecord *record;
         const UndoProcess *entry;
         const ProcHandle *handle;
-        CpuSet all;    /* whatever the cpuset lets it have */
+        CpuSet all;    /* all CPUs that the cpuset allows */
         CpuSet cpuset; /* which is this, now; empty: not known */
         size_t n_changed, n_missed;
         int error;

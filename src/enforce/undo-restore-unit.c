@@ -24,7 +24,8 @@ void undo_restore_done(UndoRestore *restore) {
 
 /* --- what systemd has --- */
 
-/* It has the value that we set. Otherwise something else has set it since. */
+/* Only a property that still has our value is restored. Otherwise something else has set it
+ * since. */
 static bool is_to_be_written(const UndoProperty *p, IdView now) {
         return undo_values_have(&p->ours, now);
 }
@@ -35,8 +36,8 @@ static int note_group(UndoRestore *restore, const BusUnit *unit) {
         return unit->group[0] && !restore->group ? -ENOMEM : 0;
 }
 
-/* Of a unit that is masked, or has a mistake in its file, systemd shows properties and sets none:
- * ours hold on, also for its next start. Of one that is gone there are none. */
+/* For a unit that is masked, or has a mistake in its file, systemd shows properties but sets none:
+ * our values stay in force, also at its next start. A unit that is gone has no properties. */
 static int begin(UndoRestore *restore, const BusUnit *unit) {
         const UndoRecord *record = restore->record;
         const bool there = strcmp(unit->load_state, "not-found") != 0;
@@ -214,7 +215,7 @@ static void on_checked(int error, const BusUnit *unit, void *userdata) {
             (!has(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
              !has(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems))))
                 error = -EBUSY; /* something else writes to it as well */
-        /* It may have been started between, and was born narrow then. */
+        /* A process that was started in the meantime has inherited the narrow set. */
         if (error == 0)
                 error = note_group(restore, unit);
         if (error == 0)

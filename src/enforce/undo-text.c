@@ -91,7 +91,7 @@ int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
         return undo_json_render(record, ret, ret_size);
 }
 
-/* --- out of JSON. Whatever does not fit makes the whole text invalid --- */
+/* --- from JSON; one invalid value makes the whole text invalid --- */
 
 /* PID_MAX_LIMIT of 64-bit kernels, proc(5). */
 #define PID_MAX ((json_int_t)4 << 20)
@@ -136,7 +136,7 @@ static int to_bool(const json_t *json, bool *ret) {
 
 /* --- the scope --- */
 
-/* Records of versions before scopes have neither. Of the two, none is good for anything alone. */
+/* Records of versions before scopes have neither key. One of the two keys alone is invalid. */
 static int to_scope(const json_t *json, UndoRecord *r) {
         const json_t *scope = json_object_get(json, "scope"), *home = json_object_get(json, "home");
         int error = scope ? to_bytes_or_none(scope, &r->scope) : 0;

@@ -173,7 +173,8 @@ bool undo_prune(const Undo *undo, UndoRecord *record) {
 
 /* --- reading --- */
 
-/* It may be read another time, or by the newer version that wrote it. */
+/* A file that cannot be read now is kept if it may be read later, or by the newer version that
+ * wrote it. */
 static bool is_kept(int error) {
         return error == -ENOTSUP || error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
                error == -EIO || error == -EAGAIN || error == -EACCES;

@@ -127,7 +127,7 @@ static int bind_tcp(const char *text, int *ret_fd) {
                 return -errno;
         if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
                 return -errno;
-        /* Allows both 0.0.0.0 and [::], whatever net.ipv6.bindv6only is. */
+        /* Allows both 0.0.0.0 and [::], independent of net.ipv6.bindv6only. */
         if (address.any.sa_family == AF_INET6 &&
             setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
                 return -errno;

@@ -16,9 +16,10 @@ static int read_group_sets(const Sysroot *sysroot, const char *path, CpuSet *cpu
         return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
 }
 
-/* A cgroup that a service has made below its own (Delegate=) follows the unit's properties where
- * its own cpuset files are empty. This is the one nearest to the process that has a cpuset. 1:
- * `*ret_path`, owned by the caller, and its effective sets; 0: there is none; negative errno. */
+/* A cgroup that a service has created below its own (Delegate=) has the unit's properties if its
+ * own cpuset files are empty. This function finds the cgroup nearest to the process that has a
+ * cpuset. 1: `*ret_path`, owned by the caller, and its effective sets; 0: there is none; negative
+ * errno. */
 static int inner_group_read(const Sysroot *sysroot, const ProcHandle *handle, const char *unit_path,
                             char **ret_path, CpuSet *ret_cpus, NodeSet *ret_mems) {
         const size_t length = strlen(unit_path);

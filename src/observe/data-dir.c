@@ -156,7 +156,7 @@ typedef struct Search {
         const Sysroot *sysroot;
         const ProcHandle *handle;
         char root[PATH_MAX];
-        char cwd[PATH_MAX]; /* in its view; empty where there is none */
+        char cwd[PATH_MAX]; /* working directory as the process sees it; empty: not known */
         size_t n_checked;   /* of its open files, at how they are open */
         char *found;        /* owned */
 } Search;

@@ -89,8 +89,8 @@ static int add_vector(const char *name, void *userdata) {
         return 0;
 }
 
-/* The kernel chooses for the I/O queues of NVMe (PCI_IRQ_AFFINITY in drivers/nvme/host/pci.c), but
- * where there is one vector for all. */
+/* The kernel chooses the CPUs of the I/O queues of NVMe (PCI_IRQ_AFFINITY in
+ * drivers/nvme/host/pci.c), except if there is only one vector for all queues. */
 static void mark_managed(IrqDevice *device) {
         for (size_t i = 0; device->n_vectors > 1 && i < device->n_vectors; i++) {
                 IrqVector *vector = &device->vectors[i];
@@ -235,7 +235,7 @@ static void take_first(const char *name, char buffer[static NAME_MAX_BYTES]) {
         (void)snprintf(buffer, NAME_MAX_BYTES, "%.*s", (int)n, name);
 }
 
-/* Cuts the number at the end off, and what separates it. -1: there is none. */
+/* Removes the number at the end and its separator, and returns the number. -1: there is none. */
 static int32_t cut_number(char *name) {
         size_t length = strlen(name), begin = length;
         int32_t number = 0;

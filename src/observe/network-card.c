@@ -42,7 +42,7 @@ static int set_master(const Sysroot *sysroot, const char *path, Device *device) 
         return 0;
 }
 
-/* -1, and an error, where there is no link. */
+/* Without a link, the file contains -1 or cannot be read. */
 static uint32_t read_speed(const Sysroot *sysroot, const char *path) {
         char text[32];
         uint64_t speed;
@@ -102,7 +102,7 @@ static int add_masters(const Sysroot *sysroot, DeviceList *list) {
                 r = add_card(sysroot, master, path, list);
                 if (r < 0)
                         return r;
-                i = (size_t)-1; /* it is somewhere among them: from the start */
+                i = (size_t)-1; /* the list is sorted, so search from the start */
         }
         return 0;
 }

@@ -59,7 +59,7 @@ static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
         seen->known = sum->known = true;
 }
 
-/* The kernel's lines ascend: those of our CPUs are among the first so many. */
+/* The kernel's lines are in ascending order: this many lines include all of our CPUs. */
 static size_t n_lines(const Topology *topology) {
         size_t n = 0;
 

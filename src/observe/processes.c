@@ -32,8 +32,8 @@ static bool is_service(const char *unit) {
         return n > 8 && strcmp(unit + n - 8, ".service") == 0;
 }
 
-/* systemd gives each hardened service a mount namespace with the host's root in it. Any other, as
- * of a container or of unshare(1), can show whatever its maker likes under the path of a server. */
+/* systemd gives each hardened service a mount namespace with the host's root in it. Any other mount
+ * namespace, as of a container or of unshare(1), can have any file at the path of a server. */
 static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
                                 Foreign *ret) {
         int r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);

@@ -85,8 +85,8 @@ static int load_model(const TopologySource *source, Topology *ret, char **ret_me
 
 /* --- the instances -------------------------------------------------------------------------- */
 
-/* lstopo draws of more than so many like objects the first and the last, and dots for the others:
- * an instance below those would not be seen. */
+/* Of more than this many equal objects, lstopo draws only the first and the last, and dots for the
+ * others: an instance below these would not be visible. */
 enum { LSTOPO_ALIKE_MAX = 4 };
 
 static hwloc_obj_t find_drawn(hwloc_obj_t object) {

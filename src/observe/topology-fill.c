@@ -156,7 +156,7 @@ static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topo
         }
 }
 
-/* Of each core the lowest; a CPU of no core that hwloc knows is one by itself. */
+/* The lowest CPU of each core; a CPU without a core in hwloc counts as a core of its own. */
 static int fill_cores(hwloc_topology_t t, Topology *topology) {
         hwloc_obj_t core = NULL;
         CpuSet others = { 0 };

@@ -30,7 +30,8 @@ static int init_hwloc(hwloc_topology_t *ret) {
             hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) <
                     0 ||
             hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
-            /* It binds its caller to each CPU in turn, to read what /sys has as well. */
+            /* This component would bind its caller to each CPU in turn, to read values that /sys
+             * has as well. */
             (hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") <
                      0 &&
              errno != EINVAL))

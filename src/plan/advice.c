@@ -79,7 +79,7 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
         subject->n_cpus = id_set_count(&subject->cpus);
 }
 
-/* It has a part in what is divided: TiDB or TiKV, and placed. */
+/* TiDB and TiKV instances that are placed share the memory and CPUs of their nodes. */
 static bool is_sharer(const AdviceSubject *subject) {
         return advice_product_is_heavy(subject->product) && subject->unplaced[0] == '\0';
 }
@@ -103,7 +103,7 @@ static uint32_t cpu_share(const AdviceReport *report, const AdviceSubject *subje
                 for (size_t i = 0; i < report->n_subjects; i++)
                         k += is_sharer(&report->subjects[i]) &&
                              id_set_has(&report->subjects[i].cpus, (uint32_t)cpu);
-                share += 1 / (double)k; /* it is one of them itself */
+                share += 1 / (double)k; /* the instance itself is one of the sharers */
         }
         /* Three thirds are one; no sum of parts of 8192 CPUs is off by as much. */
         return share < 1 ? 1 : (uint32_t)(share + 1e-6);
@@ -166,8 +166,8 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
                             &subject->n_device_sharers);
 }
 
-/* What PD, HAProxy, JVMs and others hold on the subject's nodes, where that is known, divided among
- * the instances that share these. */
+/* The known memory of PD, HAProxy, JVMs and others on the subject's nodes, divided by the number of
+ * instances that share these nodes. */
 static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
         uint64_t bytes = 0;
 

@@ -74,8 +74,9 @@ static double level_at(const GuardNode *node, size_t age) {
         return (double)untaken_bytes(&node->readings[index]) + (double)node->pulled_bytes[index];
 }
 
-/* Bytes a second since the youngest reading that is as old as that; since the oldest, as if nothing
- * had changed before, where none is. Negative: it grows. There is a reading. */
+/* The loss of free memory in bytes per second over the time `span`: since the youngest reading that
+ * is at least that old, else since the oldest reading, as if nothing had changed before it.
+ * Negative: free memory grows. There must be a reading. */
 static double fall_over(const GuardNode *node, uint64_t span_usec) {
         uint64_t elapsed = 0;
         size_t age = 0;
@@ -176,8 +177,8 @@ static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
         return least;
 }
 
-/* What is near and lasts for half as long as anything else would is better than what is far: the
- * next one is taken in time, too. */
+/* A near node that lasts half as long as the best one is better than a far node: the next node is
+ * added in time, too. */
 static bool will_do(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
         const uint64_t room = room_of(r);
 
@@ -198,8 +199,8 @@ static uint64_t most_room(const GuardSearch *s) {
         return most;
 }
 
-/* Lower is better: will it do, is it not reserved, is it near? Of those that will not do, one with
- * less than half of what another has is hardly worth the widening, however near. */
+/* Lower is better. The criteria: enough room, not reserved, near. A node without enough room and
+ * with less than half the room of another node is hardly worth the widening, however near it is. */
 static uint32_t rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
         const uint32_t lasts_not = !will_do(s, r, most_bytes),
                        reserved = id_set_has(s->reserved, r->node),

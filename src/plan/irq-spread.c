@@ -1,4 +1,5 @@
-/* Queues to CPUs: each to one of those that serve its device, so that all of them get as many. */
+/* Assigns queues to the CPUs that serve their device, so that all of these CPUs get the same number
+ * of queues. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,7 +24,7 @@ static int32_t next_queue(const IrqPlanDevice *device, int32_t above) {
         return next;
 }
 
-/* That with the fewest queues; `order` has the best first. */
+/* Chooses the CPU with the fewest queues; `order` has the best CPU first. */
 static uint32_t choose_cpu(const IrqPlanDevice *device, const uint32_t *load) {
         uint32_t best = device->order[0];
 

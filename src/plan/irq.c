@@ -104,8 +104,8 @@ static bool is_cared_for(const IrqPlanDevice *device) {
         return irq_reason_steers(device->reason) || device->reason == IRQ_REASON_IRQBALANCE;
 }
 
-/* irqbalance without any CPU would be no use: shared instances give theirs first, then all.
- * Isolated ones it leaves alone by itself. */
+/* irqbalance needs at least one CPU: if none is left, the CPUs of shared instances are allowed
+ * first, then all. It ignores isolated CPUs by itself. */
 static CpuSet cpus_to_ban(const IrqCpus *cpus) {
         CpuSet usual = cpus->online;
 
@@ -123,8 +123,9 @@ static int compare(const void *a, const void *b) {
         return *x < *y ? -1 : *x > *y;
 }
 
-/* Those that are steered: irqbalance would replace their masks in its next round. Managed ones,
- * which it cannot move either, would only fill the list, which is short in its old versions. */
+/* Bans the interrupts that are steered, because irqbalance would replace their masks in its next
+ * round. Managed interrupts, which irqbalance cannot move either, would only fill the list, which
+ * is short in old versions of irqbalance. */
 static int ban_vectors(const IrqPlanDevice *device, size_t *allocated, IrqPlanBalance *balance) {
         for (size_t i = 0; i < device->device->n_vectors; i++) {
                 if (device->vectors[i].decision != IRQ_STEERED)

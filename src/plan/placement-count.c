@@ -19,8 +19,8 @@ static NodeBits left_for(const PlanProblem *problem, const PlanItem *item, const
         return id_set_minus(&left, taken);
 }
 
-/* So many of `left` the instances of one other policy will need: those with a count, less what else
- * is feasible for them. */
+/* The number of nodes of `left` that instances of another policy with a count will need, after
+ * subtracting other nodes that are feasible for them. */
 static size_t count_wanted(const PlanProblem *problem, uint32_t policy, const NodeBits *left,
                            const NodeBits *taken) {
         NodeBits all = { 0 }, elsewhere;
@@ -44,7 +44,8 @@ static size_t count_wanted(const PlanProblem *problem, uint32_t policy, const No
         return wanted > n_elsewhere ? wanted - n_elsewhere : 0;
 }
 
-/* Those it divides with: of its own policy, and exclusive ones of others that divide as well. */
+/* Counts the instances with which an item divides nodes: those of its own policy, and exclusive
+ * instances of other policies that divide nodes as well. */
 static size_t count_sharers(const PlanProblem *problem, const PlanItem *item, const NodeBits *left,
                             const NodeBits *taken) {
         size_t n = 0;

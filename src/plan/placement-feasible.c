@@ -110,7 +110,7 @@ static int fix(PlanProblem *problem, PlanItem *item, const NodeBits *bits, Place
 
 /* --- chosen nodes: each rule takes some away --- */
 
-/* Has one socket so many of these, and all that the item must have? */
+/* Does one socket have `need` of these nodes, including all that the item must have? */
 static bool fits_package(const PlanProblem *problem, const NodeBits *must, size_t need,
                          const NodeBits *feasible) {
         int first = id_set_next(must, 0);

@@ -1,4 +1,4 @@
-/* Where each instance belongs: the rules, the search, and what it all comes to. */
+/* Where each instance belongs: the rules, the search, and the result. */
 #include <string.h>
 
 #include "tidbnumad/plan/match.h"

@@ -90,7 +90,7 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
                         "process outside the instance");
 }
 
-/* A node without memory is in no effective set, whatever is written. */
+/* The kernel never includes a node without memory in an effective set. */
 static NodeSet home_of(const StepInput *in) {
         NodeSet nodes = in->placement->nodes;
 
@@ -221,8 +221,9 @@ static Step step_widened(const StepInput *in) {
         return step_to(STEP_WIDEN, &wide);
 }
 
-/* Narrowing may take along what is left, in one go (a cpuset that was narrow before moves pages
- * when it is written): no more than a second's worth, or what passes do not get at. */
+/* Narrowing may move the rest at once (a cpuset that was narrow before moves pages when it is
+ * written): at most the memory of one second at the policy's rate, or pages that the mover cannot
+ * move. */
 static bool is_pulled_enough(const StepInput *in) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return true;

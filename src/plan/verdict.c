@@ -52,8 +52,8 @@ static bool is_memory_held(const VerdictInput *in) {
         return in->backend != BACKEND_AFFINITY && id_set_equal(&in->binding->mems, &home);
 }
 
-/* It counts as bound only when nothing was left outside; the few pages that go astray until the
- * next move change nothing. */
+/* An instance becomes bound only when no memory is left outside; the few pages that are allocated
+ * outside later do not change its state. */
 static bool is_memory_inside(const VerdictInput *in) {
         return in->state == INSTANCE_BOUND || (in->memory_known && in->outside_bytes == 0);
 }

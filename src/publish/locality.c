@@ -31,7 +31,7 @@ static double share(uint64_t bytes, uint64_t all) {
         return all == 0 ? 0 : (double)bytes / (double)all;
 }
 
-/* What is there shows: a sliver has a mark too. */
+/* Any share above zero is visible: the smallest one gets a mark too. */
 static void add_bar(Table *table, double part) {
         char bar[BAR_WIDTH + 1];
         size_t n = (size_t)(part * BAR_WIDTH + 0.5);

@@ -281,7 +281,7 @@ void table_render(const Table *table, unsigned width, Text *text) {
                 text->error = table->error;
         if (table->error < 0 || table->n_cells < 2 * table->n_columns)
                 return;
-        /* Cells are UTF-8 whatever the user's locale is, by which libsmartcols measures. */
+        /* Cells are UTF-8 in any locale, but libsmartcols measures them by the user's locale. */
         utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
         former = uselocale(utf8);
         layout = lay_out(table, width);

@@ -50,7 +50,7 @@ static void append_setting(Text *text, const Advice *advice) {
         text_append(text, quote);
 }
 
-/* Before the first key of the `config` that is there. */
+/* Inserts before the first key of the existing `config`. */
 static int extend_config(const TiupServer *server, const AdviceReport *report, size_t index,
                          SourceEditList *edits) {
         const SourceSpan at = { server->config_at.line, server->config_at.column, 0 };

@@ -10,7 +10,7 @@
 /* A call of move_pages(2) holds the memory map for that many pages at a time. */
 enum { BATCH = 512 };
 
-/* After so many draws it shows whether the address space is sparse. */
+/* After this many draws it is known whether the address space is sparse. */
 enum { PROBE_DRAWS = 1024 };
 
 typedef struct Tally {
@@ -188,7 +188,7 @@ static int draw_large(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_who
 
 /* --- a small frame: its pages that are there are listed first --- */
 
-/* `first`: as of ask_batch(). What is there and shows no node is marked. */
+/* `first`: as of ask_batch(). A present page that shows no node is marked by NUMA balancing. */
 static int ask_present(Sampling *s, const Frame *frame, const PresentPages *present,
                        const size_t *first, size_t n) {
         const PresentPage *pages[BATCH];

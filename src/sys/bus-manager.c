@@ -91,7 +91,7 @@ static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *
 /* systemd sends no signals before a client subscribes. */
 static int subscribe(BusManager *m) {
         if (m->subscription)
-                return 0; /* it waits in the bus for a systemd that is not back yet */
+                return 0; /* the bus keeps the request for a systemd that is not back yet */
         return sd_bus_call_method_async(m->bus, &m->subscription, BUS_SYSTEMD, BUS_MANAGER_PATH,
                                         BUS_MANAGER, "Subscribe", on_subscribed, m, NULL);
 }

@@ -21,8 +21,8 @@ static int append_pids(sd_bus_message *message, const BusScope *scope) {
         return r;
 }
 
-/* It ends as the unit would have that the processes come from, and has the same limit of tasks. One
- * process that the kernel kills is no reason to stop the others. */
+/* The scope is stopped in the same way as the unit that the processes come from, and has the same
+ * limit of tasks. If the kernel kills one process, the others are not stopped. */
 static int append_manners(sd_bus_message *message, const BusScope *scope) {
         int r = sd_bus_message_append(
                 message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s", scope->description, "Slice",

@@ -59,7 +59,7 @@ int cgroup_write(int cgroup_fd, const char *name, const char *text) {
         return n < 0 ? -errno : 0;
 }
 
-/* A file that is absent though its group is there: the controller is not enabled. */
+/* If a file is missing but its group exists, the controller is not enabled. */
 static int absent_file_error(int cgroup_fd, int error) {
         if (error == -ENODEV)
                 return -ESRCH;

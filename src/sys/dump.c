@@ -173,7 +173,7 @@ static int copy_entry(int dir_fd, const struct dirent *entry, unsigned depth, co
                                        : copy_file(dir_fd, entry->d_name, to_fd, target);
 }
 
-/* The folder itself is copied too: that it is there may matter. */
+/* The folder itself is copied too, because its existence may matter. */
 static int copy_folder(int from_fd, const char *path, unsigned depth, const Rule *rule, int to_fd,
                        const char *to) {
         int fd = openat(from_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -154,7 +154,8 @@ static int diag_receive(int fd, Search *search) {
 /* A request to the kernel is for one address family. */
 static int search_diag(Search *search) {
         static const uint8_t families[] = { AF_INET, AF_INET6 };
-        const struct timeval timeout = { .tv_sec = 1 }; /* it answers at once; never hang on it */
+        const struct timeval timeout = { .tv_sec = 1 }; /* the kernel answers at once; the timeout
+                                                         * is only a safeguard */
         _cleanup_close_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
         if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)

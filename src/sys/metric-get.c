@@ -121,7 +121,7 @@ int metric_get(uint16_t port, const char *const *names, uint32_t timeout_msec, u
 
         if (fd < 0)
                 return fd;
-        /* It fits into the empty buffer of a new socket. */
+        /* The request fits into the empty buffer of a new socket. */
         if (send(fd, REQUEST, sizeof(REQUEST) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(REQUEST) - 1)
                 return errno ? -errno : -EIO;
         r = read_answer(fd, &reader, end_usec);

@@ -29,7 +29,7 @@ typedef struct Route {
 
 typedef bool (*ParseLine)(const char *line, Route *ret);
 
-/* It becomes part of a path. */
+/* The name is used as part of a path. */
 static bool is_interface(const char *name) {
         return !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
                strcmp(name, "*") != 0 && strcmp(name, "lo") != 0;

@@ -57,7 +57,8 @@ static int touch(pid_t pid, size_t n_pages, void **addresses) {
 
                 if (n < 0 && errno != EFAULT)
                         return -errno;
-                /* It ends before the first page that cannot be read: go on behind that one. */
+                /* process_vm_readv() stops before the first page that cannot be read: continue
+                 * behind that page. */
                 done += n > 0 ? (size_t)n : 1;
         }
         return 0;

@@ -53,8 +53,8 @@ enum {
         SKIP_UNLESS(what, 6), REQUIRE_SAME(EVENT_AT(event_data.pid), EVENT_AT(event_data.tgid)),   \
                 PASS
 
-/* The same choice as translate(), which is all there is where this cannot be attached. What
- * comes to its end is the fork of a process, with the parent loaded. */
+/* Filters by the same rules as translate(), which alone filters if this program cannot be attached.
+ * Only the fork of a process gets to the end of this program, with the parent loaded. */
 static const struct sock_filter KINDS[] = {
         REQUIRE(MESSAGE_AT(id.idx), CN_IDX_PROC),
         REQUIRE(MESSAGE_AT(id.val), CN_VAL_PROC),
@@ -291,8 +291,8 @@ typedef struct AckWait {
 static void note_ack(const ProcEvent *event, void *userdata) {
         AckWait *wait = userdata;
 
-        /* Others' acknowledgements come to all listeners. Events are older than the first full
-         * scan, which comes after us. */
+        /* All listeners get the acknowledgements of others. Events at this time are older than the
+         * first full scan, so they can be ignored. */
         if (event->kind != PROC_KIND_ACK || event->sequence != wait->sequence + 1)
                 return;
         wait->seen = true;

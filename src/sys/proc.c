@@ -259,9 +259,9 @@ int proc_cgroup_path_parse(const char *text, const char *controller, char **ret)
         return *ret ? 0 : -ENOMEM;
 }
 
-/* In hybrid mode both lines are there; systemd keeps its units in either under the same path. On
- * pure v1 the unified line is absent, or all processes are in its root: another program has
- * mounted that hierarchy, as Cilium does. */
+/* In hybrid mode there are both lines; systemd keeps its units in either under the same path. On
+ * pure v1 the unified line is absent, or all processes are in its root: another program has mounted
+ * that hierarchy, as Cilium does. */
 int proc_cgroup_parse(const char *text, char **ret) {
         _cleanup_free_ char *unified = NULL;
         int unified_r = proc_cgroup_path_parse(text, "", &unified), r;

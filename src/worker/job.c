@@ -68,7 +68,8 @@ uint64_t worker_job_deadline_usec(WorkerJob job) {
         case WORKER_MAKE_GROUP:
         case WORKER_REMOVE_GROUPS:
                 return 60 * UINT64_C(1000000);
-        case WORKER_ONCE: /* a node's memory, hundreds of GiB; nobody else waits for it */
+        case WORKER_ONCE: /* moves a node's memory, up to hundreds of GiB; no other job waits for
+                           * this worker */
                 return 1800 * UINT64_C(1000000);
         default:
                 return 10 * UINT64_C(1000000);

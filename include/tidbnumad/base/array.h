@@ -11,7 +11,7 @@ int array_reserve(void **array, size_t *allocated, size_t need, size_t size);
 #define ARRAY_RESERVE(array, allocated, need)                                                      \
         array_reserve((void **)&(array), &(allocated), (need), sizeof((array)[0]))
 
-/* A copy of `element` at `index` of the `n` there are, and room for it. 0, or -ENOMEM as above. */
+/* Inserts a copy of `element` at `index` into the `n` elements. 0, or -ENOMEM as above. */
 int array_insert(void **array, size_t *n, size_t *allocated, size_t index, const void *element,
                  size_t size);
 

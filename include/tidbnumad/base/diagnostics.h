@@ -52,7 +52,7 @@ const char *diagnostics_what(const Diagnostics *diagnostics, size_t i);
 /* The message as a terminal shows it: its line, and the excerpt below, indented. */
 void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text);
 
-/* So much of a long line is shown, around the place. */
+/* Number of columns of a long line that are shown around the place. */
 #define EXCERPT_WIDTH 100u
 
 /* Appends two lines, the second without its newline: the source as it is safe on a terminal (one

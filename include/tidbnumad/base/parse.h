@@ -17,7 +17,8 @@ int parse_duration(const char *text, uint64_t *ret_usec);
 int parse_percent(const char *text, uint64_t *ret_ppm);
 
 /* The number behind the first `key` in the text of a file of the kernel, white space between them:
- * "\nPPid:" of "PPid:\t17". Begin the key with what no other one has before it. -EBADMSG: there is
- * none, or it is too large. The second one is for "RssAnon:  12 kB", and returns bytes. */
+ * "\nPPid:" of "PPid:\t17". The key must begin with a character that occurs before no other key,
+ * such as the newline. -EBADMSG: there is no number, or it is too large. The second one is for
+ * "RssAnon: 12 kB", and returns bytes. */
 int parse_field(const char *text, const char *key, uint64_t *ret);
 int parse_kib_field(const char *text, const char *key, uint64_t *ret_bytes);

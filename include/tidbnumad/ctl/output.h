@@ -30,5 +30,5 @@ int output_json(json_t *json);
 /* A message, on standard error as a rule: fitted as by output_text(), without colours. */
 void output_lines(FILE *stream, const Text *text);
 
-/* The same of one line, whatever is in its names: base/utf8.h. */
+/* Prints one line; control characters in names are escaped, see base/utf8.h. */
 void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);

@@ -19,7 +19,8 @@ typedef struct PlanRunFrom {
         const struct PlanRun *before; /* the plan by other policies that counts as in force; NULL:
                                          what is in force */
         WordList replan;              /* globs of instances that are placed again */
-        bool whole_memory; /* whatever runs on the machine now, its memory counts as free */
+        bool whole_memory; /* count all memory of the machine as free, also that of running
+                            * processes */
 } PlanRunFrom;
 
 typedef struct PlanRun {
@@ -40,7 +41,7 @@ void plan_run_done(PlanRun *planned);
 /* Adds a sentence on how the input was made. 0 or -ENOMEM. */
 int plan_run_add_note(PlanRun *planned, const char *format, ...) _printf_(2, 3);
 
-/* Is there an instance that its policy wants placed, and that got no place? */
+/* Is there an instance that should be placed by its policy, but has no place? */
 bool plan_run_has_refusal(const PlanRun *planned);
 
 const PlanReportInstance *plan_run_find(const PlanRun *planned, const char *name);

@@ -28,7 +28,7 @@ void turn_retry_records(Manager *manager);
  * given at their exec, see roster/start.h. */
 void turn_announce_starts(Manager *manager);
 
-/* To be called when everything that the start waits for is there: reports readiness to systemd. */
+/* To be called when the start is complete: reports readiness to systemd. */
 int turn_finish_start(Manager *manager);
 
 /* Reports to systemd the end of the start or of a reload, with its result for `systemctl status`.

@@ -36,8 +36,8 @@ typedef struct BackendTarget {
         size_t n_members;
 } BackendTarget;
 
-/* error: 0 or negative errno with a message, "" when there is none. Called once for each operation
- * that was begun. */
+/* `error` is 0 or a negative errno with a message, "" if there is none. Called once for each
+ * operation that was started. */
 typedef void (*BackendReply)(int error, const char *message, void *userdata);
 
 /* An operation that may be answered later. Kept by the caller until then. */
@@ -63,15 +63,15 @@ typedef struct BackendOps {
         const char *name;
         BackendKind kind;
 
-        /* 1: done, and no reply will come. 0: begun. -ESRCH: there is no such process any more;
-         * other negative errno: it failed. `set_mems` NULL: it cannot. */
+        /* 1: done, there is no reply. 0: started, the reply follows. -ESRCH: the process is gone;
+         * other negative errno: failed. `set_mems` NULL: the backend cannot set memory nodes. */
         int (*set_cpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                         BackendCall *call);
         int (*set_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
                         BackendCall *call);
 
-        /* Puts into the record what the two above are about to change, unless it is there
-         * already. Answers as they do. */
+        /* Adds the present values of what the two functions above change to the record, unless the
+         * record has them already. Returns and replies as these functions do. */
         int (*note)(Backend *backend, const BackendTarget *target, BackendNote *note,
                     BackendCall *call);
 
@@ -85,10 +85,10 @@ typedef struct BackendOps {
         /* Takes back what this backend has done, whichever is in use now: see restore.h. */
         int (*restore)(Backend *backend, UndoRestore *restore, BackendCall *call);
 
-        /* The kernel is to allow these memory nodes as well, now: to be followed by set_mems, for
-         * whatever manages the cpuset is not informed by this. 0; -EINPROGRESS, -ETIME: see
-         * BackendWriteMems; -ENODEV: a group above does not allow them all; other negative errno.
-         * NULL: it cannot. */
+        /* Adds these memory nodes in the kernel at once. set_mems must follow, because the manager
+         * of the cpuset (systemd) is not informed. 0; -EINPROGRESS, -ETIME: see BackendWriteMems;
+         * -ENODEV: a parent group does not allow all of the nodes; other negative errno. NULL: the
+         * backend cannot do this. */
         int (*widen_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems);
 
         /* May it act on this target? NULL, or a constant sentence why not. NULL itself: on any. */
@@ -154,11 +154,11 @@ bool backend_sets_threads(BackendKind kind);
 BackendKind backend_kind_there(const Sysroot *sysroot, BackendKind kind);
 const char *backend_name(const Backend *backend);
 
-/* By `write_mems`, if there is one. */
+/* Calls `write_mems` if it is set, else writes directly. */
 int backend_write_mems(const Backend *backend, const BackendTarget *target, int group_fd,
                        const NodeSet *mems, bool widen);
 
-/* By `write_group`, if there is one. */
+/* Calls `write_group` if it is set, else writes directly. */
 int backend_write_group(const Backend *backend, const ProcHandle *process, int group_fd,
                         const char *file, const char *text);
 

@@ -7,10 +7,10 @@
 /* Our directory below the root of the hierarchy. */
 #define CGROUP1_FOLDER "tidbnumad"
 
-/* The group of an instance, ready for processes: with the memory nodes that the root has, where
- * there is no process in it yet. 0, or a negative errno. */
+/* Creates the group of an instance, ready for processes: a group without processes gets the memory
+ * nodes of the root. 0, or a negative errno. */
 int cgroup1_groups_make(const Sysroot *sysroot, const char *instance);
 
-/* All that no process is in, and then our directory. -EBUSY: some are in use; -ENOENT: there is
- * none; other negative errno. */
+/* Removes all groups without processes, and then our directory. -EBUSY: some groups are in use;
+ * -ENOENT: there is no group; other negative errno. */
 int cgroup1_groups_remove(const Sysroot *sysroot);

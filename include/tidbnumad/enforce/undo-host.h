@@ -62,8 +62,8 @@ int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size);
 /* Errors as of undo_json_parse(), and -ENOMEM. */
 int undo_host_parse(const char *text, size_t size, UndoHost *ret);
 
-/* In the folder of `undo`. Nothing may be changed unless the write returned 0; an empty record
- * takes its file away. To read: -ENOENT: there is none; else as of undo_host_parse(), and a file
- * that is no record is taken away. */
+/* The file is in the folder of `undo`. The caller may change a setting only after undo_host_write()
+ * returned 0; for an empty record the file is removed. undo_host_read(): -ENOENT: there is no file;
+ * other errors as of undo_host_parse(), and an invalid file is removed. */
 int undo_host_write(const Undo *undo, UndoHost *host);
 int undo_host_read(const Undo *undo, UndoHost *ret);

@@ -29,7 +29,7 @@ typedef struct UndoValues {
         size_t n, allocated;
 } UndoValues;
 
-/* So many refused values are remembered; of more, the oldest are forgotten. */
+/* Number of values that are remembered; the oldest are dropped first. */
 #define UNDO_VALUES_MAX 8u
 
 /* AllowedCPUs= or AllowedMemoryNodes= of a unit. */
@@ -98,7 +98,7 @@ typedef struct UndoRecord {
         size_t n_processes, processes_allocated;
 
         /* Not written down. */
-        bool releasing; /* it is being given back: nothing else may touch it */
+        bool releasing; /* it is being restored: nothing else may change the instance */
         bool busy;      /* a write of the unit's properties is under way */
         bool stale;     /* not yet all in the file */
         UndoFormer former;
@@ -127,8 +127,8 @@ int undo_process_find_mask(UndoProcess *process, const CpuSet *mask, uint32_t *r
  * its cpuset. */
 const CpuSet *undo_process_mask(const UndoProcess *process, pid_t tid, uint64_t start_ticks);
 
-/* It was made by one that is bound already and has what that one has: before us it would have had
- * what that one had. -ENOMEM. */
+/* For a process that was forked by a bound process and has inherited its binding: without tidbnumad
+ * the child would have had the parent's former values, so these are recorded. -ENOMEM. */
 int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
 
 /* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */

@@ -36,7 +36,8 @@ typedef void (*UndoBadFile)(const char *name, int error, void *userdata);
  * dropped, and a record without other entries too. -ENOMEM, or that the folder cannot be read. */
 int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata);
 
-/* Of a service by its unit, of any other by one of its processes; NULL: there is none. */
+/* Finds the record of a service by its unit, of any other instance by one of its processes; NULL:
+ * there is none. */
 UndoRecord *undo_find(const Undo *undo, const char *unit, const ProcessId *id);
 
 /* Of a scope of ours, by its name. */
@@ -46,8 +47,9 @@ UndoRecord *undo_find_scope(const Undo *undo, const char *scope);
 int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId *id,
              UndoRecord **ret);
 
-/* Writes the record down, if something in it is new. Nothing may be changed unless this returned
- * 0: -EBADF: there is no folder; -EEXIST: there is a file of a newer version; -ENOSPC, -EROFS, … */
+/* Writes the record to its file, if it has changed. The caller may change the instance only after
+ * this returned 0. -EBADF: there is no folder; -EEXIST: there is a file of a newer version;
+ * -ENOSPC, -EROFS, … */
 int undo_write(Undo *undo, UndoRecord *record);
 
 /* All is given back, or nothing was ever changed: takes its file away, and the record itself. A

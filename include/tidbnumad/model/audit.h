@@ -1,4 +1,4 @@
-/* The audit of a host: which rules hold on it, and what to do where one does not. Plain data;
+/* The audit of a host: the rules that the host meets, and remedies for the others. Plain data;
  * plan/audit.h judges, the text and JSON are publish's. The rules are described in tidbnumad(7). */
 #pragma once
 
@@ -39,7 +39,7 @@ const char *audit_rule_to_id(AuditRule rule);   /* "numa-balancing" */
 const char *audit_rule_to_rule(AuditRule rule); /* "R7", see tidbnumad(7); "" for none */
 
 typedef enum AuditState {
-        AUDIT_UNKNOWN, /* it could not be read, or there is nothing that it applies to */
+        AUDIT_UNKNOWN, /* the facts could not be read, or the rule does not apply to this host */
         AUDIT_OK,
         AUDIT_WARNING,
         AUDIT_FAILURE,
@@ -53,7 +53,7 @@ typedef struct AuditFinding {
         AuditState state; /* AUDIT_WARNING or AUDIT_FAILURE */
         char *found;      /* what was read; owned, as the others */
         char *where;      /* the file or key that it was read from */
-        char *remedy;     /* a command where there is one, else what to do */
+        char *remedy;     /* a command if there is one, else an instruction */
 } AuditFinding;
 
 typedef struct AuditReport {

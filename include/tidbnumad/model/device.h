@@ -51,9 +51,8 @@ NodeSet device_nic_nodes(const DeviceList *list, const char *const *names, size_
 /* The speed of the fastest of them; 0: not known. */
 uint32_t device_nic_speed(const DeviceList *list, const char *const *names, size_t n_names);
 
-/* Of several of these cards the first one on the given nodes. NULL: none, or there is only one node
- * with cards, so that there is nothing to choose. Members of a bond share its address and do not
- * count. */
+/* The first network card on the given nodes. NULL: none, or only one node has cards, so that there
+ * is no choice. Members of a bond share its address and do not count. */
 const Device *device_nic_of(const DeviceList *list, const char *const *names, size_t n_names,
                             const NodeSet *nodes);
 

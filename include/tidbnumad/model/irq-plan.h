@@ -26,8 +26,8 @@ typedef enum IrqReason {
         IRQ_REASON_LOCAL,    /* the device's node has CPUs that no instance owns */
         IRQ_REASON_AWAY,     /* to what no instance owns, the nearest first */
         IRQ_REASON_LISTED,   /* the policy lists the CPUs */
-        IRQ_REASON_SHARED,   /* there is nowhere to go: to CPUs of shared instances */
-        IRQ_REASON_OWNED,    /* there is nowhere to go: to CPUs of exclusive instances */
+        IRQ_REASON_SHARED,   /* no other CPU is available: to CPUs of shared instances */
+        IRQ_REASON_OWNED,    /* no other CPU is available: to CPUs of exclusive instances */
         /* Left alone: */
         IRQ_REASON_NO_ENTRY,         /* no entry of `irq` matches the device */
         IRQ_REASON_POLICY,           /* steer: leave */
@@ -70,7 +70,7 @@ typedef struct IrqPlanDevice {
 /* What is sent to irqbalance when it runs. */
 typedef struct IrqPlanBalance {
         bool sent;             /* false: nothing, it is ignored or nothing is steered */
-        CpuSet banned_cpus;    /* that it is to leave alone; empty: none */
+        CpuSet banned_cpus;    /* CPUs that irqbalance must not use; empty: none */
         uint32_t *banned_irqs; /* ascending; owned */
         size_t n_banned_irqs;
 } IrqPlanBalance;

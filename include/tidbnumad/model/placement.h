@@ -84,8 +84,8 @@ typedef struct PlacementAlternative {
         uint64_t chosen, other; /* the sums of that criterion, with the plan and with this */
 } PlacementAlternative;
 
-/* Why the nodes were chosen: by which criteria the others lost, whatever number of alternatives is
- * kept, and how many other instances there are beside this one. */
+/* Why the nodes were chosen: the criteria by which other nodes are worse, independent of how many
+ * alternatives are kept, and the number of other instances on the nodes. */
 typedef struct PlacementGrounds {
         uint32_t decides;    /* bits: 1 << PlacementCriterion */
         uint32_t others;     /* on its nodes */

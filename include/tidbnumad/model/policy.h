@@ -231,7 +231,7 @@ typedef struct PolicySet {
         uint64_t sampling_interval_usec;
         uint32_t sampling_budget_ppm;              /* of one CPU */
         bool sampling_access;                      /* hardware counters */
-        AccessEvent sampling_events[N_LOCALITIES]; /* instead of those that are known */
+        AccessEvent sampling_events[N_LOCALITIES]; /* replace the built-in events */
 } PolicySet;
 
 /* The defaults of tidbnumad.d(5): no policy, enforce, any backend, 10 s, 1 %. */

@@ -82,8 +82,8 @@ NodeSet topology_homes(const Topology *topology);
 /* Are both known to be in one socket? A node is in one socket with itself. */
 bool topology_same_package(const Node *a, const Node *b);
 
-/* What cannot be trusted about this machine, one sentence each without a full stop: appends the
- * note of that number, or nothing where there is no reason for it. */
+/* Notes on contradictions in the data of this machine, one sentence each without a full stop:
+ * appends the note of that number, or nothing if it does not apply. */
 #define TOPOLOGY_NOTES 5u
 void topology_append_note(const Topology *topology, unsigned number, Text *text);
 

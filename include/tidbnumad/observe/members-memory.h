@@ -31,10 +31,11 @@ int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node)
  * until it is more, so that a node may show bytes for ever that are no longer there. */
 uint64_t residency_uncounted_max(const Topology *topology);
 
-/* Does the count hold the anonymous memory of a process in that cgroup, which has so much resident
- * (RssAnon)? What it had before it came there, or before the controller was enabled for the cgroup,
- * is charged elsewhere and stays so (cgroup-v2.rst, "Memory Ownership"); what is locked, v1 counts
- * apart. Allows for what the kernel's two counts differ by themselves. */
+/* Does the count of the cgroup include the anonymous memory of a process whose resident anonymous
+ * memory (RssAnon) is `resident_bytes`? Memory from before the process came to the cgroup, or
+ * before the controller was enabled, stays charged elsewhere (cgroup-v2.rst, "Memory Ownership");
+ * v1 counts locked memory separately. Tolerates the normal difference between the two counters of
+ * the kernel. */
 bool residency_covers(const Topology *topology, const NodeMemory *by_node, uint64_t resident_bytes);
 
 /* Anonymous bytes outside the nodes. */

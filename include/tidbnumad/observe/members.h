@@ -49,9 +49,9 @@ uint32_t members_read_cpus_used(const Members *members);
 /* The scope that the daemon made for it, or NULL. */
 const char *members_scope(const Members *members);
 
-/* The path of its unit's control group on v2, whatever groups the unit has made below; without a
- * unit of its own, the group of its oldest process. The caller owns it; NULL: none, or no memory.
- */
+/* The path of the unit's control group on v2, without groups that the unit has created below it;
+ * for an instance without its own unit, the group of its oldest process. The caller owns it; NULL:
+ * none, or no memory. */
 char *members_group_path(const Members *members);
 
 /* Opens the group that counts its memory: the unit's on v2, on v1 the one of the memory controller.
@@ -59,10 +59,10 @@ char *members_group_path(const Members *members);
  * -ESRCH: the group is gone. */
 int members_open_group(const Members *members, int *ret_fd, char **ret_path);
 
-/* The cpuset of the nearest group above its own that has one: what the instance cannot exceed,
- * whatever is set for it. `with_own`: its own group counts too, for it is not written to. Both stay
- * empty (everything is allowed) if there is none, and on v1, where the instance gets a group beside
- * the others. */
+/* The cpuset of the nearest parent group that has one: the limit of the instance, which no setting
+ * can exceed. `with_own`: includes the instance's own group, if tidbnumad does not write to it.
+ * Both stay empty (everything is allowed) if there is none, and on v1, where the instance gets a
+ * group beside the others. */
 void members_read_allowed(const Members *members, bool with_own, CpuSet *ret_cpus,
                           NodeSet *ret_nodes);
 

@@ -11,7 +11,7 @@ typedef struct CpuSeen {
         uint64_t ticks[N_MODES]; /* the largest that were read */
 } CpuSeen;
 
-/* What the CPUs of a node have come to. */
+/* The sum of the times of a node's CPUs. */
 typedef struct NodeTicks {
         bool known;
         uint64_t ticks[N_MODES];

@@ -17,9 +17,9 @@ typedef bool (*ExeFilter)(const char *exe, void *userdata);
 int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
                      void *userdata, ProcHandle *ret_handle, Process *ret);
 
-/* Is it the child of a vfork(2) before its exec, which is no process of its own yet? 1: yes; 0: no;
- * negative errno as of proc_shares_memory(). The kernel waits for an exec of its parent, which can
- * wait for whatever the parent has mapped. */
+/* Is the process the child of a vfork(2) before its exec, and so not yet a process of its own? 1:
+ * yes; 0: no; negative errno as of proc_shares_memory(). During an exec of the parent this call
+ * waits, possibly for the server of a file that the parent has mapped. */
 int process_is_vforked(const ProcHandle *handle, const Process *process);
 
 /* Reads its command line into `process->args`. -ESRCH: gone. */

@@ -33,12 +33,12 @@ uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes);
  * counted. 0: not known. */
 uint64_t fit_need_bytes(const NodeMemory *by_node, size_t n_nodes, uint64_t limit_bytes);
 
-/* Can the nodes together take `bytes`? `ret_missing_bytes` (may be NULL): how much too little there
- * is. */
+/* Do `bytes` fit on the nodes together? `ret_missing_bytes` (may be NULL): the memory that is
+ * missing. */
 bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes);
 
-/* The index of the node with the most room above its headroom, what others have been promised not
- * counted: they compete piece by piece. Clean page cache counts as room, for on a host that has run
- * for a while there is little else; the kernel never calls its OOM killer for a page that is being
- * moved. -1: none has room for `bytes`. */
+/* The index of the node with the most room above its headroom. Memory that is planned for other
+ * instances is not subtracted, because moves compete for it piece by piece. Clean page cache counts
+ * as room, because a host that has run for some time has little free memory; the kernel never calls
+ * its OOM killer for a page that is being moved. -1: no node has room for `bytes`. */
 int fit_best(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes);

@@ -80,7 +80,7 @@ typedef struct GuardOutlook {
                                        * rate */
 } GuardOutlook;
 
-/* Of those of the nodes that are in `set`, together. */
+/* The outlook for all nodes in `set` together. */
 GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet *set);
 
 typedef enum GuardVerdict {
@@ -107,7 +107,8 @@ typedef struct GuardSearch {
         uint64_t want_bytes; /* of room, so that it lasts a while */
 } GuardSearch;
 
-/* The index in `rooms` of the node to widen to: the nearest one that keeps its own headroom twice
- * and has the room wanted, or at least half as much as the one with the most; of equally near ones
- * that with the most. Else the nearest of those with half the most. -1: none has any. */
+/* The index in `rooms` of the node to widen to: the nearest node that keeps twice its own headroom
+ * and has the required room, or at least half the room of the node with the most; of equally near
+ * nodes the one with the most room. If there is no such node, the nearest of those with at least
+ * half of the most room. -1: no node has room. */
 int guard_choose(const GuardSearch *search);

@@ -1,8 +1,8 @@
 /* Units that a policy knows by name before they run, and what is to be set on them.
  *
- * What a process runs as is seen only once it runs; a unit's name and User= are there before. So a
- * unit is prepared only where these leave no doubt about which policy its processes will belong to.
- */
+ * The program and the user of a process are known only when it runs; a unit's name and User= are
+ * known before. So a unit is prepared only if its name and User= determine the policy of its
+ * processes. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,7 +47,8 @@ typedef struct KnownProperty {
         bool ours;    /* `value` was set by us */
 } KnownProperty;
 
-/* It was read. `ours`: it is what we have set; `before`: the value before that, else unused. */
+/* Takes a value that was read from systemd. `ours`: the value is the one that tidbnumad has set,
+ * and `before` is the value before that. */
 void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before);
 
 /* What others have set; empty: nothing. */

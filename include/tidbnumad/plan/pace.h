@@ -1,22 +1,21 @@
 /* How fast memory is moved while its owner is at work: the policy's rate, or less while the owner
  * waits more than it did before.
  *
- * Once a second comes the share of time for which tasks of its control group had to wait, for
- * memory and for a CPU (pressure stall information). When it is PACE_MARGIN above what was usual
- * before the move, the rate is halved, down to a sixteenth: at that it still ends. When it has been
- * as usual for PACE_CALM seconds, the rate is doubled again. And when PACE_VAIN halvings in a row
- * have not made the owner wait less, it is not the mover that makes it wait: what there is counts
- * as usual from then on, for a move that creeps would only keep its memory remote for longer.
- */
+ * Once a second, the share of time is read for which tasks of its control group waited for memory
+ * or for a CPU (pressure stall information). If this share is PACE_MARGIN above its value before
+ * the move, the rate is halved, down to a sixteenth, at which the move still completes. After
+ * PACE_CALM seconds at the former value, the rate is doubled again. If PACE_VAIN consecutive
+ * halvings have not reduced the waiting, the mover is not its cause: the present share is the
+ * reference from then on, because a slower move would only keep memory remote for longer. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A twentieth of a second in each: below that the pressure of an idle server wanders by itself. */
+/* A twentieth of each second: the pressure of an idle server varies by less than this. */
 #define PACE_MARGIN 0.05
 
-/* It helped when the owner waits less than this part of what it did. */
+/* A halving has helped if the owner then waits less than this part of its former waiting time. */
 #define PACE_HELPED 0.75
 
 #define PACE_WINDOW_USEC UINT64_C(1000000)
@@ -45,6 +44,6 @@ uint64_t pace_rate(const Pace *pace, uint64_t policy_bytes_per_sec);
  * that was reached if that is lower. */
 double pace_left_seconds(uint64_t bytes, uint64_t bytes_per_sec, uint64_t reached_bytes_per_sec);
 
-/* How long after so many failures in a row the next attempt is: a second, doubled each time, up to
- * half a minute. */
+/* Delay before the next attempt after this many consecutive failures: a second, doubled each time,
+ * up to half a minute. */
 uint64_t pace_backoff_usec(unsigned failures);

@@ -1,9 +1,9 @@
-/* The planner: topology, instances, policies and what is in force, to where each instance belongs
- * and why.
+/* The planner: computes from topology, instances, policies and the placements in force where each
+ * instance belongs, and why.
  *
- * Pure and deterministic: the same answer for the same input, in whatever order the instances
- * come. Stable: an instance that is bound and still fits stays, so that one more instance moves
- * no other. */
+ * Pure and deterministic: the same result for the same input, independent of the order of the
+ * instances. Stable: an instance that is bound and still fits stays, so that one more instance
+ * moves no other. */
 #pragma once
 
 #include <stdbool.h>
@@ -69,7 +69,7 @@ typedef struct PlacementChoice {
 typedef struct PlacementPlan {
         PlacementChoice *choices; /* beside the input's instances; owned */
         size_t n_choices;
-        NodeSet reserved;     /* what `host.reserve` comes to */
+        NodeSet reserved;     /* the nodes that `host.reserve` selects */
         CpuSet reserved_cpus; /* likewise, see placement_reserved_cpus() */
         PlacementScore score;
         size_t n_prices; /* number of costs that were computed to improve the plan: the same on
@@ -82,14 +82,13 @@ void placement_plan_done(PlacementPlan *plan);
 /* 0 or -ENOMEM: what cannot be placed is refused in its choice, and is no error. */
 int placement_plan_build(const PlacementInput *input, PlacementPlan *ret);
 
-/* How much of a node's CPUs an instance counts for beside others: the `weight` of its policy. With
- * `auto` what its product needs under load (8 for TiDB, TiKV, TiFlash and JVMs, 2 for HAProxy and
- * what is not known, 1 for PD), or the CPUs that it uses where these are more, as a power of two.
- * An idle server weighs what it will need again, and one whose use goes up and down weighs the
- * same. */
+/* The share of a node's CPUs that an instance counts for: the `weight` of its policy. With `auto`,
+ * the CPUs that its product needs under load (8 for TiDB, TiKV, TiFlash and JVMs, 2 for HAProxy and
+ * unknown programs, 1 for PD), or the CPUs that it uses if these are more, as a power of two. So an
+ * idle server has the weight of a busy one, and a varying load does not change the weight. */
 uint32_t placement_weight(const PlacementInstance *in);
 
-/* What `host.reserve` comes to. Reads `topology`, `host` and `nic_nodes` only. */
+/* The nodes that `host.reserve` selects. Reads `topology`, `host` and `nic_nodes` only. */
 NodeSet placement_reserved(const PlacementInput *input);
 
 /* Whole cores of the nodes of the network cards, the lowest first, where these nodes are not

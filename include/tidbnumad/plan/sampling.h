@@ -12,8 +12,8 @@
 #define SAMPLING_INTERVAL_MAX_USEC (UINT64_C(3600) * 1000 * 1000)
 uint64_t sampling_interval(uint64_t wanted_usec, uint32_t budget_ppm, uint64_t cost_usec);
 
-/* How long an instance is left alone after so many draws in a row that showed the same: until the
- * next round, and from SAMPLING_STEADY_DRAWS on twice as long for each further one, up to
+/* The pause of an instance after this many consecutive draws with the same result: until the next
+ * round, and from SAMPLING_STEADY_DRAWS on twice as long for each further draw, up to
  * SAMPLING_PAUSE_MAX_USEC. */
 #define SAMPLING_STEADY_DRAWS 10
 #define SAMPLING_PAUSE_MAX_USEC (UINT64_C(600) * 1000 * 1000)

@@ -56,7 +56,8 @@ typedef struct StepInput {
         const Placement *placement;
         const Binding *binding;
         BackendKind backend;    /* BACKEND_AUTO, of a dump: as systemd */
-        NodeSet all_nodes;      /* that have memory: others never show in cpuset.mems.effective */
+        NodeSet all_nodes;      /* the nodes that have memory: others never appear in
+                                 * cpuset.mems.effective */
         bool can_enforce;       /* there is a backend for it */
         const char *cannot;     /* why not, where it cannot */
         Reason cannot_code;     /* of what kind that is */
@@ -64,8 +65,8 @@ typedef struct StepInput {
         unsigned repairs;       /* repairs of CPUs within the last minute */
         unsigned mem_repairs;   /* of memory nodes, likewise */
         bool outside_unit;      /* it runs in no service and in no scope of ours */
-        bool in_scope;          /* it runs in a scope of ours: all that is in that is its own, but
-                                 * what it had before is counted elsewhere */
+        bool in_scope;          /* it runs in a scope of ours, which contains only this instance;
+                                 * memory from before the scope is counted elsewhere */
         const char *no_scope;   /* why it cannot get one, where it needs one; NULL: it can */
         Reason no_scope_code;   /* of what kind that is */
         bool pulled;            /* of one whose memory is not counted: step_was_pulled() was true
@@ -101,8 +102,8 @@ Step step_next(const StepInput *input);
  * `backend` and where the instance runs only. */
 bool step_needs_scope(const StepInput *input);
 
-/* Has the last pass of the mover seen all of its memory, and left nothing outside? Used instead
- * of a count where there is none. */
+/* Has the last pass of the mover read all memory of the instance, and left nothing outside? Used if
+ * the memory is not counted. */
 bool step_was_pulled(const StepInput *input);
 
 /* Does the kernel move the memory, all at once? For this, the bytes of each pair of nodes must be

@@ -11,8 +11,8 @@
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/plan/step.h"
 
-/* What the last decision comes to. `enforces`: false in a dry run, in mode observe and while
- * paused; what would be done is planned then. */
+/* The state after the last decision. `enforces`: false in a dry run, in mode observe and while
+ * paused; the steps are then only planned. */
 InstanceState verdict_state(StepKind step, bool enforces, bool released);
 
 typedef struct VerdictInput {

@@ -20,8 +20,8 @@ void advice_text_append_value(Text *text, const Advice *advice);
  * Names are made visible (base/utf8.h). */
 void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);
 
-/* The string in YAML's double quotes, all but printable ASCII escaped: one scalar, whatever it
- * holds. */
+/* Appends the string in YAML's double quotes, with everything but printable ASCII escaped, so that
+ * it is always one scalar. */
 void advice_text_append_quoted(Text *text, const char *string);
 
 /* Appends `string` in lines of at most `width` columns (0: no limit; a longer word has a line of

@@ -18,5 +18,6 @@ void plan_table_alternatives(const PlanReportInstance *instance, Text *text);
 /* What the numbers of these alternatives count. Nothing where there are no alternatives. */
 void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances, Text *text);
 
-/* From where to where, and what has to be moved for it. One line where nothing changes. */
+/* The changes: former and new nodes, and the memory that must be moved. One line if nothing
+ * changes. */
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text);

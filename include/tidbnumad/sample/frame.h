@@ -52,7 +52,7 @@ typedef struct PresentPages {
 void present_done(PresentPages *present);
 #define _cleanup_present_ _cleanup_(present_done)
 
-/* The pages of a small frame that are there, by the kernel's entry for each page. Reading an entry
+/* Lists the present pages of a small frame, by the kernel's entry for each page. Reading an entry
  * costs a fraction of a query for the node of a page, and every kernel has these entries. -ESTALE:
  * the process has executed another program meanwhile; -EPERM; -ENOMEM. */
 int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret);

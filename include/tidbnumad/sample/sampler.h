@@ -1,12 +1,13 @@
 /* The statistical sampler: queries the kernel for the nodes of a few thousand pages of a process,
  * drawn at random, and never changes or delays anything.
  *
- * Addresses are drawn uniformly over the mappings; what is not present costs a draw. Where fewer
- * than one in SAMPLER_SPARSE are there, the present ranges are listed first (PAGEMAP_SCAN, kernel
- * 6.7) and drawn from. On an older kernel, or where there are too many, draws go on until enough
- * pages are found or SAMPLER_DRAWS_MAX are spent: fewer pages, a wider interval. Of a process with
- * mappings of no more than SAMPLER_LISTED_PAGES only pages that are there are drawn, on any kernel.
- * Where no more than SAMPLER_WHOLE_PAGES are there, all of them are queried.
+ * Addresses are drawn uniformly over the mappings; a page that is not present uses up a draw. If
+ * fewer than one page in SAMPLER_SPARSE is present, the present ranges are listed first
+ * (PAGEMAP_SCAN, kernel 6.7) and the draws are made from them. On an older kernel, or if there are
+ * too many ranges, draws continue until enough pages are found or SAMPLER_DRAWS_MAX is reached:
+ * with fewer pages, the confidence interval is wider. For a process with mappings of at most
+ * SAMPLER_LISTED_PAGES, only present pages are drawn, on any kernel. If at most SAMPLER_WHOLE_PAGES
+ * are present, all of them are queried.
  *
  * Private memory and shared memory with files are drawn apart: the ratio that counts is that of
  * anonymous pages. What is mapped after the mappings were read is not drawn. */
@@ -65,9 +66,9 @@ Estimate sampler_outside(const Topology *topology, const Draws *draws, const Nod
 Estimate sampler_file_on(const Draws *draws, size_t node);
 Estimate sampler_shmem_on(const Draws *draws, size_t node);
 
-/* Adds to `by_node` what the process has by the kernel's own counters, in the shares that were
- * drawn. Huge pages that were reserved for it (hugetlbfs) are among anonymous memory, also those
- * that it shares, which are drawn with files: there is no cheap way to distinguish them. A kind
- * of which nothing was drawn adds nothing. */
+/* Distributes the memory of the process by the kernel's own counters over `by_node`, in the shares
+ * that were drawn. Huge pages that were reserved for the process (hugetlbfs) count as anonymous
+ * memory, also shared ones, which are drawn with files: there is no cheap way to distinguish them.
+ * A kind of memory without draws adds nothing. */
 void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcMemory *memory,
                        NodeMemory *by_node);

@@ -18,8 +18,8 @@ int affinity_read_thread(pid_t tid, CpuSet *ret);
  * therefore checks afterwards whether the number still was the thread's. If not, the other thread
  * gets back the CPUs that it had from its parent, and `*n_pid_reuses` is raised.
  *
- * Returns 1: its CPUs are others now; 0: there was nothing to do, or its cpuset allows no more;
- * -ESRCH: it is gone; -EINVAL: its cpuset allows none of `cpus`; -EPERM. */
+ * Returns 1: the CPUs of the thread have changed; 0: there was nothing to do, or its cpuset allows
+ * no more; -ESRCH: the thread is gone; -EINVAL: its cpuset allows none of `cpus`; -EPERM. */
 int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t tid,
                         const CpuSet *cpus, bool exactly, uint64_t *n_pid_reuses);
 

@@ -23,11 +23,11 @@ DEFINE_CLEANUP(sd_bus *, bus_units_close)
  * not take it. */
 int bus_units_flush(sd_bus *bus, uint64_t wait_usec);
 
-/* The negative errno for an error of systemd or of the bus, whatever kinds of errors the
+/* The negative errno for an error of systemd or of the bus, independent of the errors that the
  * libsystemd of this host knows (see sd-bus-errors(3)). -ERFKILL: the unit is masked (as systemd
- * has it, bus-common-errors.c); -ENOENT: there is none of that name; -ENOEXEC: its unit file
- * cannot be used; -EEXIST: one of that name is there already; -EDEADLK: a job that is under way
- * forbids it; -ENOTCONN: no answer on the bus. 0: NULL, it is no error. */
+ * has it, bus-common-errors.c); -ENOENT: there is no unit of that name; -ENOEXEC: its unit file
+ * cannot be used; -EEXIST: a unit of that name exists already; -EDEADLK: a pending job forbids it;
+ * -ENOTCONN: no answer on the bus. 0: NULL, it is no error. */
 int bus_units_error(const sd_bus_error *error);
 
 /* error: 0, or negative errno of these with `message` as systemd put it ("" when there is none). */
@@ -39,9 +39,9 @@ typedef void (*BusUnitsReply)(int error, const char *message, void *userdata);
 int bus_units_set(sd_bus *bus, const char *unit, const char *property, IdView value,
                   BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
 
-/* Sends a call whose answer comes to `on_reply`, with a copy of the `size` bytes at `call` as its
- * userdata. `*ret_slot` is the call in flight, and owns the copy. 0 microseconds: sd-bus's default
- * timeout. */
+/* Sends a call whose reply is passed to `on_reply`, with a copy of the `size` bytes at `call` as
+ * its userdata. `*ret_slot` is the pending call, and owns the copy. 0 microseconds: sd-bus's
+ * default timeout. */
 int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_t on_reply,
                    const void *call, size_t size, uint64_t timeout_usec, sd_bus_slot **ret_slot);
 

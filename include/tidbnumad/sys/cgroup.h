@@ -40,7 +40,7 @@ int cgroup_mems_read(int cgroup_fd, NodeSet *ret);
  * allow all of them (v1: nothing was written, v2: what is allowed counts). */
 int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems);
 
-/* These and no others. */
+/* Sets exactly these nodes. */
 int cgroup_mems_write(int cgroup_fd, const NodeSet *mems);
 
 /* Calls back for each process of the group and of the groups below it. A negative answer of the

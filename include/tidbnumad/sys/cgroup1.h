@@ -18,8 +18,8 @@ int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd);
 int cgroup1_mkdir(int root_fd, const char *name);
 int cgroup1_rmdir(int root_fd, const char *name);
 
-/* A folder's name for `name`, whatever that contains: at most CGROUP1_NAME_MAX - 1 bytes, no
- * slash, no leading dot, no control character, and none of the kernel's own files. Names that
- * had to be changed end with a checksum of the whole, so that two never become one. */
+/* Makes a valid directory name from any `name`: at most CGROUP1_NAME_MAX - 1 bytes, no slash, no
+ * leading dot, no control character, and not the name of one of the kernel's own files. Names that
+ * had to be changed end with a checksum of the whole name, so that two names never become one. */
 #define CGROUP1_NAME_MAX 128u
 void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]);

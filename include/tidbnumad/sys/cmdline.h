@@ -15,7 +15,7 @@
  * are left out; -ESRCH: gone. */
 int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size);
 
-/* The argument behind `argument` of these bytes, the first one for NULL; NULL: there is none. */
+/* The argument after `argument` in these bytes, for NULL the first one; NULL: there are no more. */
 const char *cmdline_next(const char *bytes, size_t size, const char *argument);
 
 /* As one text, "a b c", for people and globs: blanks inside of arguments cannot be distinguished

@@ -16,8 +16,8 @@
 
 #define IRQBALANCE_FOLDER "/run/irqbalance"
 
-/* It reads so many bytes of a command: 500 up to 1.9.4, where the rest is cut off, and 16384
- * from 1.9.5 on, where a command that fills that counts as too long. The socket does not show
+/* Number of bytes of a command that irqbalance reads: 500 up to version 1.9.4, which ignores the
+ * rest, and 16384 from 1.9.5 on, which rejects a command of this length. The socket does not show
  * which version runs. */
 #define IRQBALANCE_READS_OLD 500u
 #define IRQBALANCE_COMMAND_MAX 499u
@@ -39,12 +39,12 @@ void irqbalance_setup_done(IrqbalanceSetup *setup);
 
 bool irqbalance_setup_has(const IrqbalanceSetup *setup, uint32_t irq);
 
-/* Do both ban the same CPUs and interrupts, in whatever order? None names an interrupt twice. */
+/* Do both ban the same CPUs and interrupts, in any order? Neither may name an interrupt twice. */
 bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b);
 
-/* The PID in the name of its socket. -ENOENT: it does not run; -EPERM: the folder is not root's
- * alone. Of several sockets the highest number of a process that there is: the others are left
- * over. */
+/* The PID in the name of its socket. -ENOENT: irqbalance does not run; -EPERM: other users can
+ * write to the folder. Of several sockets the one with the highest PID of an existing process: the
+ * others are left over. */
 int irqbalance_find(const char *folder, pid_t *ret);
 
 /* Connects, checks which process answers, and sends one command with its closing NUL. `*ret_fd`:
@@ -61,8 +61,8 @@ int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret);
  * empty set: none, which for CPUs means those of its environment. -E2BIG: longer than all take. */
 int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COMMAND_MAX]);
 
-/* As many as fit, from the first on: how many. Interrupt 0 has to be the first, for irqbalance ends
- * the list at it anywhere else. Where an old one cuts it off, no number is cut in
- * two: it takes the first `*ret_old`. */
+/* Renders as many interrupts as fit, from the first on, and returns their number. Interrupt 0 has
+ * to be the first, because irqbalance ends the list at a 0 at any other place. An old irqbalance
+ * cuts the list off, but never within a number: it reads the first `*ret_old` interrupts. */
 size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
                               char buffer[static IRQBALANCE_LONG_COMMAND_MAX], size_t *ret_old);

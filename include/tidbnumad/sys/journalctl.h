@@ -3,7 +3,7 @@
 
 #include "tidbnumad/base/text.h"
 
-/* Runs it with these arguments (NULL at the end; without its name), without a pager and without
- * what it writes to stderr, and appends its output to `ret`. It waits for journalctl.
- * -ENOENT: there is none; -EIO: it failed, for example without access to the journal; -ENOMEM. */
+/* Runs journalctl with these arguments (NULL at the end; without the program name), without a pager
+ * and without its stderr, waits for it, and appends its output to `ret`. -ENOENT: journalctl is not
+ * installed; -EIO: it failed, for example without access to the journal; -ENOMEM. */
 int journalctl_read(const char *const *arguments, Text *ret);

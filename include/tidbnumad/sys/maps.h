@@ -35,8 +35,8 @@ typedef struct ShmemDevices {
 /* One line of /proc/PID/maps, with or without its newline. 0; -EBADMSG: not such a line. */
 int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret);
 
-/* Holds a window of the file, and what address space it is of: once the process has executed
- * another program, or ended, there is nothing more to read. */
+/* A window of the file of one address space: after the process has executed another program, or
+ * ended, there is nothing more to read. */
 typedef struct MapsReader {
         int fd;
         ShmemDevices shmem;

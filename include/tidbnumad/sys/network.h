@@ -8,17 +8,17 @@
 
 #include "tidbnumad/sys/sysroot.h"
 
-/* Of the text of /proc/net/route and /proc/net/ipv6_route: the interface of the route to everywhere
- * that has the lowest metric, of equal ones the first. Routes that are down or refuse do not count.
- * -ENOENT: there is none. */
+/* Finds the interface of the default route with the lowest metric in the text of /proc/net/route or
+ * /proc/net/ipv6_route, of equal ones the first. Routes that are down or that reject packets do not
+ * count. -ENOENT: there is no default route. */
 int default_route_parse(const char *text, char ret[static IF_NAMESIZE]);
 int default_route6_parse(const char *text, char ret[static IF_NAMESIZE]);
 
 /* IPv4's, else IPv6's. Only the main table is read. */
 int default_route_read(const Sysroot *sysroot, char ret[static IF_NAMESIZE]);
 
-/* The first IPv4 address, else the first IPv6 address that is not link-local, as text. -ENODATA: it
- * has none, or there is no such interface; other negative errno. */
+/* The first IPv4 address, else the first IPv6 address that is not link-local, as text. -ENODATA:
+ * the interface has no address, or does not exist; other negative errno. */
 int interface_address_read(const char *interface, char ret[static INET6_ADDRSTRLEN]);
 
 /* A socket that becomes readable when network interfaces come, go, or are switched on and off

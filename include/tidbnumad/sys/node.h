@@ -42,7 +42,7 @@ typedef struct CpuTimes {
         uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
 } CpuTimes;
 
-/* It has online CPUs only, in any order. `ret` of `n_max`. Returns how many there are, at most
- * `n_max`; -EBADMSG: no CPU at all, or a line that is none. */
+/* /proc/stat lists online CPUs only, in any order. `ret` has room for `n_max`. Returns the number
+ * of CPUs, at most `n_max`; -EBADMSG: there is no CPU, or an invalid line. */
 int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max);
 int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max);

@@ -13,7 +13,7 @@ typedef enum NumaMapsKind {
         NUMA_MAPS_ANON, /* the larger part of a mapping's pages is the process's own */
         NUMA_MAPS_FILE,
         NUMA_MAPS_SHMEM, /* memfd, System V, /dev/shm, shared memory without a name */
-        NUMA_MAPS_HUGE,  /* of hugetlbfs, whatever is in it */
+        NUMA_MAPS_HUGE,  /* hugetlbfs, private or shared */
         N_NUMA_MAPS_KINDS,
 } NumaMapsKind;
 

@@ -31,7 +31,7 @@ size_t pagemap_pick(const uint64_t *entries, size_t n_pages, uint64_t start, Pag
                     void **addresses);
 
 /* Moves `address` to the first page in [*address, end) that is present, or to `end`, in a few
- * microseconds whatever the distance: PAGEMAP_SCAN of kernel 6.7. -EOPNOTSUPP: an older kernel. */
+ * microseconds for any distance: PAGEMAP_SCAN of kernel 6.7. -EOPNOTSUPP: an older kernel. */
 int pagemap_skip(int fd, uint64_t *address, uint64_t end);
 
 typedef struct PageRange {

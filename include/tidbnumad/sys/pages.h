@@ -41,11 +41,12 @@ typedef enum PageReach {
 int pages_move(pid_t pid, size_t n_pages, void **addresses, uint32_t node, PageReach reach,
                int *ret_status);
 
-/* Moves whatever this process alone maps from one node to another, in one call (migrate_pages(2)
- * without CAP_SYS_NICE, which is dropped for the call: with it the kernel would also move the
- * libraries that others share). Finds also pages that move_pages(2) does not see because NUMA
- * balancing has marked them. Holds the process's memory map for as long as it takes: for small
- * remains only. Returns the number of pages that stayed, -ESRCH, or another negative errno. */
+/* Moves all pages that only this process maps from one node to another, in one call
+ * (migrate_pages(2) without CAP_SYS_NICE, which is dropped for the call: with this capability the
+ * kernel would also move shared libraries). Also finds pages that move_pages(2) does not see
+ * because NUMA balancing has marked them. Holds the lock of the process's memory map for the whole
+ * call, so use it for small remainders only. Returns the number of pages that stayed, -ESRCH, or
+ * another negative errno. */
 int pages_sweep(pid_t pid, uint32_t from, uint32_t to);
 
 uint64_t page_size_bytes(void);

@@ -6,9 +6,9 @@
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/source-file.h"
 
-/* Reads `*.yaml` from the folders, of which a later one goes before an earlier one: its file hides
- * the earlier file of the same name, and a link to /dev/null in it hides that without putting
- * anything in its place. Names that begin with a dot are skipped; a missing folder is fine.
+/* Reads `*.yaml` from the folders. A later folder has priority: its file hides the file of the same
+ * name in an earlier folder, and a link to /dev/null hides that file without a replacement. Names
+ * that begin with a dot are skipped; a missing folder is fine.
  *
  * Refused, with a message in `errors`: a folder or a file that others than its owner can write or
  * that belongs neither to root nor to the caller; a link, unless it leads to a regular file
@@ -22,6 +22,6 @@
 int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                     Diagnostics *errors, Diagnostics *warnings);
 
-/* The same of one file, whatever is wrong with the others; no file where it is not there. */
+/* The same for one file, independent of errors in other files; a missing file is an empty list. */
 int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
                         Diagnostics *errors);

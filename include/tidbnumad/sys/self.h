@@ -11,10 +11,9 @@
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
               double *start_seconds);
 
-/* Keeps all that this process has touched, and will, in memory (MCL_ONFAULT: no more than that), so
- * that it can go on where memory has run out. Only where that has no limit: a small one would be
- * reached later, by a malloc(3) that fails. -EPERM: there is a limit, and it is not ours to lift.
- */
+/* Locks all present and future pages of this process in memory once they are used (MCL_ONFAULT), so
+ * that the daemon can continue when memory has run out. Only without a limit: with a small limit, a
+ * malloc(3) would fail later. -EPERM: there is a limit that this process may not raise. */
 int self_lock_memory(void);
 
 /* Linux 5.8. */

@@ -11,7 +11,7 @@ int user_is_local(const char *user, uid_t *ret);
  * -ENOENT: no such user. */
 int user_to_uid(const char *user, uid_t *ret);
 
-/* The same by the etc/passwd below `root`, of a dump. -ENOENT also: there is no such file. */
+/* The same by the etc/passwd of the dump below `root`. -ENOENT also if there is no such file. */
 int user_to_uid_below(const char *root, const char *user, uid_t *ret);
 
 /* Is the user given as a number, which needs no query? */

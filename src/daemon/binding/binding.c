@@ -8,7 +8,7 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/sys/cgroup.h"
 
-/* Until a plan that failed for want of memory is tried again. */
+/* Delay before a plan that failed because memory could not be allocated is tried again. */
 #define REPLAN_USEC (UINT64_C(1000) * 1000)
 
 #define INTERVAL_MAX_USEC (UINT64_C(60) * 1000 * 1000)

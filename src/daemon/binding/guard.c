@@ -24,7 +24,7 @@ struct Guard {
         GuardNode *nodes; /* at the same index as the topology's nodes; owned */
 };
 
-/* A node without memory is in no effective set, whatever is written. */
+/* The kernel never includes a node without memory in an effective set. */
 static NodeSet home_of(const Binder *b, const Instance *i) {
         const NodeSet all = topology_memory_nodes(&b->host->topology);
         NodeSet home = i->binding.placement.nodes;

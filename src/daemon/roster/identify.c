@@ -1,4 +1,4 @@
-/* Identifies a process by /proc, whatever event or scan led to it, and assigns it. */
+/* Identifies a process by /proc after an event or a scan, and assigns it to an instance. */
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>

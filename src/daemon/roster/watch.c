@@ -23,7 +23,8 @@ enum { SLICE_PROCESSES = 64 };
 /* One link is read for each process of an instance. */
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
-/* Every known process is read, whatever it executes by now; of others only those that may match. */
+/* Reads every known process, also one that now executes another program; of other processes only
+ * those that may match. */
 static int scan_one(Roster *roster, ScanEntry *entry) {
         size_t unused;
 

@@ -1,8 +1,8 @@
 /* The full-node guard watches the nodes of strict bindings, widens a binding before its nodes are
  * full, and narrows it again later. Its rules are in plan/guard.h.
  *
- * It runs by its own timer, with a higher priority than all else in the loop, and only while there
- * is an instance to watch: one with `memory: bind` whose memory nodes tidbnumad has narrowed. */
+ * The guard has its own timer, with the highest priority in the loop, and runs only while there is
+ * an instance to watch: one with `memory: bind` whose memory nodes tidbnumad has narrowed. */
 #pragma once
 
 #include "tidbnumad/daemon/binding/binding.h"

@@ -51,12 +51,12 @@ bool place_take_change(Assignment *planned);
  * for all instances: a storm of starts must not make one for each. -ENOMEM. */
 int place_ensure(Placing *placing, Instance *instance);
 
-/* The CPUs of any instance of the policy, where its nodes are explicit whatever its unit and ports
- * are. False: its instances have to be observed first. */
+/* The CPUs of any instance of the policy, if the policy has explicit nodes that do not depend on
+ * the unit or the ports. False: the instances must be observed first. */
 bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret);
 
 /* Makes a plan if its input has changed, with the present memory of instances and nodes. An
- * instance that cannot be planned for want of memory keeps its place. */
+ * instance that cannot be planned because memory could not be allocated keeps its place. */
 void place_refresh(Placing *placing);
 
 /* Notes that the disks under the instance's data directory were read. */

@@ -30,8 +30,9 @@ void start_announce(Roster *roster, CpuSet *cpus, size_t n);
  * instance, and one in another mount namespace, where the path does not identify the program. */
 void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret);
 
-/* The process is identified: what it was given before, if it is the same one and of that policy.
- * From now on `ret` has to be taken back. */
+/* To be called when the process is identified: returns the CPUs that it was given before, if it is
+ * still the same process and of that policy. The caller must then restore them with
+ * start_take_back() or drop them with start_forget(). */
 void start_take_over(const Roster *roster, const Policy *policy, const Process *process,
                      Start *start, StartCpus *ret);
 
@@ -42,8 +43,9 @@ void start_end(const Roster *roster, Start *start);
 void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
                   StartCpus *ret);
 
-/* Its record is written: the CPUs that it had before are there. */
+/* To be called when the undo record of the instance is written: the record has the former CPUs. */
 void start_forget(Instance *instance);
 
-/* It is not bound after all, or no record can be written: it has again what it had. */
+/* Restores the former CPUs of an instance that is not bound after all, or whose record cannot be
+ * written. */
 void start_take_back(const Roster *roster, Instance *instance);

@@ -40,8 +40,9 @@ int undo_before(Undoing *undo, Instance *instance, const Step *step, BackendCall
  * to undo_before(): the planner then chooses among these, before anything is bound. */
 bool undo_admin_limits_plan(const Undoing *undo, const Instance *instance);
 
-/* These CPUs, by policy, are about to be given to processes at their exec, before a record of each
- * is written; NULL: none are. Negative: that cannot be written down, so none may be given. */
+/* Records the CPUs, by policy, that processes will get at their exec, before a record of each
+ * process is written; NULL: none. Negative errno: the list cannot be written, so no process may get
+ * them. */
 int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n);
 
 /* To be called after a step was carried out. */
