@@ -14,7 +14,7 @@ delete_state() {
     done
 }
 
-# When it was stopped, the daemon restored what was bound, or kept it, as enforcement.on_stop says.
+# When the daemon stopped, it restored or kept the bindings, as enforcement.on_stop defines.
 report_bindings() {
     n=$(find "$root/run/tidbnumad/undo" -name '*.json' 2>/dev/null | wc -l)
     if [ "$n" -gt 0 ]; then

@@ -1,4 +1,4 @@
-/* tidbnumactl replan: shows what would move if instances gave up their place, and requests it. */
+/* tidbnumactl replan: shows what a new plan would move, and requests the moves. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -161,9 +161,9 @@ static const CommandRow commands[N_COMMANDS] = {
           "  tidbnumactl release --all\n"
           "  tidbnumactl release --undo tikv-20160\n" },
         [COMMAND_REPLAN] = {
-          "replan", "[INSTANCE…]", "let instances give up their place, once",
+          "replan", "[INSTANCE…]", "place instances again, once",
           "A bound instance keeps its place while it fits. Show what a new plan would move,\n"
-          "of all instances or of those named, ask, and let them move. Needs root.\n",
+          "for all instances or those named, ask for confirmation, and move them. Needs root.\n",
           "  tidbnumactl replan --dry-run\n"
           "  tidbnumactl replan tikv-20160 --yes\n" },
 };
