@@ -163,7 +163,8 @@ static const CommandRow commands[N_COMMANDS] = {
         [COMMAND_REPLAN] = {
           "replan", "[INSTANCE…]", "place instances again, once",
           "A bound instance keeps its place while it fits. Show what a new plan would move,\n"
-          "for all instances or those named, ask for confirmation, and move them. Needs root.\n",
+          "for all instances or those named, ask for confirmation, and move them.\n"
+          "Needs root.\n",
           "  tidbnumactl replan --dry-run\n"
           "  tidbnumactl replan tikv-20160 --yes\n" },
 };

@@ -254,8 +254,8 @@ static void sweep_slice(const Binder *b, Instance *i) {
 }
 
 /* migrate_pages(2) leaves pages that are still shared after a fork: with MPOL_MF_MOVE_ALL it would
- * also move the libraries of other processes. The pass of the mover that follows can tell the two
- * apart. */
+ * also move the libraries of other processes. The pass of the mover that follows can distinguish
+ * the two. */
 static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         int r = migrate_next(b, i);
 
