@@ -11,10 +11,8 @@
 #include "tidbnumad/ctl/archive.h"
 #include "tidbnumad/ctl/output.h"
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
-        (void)st;
-        (void)type;
-        (void)ftw;
+static int remove_one(const char *path, _unused_ const struct stat *st, _unused_ int type,
+                      _unused_ struct FTW *ftw) {
         return remove(path);
 }
 

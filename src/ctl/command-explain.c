@@ -32,9 +32,7 @@ static void found_done(Found *found) {
         process_done(&found->own);
 }
 
-static bool wants_all(const char *exe, void *userdata) {
-        (void)exe;
-        (void)userdata;
+static bool wants_all(_unused_ const char *exe, _unused_ void *userdata) {
         return true;
 }
 

@@ -26,8 +26,7 @@ void imagined_list_done(ImaginedList *list) {
         *list = (ImaginedList){ 0 };
 }
 
-static int refuse(char **ret_message, const char *format, ...) _printf_(2, 3);
-static int refuse(char **ret_message, const char *format, ...) {
+_printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
         va_list args;
         int n;
 

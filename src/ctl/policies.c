@@ -107,8 +107,7 @@ static int read_files(const char *const *paths, size_t n, SourceFileList *list,
         return worst;
 }
 
-static int look_up(const char *user, uid_t *ret, void *userdata) {
-        (void)userdata;
+static int look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
         return user_to_uid(user, ret);
 }
 

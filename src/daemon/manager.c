@@ -101,11 +101,10 @@ Manager *manager_free(Manager *m) {
         return NULL;
 }
 
-static int on_sample(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_sample(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
         Manager *m = userdata;
 
-        (void)usec;
         reconcile_all(&m->binding, now);
         if (sampling_is_due(&m->sampling, now))
                 sampling_begin_round(&m->sampling, now);
@@ -139,12 +138,11 @@ static int reload_policies(Manager *m) {
         return r;
 }
 
-static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+static int on_hup(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info,
+                  void *userdata) {
         Manager *m = userdata;
         int r;
 
-        (void)source;
-        (void)info;
         if (m->host.ready)
                 notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
                              (unsigned long long)clock_monotonic_usec());
@@ -165,10 +163,10 @@ static int on_hup(sd_event_source *source, const struct signalfd_siginfo *info, 
         return 0;
 }
 
-static int on_term(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+static int on_term(sd_event_source *source, _unused_ const struct signalfd_siginfo *info,
+                   void *userdata) {
         Manager *m = userdata;
 
-        (void)info;
         notify_state(&m->host.notifier, "STOPPING=1");
         if (m->host.stopping) /* a second signal stops at once */
                 return sd_event_exit(sd_event_source_get_event(source), 0);

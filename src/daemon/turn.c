@@ -227,30 +227,24 @@ int turn_loop(Manager *m) {
         return r < 0 ? r : code;
 }
 
-static int on_work(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_work(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
-        (void)source;
-        (void)usec;
         reconcile_due(&m->binding, clock_monotonic_usec());
         return 0;
 }
 
-static int on_plan(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_plan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
-        (void)source;
-        (void)usec;
         place_refresh(&m->placing);
         units_follow_plan(&m->units);
         return 0;
 }
 
-static int on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_publish(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
-        (void)source;
-        (void)usec;
         (void)publish_now(&m->report);
         /* A round of sampling publishes as well. With hundreds of instances it may take minutes. */
         arm_by(m->report.timer, m->host.policies.sampling_interval_usec * 3 / 2);

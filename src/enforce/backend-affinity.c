@@ -52,10 +52,9 @@ int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuS
 }
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    BackendCall *call) {
+                    _unused_ BackendCall *call) {
         int result = -ESRCH;
 
-        (void)call;
         for (size_t i = 0; i < target->n_members; i++) {
                 int r = backend_affinity_set(backend, target->members[i].handle, cpus,
                                              !target->members[i].cpus_applied);
@@ -69,10 +68,9 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
 }
 
 static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                BackendCall *call) {
+                _unused_ BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, NOTE_MASKS);
 
-        (void)call;
         return r < 0 ? r : 1;
 }
 

@@ -157,11 +157,10 @@ static int attach_all(Backend *backend, const BackendTarget *target, int group_f
 }
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    BackendCall *call) {
+                    _unused_ BackendCall *call) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        (void)call;
         give_cpus_early(backend, target, cpus);
         r = ensure_group(backend, target, &fd);
         if (r < 0)
@@ -173,11 +172,10 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
 /* The kernel has done it when the write returns: what waits for memory elsewhere is not moved
  * (memory_migrate is off), so that this is quick. */
 static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
-                    BackendCall *call) {
+                    _unused_ BackendCall *call) {
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        (void)call;
         r = ensure_group(backend, target, &fd);
         if (r < 0)
                 return r;
@@ -186,10 +184,9 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
 }
 
 static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
-                BackendCall *call) {
+                _unused_ BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, NOTE_MASKS | NOTE_CPUSET);
 
-        (void)call;
         return r < 0 ? r : 1;
 }
 

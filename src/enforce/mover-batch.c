@@ -19,9 +19,7 @@ static bool is_hidden(int where) {
         return where == -ENOENT || where == -EFAULT;
 }
 
-static int find_userfaultfd(int fd, const char *target, void *userdata) {
-        (void)fd;
-        (void)userdata;
+static int find_userfaultfd(_unused_ int fd, const char *target, _unused_ void *userdata) {
         return strcmp(target, "anon_inode:[userfaultfd]") == 0 ? -ECANCELED : 0;
 }
 

@@ -127,14 +127,13 @@ static int send_fallen(Backend *backend, UndoRestore *restore) {
         return result;
 }
 
-int undo_restore_cpuset(Backend *backend, UndoRestore *restore, BackendCall *call) {
+int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
         const BackendTarget target = { .instance = restore->record->instance };
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
         size_t n = 1;
         int r;
 
-        (void)call;
         r = backend_cgroup1_open(backend, &target, &fd, &path);
         if (r == -ENOENT)
                 return backend->own_fd < 0 ? 1 : send_fallen(backend, restore);

@@ -93,10 +93,9 @@ int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoP
         return r;
 }
 
-int undo_restore_masks(Backend *backend, UndoRestore *restore, BackendCall *call) {
+int undo_restore_masks(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
         const UndoRecord *record = restore->record;
 
-        (void)call;
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;

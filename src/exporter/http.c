@@ -165,13 +165,11 @@ static HttpResult answer_get(Http *http, struct MHD_Connection *connection, cons
 /* Called when the headers are complete, and again when the request is. A wrong method is refused in
  * the first call, so that no body is read. */
 static HttpResult on_request(void *userdata, struct MHD_Connection *connection, const char *path,
-                             const char *method, const char *version, const char *upload,
-                             size_t *upload_size, void **request) {
+                             const char *method, _unused_ const char *version,
+                             _unused_ const char *upload, size_t *upload_size, void **request) {
         static char seen;
         _cleanup_answer_ Answer answer = { 0 };
 
-        (void)version;
-        (void)upload;
         if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
                 if (answer_build_method_not_allowed(&answer) < 0)
                         return MHD_NO;
@@ -188,13 +186,11 @@ static HttpResult on_request(void *userdata, struct MHD_Connection *connection, 
         return answer_get(userdata, connection, path);
 }
 
-static void on_completed(void *userdata, struct MHD_Connection *connection, void **request,
-                         enum MHD_RequestTerminationCode code) {
+static void on_completed(void *userdata, struct MHD_Connection *connection, _unused_ void **request,
+                         _unused_ enum MHD_RequestTerminationCode code) {
         Http *http = userdata;
         Client *client = client_of(connection);
 
-        (void)request;
-        (void)code;
         if (client)
                 clients_asks(http->clients, client);
 }

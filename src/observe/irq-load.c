@@ -173,12 +173,11 @@ typedef struct Finding {
 
 /* By its name, and by its program where that may be read: the name takes half the time, and there
  * may be thousands of processes. */
-static int is_irqbalance(pid_t pid, uint64_t inode, void *userdata) {
+static int is_irqbalance(pid_t pid, _unused_ uint64_t inode, void *userdata) {
         Finding *finding = userdata;
         char exe[PATH_MAX], path[32];
         int r;
 
-        (void)inode;
         (void)snprintf(path, sizeof(path), "%d/comm", pid);
         if (read_record_at(finding->sysroot->proc_fd, path, exe, sizeof(exe)) < 0 ||
             strcmp(exe, "irqbalance") != 0)

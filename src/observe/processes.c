@@ -151,10 +151,9 @@ void pid_list_done(PidList *list) {
         *list = (PidList){ 0 };
 }
 
-static int append_pid(pid_t pid, uint64_t inode, void *userdata) {
+static int append_pid(pid_t pid, _unused_ uint64_t inode, void *userdata) {
         PidList *list = userdata;
 
-        (void)inode;
         if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
                 return -ENOMEM;
         list->pids[list->n_pids++] = pid;

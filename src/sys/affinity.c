@@ -95,8 +95,7 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
         return r < 0 ? r : !id_set_equal(&before, &after);
 }
 
-static bool has_program(const ProcHandle *handle, pid_t tid) {
-        (void)tid;
+static bool has_program(const ProcHandle *handle, _unused_ pid_t tid) {
         return proc_has_program(handle);
 }
 

@@ -64,12 +64,11 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
         return sd_bus_message_skip(message, "v");
 }
 
-static int on_unit(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const ReadCall *call = userdata;
         BusUnit unit = { .id = "", .load_state = "", .active_state = "", .user = "", .group = "" };
         int r = bus_units_error(sd_bus_message_get_error(message));
 
-        (void)unused;
         if (r >= 0)
                 r = bus_units_foreach_property(message, read_property, &unit);
         call->reply(r < 0 ? r : 0, r < 0 ? NULL : &unit, call->userdata);
@@ -113,11 +112,10 @@ static int parse_list(sd_bus_message *message, const ListCall *call) {
         return r;
 }
 
-static int on_list(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+static int on_list(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const ListCall *call = userdata;
         int r = bus_units_error(sd_bus_message_get_error(message));
 
-        (void)unused;
         if (r >= 0)
                 r = parse_list(message, call);
         call->reply(r, NULL, NULL, NULL, call->userdata);

@@ -10,10 +10,9 @@ static void report(BusManager *m, BusEvent event, const char *unit, const char *
         m->handler(event, unit, active_state, m->userdata);
 }
 
-static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+static int on_unit_new(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         const char *unit;
 
-        (void)error;
         if (sd_bus_message_read(message, "s", &unit) >= 0)
                 report(userdata, BUS_EVENT_UNIT_NEW, unit, NULL);
         return 0;
@@ -22,27 +21,23 @@ static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *er
 /* A filter, which sees every message: libsystemd compares the arguments of a signal up to the first
  * one that is no text, and this one begins with a number. The rule of watch_job() is for the bus,
  * which compares all of them. */
-static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+static int on_job_removed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         const char *unit;
 
-        (void)error;
         if (sd_bus_message_is_signal(message, BUS_MANAGER, "JobRemoved") > 0 &&
             sd_bus_message_read(message, "uos", NULL, NULL, &unit) >= 0)
                 report(userdata, BUS_EVENT_JOB_REMOVED, unit, NULL);
         return 0;
 }
 
-static int on_matched_job(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        (void)message;
-        (void)userdata;
-        (void)error;
+static int on_matched_job(_unused_ sd_bus_message *message, _unused_ void *userdata,
+                          _unused_ sd_bus_error *error) {
         return 0; /* the filter has seen it */
 }
 
-static int on_reloading(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+static int on_reloading(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         int begins;
 
-        (void)error;
         if (sd_bus_message_read(message, "b", &begins) >= 0 && !begins)
                 report(userdata, BUS_EVENT_RELOADED, NULL, NULL);
         return 0;
@@ -63,22 +58,20 @@ static const char *read_active_state(sd_bus_message *message) {
         return r < 0 ? NULL : state;
 }
 
-static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+static int on_changed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         const char *state = read_active_state(message);
         _cleanup_free_ char *unit = NULL;
 
-        (void)error;
         if (state && sd_bus_path_decode(sd_bus_message_get_path(message), BUS_MANAGER_PATH "/unit",
                                         &unit) > 0)
                 report(userdata, BUS_EVENT_STATE, unit, state);
         return 0;
 }
 
-static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+static int on_subscribed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(message);
         BusManager *m = userdata;
 
-        (void)unused;
         m->subscription = sd_bus_slot_unref(m->subscription);
         /* A systemd that has only been re-executed answers "already subscribed". */
         if (error && strcmp(error->name, BUS_SYSTEMD ".AlreadySubscribed") != 0)
@@ -97,19 +90,17 @@ static int subscribe(BusManager *m) {
 }
 
 /* systemd was re-executed, or has come back to a bus that was restarted. */
-static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+static int on_owner_changed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         BusManager *m = userdata;
         const char *owner;
 
-        (void)error;
         if (sd_bus_message_read(message, "sss", NULL, NULL, &owner) >= 0 && owner[0] != '\0')
                 (void)subscribe(m);
         return 0;
 }
 
-static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        (void)message;
-        (void)error;
+static int on_disconnected(_unused_ sd_bus_message *message, void *userdata,
+                           _unused_ sd_bus_error *error) {
         report(userdata, BUS_EVENT_LOST, NULL, NULL);
         return 0;
 }

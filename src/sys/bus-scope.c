@@ -237,24 +237,22 @@ typedef struct ReadCall {
         void *userdata;
 } ReadCall;
 
-static int on_scope(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+static int on_scope(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const ReadCall *call = userdata;
         BusScopeState state;
         int r = bus_units_error(sd_bus_message_get_error(message));
 
-        (void)unused;
         if (r >= 0)
                 r = bus_scope_parse(message, &state);
         call->reply(r < 0 ? r : 0, r < 0 ? NULL : &state, call->userdata);
         return 0;
 }
 
-static int on_tasks(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+static int on_tasks(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const ReadCall *call = userdata;
         uint64_t tasks = 0;
         int r = bus_units_error(sd_bus_message_get_error(message));
 
-        (void)unused;
         if (r >= 0)
                 r = sd_bus_message_read(message, "v", "t", &tasks);
         call->tasks_reply(r < 0 ? r : 0, tasks, call->userdata);

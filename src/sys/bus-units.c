@@ -82,11 +82,10 @@ int bus_units_error(const sd_bus_error *error) {
         return !error || r < 0 ? r : -EIO;
 }
 
-static int handle_reply(sd_bus_message *message, void *userdata, sd_bus_error *unused) {
+static int handle_reply(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const sd_bus_error *error = sd_bus_message_get_error(message);
         const Call *call = userdata;
 
-        (void)unused;
         call->reply(bus_units_error(error), error && error->message ? error->message : "",
                     call->userdata);
         return 0;

@@ -47,12 +47,11 @@ static void note_if_ours(const ListenSocket *socket, void *userdata) {
                 port_set_add(&search->ports, socket->port);
 }
 
-static int collect_socket(int fd, const char *target, void *userdata) {
+static int collect_socket(_unused_ int fd, const char *target, void *userdata) {
         Search *search = userdata;
         uint32_t inode;
         char end, more;
 
-        (void)fd;
         if (sscanf(target, "socket:[%" SCNu32 "%c%c", &inode, &end, &more) != 2 || end != ']')
                 return 0;
         if (ARRAY_RESERVE(search->inodes, search->allocated, search->n_inodes + 1) < 0)

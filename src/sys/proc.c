@@ -332,10 +332,9 @@ typedef struct NumberWalk {
         void *userdata;
 } NumberWalk;
 
-static int handle_number(pid_t id, uint64_t inode, void *userdata) {
+static int handle_number(pid_t id, _unused_ uint64_t inode, void *userdata) {
         const NumberWalk *walk = userdata;
 
-        (void)inode;
         return walk->callback(id, walk->userdata);
 }
 

@@ -11,10 +11,9 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/self.h"
 
-static int count_fd(pid_t fd, void *userdata) {
+static int count_fd(_unused_ pid_t fd, void *userdata) {
         uint64_t *n = userdata;
 
-        (void)fd;
         (*n)++;
         return 0;
 }

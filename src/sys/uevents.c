@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/uevents.h"
 
 #if HAVE_SD_DEVICE
@@ -17,10 +18,9 @@ static bool is_virtual(sd_device *device) {
                strncmp(path, folder, strlen(folder)) == 0;
 }
 
-static int on_event(sd_device_monitor *monitor, sd_device *device, void *userdata) {
+static int on_event(_unused_ sd_device_monitor *monitor, sd_device *device, void *userdata) {
         const Uevents *uevents = userdata;
 
-        (void)monitor;
         if (!is_virtual(device))
                 uevents->handler(uevents->userdata);
         return 0;
@@ -44,16 +44,12 @@ static void close_monitor(Uevents *uevents) {
 
 #else
 
-static int open_monitor(Uevents *uevents, sd_event *event, const char *const *subsystems) {
-        (void)uevents;
-        (void)event;
-        (void)subsystems;
+static int open_monitor(_unused_ Uevents *uevents, _unused_ sd_event *event,
+                        _unused_ const char *const *subsystems) {
         return -EOPNOTSUPP;
 }
 
-static void close_monitor(Uevents *uevents) {
-        (void)uevents;
-}
+static void close_monitor(_unused_ Uevents *uevents) {}
 
 #endif
 

@@ -85,10 +85,9 @@ static bool reap(pid_t pid) {
         return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-static int on_reap(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_reap(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Workers *all = userdata;
 
-        (void)usec;
         worker_children_reap(all);
         if (all->n_leaving == 0) {
                 all->reap_timer = event_source_drop(all->reap_timer);

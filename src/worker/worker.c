@@ -106,11 +106,10 @@ static bool extend(WorkerChild *child, sd_event_source *timer) {
         return event_source_arm(timer, child->deadline_usec) >= 0;
 }
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_deadline(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         WorkerChild *child = userdata;
         Worker *worker = child->worker;
 
-        (void)usec;
         if (extend(child, source))
                 return 0;
         give_up(child);
@@ -125,12 +124,10 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 /* A child that was put aside has answered or ended: it is not needed any more. */
-static int on_late(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_late(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
+                   void *userdata) {
         WorkerChild *child = userdata;
 
-        (void)source;
-        (void)fd;
-        (void)revents;
         child->busy = false;
         drop_late(child);
         return 0;
@@ -297,14 +294,12 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
 
 /* --- not waiting --- */
 
-static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_answer(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
+                     void *userdata) {
         WorkerChild *child = userdata;
         Worker *worker = child->worker;
         int r;
 
-        (void)source;
-        (void)fd;
-        (void)revents;
         r = worker_child_receive(child, worker->reply);
         if (r == -EAGAIN)
                 return 0;

@@ -190,12 +190,11 @@ static void on_reply(int error, const char *message, void *userdata) {
 }
 
 /* The present values are recorded: now carry out the step itself. */
-static void on_noted(int error, const char *message, void *userdata) {
+static void on_noted(int error, _unused_ const char *message, void *userdata) {
         const Answer *answer = userdata;
         const Binder *b = answer->binder;
         Instance *i = answer->instance;
 
-        (void)message;
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         if (error < 0) {
                 cannot_note(b, i, error);

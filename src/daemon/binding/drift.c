@@ -70,13 +70,12 @@ void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_
         }
 }
 
-static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_events(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                     void *userdata) {
         Binder *b = userdata;
         char buffer[4096];
         ssize_t n = read(fd, buffer, sizeof(buffer));
 
-        (void)source;
-        (void)revents;
         if (n > 0)
                 drift_note_events(b, buffer, (size_t)n, clock_monotonic_usec());
         return 0;

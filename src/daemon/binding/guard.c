@@ -277,13 +277,11 @@ static void arm(Guard *guard, uint64_t usec) {
         guard->armed = event_source_arm(guard->timer, usec) >= 0;
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
         Binder *b = userdata;
         uint64_t wait;
 
-        (void)source;
-        (void)usec;
         b->guard->armed = false;
         wait = guard_tick(b, now);
         if (wait != INSTANCE_NEVER)

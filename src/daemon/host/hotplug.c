@@ -111,9 +111,7 @@ void hotplug_check(Host *h) {
 
 /* --- the loop --- */
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        (void)source;
-        (void)usec;
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         hotplug_check(userdata);
         return 0;
 }

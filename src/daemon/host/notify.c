@@ -56,10 +56,9 @@ static int send_text(const Notifier *n, const char *text) {
                        : 0;
 }
 
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_retry(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Notifier *n = userdata;
 
-        (void)usec;
         if (n->pending && send_text(n, n->pending) == -EAGAIN)
                 return event_source_arm_after(source, RETRY_USEC);
         free(n->pending);
@@ -92,10 +91,9 @@ void notify_state(Notifier *n, const char *format, ...) {
         free(text);
 }
 
-static int on_ping(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_ping(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const Notifier *n = userdata;
 
-        (void)usec;
         (void)send_text(n, "WATCHDOG=1");
         return event_source_arm_after(source, n->ping_usec);
 }

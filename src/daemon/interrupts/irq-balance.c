@@ -183,13 +183,12 @@ static void take_answer(Interrupts *irq) {
         irq_events_reconcile_within(irq, 0);
 }
 
-static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                     void *userdata) {
         Interrupts *irq = userdata;
         IrqBalance *b = &irq->balance;
         ssize_t n = 0; /* longer than any valid answer: discard it */
 
-        (void)source;
-        (void)revents;
         if (b->length < IRQBALANCE_ANSWER_MAX)
                 n = recv(fd, b->buffer + b->length, IRQBALANCE_ANSWER_MAX - b->length,
                          MSG_DONTWAIT);

@@ -29,11 +29,9 @@ void irq_events_reconcile_within(Interrupts *irq, uint64_t usec) {
         irq_events_schedule(irq);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Interrupts *irq = userdata;
 
-        (void)source;
-        (void)usec;
         irq->reconcile(irq);
         return 0;
 }
@@ -45,9 +43,8 @@ static void on_event(void *userdata) {
         irq_events_schedule(irq);
 }
 
-static int on_link(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
-        (void)source;
-        (void)revents;
+static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                   void *userdata) {
         if (link_events_drain(fd))
                 on_event(userdata);
         return 0;

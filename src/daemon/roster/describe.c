@@ -116,13 +116,11 @@ static Instance *find_due(const Roster *roster, uint64_t now_usec) {
         return NULL;
 }
 
-static int on_describe(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Roster *roster = userdata;
         const uint64_t now = clock_monotonic_usec();
         Instance *i = find_due(roster, now);
 
-        (void)source;
-        (void)usec;
         if (i) {
                 i->describe_due_usec = ++i->n_described < ELEMENTSOF(delays_ms)
                                                ? now + delays_ms[i->n_described] * UINT64_C(1000)

@@ -34,13 +34,12 @@ static void forget(Roster *roster, pid_t pid) {
                 roster_remove_process(roster, instance, index);
 }
 
-static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_process_exit(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                           void *userdata) {
         Roster *roster = userdata;
         size_t index;
         Instance *instance = roster_find_pidfd(roster, fd, &index);
 
-        (void)source;
-        (void)revents;
         if (instance)
                 roster_remove_process(roster, instance, index);
         return 0;
@@ -108,12 +107,10 @@ static int add_process(Roster *roster, const Policy *policy, Process *process, P
         return 0;
 }
 
-static int on_ignored_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_ignored_exit(_unused_ sd_event_source *source, _unused_ int fd,
+                           _unused_ uint32_t revents, void *userdata) {
         Roster *roster = userdata;
 
-        (void)source;
-        (void)fd;
-        (void)revents;
         ignored_prune(&roster->ignored);
         host_mark(roster->host, HOST_MARK_PUBLISH);
         return 0;

@@ -75,11 +75,10 @@ static uint64_t pause_usec(const Roster *roster) {
         return ROSTER_SCAN_INTERVAL_USEC / (slices > 0 ? slices : 1);
 }
 
-static int on_scan(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Roster *roster = userdata;
         int r = 0;
 
-        (void)usec;
         if (roster->scan_next >= roster->scan.n_entries) {
                 /* An exec is reported by the connector, and a loss of events leads to scan_all().
                  * Without the connector nothing reports an exec: each process is read each time. */
@@ -116,11 +115,10 @@ static int scan_start(Roster *roster) {
  *
  * Where the kernel has no pidfds, nothing reports the end of a process. */
 
-static int on_ends(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_ends(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Roster *roster = userdata;
         size_t index;
 
-        (void)usec;
         for (size_t i = roster->n_entries; i > 0; i--) {
                 Instance *instance = roster_find_pid(roster, roster->entries[i - 1].pid, &index);
 
@@ -173,11 +171,9 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         }
 }
 
-static int on_rescan(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Roster *roster = userdata;
 
-        (void)source;
-        (void)usec;
         roster->connector_events.rescans++;
         roster->rescan_usec = clock_monotonic_usec();
         (void)scan_all(roster);
@@ -202,13 +198,12 @@ static void events_were_lost(Roster *roster, int error) {
 
 /* Reads a whole batch of events before any instance is reconciled: bash, numactl, env and server on
  * one PID, or the many processes of a unit, cause one reconcile. */
-static int on_connector(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                        void *userdata) {
         Roster *roster = userdata;
         const uint64_t before = roster->n_considered;
         int r;
 
-        (void)source;
-        (void)revents;
         r = proc_connector_read(fd, on_process_event, roster);
         if (r < 0)
                 events_were_lost(roster, r);

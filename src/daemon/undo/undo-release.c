@@ -244,11 +244,9 @@ void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
         end_stop(undo, now_usec);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Undoing *undo = userdata;
 
-        (void)source;
-        (void)usec;
         undo_release_at_due(undo, clock_monotonic_usec());
         return 0;
 }

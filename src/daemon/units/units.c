@@ -37,12 +37,11 @@ static void on_subscribed(Units *units) {
 
 /* A new file is noticed before systemd loads it, which leaves time to prepare a unit that is
  * started immediately after the reload. systemd decides which files count and what they contain. */
-static int on_unit_file(sd_event_source *source, const struct inotify_event *event,
+static int on_unit_file(_unused_ sd_event_source *source, const struct inotify_event *event,
                         void *userdata) {
         Units *units = userdata;
         Unit *u;
 
-        (void)source;
         if (event->len == 0 || (event->mask & IN_ISDIR) || !units->subscribed ||
             !units_enforce(units))
                 return 0;
@@ -107,11 +106,9 @@ static int open_bus(Units *units) {
         return bus_manager_open(&units->bus, units->host->event, on_bus_event, units);
 }
 
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Units *units = userdata;
 
-        (void)source;
-        (void)usec;
         if (open_bus(units) < 0)
                 try_later(units);
         return 0;
@@ -141,11 +138,10 @@ static int begin(Units *units) {
         return 0;
 }
 
-static int on_start_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+static int on_start_timeout(_unused_ sd_event_source *source, _unused_ uint64_t usec,
+                            void *userdata) {
         Units *units = userdata;
 
-        (void)source;
-        (void)usec;
         units->starting = false;
         return 0;
 }
