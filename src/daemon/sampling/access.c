@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/sampling/access.h"
+#include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/processor.h"
 #include "tidbnumad/sys/self.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/members-memory.h"

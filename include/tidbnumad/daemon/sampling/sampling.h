@@ -47,14 +47,3 @@ void sampling_begin_round(Sampling *sampling, uint64_t now_usec);
 
 /* The interval in force. */
 uint64_t sampling_interval_usec(const Sampling *sampling);
-
-/* The cost of samples, which the budget limits. */
-typedef struct Begun {
-        uint64_t usec, cpu_usec;
-} Begun;
-
-Begun cost_begin(void);
-void cost_end(Sampling *sampling, SampleMethod method, Begun begun);
-
-/* Adds the cost of one part of a sample that continues later. */
-void cost_pause(Sampling *sampling, Begun begun);
