@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
-#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/guard-log.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
