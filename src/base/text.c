@@ -77,3 +77,17 @@ char *text_new(const char *format, ...) {
         va_end(args);
         return text;
 }
+
+bool text_ends_with_n(const char *text, size_t length, const char *suffix) {
+        const size_t n = strlen(suffix);
+
+        return length > n && memcmp(text + length - n, suffix, n) == 0;
+}
+
+bool text_ends_with(const char *text, const char *suffix) {
+        return text && text_ends_with_n(text, strlen(text), suffix);
+}
+
+bool text_equal(const char *a, const char *b) {
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}

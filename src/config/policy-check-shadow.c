@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-check.h"
 
 /* Does `wide` match everything that `narrow` matches? NULL is a key that is not set. */
@@ -19,10 +20,6 @@ static bool covers(const char *wide, const char *narrow, int flags) {
         return fnmatch(wide, narrow, flags) == 0;
 }
 
-static bool is_same(const char *a, const char *b) {
-        return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool covers_exe(const char *wide, const char *narrow) {
         const char *slash = narrow ? strrchr(narrow, '/') : NULL;
 
@@ -35,7 +32,7 @@ static bool covers_exe(const char *wide, const char *narrow) {
 
 static bool covers_policy(const PolicyMatch *wide, const PolicyMatch *narrow) {
         return covers_exe(wide->exe, narrow->exe) && covers(wide->unit, narrow->unit, 0) &&
-               (!wide->user || is_same(wide->user, narrow->user)) &&
+               (!wide->user || text_equal(wide->user, narrow->user)) &&
                covers(wide->args, narrow->args, 0) &&
                (wide->containers == CONTAINERS_INCLUDED ||
                 narrow->containers == CONTAINERS_EXCLUDED);
@@ -73,7 +70,7 @@ static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostic
         if (!covers(earlier->unit, later->unit, 0) ||
             (earlier->port != 0 && earlier->port != later->port))
                 return false;
-        if (earlier->port == later->port && is_same(earlier->unit, later->unit))
+        if (earlier->port == later->port && text_equal(earlier->unit, later->unit))
                 diagnostics_add_at(errors, draft->file, draft->entries[j].at,
                                    "a second entry of `instances` for the same %s, expected one; "
                                    "the first is in line %u",

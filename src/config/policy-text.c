@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-text.h"
 
 #define POLICY_NAME_MAX 64u
@@ -14,12 +15,6 @@
 #define ARGS_MAX 4096u          /* length of a command line that is compared */
 #define INTERFACE_NAME_MAX 15u  /* IFNAMSIZ less its NUL */
 #define CONTROLLER_NAME_MAX 32u /* "nvme" and a number are far below */
-
-static bool has_suffix(const char *text, const char *suffix) {
-        size_t length = strlen(text), n = strlen(suffix);
-
-        return length > n && strcmp(text + length - n, suffix) == 0;
-}
 
 static bool has_control(const char *text) {
         for (; *text; text++)
@@ -75,7 +70,7 @@ static const char *exe_fault(const char *exe) {
                         return "a relative path";
                 return strpbrk(exe, "*?[\\") ? "a glob has to be an absolute path" : NULL;
         }
-        if (has_suffix(exe, "/") || strcmp(exe, "/") == 0)
+        if (text_ends_with(exe, "/") || strcmp(exe, "/") == 0)
                 return "it names a folder";
         if (strstr(exe, "//") || strstr(exe, "/./") || strstr(exe, "/../"))
                 return "paths from the kernel contain no //, /./ or /../";
@@ -102,7 +97,7 @@ static const char *unit_fault(const char *unit) {
                 return "a unit name contains no spaces, slashes or control characters";
         if (strlen(unit) > UNIT_NAME_MAX)
                 return "it is too long";
-        if (!has_suffix(unit, ".service") && !has_suffix(unit, ".scope") &&
+        if (!text_ends_with(unit, ".service") && !text_ends_with(unit, ".scope") &&
             !strchr("*?]", unit[strlen(unit) - 1]))
                 return "it does not end with .service or .scope";
         fault = glob_fault(unit);

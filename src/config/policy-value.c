@@ -7,6 +7,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-list.h"
 #include "tidbnumad/config/policy-text.h"
 #include "tidbnumad/config/policy-value.h"
@@ -138,7 +139,7 @@ static const char *rate_reason(const char *size, int parsed, bool per_second) {
 
 static int parse_rate(const char *text, uint64_t *target, const char **ret_reason) {
         size_t length = strlen(text);
-        bool per_second = length > 2 && strcmp(text + length - 2, "/s") == 0;
+        bool per_second = text_ends_with(text, "/s");
         char size[RATE_LENGTH_MAX] = "";
         uint64_t bytes;
         int r;

@@ -252,12 +252,11 @@ static size_t count_others(const YamlNode *root) {
 
         for (size_t i = 0; i + 1 < root->n_children; i += 2) {
                 const char *key = root->children[i].text;
-                const size_t length = key ? strlen(key) : 0;
                 bool known = false;
 
                 for (size_t s = 0; s < ELEMENTSOF(sections); s++)
                         known |= key && strcmp(key, sections[s].name) == 0;
-                if (!known && length > 8 && strcmp(key + length - 8, "_servers") == 0 &&
+                if (!known && text_ends_with(key, "_servers") &&
                     root->children[i + 1].kind == YAML_KIND_LIST)
                         n += root->children[i + 1].n_children;
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"
@@ -84,12 +85,6 @@ static int cannot_write(const Fleet *fleet, const char *path, int error) {
         return error;
 }
 
-static bool ends_with_yaml(const char *name) {
-        const size_t n = strlen(name);
-
-        return n > 5 && strcmp(name + n - 5, ".yaml") == 0;
-}
-
 /* What is not a file of its own, as the policies that come with the program, needs a name. */
 static int write_policies(const Fleet *fleet, const FleetHost *host, const SourceFileList *files,
                           int to_fd) {
@@ -99,7 +94,8 @@ static int write_policies(const Fleet *fleet, const FleetHost *host, const Sourc
                 int r;
 
                 if (asprintf(&path, "hosts/%s/%s", host->name,
-                             ends_with_yaml(file->name) ? file->name : "50-tiup.yaml") < 0) {
+                             text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml") <
+                    0) {
                         path = NULL;
                         return -ENOMEM;
                 }

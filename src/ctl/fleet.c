@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/tiup.h"
 #include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"
@@ -52,11 +53,9 @@ static size_t pattern_length(const char *path, const char *name, FleetMachineKin
         struct stat st;
 
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-                const size_t n = strlen(name), suffix = strlen(kinds[i].suffix);
-
                 *ret = kinds[i].kind;
-                if (n > suffix && strcmp(name + n - suffix, kinds[i].suffix) == 0)
-                        return n - suffix;
+                if (text_ends_with(name, kinds[i].suffix))
+                        return strlen(name) - strlen(kinds[i].suffix);
         }
         *ret = FLEET_DUMP;
         return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? strlen(name) : 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/observe/devices-load.h"
@@ -20,9 +21,7 @@ void machine_close(Machine *machine) {
 /* Is the value of --topology a file with XML, and not a description? True if it has a slash, ends
  * with ".xml", or exists. */
 static bool is_file(const char *topology) {
-        size_t n = strlen(topology);
-
-        return strchr(topology, '/') || (n > 4 && strcmp(topology + n - 4, ".xml") == 0) ||
+        return strchr(topology, '/') || text_ends_with(topology, ".xml") ||
                access(topology, F_OK) == 0;
 }
 

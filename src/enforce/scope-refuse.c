@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 
@@ -34,18 +35,12 @@ static const struct {
         { "memory.zswap.writeback", "1" },
 };
 
-static bool ends_with(const char *text, size_t length, const char *suffix) {
-        const size_t n = strlen(suffix);
-
-        return length > n && memcmp(text + length - n, suffix, n) == 0;
-}
-
 static bool is_harmless(const char *file) {
         for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
                 if (strcmp(file, HARMLESS[i]) == 0)
                         return true;
         for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
-                if (ends_with(file, strlen(file), HARMLESS_ENDS[i]))
+                if (text_ends_with(file, HARMLESS_ENDS[i]))
                         return true;
         return false;
 }
@@ -121,7 +116,7 @@ static bool is_delegated(int group_fd) {
  * them. */
 static bool is_right_below_slice(const char *path) {
         for (const char *p = path + 1, *slash; (slash = strchr(p, '/')); p = slash + 1)
-                if (!ends_with(p, (size_t)(slash - p), ".slice"))
+                if (!text_ends_with_n(p, (size_t)(slash - p), ".slice"))
                         return false;
         return true;
 }
@@ -138,9 +133,9 @@ static const char *refuses_path(const char *path) {
         if (!is_right_below_slice(path))
                 return "it runs in a cgroup below its unit that another manager created; run it in "
                        "its own service";
-        if (ends_with(path, strlen(path), ".service"))
+        if (text_ends_with(path, ".service"))
                 return "unrelated processes share its unit; run it in its own unit";
-        if (!ends_with(path, strlen(path), ".scope") || strcmp(path, "/init.scope") == 0)
+        if (!text_ends_with(path, ".scope") || strcmp(path, "/init.scope") == 0)
                 return no_unit;
         return NULL;
 }

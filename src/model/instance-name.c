@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/instance-name.h"
 
 #define SUFFIX ".service"
 
 bool unit_is_service(const char *unit) {
-        size_t n = unit ? strlen(unit) : 0, suffix = strlen(SUFFIX);
-
-        return n > suffix && strcmp(unit + n - suffix, SUFFIX) == 0 &&
-               strncmp(unit, "user@", 5) != 0;
+        return text_ends_with(unit, SUFFIX) && strncmp(unit, "user@", 5) != 0;
 }
 
 static int render_service(const InstanceIdentity *i, unsigned rank, char **ret) {

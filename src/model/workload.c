@@ -3,20 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/model/workload.h"
-
-static bool is_same_text(const char *a, const char *b) {
-        return a && b ? strcmp(a, b) == 0 : a == b;
-}
 
 bool process_id_equal(const ProcessId *a, const ProcessId *b) {
         return a->pid == b->pid && a->start_ticks == b->start_ticks;
 }
 
 bool process_is_same(const Process *a, const Process *b) {
-        return process_id_equal(&a->id, &b->id) && a->uid == b->uid &&
-               is_same_text(a->exe, b->exe) && is_same_text(a->unit, b->unit) &&
+        return process_id_equal(&a->id, &b->id) && a->uid == b->uid && text_equal(a->exe, b->exe) &&
+               text_equal(a->unit, b->unit) &&
                (!a->args || !b->args || strcmp(a->args, b->args) == 0);
 }
 
@@ -57,20 +54,9 @@ const char *foreign_to_string(Foreign foreign) {
         return "";
 }
 
-static int has_suffix(const char *s, size_t length, const char *suffix) {
-        size_t n = strlen(suffix);
-
-        return length > n && memcmp(s + length - n, suffix, n) == 0;
-}
-
 bool unit_is_own_scope(const char *unit) {
         return unit && strncmp(unit, OWN_SCOPE_PREFIX, strlen(OWN_SCOPE_PREFIX)) == 0 &&
-               has_suffix(unit, strlen(unit), ".scope");
-}
-
-bool unit_is_system_service(const char *unit) {
-        return unit && has_suffix(unit, strlen(unit), ".service") &&
-               strncmp(unit, "user@", strlen("user@")) != 0;
+               text_ends_with(unit, ".scope");
 }
 
 size_t unit_cgroup_length(const char *path, const char *unit) {
@@ -94,7 +80,7 @@ int unit_from_cgroup(const char *path, char **ret) {
                 length = strcspn(p, "/");
                 if (length == 0)
                         break;
-                if (has_suffix(p, length, ".slice")) {
+                if (text_ends_with_n(p, length, ".slice")) {
                         p += length;
                         continue;
                 }
@@ -102,7 +88,8 @@ int unit_from_cgroup(const char *path, char **ret) {
                         p++;
                         length--;
                 }
-                if (!has_suffix(p, length, ".service") && !has_suffix(p, length, ".scope"))
+                if (!text_ends_with_n(p, length, ".service") &&
+                    !text_ends_with_n(p, length, ".scope"))
                         break;
                 *ret = strndup(p, length);
                 return *ret ? 0 : -ENOMEM;

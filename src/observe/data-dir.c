@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/open-files.h"
@@ -126,7 +127,6 @@ int data_dir_join(const char *base, const char *path, char **ret) {
 
 /* A link of /proc/PID. -ENODATA: it is too long, or its target is gone. */
 static int read_link(const ProcHandle *handle, const char *name, char *buffer) {
-        static const char deleted[] = " (deleted)";
         ssize_t n = readlinkat(handle->dir_fd, name, buffer, PATH_MAX);
 
         if (n < 0)
@@ -134,9 +134,7 @@ static int read_link(const ProcHandle *handle, const char *name, char *buffer) {
         if (n == PATH_MAX)
                 return -ENODATA;
         buffer[n] = '\0';
-        if ((size_t)n > strlen(deleted) && strcmp(buffer + n - strlen(deleted), deleted) == 0)
-                return -ENODATA;
-        return 0;
+        return text_ends_with(buffer, " (deleted)") ? -ENODATA : 0;
 }
 
 /* The process's view of a path from a link in /proc, which begins at the root of its mount

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/proc-namespace.h"
@@ -26,19 +27,13 @@ static int read_cgroup(const ProcHandle *handle, Process *process) {
         return r == -ENXIO ? 0 : r;
 }
 
-static bool is_service(const char *unit) {
-        size_t n = unit ? strlen(unit) : 0;
-
-        return n > 8 && strcmp(unit + n - 8, ".service") == 0;
-}
-
 /* systemd gives each hardened service a mount namespace with the host's root in it. Any other mount
  * namespace, as of a container or of unshare(1), can have any file at the path of a server. */
 static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
                                 Foreign *ret) {
         int r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);
 
-        if (r == 0 && is_service(unit))
+        if (r == 0 && text_ends_with(unit, ".service"))
                 r = proc_has_host_root(handle);
         if (r >= 0)
                 *ret = r > 0 ? FOREIGN_NONE : FOREIGN_MOUNT;

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/plan/known-unit.h"
 
 /* A node's memory is given to a unit alone only with so much of it free, see the header. */
@@ -10,20 +12,13 @@ enum { ROOM_SHARE = 8, ROOM_SHARE_NARROW = 16, LITERALS_MIN = 2 };
 
 static const char SUFFIX[] = ".service";
 
-static bool ends_with(const char *text, const char *end) {
-        size_t length = strlen(text), n = strlen(end);
-
-        return length > n && strcmp(text + length - n, end) == 0;
-}
-
 bool known_unit_is_service(const char *unit) {
-        return ends_with(unit, SUFFIX) && !ends_with(unit, "@.service") &&
-               strncmp(unit, "user@", 5) != 0;
+        return unit_is_service(unit) && !text_ends_with(unit, "@.service");
 }
 
 /* Letters and digits that match themselves, the suffix not counted. */
 static size_t count_literals(const char *glob) {
-        size_t n = 0, length = strlen(glob) - (ends_with(glob, SUFFIX) ? strlen(SUFFIX) : 0);
+        size_t n = 0, length = strlen(glob) - (text_ends_with(glob, SUFFIX) ? strlen(SUFFIX) : 0);
         bool in_brackets = false;
 
         for (size_t i = 0; i < length; i++) {

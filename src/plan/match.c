@@ -1,6 +1,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/plan/match.h"
 
 static bool exe_matches(const char *pattern, const char *exe) {
@@ -57,7 +58,7 @@ MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
         if (!exe_matches(match->exe, process->exe))
                 return MATCH_KEY_EXE;
         if (!unit_matches(match->unit, process->unit) ||
-            (match->only_services && !unit_is_system_service(process->unit)))
+            (match->only_services && !unit_is_service(process->unit)))
                 return MATCH_KEY_UNIT;
         if (match->args && (!process->args || fnmatch(match->args, process->args, 0) != 0))
                 return MATCH_KEY_ARGS;

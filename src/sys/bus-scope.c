@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/bus-scope.h"
 
 static int append_pids(sd_bus_message *message, const BusScope *scope) {
@@ -103,18 +104,12 @@ static const char *const HARMLESS[] = {
 static const char *const HARMLESS_ENDS[] = { "Accounting", "Available", "Bytes", "Current",
                                              "Operations", "Packets",   "Peak",  "UsageNSec" };
 
-static bool ends_with(const char *text, const char *end) {
-        const size_t length = strlen(text), n = strlen(end);
-
-        return length >= n && strcmp(text + length - n, end) == 0;
-}
-
 static bool is_harmless(const char *name) {
         for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
                 if (strcmp(name, HARMLESS[i]) == 0)
                         return true;
         for (size_t i = 0; i < ELEMENTSOF(HARMLESS_ENDS); i++)
-                if (ends_with(name, HARMLESS_ENDS[i]))
+                if (text_ends_with(name, HARMLESS_ENDS[i]))
                         return true;
         return strncmp(name, "Effective", strlen("Effective")) == 0;
 }
@@ -157,9 +152,9 @@ static int read_unset_number(sd_bus_message *message, const char *name) {
         uint64_t value;
         int r = sd_bus_message_read_basic(message, 't', &value);
 
-        return r < 0                                              ? r
-               : ends_with(name, "Low") || ends_with(name, "Min") ? value == 0
-                                                                  : value == UINT64_MAX;
+        return r < 0                                                        ? r
+               : text_ends_with(name, "Low") || text_ends_with(name, "Min") ? value == 0
+                                                                            : value == UINT64_MAX;
 }
 
 static int read_unset(sd_bus_message *message, const char *name) {

@@ -9,6 +9,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/irqbalance.h"
 
 #define PREFIX "irqbalance"
@@ -57,8 +58,7 @@ static pid_t pid_of_name(const char *name) {
         uint64_t pid;
 
         if (length <= frame || length - frame >= sizeof(number) ||
-            strncmp(name, PREFIX, strlen(PREFIX)) != 0 ||
-            strcmp(name + length - strlen(SUFFIX), SUFFIX) != 0)
+            strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !text_ends_with(name, SUFFIX))
                 return 0;
         memcpy(number, name + strlen(PREFIX), length - frame);
         number[length - frame] = '\0';

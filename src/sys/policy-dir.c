@@ -14,6 +14,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -90,12 +91,6 @@ static void open_folder(Scan *scan, Folder *folder) {
                 folder->fd = TAKE_FD(fd);
 }
 
-static bool is_policy_name(const char *name) {
-        size_t length = strlen(name), n = strlen(SUFFIX);
-
-        return name[0] != '.' && length > n && strcmp(name + length - n, SUFFIX) == 0;
-}
-
 static int add_entry(Scan *scan, const char *name, size_t folder) {
         for (size_t i = 0; i < scan->n_entries; i++)
                 if (strcmp(scan->entries[i].name, name) == 0) {
@@ -114,7 +109,7 @@ static int add_entry(Scan *scan, const char *name, size_t folder) {
 static int note_entry(Scan *scan, const struct dirent *entry, size_t folder) {
         _cleanup_free_ char *path = NULL;
 
-        if (is_policy_name(entry->d_name))
+        if (entry->d_name[0] != '.' && text_ends_with(entry->d_name, SUFFIX))
                 return add_entry(scan, entry->d_name, folder);
         if (entry->d_name[0] == '.' || entry->d_type == DT_DIR)
                 return 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/proc.h"
 
 /* From the kernel's include/linux/sched.h; stable, for ps(1) shows it as a flag. */
@@ -192,7 +193,7 @@ static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
         if (n < 0)
                 return -errno;
         buffer[n] = '\0';
-        if ((size_t)n > strlen(deleted) && strcmp(buffer + n - strlen(deleted), deleted) == 0)
+        if (text_ends_with(buffer, deleted))
                 buffer[(size_t)n - strlen(deleted)] = '\0';
         return 0;
 }

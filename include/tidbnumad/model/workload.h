@@ -77,10 +77,6 @@ void process_done(Process *process);
 #define OWN_SCOPE_PREFIX "tidbnumad-"
 bool unit_is_own_scope(const char *unit);
 
-/* A service of the system manager, and none that holds the programs of a user: user@1000.service.
- */
-bool unit_is_system_service(const char *unit);
-
 /* The part of a cgroup's path that is the unit's own, as a length; what is behind it the unit has
  * made itself. 0: the unit is not in it. */
 size_t unit_cgroup_length(const char *path, const char *unit);
