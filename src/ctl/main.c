@@ -24,7 +24,7 @@ int main(int argc, char *argv[]) {
         (void)signal(SIGPIPE, SIG_IGN); /* the failing write reports that the reader is gone */
         r = args_parse(&args, argc, argv);
         if (r <= 0)
-                return r < 0 ? COMMAND_EXIT_USAGE : EXIT_SUCCESS;
+                return r == -EINVAL ? COMMAND_EXIT_USAGE : r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
         r = commands[args.command](&args);
         if (r == -ENOMEM)
                 output_line(stderr, "tidbnumactl: not enough memory");

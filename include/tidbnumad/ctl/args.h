@@ -57,7 +57,8 @@ typedef struct Args {
         bool yes;     /* of replan: do not ask */
 } Args;
 
-/* 1: continue; 0: --help or --version was printed; -EINVAL: invalid, with a message on stderr. The
+/* 1: continue; 0: --help or --version was printed; -EINVAL: invalid; another
+ * negative errno: standard output cannot be written. Each with a message on stderr. The
  * strings point into `argv`. */
 int args_parse(Args *args, int argc, char *argv[]);
 

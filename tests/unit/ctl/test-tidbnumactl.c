@@ -126,6 +126,7 @@ FILES_TEST(answers) {
                  */
                 { "plna", 64, NULL, "did you mean 'plan'" },
                 { "plan --nonsense", 64, NULL, "--nonsense" },
+                { "plan --help >/dev/full", 1, NULL, "No space left on device" },
                 { "status --runtime-dir none", 69, NULL, "no daemon has published" },
                 { "replan --runtime-dir none", 69, NULL, "no daemon runs" },
                 /* Nobody may make folders there, root neither. */
