@@ -76,7 +76,7 @@ static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes
                 uint32_t n = 0;
 
                 for (size_t j = 0; j < topology->n_nodes; j++)
-                        n += topology->nodes[j].package == topology->nodes[i].package &&
+                        n += topology_same_package(&topology->nodes[i], &topology->nodes[j]) &&
                              id_set_has(nodes, topology->nodes[j].id);
                 if (n > most)
                         most = n;
@@ -145,12 +145,28 @@ static void check_avoid(const Check *c) {
                      render(ID_VIEW(&absent), list));
 }
 
+/* As the placement takes it: nodes without CPUs or of an unknown socket do not count. */
+static bool spans_packages(const Topology *topology, const NodeSet *nodes) {
+        uint32_t first = PACKAGE_UNKNOWN;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+
+                if (!id_set_has(nodes, node->id) || id_set_is_empty(&node->cpus) ||
+                    node->package == PACKAGE_UNKNOWN)
+                        continue;
+                if (first != PACKAGE_UNKNOWN && node->package != first)
+                        return true;
+                first = node->package;
+        }
+        return false;
+}
+
 static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char list[ID_SET_LIST_MAX];
 
         if (!c->topology || !c->policy->place.same_package_is_set ||
-            !c->policy->place.same_package ||
-            most_of_a_package(c->topology, nodes) == id_set_count(nodes))
+            !c->policy->place.same_package || !spans_packages(c->topology, nodes))
                 return;
         REFUSE(c, at,
                "nodes %s belong to several sockets, and `same_package: true` is in line %u, "
@@ -221,6 +237,26 @@ static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         return false;
 }
 
+/* Beside a node that only has memory, one without memory is named on purpose. */
+static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char list[ID_SET_LIST_MAX];
+        NodeSet empty = { 0 };
+        bool paired = false;
+
+        for (size_t i = 0; c->topology && i < c->topology->n_nodes; i++) {
+                const Node *node = &c->topology->nodes[i];
+
+                if (!id_set_has(nodes, node->id))
+                        continue;
+                paired |= id_set_is_empty(&node->cpus);
+                if (!topology_has_memory(node))
+                        id_set_add(&empty, node->id);
+        }
+        if (!id_set_is_empty(&empty) && !paired)
+                WARN(c, at, "node %s has no memory: all memory that its CPUs use is remote",
+                     render(ID_VIEW(&empty), list));
+}
+
 static void check_explicit(const Check *c) {
         const Place *place = &c->policy->place;
         char list[ID_SET_LIST_MAX];
@@ -232,6 +268,7 @@ static void check_explicit(const Check *c) {
                 NodeSet avoided = place->avoid, again = seen;
 
                 check_package(c, nodes, at);
+                check_memory(c, nodes, at);
                 if (check_cpus(c, nodes, at))
                         check_cpus_of_each(c, nodes, at);
                 if (i >= c->policy->n_instances)

@@ -122,15 +122,34 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
 
 /* --- once the processes are known --- */
 
-void policy_check_matched(const PolicySet *set, const bool *matched, const SourceFileList *files,
-                          Diagnostics *warnings) {
+static void check_entries_matched(const Policy *policy, PolicyIsMatched is_matched, void *userdata,
+                                  const SourceFile *file, Diagnostics *warnings) {
+        for (size_t i = 0; i < policy->n_instances; i++) {
+                const PolicyInstance *entry = &policy->instances[i];
+
+                if (!is_matched(policy, entry, userdata))
+                        diagnostics_add_at(warnings, file,
+                                           (SourceSpan){ entry->line, entry->column, 0 },
+                                           "this entry of `instances` matches no process of policy "
+                                           "`%s` on this host now",
+                                           policy->name);
+        }
+}
+
+void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void *userdata,
+                          const SourceFileList *files, Diagnostics *warnings) {
         for (size_t i = 0; i < set->n_policies; i++) {
                 const Policy *policy = &set->policies[i];
                 const SourceFile nothing = { .path = policy->file, .text = (char *)"" };
                 const SourceFile *file = files ? source_file_find(files, policy->file) : NULL;
 
-                if (!matched[i] && !policy->built_in)
-                        diagnostics_add_at(warnings, file ? file : &nothing,
+                file = file ? file : &nothing;
+                if (policy->built_in)
+                        continue;
+                if (is_matched(policy, NULL, userdata))
+                        check_entries_matched(policy, is_matched, userdata, file, warnings);
+                else
+                        diagnostics_add_at(warnings, file,
                                            (SourceSpan){ policy->line, policy->column, 0 },
                                            "policy `%s` matches nothing on this host now",
                                            policy->name);

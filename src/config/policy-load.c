@@ -102,7 +102,7 @@ static int load_instance(PolicyLoader *l, const YamlNode *node, Policy *policy) 
         if (!entries)
                 return -ENOMEM;
         l->draft->entries = entries;
-        instances[n - 1] = (PolicyInstance){ 0 };
+        instances[n - 1] = (PolicyInstance){ .line = node->at.line, .column = node->at.column };
         policy->n_instances = n;
         r = policy_section_load(l, node, "policies[].instances[]", &instances[n - 1]);
         entries[n - 1] = (PolicyEntryPlace){ node->at, l->places[policy_key_index(nodes)].at };

@@ -9,17 +9,21 @@
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/plan/match.h"
 #include "tidbnumad/publish/object.h"
 
-static int check_matched(const ObservedList *running, Policies *p) {
-        _cleanup_free_ bool *matched = calloc(p->set.n_policies + 1, sizeof(*matched));
+static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
+        const ObservedList *running = userdata;
 
-        if (!matched)
-                return -ENOMEM;
-        for (size_t i = 0; i < running->n_instances; i++)
-                matched[running->instances[i].policy - p->set.policies] = true;
-        policy_check_matched(&p->set, matched, &p->files, &p->warnings);
-        return p->warnings.error;
+        for (size_t i = 0; i < running->n_instances; i++) {
+                const Observed *o = &running->instances[i];
+
+                if (o->policy == policy &&
+                    (!entry ||
+                     match_instance(policy, o->unit, o->ports.ports, o->ports.n_ports) == entry))
+                        return true;
+        }
+        return false;
 }
 
 /* Without access to processes, nothing is known of them. */
@@ -30,9 +34,11 @@ static int warn_idle(const Machine *machine, Policies *p) {
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
         if (running.n_denied == 0 || geteuid() == 0)
-                return check_matched(&running, p);
-        output_line(stderr, "note: without root, policies that match no process are not reported");
-        return 0;
+                policy_check_matched(&p->set, is_matched, &running, &p->files, &p->warnings);
+        else
+                output_line(stderr,
+                            "note: without root, policies that match no process are not reported");
+        return p->warnings.error;
 }
 
 static json_t *message(const Diagnostics *d, size_t i) {

@@ -32,7 +32,11 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
 void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
                         Diagnostics *warnings);
 
-/* Warns of policies that match nothing on this host. `matched` has an element for each policy of
- * the set. `files`, those that were loaded, give the excerpts; NULL: no excerpts. */
-void policy_check_matched(const PolicySet *set, const bool *matched, const SourceFileList *files,
-                          Diagnostics *warnings);
+/* Does a process of this host match the policy, and this entry of its `instances` (NULL: any)? */
+typedef bool (*PolicyIsMatched)(const Policy *policy, const PolicyInstance *entry, void *userdata);
+
+/* Warns of policies that match nothing on this host, and of entries of `instances` that match none
+ * of their policy's processes. `files`, those that were loaded, give the excerpts; NULL: no
+ * excerpts. */
+void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void *userdata,
+                          const SourceFileList *files, Diagnostics *warnings);

@@ -75,6 +75,7 @@ typedef struct PolicyMatch {
 typedef struct PolicyInstance {
         PolicyMatch match;
         NodeSet nodes;
+        uint32_t line, column; /* from 1, in the policy's file */
 } PolicyInstance;
 
 typedef enum PlaceNear {

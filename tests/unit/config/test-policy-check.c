@@ -143,25 +143,51 @@ TEST(reserve) {
         assert_warned(V "host: {reserve: {devices: []}}\n", NULL);
 }
 
+/* Processes of the policy `b`, of which one listens on port 2. */
+static bool matches_b(const Policy *policy, const PolicyInstance *entry, void *userdata) {
+        (void)userdata;
+        return strcmp(policy->name, "b") == 0 && (!entry || entry->match.port == 2);
+}
+
+TEST(entries_matched) {
+        _cleanup_load_ Load load = load_text(V "policies:\n"
+                                               "- name: b\n"
+                                               "  match: {unit: b.scope}\n"
+                                               "  instances:\n"
+                                               "  - {match: {port: 1}, nodes: 2}\n"
+                                               "  - {match: {port: 2}, nodes: 4}\n"
+                                               "- name: a\n"
+                                               "  match: {unit: a.scope}\n"
+                                               "  instances: [{match: {port: 1}, nodes: 3}]\n");
+        _cleanup_diagnostics_ Diagnostics warnings = { 0 };
+
+        policy_check_matched(&load.set, matches_b, NULL, &load.files, &warnings);
+        assert_messages(&warnings,
+                        (const char *const[]){ "a.yaml:6:5: this entry of `instances` matches no "
+                                               "process of policy `b` on this host now",
+                                               "a.yaml:8:3: policy `a` matches nothing on this "
+                                               "host now",
+                                               NULL });
+}
+
 TEST(matched) {
         _cleanup_load_ Load load = load_two(V "policies: [{name: a, match: {unit: a.scope}}, "
                                               "{name: b, match: {unit: b.scope}}]\n",
                                             V "policies:\n- name: c\n  match: {unit: c.scope}\n");
-        static const bool matched[] = { false, true, false }, none[4] = { false };
         _cleanup_diagnostics_ Diagnostics warnings = { 0 }, bare = { 0 };
         _cleanup_load_ Load empty = load_text("");
 
-        policy_check_matched(&load.set, matched, &load.files, &warnings);
+        policy_check_matched(&load.set, matches_b, NULL, &load.files, &warnings);
         assert_messages(&warnings, (const char *const[]){ "etc/a.yaml:2:12: policy `a` matches "
                                                           "nothing on this host now",
                                                           "etc/b.yaml:3:3: policy `c` matches "
                                                           "nothing on this host now",
                                                           NULL });
         assert_string_equal(warnings.details[1].excerpt, "- name: c\n  ^");
-        policy_check_matched(&load.set, matched, NULL, &bare);
+        policy_check_matched(&load.set, matches_b, NULL, NULL, &bare);
         assert_int_equal(bare.n_messages, 2);
         assert_null(bare.details[0].excerpt);
-        policy_check_matched(&empty.set, none, &empty.files, &bare);
+        policy_check_matched(&empty.set, matches_b, NULL, &empty.files, &bare);
         assert_int_equal(bare.n_messages, 2);
 }
 
@@ -175,6 +201,50 @@ TEST(no_topology) {
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
         assert_int_equal(policy_set_parse(&files, NULL, NULL, &set, &errors, &warnings), 0);
         assert_int_equal(warnings.n_messages, 0);
+}
+
+/* Node 0 has CPUs and memory, node 1 no memory, and node 2 no CPUs; nobody knows their sockets. */
+static void load_uneven(const char *text, Diagnostics *errors, Diagnostics *warnings) {
+        Node nodes[] = { { .id = 0, .package = PACKAGE_UNKNOWN, .memory_bytes = 1 << 30 },
+                         { .id = 1, .package = PACKAGE_UNKNOWN },
+                         { .id = 2, .package = PACKAGE_UNKNOWN, .memory_bytes = 1 << 30 } };
+        const Topology topology = { .nodes = nodes, .n_nodes = ELEMENTSOF(nodes) };
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        _cleanup_policy_set_ PolicySet set = { 0 };
+
+        id_set_add(&nodes[0].cpus, 0);
+        id_set_add(&nodes[1].cpus, 1);
+        assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
+        (void)policy_set_parse(&files, &topology, NULL, &set, errors, warnings);
+}
+
+TEST(unknown_sockets) {
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, none = { 0 }, warnings = { 0 };
+
+        /* The placement never takes two nodes of unknown sockets for one socket, … */
+        load_uneven(P "  place: {count: 2}\n", &errors, &warnings);
+        assert_messages(&errors,
+                        (const char *const[]){ "a.yaml:5:18: `policies[].place.count` is 2, and no "
+                                               "socket of this machine has more than 1, expected "
+                                               "at most that, or `same_package: false` (it is true "
+                                               "by default)",
+                                               NULL });
+        /* … nor for two where the operator has named them. */
+        load_uneven(P "  place: {nodes: [0, 2], same_package: true}\n", &none, &warnings);
+        assert_messages(&none, (const char *const[]){ NULL });
+        assert_messages(&warnings, (const char *const[]){ NULL });
+}
+
+TEST(node_without_memory) {
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+
+        load_uneven(P "  place: {nodes: 0-1}\n", &errors, &warnings);
+        load_uneven(P "  place: {nodes: 0-2}\n", &errors, &warnings);
+        assert_messages(&errors, (const char *const[]){ NULL });
+        assert_messages(&warnings,
+                        (const char *const[]){ "a.yaml:5:18: node 1 has no memory: all memory that "
+                                               "its CPUs use is remote",
+                                               NULL });
 }
 
 /* A card that is not there decides nothing, and the operator would not notice. */
