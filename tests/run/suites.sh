@@ -27,7 +27,8 @@ build_tree() {
                 echo "$options" >"$dir/dev-options"
         fi
         case $build in
-        clang) ninja -C "$dir" meson-test-prereq ;; # nothing else of it is used
+        clang) # its programs only serve the long run's sandbox
+                if [[ -n ${TIDBNUMAD_LONG:-} ]]; then ninja -C "$dir"; else ninja -C "$dir" meson-test-prereq; fi ;;
         fuzz) ninja -C "$dir" fuzzers ;;
         *) ninja -C "$dir" ;;
         esac
@@ -81,18 +82,21 @@ suite_scripts() {
         done
 }
 
-# tap_suite SUITE RESULTS [PART [BUILD]]: runs them. What suite_result reads goes to the file RESULTS.
+# tap_suite SUITE RESULTS [PART [BUILD [WRAPPER]]]: runs them. What suite_result reads goes to the file RESULTS. The log of each
+# is named after its suite, and its build where that is not gcc's.
 tap_suite() {
-        local suite=$1 results=$2 tree=$build_dir/${4:-gcc} script name rc since part limit=900
+        local suite=$1 results=$2 tree=$build_dir/${4:-gcc} script name log rc since part limit=900
         local -a scripts
         [[ -z ${TIDBNUMAD_LONG:-} ]] || limit=14400 # half an hour of load, some 50,000 faults
         mapfile -t scripts < <(suite_scripts "$suite" "${3:-}")
         : >"$results"
         for script in "${scripts[@]}"; do
                 name=${script##*/} rc=0 since=$SECONDS
-                timeout -k 10 "$limit" "$script" "$tree" >"$logs/$suite-$name.tap" 2>&1 || rc=$?
-                cat "$logs/$suite-$name.tap"
-                part=$(count_tap "$name" "$rc" <"$logs/$suite-$name.tap")
+                log=$logs/$suite-$name${4:+-$4}.tap
+                # shellcheck disable=SC2086 # the wrapper is words, or nothing
+                timeout -k 10 "$limit" ${5:-} "$script" "$tree" >"$log" 2>&1 || rc=$?
+                cat "$log"
+                part=$(count_tap "$name" "$rc" <"$log")
                 printf '%s\n' "$part" >>"$results"
                 echo "== $suite/$name: $(awk -F'\t' '{ n[$1] += $1 == "pass" ? $2 : 1 } END {
                         printf "%d passed, %d failed, %d skipped", n["pass"], n["fail"], n["skip"] }' <<<"$part"), $((SECONDS - since)) s"
@@ -160,9 +164,19 @@ end_checks() {
         end_tap "$1" "$2" checks "$logs/checks-$3.results"
 }
 
+# With the sanitizers only the short form: what takes long is about memory, time and many processes.
+sanitized_sandbox() {
+        export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+        export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
+        TIDBNUMAD_LONG='' tap_suite sandbox "$logs/sandbox-clang.results" '' clang "$(sanitizer_wrapper)"
+}
+
 start_sandbox() {
-        can_run sandbox gcc || return 1
-        start "$1" sandbox sandbox tap_suite sandbox "$logs/sandbox.results"
+        can_run sandbox "$2" || return 1
+        case $2 in
+        gcc) start "$1" sandbox sandbox-gcc tap_suite sandbox "$logs/sandbox-gcc.results" ;;
+        clang) start "$1" 'sandbox, clang build' sandbox-clang sanitized_sandbox ;;
+        esac
         follow "$1"
 }
 
@@ -183,7 +197,7 @@ end_packages() {
 }
 
 end_sandbox() {
-        end_tap "$1" "$2" sandbox "$logs/sandbox.results"
+        end_tap "$1" "$2" "sandbox ($3)" "$logs/sandbox-$3.results"
 }
 
 end_tap() {
@@ -298,6 +312,12 @@ machine_in_turn() {
                 echo "${VM_MACHINES_IN_TURN[0]}"
 }
 
+# needs_compiler COMPILER WANTED
+needs_compiler() {
+        [[ $1 == gcc || $2 == *' unit '* || $2 == *' golden '* || $2 == *' fuzz '* ]] ||
+                [[ -n ${TIDBNUMAD_LONG:-} && $2 == *' sandbox '* ]]
+}
+
 # plan_lanes SUITE…: sets the arrays host and guest. The guest's lane is the longer one, so it begins at once, and the machines
 # after the first go to the end of the host's lane. They need the package, which is there once the suite packages has ended.
 plan_lanes() {
@@ -313,13 +333,14 @@ plan_lanes() {
         if [[ $wanted != ' vm ' ]]; then host+=('build gcc'); fi
         [[ $wanted != *' checks '* ]] || host+=('checks built')
         for compiler in gcc clang; do
-                [[ $compiler == gcc || $wanted == *' unit '* || $wanted == *' golden '* || $wanted == *' fuzz '* ]] || continue
+                needs_compiler "$compiler" "$wanted" || continue
                 [[ $compiler == gcc ]] || host+=('build clang')
                 for suite in unit golden fuzz; do
                         [[ $wanted != *" $suite "* ]] || host+=("meson $suite $compiler")
                 done
         done
-        [[ $wanted != *' sandbox '* ]] || host+=(sandbox)
+        [[ $wanted != *' sandbox '* ]] || host+=('sandbox gcc')
+        [[ $wanted != *' sandbox '* || -z ${TIDBNUMAD_LONG:-} ]] || host+=('sandbox clang')
         [[ $wanted != *' packages '* ]] || host+=(packages)
         [[ $wanted == *' vm '* ]] || return 0
         guest+=(package "vm ${VM_MACHINES[0]}")

@@ -25,6 +25,7 @@ LONG = bool(os.environ.get("TIDBNUMAD_LONG"))  # ./dev test --long
 PROCESS_LINE = re.compile(r"^process (\d+) \((.*)\) belongs to (\S+) of policy '(.*)'$", re.M)
 NOBODY = 65534
 AS_NOBODY = ("setpriv", "--reuid=%d" % NOBODY, "--clear-groups")
+SANITIZER_REPORT = re.compile(r"^.*(?:(?:Address|Leak)Sanitizer: |runtime error: ).*$", re.M)
 LOCATED = re.compile(r"^\S+:\d+:\d+: ")
 
 
@@ -80,6 +81,8 @@ class Suite:
             os.path.join(build, "tests/sandbox", file) for file in (
                 "sandbox-child", "sandbox-short", "sandbox-starter", "libsandbox-malloc-counter.so"))
         self.lacking = os.path.join(build, "tests/lacking")
+        with open(self.program, "rb") as f:
+            self.sanitized = b"__asan_init" in f.read()
         if os.geteuid() != 0:
             skip_all("needs root: sudo ./dev test sandbox")
         for path in (self.program, self.child, self.short, self.starter, self.lacking):
@@ -110,6 +113,7 @@ class Suite:
         before = len(self.started), len(self.daemons)
         try:
             function()
+            self.expect_no_report(self.daemons[before[1]:])
             print("ok %d - %s" % (self.n, name))
         except Exception as problem:  # the next cases count as well
             self.bad += 1
@@ -118,6 +122,17 @@ class Suite:
             text = str(problem) if isinstance(problem, Failed) else traceback.format_exc()
             print("\n".join("# " + line for line in text.splitlines()))
         sys.stdout.flush()
+
+    def expect_no_report(self, daemons):
+        for daemon in daemons if self.sanitized else ():
+            report = SANITIZER_REPORT.search(daemon.log())
+            if report:
+                raise Failed("a sanitizer said: %s\n%s" % (report[0], daemon.log()[report.start():][:4000]))
+
+    def skip_sanitized(self, why):
+        """For a script that judges what the sanitizers do as well."""
+        if self.sanitized:
+            skip_all("a build with sanitizers: " + why)
 
     def skip(self, name, why):
         self.n += 1
@@ -216,6 +231,7 @@ class Daemon:
 
     def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True, enforce=False, waits=True):
         Daemon.count += 1
+        self.sanitized = suite.sanitized
         if LACKS:
             prefix = (*prefix, suite.lacking, LACKS)
         self.policy_dir = os.path.join(suite.dir, "policies%d" % Daemon.count)
@@ -314,12 +330,16 @@ class Daemon:
     def open_fds(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
 
+    def memory_kib(self, field):
+        """0 in a build with sanitizers, where most of it is theirs: a limit is not judged there."""
+        return 0 if self.sanitized else int(status_field(self.process.pid, field))
+
     def anonymous_kib(self):
-        return int(status_field(self.process.pid, "RssAnon"))
+        return self.memory_kib("RssAnon")
 
     def resident_kib(self):
         """The most that it ever had, of files too."""
-        return int(status_field(self.process.pid, "VmHWM"))
+        return self.memory_kib("VmHWM")
 
     def stop(self):
         return end(self.process, signal.SIGTERM)
