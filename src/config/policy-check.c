@@ -149,9 +149,8 @@ void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void
                 if (is_matched(policy, NULL, userdata))
                         check_entries_matched(policy, is_matched, userdata, file, warnings);
                 else
-                        diagnostics_add_at(warnings, file,
-                                           (SourceSpan){ policy->line, policy->column, 0 },
-                                           "policy `%s` matches nothing on this host now",
-                                           policy->name);
+                        diagnostics_add_at(
+                                warnings, file, (SourceSpan){ policy->line, policy->column, 0 },
+                                "policy `%s` matches nothing on this host now", policy->name);
         }
 }

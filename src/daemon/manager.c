@@ -180,8 +180,9 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
                             m->undo.records.n_records);
                 return 0;
         }
-        journal_log(&m->host.journal, LOG_INFO, NULL, "Stopping; bindings are kept (%zu instance%s)",
-                    m->roster.n_instances, m->roster.n_instances == 1 ? "" : "s");
+        journal_log(&m->host.journal, LOG_INFO, NULL,
+                    "Stopping; bindings are kept (%zu instance%s)", m->roster.n_instances,
+                    m->roster.n_instances == 1 ? "" : "s");
         (void)publish_now(&m->report);
         return sd_event_exit(sd_event_source_get_event(source), 0);
 }

@@ -43,8 +43,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* asm-generic/unistd.h, the same on all architectures; the oldest API hides its name. */
 #ifndef SYS_clone3
-#define SYS_clone3 435 /* asm-generic/unistd.h, all architectures; the oldest API hides its name */
+#define SYS_clone3 435
 #endif
 
 enum { NOBODY = 65534, LAST_PID_TRIES = 200, LOOK_NSEC = 20000 };
