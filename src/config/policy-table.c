@@ -250,7 +250,8 @@ static const PolicyKey keys[] = {
             "interrupts. host: irqbalance and kernel.numa_balancing.",
             IN_SET(release), .empty_ok = true),
         KEY("enforcement.replan", INSTANCE_GLOBS, BIND,
-            "What to place again: after the reload by which a name appears here, these instances and "
+            "What to place again: after the reload by which a name appears here, these instances "
+            "and "
             "prepared units are placed again once. tidbnumactl replan writes it.",
             IN_SET(replan), .empty_ok = true),
 };
