@@ -13,9 +13,8 @@ static Step step_to(StepKind kind, const NodeSet *mems) {
         return (Step){ .kind = kind, .mems = *mems, .reason = "" };
 }
 
-/* Threads that are narrower than the cpuset are not a reason to write it again: the kernel (6.2 and
- * later) keeps the CPUs that a thread has chosen itself, and no thread can be wider than the
- * cpuset. */
+/* Threads narrower than the cpuset are not a reason to write it again: the kernel (6.2 and later)
+ * keeps the CPUs that a thread has chosen itself, and no thread can be wider. */
 bool step_cpus_in_force(BackendKind backend, const Binding *binding, const Placement *placement) {
         if (backend == BACKEND_AFFINITY)
                 return binding->n_threads_outside == 0;
