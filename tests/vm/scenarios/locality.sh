@@ -118,11 +118,11 @@ counted_at() {
         sed -nE "s/^tidbnumad_instance_memory_bytes\{[^}]*name=\"$1\",node=\"([0-9]+)\",kind=\"$2\"\} (.*)/\1 \2/p" "$ARTIFACTS/counted.prom" |
                 jq -Rn 'reduce (inputs | split(" ")) as [$node, $bytes] ({}; .[$node] = ($bytes | tonumber))'
 }
-# same_bytes COUNTED MAPS: the kernel counts a group's pages in batches for each CPU, 64 pages on eight of them
+# same_bytes COUNTED MAPS: the kernel counts a group's pages in batches of 64 for each CPU, and each node has one CPU
 same_bytes() {
         echo "counted $1, numa_maps $2"
-        jq -en --argjson counted "$1" --argjson maps "$2" \
-                '[$counted | keys[] as $node | .[$node] - ($maps[$node] // 0) | fabs] | length == 8 and max <= 2097152'
+        jq -en --argjson counted "$1" --argjson maps "$2" --argjson nodes "$(echo /sys/devices/system/node/node[0-9]* | wc -w)" \
+                '[$counted | keys[] as $node | .[$node] - ($maps[$node] // 0) | fabs] | length == $nodes and max <= 262144 * $nodes'
 }
 for unit in "${units[@]}"; do
         maps=$(numa_maps "$(main_pid "$unit")")
