@@ -84,7 +84,7 @@ typedef struct PlanSets {
         size_t n_pool;
         size_t group, n_group; /* where the present socket's nodes begin in it, and how many */
         size_t *chosen;        /* positions in the group; owned */
-        size_t n_chosen, seed, n_seeded;
+        size_t n_chosen, seed;
         bool begun, seeds;
         uint16_t *nodes; /* the present set; owned */
         size_t n_nodes;

@@ -1,4 +1,4 @@
-/* When there are looks after an event. */
+/* When interrupts are read again after an event. */
 
 #include "../../support/test.h"
 
@@ -40,7 +40,7 @@ TEST(series) {
         assert_true(irq_series_due(&a) == IRQ_SERIES_NEVER);
 }
 
-/* The slow comparison in between stands for none of them. */
+/* The slow comparison in between does not replace any of them. */
 TEST(other_looks) {
         IrqSeries a = { 0 };
 
@@ -49,7 +49,7 @@ TEST(other_looks) {
         assert_int_equal(irq_series_due(&a), BEGIN + 30 * MSEC);
 }
 
-/* On a host as slow as that, one look stands for those that have passed. */
+/* On a host as slow as that, one reading replaces those that have passed. */
 TEST(late) {
         IrqSeries a = { 0 };
         uint64_t last;
@@ -60,7 +60,7 @@ TEST(late) {
         assert_int_equal(run(&a, 3 * SECOND, &last), 1);
 }
 
-/* Each event begins it anew, and none puts off the look that is near. */
+/* Each event restarts the series, and none puts off a reading that is near. */
 TEST(events_go_on) {
         IrqSeries a = { 0 };
         uint64_t last;
@@ -76,7 +76,7 @@ TEST(events_go_on) {
         assert_int_equal(last, BEGIN + 1940 * MSEC);
 }
 
-/* The event comes in the pause before the last look: it does not wait for that. */
+/* The event comes in the pause before the last reading: it does not wait for that. */
 TEST(sooner) {
         IrqSeries a = { 0 };
 
@@ -88,7 +88,7 @@ TEST(sooner) {
         assert_int_equal(irq_series_due(&a), BEGIN + 1150 * MSEC);
 }
 
-/* Events of a host that never comes to rest: a burst, then one look in a second. */
+/* Events of a host that never comes to rest: a burst, then one reading a second. */
 TEST(storm) {
         uint64_t now = BEGIN, n = 0, last;
         IrqSeries a = { 0 };
