@@ -160,7 +160,7 @@ int turn_finish_start(Manager *m) {
         host_lock_memory(&m->host);
         turn_notify_ready(m);
         journal_log(&h->journal, LOG_INFO, NULL,
-                    "tidbnumad %s: nodes: %zu, policies: %zu, instances: %zu, backend: %s%s%s%s",
+                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
                     TIDBNUMAD_VERSION, h->topology.n_nodes, policy_set_count_written(&h->policies),
                     m->roster.n_instances, backend_name(&h->backend),
                     host_enforces(h) ? "" : ", changing nothing",
