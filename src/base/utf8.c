@@ -1,6 +1,7 @@
 /* Well-formed UTF-8 out of any bytes, and text that is safe to show. Escaping for a format is left
  * to the renderer of that format. */
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "tidbnumad/base/utf8.h"

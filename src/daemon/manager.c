@@ -2,12 +2,15 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/roster/watch.h"

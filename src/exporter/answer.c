@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/answer.h"
+#include "tidbnumad/exporter/store.h"
 
 typedef struct SelfNumbers {
         double snapshot_age_seconds;

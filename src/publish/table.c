@@ -5,6 +5,7 @@
 #include <libsmartcols.h>
 #include <locale.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>

@@ -10,6 +10,7 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/open-below.h"
+#include "tidbnumad/sys/sysroot.h"
 
 /* Deeper than any manager nests its groups; a bound against a hostile delegated tree. */
 enum { CGROUP_DEPTH_MAX = 16 };

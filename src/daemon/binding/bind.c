@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/roster/start.h"

@@ -9,6 +9,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/sys/clock.h"
 

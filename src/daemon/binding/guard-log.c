@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/guard-log.h"
 
 static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {

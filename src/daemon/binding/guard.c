@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/guard-log.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move-progress.h"

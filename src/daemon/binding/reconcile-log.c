@@ -1,4 +1,5 @@
 #include "tidbnumad/daemon/binding/reconcile-log.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 
 Verdict reconcile_verdict(const Binder *b, const Instance *i) {

@@ -11,6 +11,7 @@
 #include "tidbnumad/daemon/binding/reconcile-log.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/binding/silent.h"
+#include "tidbnumad/daemon/binding/thread-rounds.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/scope.h"

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/daemon/host/journal.h"
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/observe/topology-load.h"

@@ -4,6 +4,7 @@
 
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/roster/describe.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/ask.h"

@@ -1,6 +1,7 @@
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/proc-connector.h"
 
 /* Enough for generations of children that all started within one moment; the scan finds deeper

@@ -5,6 +5,7 @@
 
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/enforce/start-cpus.h"

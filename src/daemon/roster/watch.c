@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"

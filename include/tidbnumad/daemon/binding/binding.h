@@ -109,8 +109,3 @@ typedef struct Groups {
 int groups_open(const Binder *b, Instance *instance, Groups *ret);
 void groups_close(Groups *groups);
 #define _cleanup_groups_ _cleanup_(groups_close)
-
-/* To be called before a round: sets `threads_known` of the instances whose threads are not read in
- * it. Each round reads the threads of only some instances, in turn: a server with thousands of
- * threads is not read again and again while nothing changes. */
-void thread_rounds_choose(Binder *b);

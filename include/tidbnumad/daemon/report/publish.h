@@ -5,7 +5,6 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/observe/node-load.h"
@@ -38,11 +37,3 @@ int publish_now(Report *report);
 
 /* Renders a table of the instances: the place of each, and the next step towards it. */
 void dry_run_render(const Report *report, Text *text);
-
-/* Approximate limit of the size of the listed instances in metrics.prom. */
-#define LISTED_BYTES_MAX ((size_t)1 << 20)
-
-/* Chooses the instances that are published individually, ascending by name. If a policy allows it,
- * users can start hundreds; the rest is only counted, so that the files stay small. The caller owns
- * the list, but not the instances. 0 or -ENOMEM. */
-int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, size_t *ret_n);
