@@ -11,6 +11,7 @@
 #include "tidbnumad/ctl/plan-run-irq.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/publish/irq-plan-json.h"
 #include "tidbnumad/publish/irq-plan-table.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"

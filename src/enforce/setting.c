@@ -5,7 +5,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/enforce/setting.h"
-#include "tidbnumad/sys/self.h"
+#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/sysfs-device.h"
 
 /* --- which file --- */

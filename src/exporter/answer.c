@@ -12,7 +12,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/answer.h"
-#include "tidbnumad/exporter/store.h"
+#include "tidbnumad/exporter/snapshot-file.h"
 
 typedef struct SelfNumbers {
         double snapshot_age_seconds;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/sys/self.h"
 #include "tidbnumad/sys/sysroot.h"
 
 enum { QUERY_PAGES_MAX = 512 };

@@ -16,7 +16,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
-#include "tidbnumad/worker/limits.h"
+#include "tidbnumad/worker/hung.h"
 
 /* Longer than the longest answer. */
 enum { SEND_BUFFER_BYTES = 512 << 10 };

@@ -8,6 +8,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/hung.h"
 #include "tidbnumad/worker/limits.h"
 
 /* An answer that is not fetched for this long is dropped: the caller has ended, or changed its

@@ -97,11 +97,3 @@ NodeSet topology_nodes_of(const Topology *topology, const CpuSet *cpus);
 /* SLIT distance between two node numbers. Where the machine reports none, or has no such node:
  * 10 for the same node and 20 for another, the defaults of the ACPI specification. */
 uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to);
-
-typedef struct NodeUse {
-        uint64_t total_bytes;
-        uint64_t free_bytes;           /* MemFree */
-        uint64_t idle_file_bytes;      /* page cache that is clean and was not used lately */
-        uint64_t active_file_bytes;    /* page cache in use */
-        uint64_t high_watermark_bytes; /* the kernel reclaims memory below this; 0: not known */
-} NodeUse;

@@ -1,7 +1,7 @@
 /* Reads the settings that the audit judges, of this host or a dump. */
 #pragma once
 
-#include "tidbnumad/model/audit.h"
+#include "tidbnumad/model/host-facts.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 

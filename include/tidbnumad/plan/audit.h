@@ -12,6 +12,7 @@
 
 #include "tidbnumad/model/audit.h"
 #include "tidbnumad/model/device.h"
+#include "tidbnumad/model/host-facts.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tidbnumad/model/node-use.h"
 #include "tidbnumad/model/snapshot.h"
-#include "tidbnumad/model/topology.h"
 
 typedef struct NodeRoom {
         uint32_t node;

@@ -3,13 +3,9 @@
 
 #include <jansson.h>
 
-#include "tidbnumad/model/irq-plan.h"
 #include "tidbnumad/model/plan-report.h"
 
 /* NULL: no memory. The caller owns it. */
 json_t *plan_json_report(const PlanReport *report);
 json_t *plan_json_instance(const PlanReportInstance *instance);
 json_t *plan_json_changes(const PlanChange *changes, size_t n_changes);
-
-/* NULL: no memory. The caller owns it. */
-json_t *irq_plan_json(const IrqHost *host, const IrqPlan *plan);

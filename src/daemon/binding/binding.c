@@ -1,12 +1,9 @@
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/sys/cgroup.h"
 
 /* Delay before a plan that failed because memory could not be allocated is tried again. */
 #define REPLAN_USEC (UINT64_C(1000) * 1000)
@@ -156,42 +153,4 @@ void binding_await_plan(Instance *i, uint64_t now_usec) {
         binding_set_failure(i, REASON_NO_MEMORY,
                             "the daemon has no memory to plan its place; it tries again");
         i->binding.due_usec = now_usec + REPLAN_USEC;
-}
-
-/* --- control groups --- */
-
-void groups_close(Groups *groups) {
-        closep(&groups->group_fd);
-        closep(&groups->cpuset_fd);
-        free(groups->group_path);
-        free(groups->unit_path);
-        free(groups->cpuset_path);
-        *groups = GROUPS_NONE;
-}
-
-int groups_open(const Binder *b, Instance *i, Groups *ret) {
-        const Members members = instance_members(i, &b->host->sysroot);
-        const BackendTarget target = undo_target(i);
-        const bool v1 = cgroup_version(members.sysroot) == CGROUP_V1;
-        _cleanup_groups_ Groups g = GROUPS_NONE;
-        int r = members_open_group(&members, &g.group_fd, v1 ? &g.group_path : &g.unit_path);
-
-        switch (instance_backend(i, &b->host->backend)) {
-        case BACKEND_SYSTEMD: /* this backend needs the unit */
-                if (r < 0)
-                        return r;
-                /* fall through */
-        case BACKEND_AUTO:
-                g.cpuset_fd = g.group_fd < 0 ? -EBADF : fcntl(g.group_fd, F_DUPFD_CLOEXEC, 3);
-                break;
-        case BACKEND_CGROUP1:
-                (void)backend_cgroup1_open(&b->host->backend, &target, &g.cpuset_fd,
-                                           &g.cpuset_path);
-                break;
-        case BACKEND_AFFINITY:
-                break;
-        }
-        *ret = g;
-        g = GROUPS_NONE;
-        return 0;
 }

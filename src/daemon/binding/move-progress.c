@@ -1,7 +1,7 @@
 /* Rate and progress of a migration, from its first pass until the instance reaches a final step. */
 #include <math.h>
 
-#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/observe/members-memory.h"

@@ -4,6 +4,7 @@
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/ladder.h"
 #include "tidbnumad/daemon/binding/move-progress.h"

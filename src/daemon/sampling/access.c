@@ -9,7 +9,7 @@
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/observe/processor.h"
-#include "tidbnumad/sys/self.h"
+#include "tidbnumad/sys/capability.h"
 
 /* Opening a counter takes some 20 us, plus an interrupt of the CPU where the thread runs: a turn
  * ends after 2 ms. */

@@ -5,7 +5,7 @@
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"
-#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/exporter/http.h"
-#include "tidbnumad/exporter/store.h"
+#include "tidbnumad/exporter/snapshot-file.h"
 
 #include "fixture.h"
 

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "irq-example.h"
-#include "tidbnumad/publish/plan-json.h"
+#include "tidbnumad/publish/irq-plan-json.h"
 
 static void assert_json(json_t *value, const char *expected) {
         char *text;

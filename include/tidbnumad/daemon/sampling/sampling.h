@@ -5,7 +5,6 @@
  * samples of a round determines the interval until the next one, see plan/sampling.h. */
 #pragma once
 
-#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/daemon/host/host.h"
