@@ -251,8 +251,7 @@ static const PolicyKey keys[] = {
             IN_SET(release), .empty_ok = true),
         KEY("enforcement.replan", INSTANCE_GLOBS, BIND,
             "What to place again: after the reload by which a name appears here, these instances "
-            "and "
-            "prepared units are placed again once. tidbnumactl replan writes it.",
+            "and prepared units are placed again once. tidbnumactl replan writes it.",
             IN_SET(replan), .empty_ok = true),
 };
 

@@ -115,10 +115,11 @@ static const char *why_late(const Await *a, const StatusFile *s) {
 }
 
 static int report_late(const Await *a, const StatusFile *s) {
-        if (s->load_failed)
+        if (s->load_failed) {
                 output_line(stderr, "tidbnumactl: the daemon refused the policies:");
-        for (size_t k = 0; s->load_failed && k < s->n_errors; k++)
-                output_line(stderr, "  %s", s->errors[k]);
+                for (size_t k = 0; k < s->n_errors; k++)
+                        output_line(stderr, "  %s", s->errors[k]);
+        }
         if (a->args->command == COMMAND_RELEASE)
                 report_instances(a, s);
         output_line(stderr, "tidbnumactl: %s", why_late(a, s));

@@ -107,8 +107,8 @@ typedef struct GuardSearch {
         uint64_t want_bytes; /* of room, so that it lasts a while */
 } GuardSearch;
 
-/* The index in `rooms` of the node to widen to: the nearest node that keeps twice its own headroom
- * and has the required room, or at least half the room of the node with the most; of equally near
- * nodes the one with the most room. If there is no such node, the nearest of those with at least
- * half of the most room. -1: no node has room. */
+/* The index in `rooms` of the node to widen to; -1: no node has room. A node is suitable if it
+ * keeps twice its own headroom and has the required room, or at least half the room of the node
+ * with the most. The nearest suitable node is chosen, of equally near ones the one with the most
+ * room. If no node is suitable: the nearest of those with at least half of the most room. */
 int guard_choose(const GuardSearch *search);
