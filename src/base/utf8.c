@@ -1,6 +1,5 @@
 /* Well-formed UTF-8 out of any bytes, and text that is safe to show. Escaping for a format is left
  * to the renderer of that format. */
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -82,6 +81,13 @@ static bool is_hidden(uint32_t c) {
                (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfdd0 && c <= 0xfdef) ||
                (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe007f) ||
                (c & 0xfffe) == 0xfffe;
+}
+
+bool utf8_has_control(const char *string) {
+        for (const unsigned char *p = (const unsigned char *)string; *p; p++)
+                if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f))
+                        return true;
+        return false;
 }
 
 void utf8_append_visible(Text *text, const char *string, size_t size, const char *kept) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/config/policy-text.h"
 
 #define POLICY_NAME_MAX 64u
@@ -15,13 +16,6 @@
 #define ARGS_MAX 4096u          /* length of a command line that is compared */
 #define INTERFACE_NAME_MAX 15u  /* IFNAMSIZ less its NUL */
 #define CONTROLLER_NAME_MAX 32u /* "nvme" and a number are far below */
-
-static bool has_control(const char *text) {
-        for (; *text; text++)
-                if (iscntrl((unsigned char)*text))
-                        return true;
-        return false;
-}
 
 /* The end of the bracket expression that begins at `p`, or NULL when it is not closed. A "]" at
  * the beginning belongs to the set, see glob(7). */
@@ -61,7 +55,7 @@ static const char *exe_fault(const char *exe) {
                 return "a blank at an end; remove it";
         if (has_arguments(exe))
                 return "arguments belong to `args`; write ? for a blank in a path";
-        if (has_control(exe))
+        if (utf8_has_control(exe))
                 return "it contains a control character";
         if (strlen(exe) >= PATH_MAX)
                 return "it is too long";
@@ -93,7 +87,7 @@ static const char *unit_fault(const char *unit) {
 
         if (*unit == '\0')
                 return "it is empty";
-        if (has_control(unit) || strpbrk(unit, " /"))
+        if (utf8_has_control(unit) || strpbrk(unit, " /"))
                 return "a unit name contains no spaces, slashes or control characters";
         if (strlen(unit) > UNIT_NAME_MAX)
                 return "it is too long";
@@ -112,7 +106,7 @@ static const char *unit_fault(const char *unit) {
 static const char *user_fault(const char *user) {
         if (*user == '\0')
                 return "it is empty";
-        if (has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
+        if (utf8_has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
                 return "not the name of a user";
         return strlen(user) > USER_NAME_MAX ? "it is too long" : NULL;
 }
@@ -133,7 +127,7 @@ static const char *name_fault(const char *name) {
 static const char *args_fault(const char *args) {
         if (*args == '\0')
                 return "it is empty";
-        if (has_control(args))
+        if (utf8_has_control(args))
                 return "it contains a control character";
         if (strlen(args) > ARGS_MAX)
                 return "it is too long";
@@ -144,7 +138,7 @@ static const char *args_fault(const char *args) {
 static const char *device_fault(const char *name, size_t max, bool glob) {
         if (*name == '\0')
                 return "it is empty";
-        if (has_control(name) || strpbrk(name, " /:"))
+        if (utf8_has_control(name) || strpbrk(name, " /:"))
                 return "no device has a name with spaces, slashes, colons or control characters";
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
                 return "no device has that name";
@@ -183,7 +177,7 @@ static const char *pci_fault(const char *address) {
 static const char *instance_fault(const char *glob) {
         if (*glob == '\0')
                 return "it is empty";
-        return has_control(glob) ? "it contains a control character" : glob_fault(glob);
+        return utf8_has_control(glob) ? "it contains a control character" : glob_fault(glob);
 }
 
 const char *policy_text_fault(PolicyKeyType type, const char *text) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/open-files.h"
@@ -74,14 +75,6 @@ const char *data_dir_parse_cmdline(const char *bytes, size_t size) {
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-/* C0, DEL, and C1 as UTF-8 writes it, which some terminals obey as well. */
-static bool has_control(const char *text) {
-        for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-                if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f))
-                        return true;
-        return false;
-}
-
 /* Appends the parts of `path` to `out` but for "." and empty ones. ".." stays: what it means
  * depends on links. */
 static int append_parts(char *out, size_t *length, const char *path) {
@@ -119,7 +112,7 @@ int data_dir_join(const char *base, const char *path, char **ret) {
         if (length == 0)
                 joined[length++] = '/';
         joined[length] = '\0';
-        if (has_control(joined))
+        if (utf8_has_control(joined))
                 return -EBADMSG;
         *ret = strdup(joined);
         return *ret ? 0 : -ENOMEM;

@@ -1,6 +1,7 @@
 /* Strings of unknown origin (paths, names from the kernel) as well-formed UTF-8. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,9 @@ void utf8_sanitize(Text *text, const char *string, size_t length);
 
 /* A code point of well-formed UTF-8, and its length. */
 uint32_t utf8_decode(const char *string, size_t *ret_length);
+
+/* Has it C0 controls, DEL, or C1 as UTF-8 writes it, which some terminals obey as well? */
+bool utf8_has_control(const char *string);
 
 /* Appends text that cannot control a terminal or forge a line of a log: any user who starts a
  * process chooses its name and command line. Each byte of a control character (ESC, a newline, C1),

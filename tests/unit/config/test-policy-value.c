@@ -43,6 +43,9 @@ TEST(exe) {
         static const Case cases[] = {
                 { "", "it is empty" },
                 { "a\nb", "it contains a control character" },
+                { "a\xc2\x9b"
+                  "b",
+                  "it contains a control character" },
                 { "bin/x", "a relative path" },
                 { "./x", "a relative path" },
                 { "tidb-*", "a glob has to be an absolute path" },
