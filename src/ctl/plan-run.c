@@ -186,7 +186,8 @@ static void fill_running(const PlanRunFrom *from, const Observed *r, PlanReportI
         if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;
                 row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
-                                                    &row->placement->nodes);
+                                                    &row->placement->nodes)
+                                          .anon_bytes;
         }
         row->memory_policy = r->memory_policy;
         if (published)

@@ -108,24 +108,17 @@ bool residency_covers(const Topology *topology, const NodeMemory *by_node,
         return counted >= resident_bytes - resident_bytes / 4;
 }
 
-uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
-                           const NodeSet *nodes) {
-        uint64_t bytes = 0;
+NodeMemory residency_outside(const Topology *topology, const NodeMemory *by_node,
+                             const NodeSet *nodes) {
+        NodeMemory sum = { 0 };
 
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (!id_set_has(nodes, topology->nodes[i].id))
-                        bytes += by_node[i].anon_bytes;
-        return bytes;
-}
-
-uint64_t residency_mapped_outside(const Topology *topology, const NodeMemory *by_node,
-                                  const NodeSet *nodes) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (!id_set_has(nodes, topology->nodes[i].id))
-                        bytes += by_node[i].mapped_bytes;
-        return bytes;
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                if (id_set_has(nodes, topology->nodes[i].id))
+                        continue;
+                sum.anon_bytes += by_node[i].anon_bytes;
+                sum.mapped_bytes += by_node[i].mapped_bytes;
+        }
+        return sum;
 }
 
 double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes) {
@@ -135,7 +128,7 @@ double residency_ratio(const Topology *topology, const NodeMemory *by_node, cons
                 all += by_node[i].anon_bytes;
         if (all == 0)
                 return NAN;
-        return (double)residency_outside(topology, by_node, nodes) / (double)all;
+        return (double)residency_outside(topology, by_node, nodes).anon_bytes / (double)all;
 }
 
 /* --- what is resident --- */

@@ -30,7 +30,7 @@ void member_done(Member *member) {
         *member = (Member){ 0 };
 }
 
-static size_t n_asked(const Members *m) {
+size_t members_n_asked(const Members *m) {
         return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
 }
 
@@ -39,7 +39,7 @@ static size_t n_asked(const Members *m) {
 int members_read_ports(const Members *m, ListenPorts *ret) {
         PortSet all = { 0 };
 
-        for (size_t p = 0; p < n_asked(m); p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 PortSet own;
                 int r = listen_ports_read(m->sysroot, m->list[p].handle, &own);
 
@@ -60,7 +60,7 @@ bool members_are_vouched_for(const Members *m, const Policy *policy) {
 int members_read_data_dir(const Members *m, char **ret) {
         int r = -ENODATA;
 
-        for (size_t p = 0; p < n_asked(m); p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 r = data_dir_read(m->sysroot, m->list[p].handle, ret);
                 if (r >= 0 || r == -ENOMEM)
                         break;
@@ -71,7 +71,7 @@ int members_read_data_dir(const Members *m, char **ret) {
 int members_read_storage(const Members *m, const char *data_dir, StorageDevices *ret) {
         int r = -ENODATA;
 
-        for (size_t p = 0; p < n_asked(m); p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 r = storage_find_process(m->sysroot, m->list[p].handle->dir_fd, data_dir, ret);
                 if (r >= 0 || r == -ENOMEM)
                         break;
@@ -149,7 +149,7 @@ enum { AGE_SECONDS_MIN = 60 };
 static uint64_t oldest_start(const Members *m) {
         uint64_t start = UINT64_MAX;
 
-        for (size_t p = 0; p < n_asked(m); p++)
+        for (size_t p = 0; p < members_n_asked(m); p++)
                 if (m->list[p].handle->start_ticks < start)
                         start = m->list[p].handle->start_ticks;
         return start;
@@ -163,7 +163,7 @@ uint32_t members_read_cpus_used(const Members *m) {
             now - start < AGE_SECONDS_MIN * hz)
                 return 0; /* so young that its times need not be read, each a sum over all threads
                            */
-        for (size_t p = 0; p < n_asked(m); p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 ProcStat stat;
 
                 if (proc_stat_read(m->list[p].handle, 0, &stat) >= 0)
@@ -259,7 +259,7 @@ int members_read_cpus(const Members *m, CpuSet *ret) {
 
         if (members_read_unit_cpus(m, ret) >= 0)
                 return 0;
-        for (size_t p = 0; p < m->n && p < MEMBERS_ASKED_MAX; p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 ThreadWalk walk = { .handle = m->list[p].handle };
 
                 (void)proc_foreach_thread(m->list[p].handle, add_thread, &walk);

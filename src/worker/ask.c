@@ -61,10 +61,6 @@ int worker_check_exe(Workers *workers, const Sysroot *sysroot, const ProcHandle 
         return r < 0 ? r : 0;
 }
 
-static size_t n_asked(const Members *m) {
-        return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
-}
-
 static bool asks_again(int r) {
         return r == -ENOMEM || r == -ETIME || r == -EBUSY;
 }
@@ -76,7 +72,7 @@ int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
 
         if (!are_started(workers))
                 return members_read_ports(m, ret);
-        for (size_t p = 0; p < n_asked(m); p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 int r = worker_call(&workers->facts, &request, m->list[p].handle,
                                     m->list[p].process.uid, &reply);
 
@@ -93,7 +89,7 @@ static int ask_members(Workers *workers, const Members *m, WorkerRequest *reques
                        WorkerReply *reply) {
         int r = -ENODATA;
 
-        for (size_t p = 0; p < n_asked(m); p++) {
+        for (size_t p = 0; p < members_n_asked(m); p++) {
                 r = worker_call(&workers->facts, request, m->list[p].handle, m->list[p].process.uid,
                                 reply);
                 if (r >= 0 || asks_again(r))

@@ -38,14 +38,11 @@ uint64_t residency_uncounted_max(const Topology *topology);
  * the kernel. */
 bool residency_covers(const Topology *topology, const NodeMemory *by_node, uint64_t resident_bytes);
 
-/* Anonymous bytes outside the nodes. */
-uint64_t residency_outside(const Topology *topology, const NodeMemory *by_node,
-                           const NodeSet *nodes);
-
-/* Bytes of files and of shared memory outside the nodes that are mapped and so may be moved. What
- * others map too is among them, and stays. */
-uint64_t residency_mapped_outside(const Topology *topology, const NodeMemory *by_node,
-                                  const NodeSet *nodes);
+/* The sums over the nodes that are not in `nodes` of the two kinds that may be moved: anonymous
+ * memory, and files and shared memory that are mapped (what others map too is among them, and
+ * stays). The other fields of the result are 0. */
+NodeMemory residency_outside(const Topology *topology, const NodeMemory *by_node,
+                             const NodeSet *nodes);
 
 /* Anonymous bytes outside as a share of all anonymous bytes, 0..1; NAN when there are none. */
 double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes);

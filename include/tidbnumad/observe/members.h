@@ -27,6 +27,9 @@ typedef struct Members {
 int member_init(Member *member, Process *process, ProcHandle *handle);
 void member_done(Member *member);
 
+/* The first so many of `list` are read, see MEMBERS_ASKED_MAX. */
+size_t members_n_asked(const Members *members);
+
 /* The ports of all its processes, because a master of haproxy passes its sockets on to its workers.
  * A process that cannot be read counts as one without ports. 0 or -ENOMEM. */
 int members_read_ports(const Members *members, ListenPorts *ret);

@@ -23,15 +23,13 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;
         const NodeSet *nodes = instance_nodes(i);
         const uint64_t outside_before = i->binding.outside_bytes;
+        NodeMemory outside = { 0 };
 
         sample_update(b->sampling, i, cgroup_fd, nodes);
-        i->binding.outside_bytes = i->sampling.memory_known
-                                           ? residency_outside(topology, i->sampling.by_node, nodes)
-                                           : 0;
-        i->binding.mapped_outside_bytes =
-                i->sampling.memory_known
-                        ? residency_mapped_outside(topology, i->sampling.by_node, nodes)
-                        : 0;
+        if (i->sampling.memory_known)
+                outside = residency_outside(topology, i->sampling.by_node, nodes);
+        i->binding.outside_bytes = outside.anon_bytes;
+        i->binding.mapped_outside_bytes = outside.mapped_bytes;
         if (is_counters_rest(b, i, i->binding.outside_bytes))
                 i->binding.outside_bytes = 0;
         if (i->binding.passed || i->binding.mapped_outside_bytes < i->binding.mapped_left_bytes)

@@ -83,11 +83,11 @@ TEST(outside) {
         NodeSet all = node_set("0,2,5"), two = node_set("2"), none = node_set(""),
                 others = node_set("1,3-4");
 
-        assert_int_equal(residency_outside(&topology, by_node, &two), 800);
-        assert_int_equal(residency_outside(&topology, by_node, &all), 0);
-        assert_int_equal(residency_outside(&topology, by_node, &none), 1000);
+        assert_int_equal(residency_outside(&topology, by_node, &two).anon_bytes, 800);
+        assert_int_equal(residency_outside(&topology, by_node, &all).anon_bytes, 0);
+        assert_int_equal(residency_outside(&topology, by_node, &none).anon_bytes, 1000);
         /* By the kernel's numbers, not by the place in the table. */
-        assert_int_equal(residency_outside(&topology, by_node, &others), 1000);
+        assert_int_equal(residency_outside(&topology, by_node, &others).anon_bytes, 1000);
 }
 
 TEST(mapped_outside) {
@@ -96,8 +96,8 @@ TEST(mapped_outside) {
                                                { .file_bytes = 700, .mapped_bytes = 300 } };
         NodeSet all = node_set("0,2,5"), two = node_set("2");
 
-        assert_int_equal(residency_mapped_outside(&topology, by_node, &two), 301);
-        assert_int_equal(residency_mapped_outside(&topology, by_node, &all), 0);
+        assert_int_equal(residency_outside(&topology, by_node, &two).mapped_bytes, 301);
+        assert_int_equal(residency_outside(&topology, by_node, &all).mapped_bytes, 0);
 }
 
 TEST(ratio) {
