@@ -1,6 +1,6 @@
 #include "tidbnumad/plan/fit.h"
 
-static uint64_t minus(uint64_t a, uint64_t b) {
+uint64_t fit_minus(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0;
 }
 
@@ -11,7 +11,7 @@ uint64_t fit_headroom_bytes(uint64_t node_bytes, uint64_t high_watermark_bytes) 
 }
 
 static uint64_t room_of(const NodeRoom *room) {
-        return minus(room->free_bytes + room->reclaimable_bytes, room->headroom_bytes);
+        return fit_minus(room->free_bytes + room->reclaimable_bytes, room->headroom_bytes);
 }
 
 NodeRoom fit_room(uint32_t node, const NodeUse *use) {
@@ -43,9 +43,9 @@ bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *
         uint64_t room = 0;
 
         for (size_t i = 0; i < n_rooms; i++)
-                room += minus(room_of(&rooms[i]), rooms[i].promised_bytes);
+                room += fit_minus(room_of(&rooms[i]), rooms[i].promised_bytes);
         if (ret_missing_bytes)
-                *ret_missing_bytes = minus(bytes, room);
+                *ret_missing_bytes = fit_minus(bytes, room);
         return bytes <= room;
 }
 

@@ -9,10 +9,6 @@
 /* The node was not read for so long that the former reading is of no use. */
 #define GAP_USEC (UINT64_C(5000) * 1000)
 
-static uint64_t minus(uint64_t a, uint64_t b) {
-        return a > b ? a - b : 0;
-}
-
 /* --- one node --- */
 
 /* age 0: the newest */
@@ -37,7 +33,7 @@ static uint64_t lost_to_mover(const GuardReading *then, const GuardReading *now)
                                       ? then->pull_bytes_per_sec
                                       : now->pull_bytes_per_sec;
         const double most = (double)rate * (double)(now->usec - then->usec) / 1e6;
-        const uint64_t lost = minus(untaken_bytes(then), untaken_bytes(now));
+        const uint64_t lost = fit_minus(untaken_bytes(then), untaken_bytes(now));
 
         return (double)lost < most ? lost : (uint64_t)most;
 }
@@ -63,7 +59,7 @@ static void add_reading(GuardNode *node, const GuardReading *reading) {
 }
 
 uint64_t guard_left_bytes(const GuardReading *r) {
-        return r->free_bytes + minus(r->inactive_file_bytes, r->unclean_bytes) +
+        return r->free_bytes + fit_minus(r->inactive_file_bytes, r->unclean_bytes) +
                r->active_file_bytes / 2;
 }
 
@@ -118,7 +114,7 @@ GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet
                 if (n->n_readings == 0 || !id_set_has(set, n->node))
                         continue;
                 o.known = true;
-                o.room_bytes += minus(guard_left_bytes(reading_at(n, 0)), n->headroom_bytes);
+                o.room_bytes += fit_minus(guard_left_bytes(reading_at(n, 0)), n->headroom_bytes);
                 o.headroom_bytes += n->headroom_bytes;
                 o.burst_bytes_per_sec += n->burst_bytes_per_sec;
                 fall_short += fall_over(n, SHORT_USEC);
@@ -161,8 +157,8 @@ bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t n
 /* --- the node to widen to --- */
 
 static uint64_t room_of(const NodeRoom *r) {
-        return minus(minus(r->free_bytes + r->reclaimable_bytes, r->headroom_bytes),
-                     r->promised_bytes);
+        return fit_minus(fit_minus(r->free_bytes + r->reclaimable_bytes, r->headroom_bytes),
+                         r->promised_bytes);
 }
 
 static uint16_t distance_to(const GuardSearch *s, uint32_t node) {

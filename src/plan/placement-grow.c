@@ -102,10 +102,6 @@ static void grow(Growth *g) {
                 ;
 }
 
-static int compare_nodes(const void *a, const void *b) {
-        return *(const uint16_t *)a - *(const uint16_t *)b;
-}
-
 static NodeBits room_in(const PlanSearch *search, const PlanItem *item, uint32_t package) {
         NodeBits room = { 0 };
 
@@ -126,7 +122,7 @@ PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item) {
                 if (id_set_count(&g.room) < item->count || !id_set_is_subset(&item->must, &g.room))
                         continue;
                 grow(&g);
-                qsort(search->grown, g.n, sizeof(search->grown[0]), compare_nodes);
+                placement_sets_sort(search->grown, g.n);
                 cost = placement_counts_price(&search->counts, item, search->grown, g.n);
                 if (found && placement_cost_compare(&cost, &best) >= 0)
                         continue;

@@ -182,6 +182,11 @@ static int compare_nodes(const void *a, const void *b) {
         return *(const uint16_t *)a - *(const uint16_t *)b;
 }
 
+void placement_sets_sort(uint16_t *nodes, size_t n) {
+        if (n > 1)
+                qsort(nodes, n, sizeof(nodes[0]), compare_nodes);
+}
+
 bool placement_sets_next(PlanSets *sets) {
         size_t n = 0;
 
@@ -193,7 +198,6 @@ bool placement_sets_next(PlanSets *sets) {
         sets->nodes[n++] = (uint16_t)i;
         for (size_t i = 0; i < sets->n_chosen; i++)
                 sets->nodes[n++] = sets->pool[sets->group + sets->chosen[i]];
-        if (n > 1)
-                qsort(sets->nodes, n, sizeof(sets->nodes[0]), compare_nodes);
+        placement_sets_sort(sets->nodes, n);
         return true;
 }

@@ -100,6 +100,7 @@ size_t placement_sets_count(const PlanSets *sets);
 
 void placement_sets_rewind(PlanSets *sets);
 bool placement_sets_next(PlanSets *sets);
+void placement_sets_sort(uint16_t *nodes, size_t n); /* ascending */
 
 /* --- the search --- */
 
