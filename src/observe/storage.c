@@ -252,11 +252,6 @@ static int find_dumped(const Sysroot *sysroot, int proc_fd, const char *name, co
         return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);
 }
 
-/* The kernel answers EINVAL for the mounts of a process that has ended. */
-static int gone(int r) {
-        return r == -ENOENT || r == -EINVAL ? -ESRCH : r;
-}
-
 static int find_of_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
                            StorageDevices *ret) {
         _cleanup_free_ char *mountinfo = NULL;
@@ -264,9 +259,9 @@ static int find_of_process(const Sysroot *sysroot, int proc_pid_fd, const char *
         int r;
 
         if (root < 0)
-                return gone(-errno);
+                return mountinfo_error(-errno);
         r = read_file_alloc_at(proc_pid_fd, "mountinfo", &mountinfo, NULL);
-        return r < 0 ? gone(r) : find_live(sysroot, root, mountinfo, dir, ret);
+        return r < 0 ? mountinfo_error(r) : find_live(sysroot, root, mountinfo, dir, ret);
 }
 
 int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,

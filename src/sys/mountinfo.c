@@ -78,6 +78,10 @@ static int parse_line(char *line, Mount *ret) {
         return 0;
 }
 
+int mountinfo_error(int r) {
+        return r == -ENOENT || r == -EINVAL ? -ESRCH : r;
+}
+
 int mountinfo_parse(const char *text, MountTable *ret) {
         _cleanup_mount_table_ MountTable table = { .text = strdup(text) };
         char *rest = table.text;

@@ -11,11 +11,6 @@
 
 #define NR_PIDFD_OPEN 434 /* the same on all architectures; headers before 5.3 do not have it */
 
-/* A vanished task shows as ENOENT on opening and as ESRCH on reading. */
-static int task_error(int error) {
-        return error == -ENOENT ? -ESRCH : error;
-}
-
 /* -ENOSYS: the kernel has none, or forbids it. */
 static int open_pidfd(pid_t pid) {
         int fd = (int)syscall(NR_PIDFD_OPEN, pid, 0);
@@ -49,12 +44,12 @@ int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat 
         h.pid = pid;
         h.dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (h.dir_fd < 0)
-                return task_error(-errno);
+                return proc_error(-errno);
         if (sysroot->live) {
                 h.live = true;
                 h.pidfd = open_pidfd(pid);
                 if (h.pidfd < 0 && h.pidfd != -ENOSYS)
-                        return task_error(h.pidfd);
+                        return proc_error(h.pidfd);
         }
         /* Read last and through the directory: if this answers, the directory's process was still
          * there after the pidfd was taken, so that both are of the same one. */

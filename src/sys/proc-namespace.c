@@ -81,15 +81,10 @@ int proc_has_host_root(const ProcHandle *handle) {
         return is_of_init(&file, "/proc/self/root") || is_of_init(&file, "/proc/1/root");
 }
 
-/* The kernel answers EINVAL for the mounts of a process that has ended. */
-static int gone(int r) {
-        return r == -ENOENT || r == -EINVAL ? -ESRCH : r;
-}
-
 static int has_mount(int dir_fd, const char *path, uint64_t id) {
         _cleanup_mount_table_ MountTable table = { 0 };
         _cleanup_free_ char *mountinfo = NULL;
-        int r = gone(read_file_alloc_at(dir_fd, path, &mountinfo, NULL));
+        int r = mountinfo_error(read_file_alloc_at(dir_fd, path, &mountinfo, NULL));
 
         if (r >= 0)
                 r = mountinfo_parse(mountinfo, &table);
@@ -107,7 +102,7 @@ int proc_exe_is_mounted(const Sysroot *sysroot, const ProcHandle *handle) {
                 return -EBUSY;
         exe = openat(handle->dir_fd, "exe", O_PATH | O_CLOEXEC);
         if (exe < 0)
-                return gone(-errno);
+                return mountinfo_error(-errno);
         r = mount_id_read(sysroot, exe, &id);
         if (r >= 0)
                 r = has_mount(handle->dir_fd, "mountinfo", id);

@@ -14,9 +14,8 @@
 #define PF_KTHREAD UINT64_C(0x00200000)
 #define PF_FORKNOEXEC UINT64_C(0x00000040)
 
-/* A vanished task shows as ENOENT on opening and as ESRCH on reading. */
-static int task_error(int error) {
-        return error == -ENOENT ? -ESRCH : error;
+int proc_error(int r) {
+        return r == -ENOENT ? -ESRCH : r;
 }
 
 int proc_stat_parse(const char *text, ProcStat *ret) {
@@ -95,7 +94,7 @@ static int read_task_file(const ProcHandle *handle, pid_t tid, const char *name,
         else
                 (void)snprintf(path, sizeof(path), "%s", name);
         n = read_record_at(handle->dir_fd, path, buffer, size);
-        return n < 0 ? task_error((int)n) : 0;
+        return n < 0 ? proc_error((int)n) : 0;
 }
 
 bool proc_has_thread(const ProcHandle *handle, pid_t tid) {
@@ -174,7 +173,7 @@ static int read_long_status(const ProcHandle *handle, pid_t tid, ProcStatus *ret
         if (tid > 0)
                 (void)snprintf(path, sizeof(path), "task/%d/status", tid);
         r = read_file_alloc_at(handle->dir_fd, path, &text, NULL);
-        return r < 0 ? task_error(r) : proc_status_parse(text, ret);
+        return r < 0 ? proc_error(r) : proc_status_parse(text, ret);
 }
 
 int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
@@ -321,7 +320,7 @@ static int foreach_entry(int fd, ProcPidCallback callback, void *userdata) {
                 int r;
 
                 if (n <= 0)
-                        return n < 0 ? task_error(-errno) : 0;
+                        return n < 0 ? proc_error(-errno) : 0;
                 r = handle_numbers(entries, (size_t)n, callback, userdata);
                 if (r < 0)
                         return r;
@@ -354,7 +353,7 @@ int proc_foreach_pid(const Sysroot *sysroot, ProcPidCallback callback, void *use
 int proc_foreach_thread(const ProcHandle *handle, ProcCallback callback, void *userdata) {
         int fd = openat(handle->dir_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-        return fd < 0 ? task_error(-errno) : proc_foreach_number(fd, callback, userdata);
+        return fd < 0 ? proc_error(-errno) : proc_foreach_number(fd, callback, userdata);
 }
 
 size_t proc_count_threads(const ProcHandle *handle) {

@@ -29,6 +29,10 @@ typedef struct MountTable {
 void mount_table_done(MountTable *table);
 #define _cleanup_mount_table_ _cleanup_(mount_table_done)
 
+/* Turns a failure to read the mounts or the root of a process that has ended meanwhile, -ENOENT or
+ * -EINVAL, into -ESRCH; any other `r` as it is. */
+int mountinfo_error(int r);
+
 /* -EBADMSG: a line is none of mountinfo. */
 int mountinfo_parse(const char *text, MountTable *ret);
 

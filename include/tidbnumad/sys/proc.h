@@ -29,6 +29,9 @@ typedef struct ProcHandle {
                 .dir_fd = -EBADF, .pidfd = -EBADF                                                  \
         }
 
+/* A vanished task shows as -ENOENT on opening and as -ESRCH on reading: both become -ESRCH. */
+int proc_error(int r);
+
 /* -ESRCH: no such process. */
 int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
 /* The same for a caller that is about to remove its records of the process: -ESRCH only if two
