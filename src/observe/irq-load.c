@@ -18,7 +18,7 @@
 
 typedef struct Loading {
         const Sysroot *sysroot;
-        const Interrupts *interrupts;
+        const InterruptTable *interrupts;
         const IrqHost *host;
         IrqDevice *device;
         size_t allocated;
@@ -124,7 +124,7 @@ static size_t count_vectors(const IrqHost *host) {
 }
 
 /* Of the whole table only what belongs to the devices is kept. */
-static int take_counts(Interrupts *interrupts, IrqHost *host) {
+static int take_counts(InterruptTable *interrupts, IrqHost *host) {
         uint32_t *next;
 
         host->n_cpus = interrupts->n_cpus;
@@ -149,7 +149,7 @@ static int take_counts(Interrupts *interrupts, IrqHost *host) {
 }
 
 static int load_vectors_of_all(const Sysroot *sysroot, IrqHost *host) {
-        _cleanup_interrupts_ Interrupts interrupts = { 0 };
+        _cleanup_interrupts_ InterruptTable interrupts = { 0 };
         int r = interrupts_read(sysroot, &interrupts);
 
         if (r == -ENOMEM)

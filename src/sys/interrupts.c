@@ -7,12 +7,12 @@
 
 enum { READ_ATTEMPTS = 3 };
 
-void interrupts_done(Interrupts *interrupts) {
+void interrupts_done(InterruptTable *interrupts) {
         free(interrupts->cpus);
         free(interrupts->lines);
         free(interrupts->counts);
         free(interrupts->text);
-        *interrupts = (Interrupts){ 0 };
+        *interrupts = (InterruptTable){ 0 };
 }
 
 static bool is_digit(char c) {
@@ -49,7 +49,7 @@ static const char *take_number(const char *p, uint32_t *ret) {
 }
 
 /* "           CPU0       CPU2", into room for every word of it. */
-static int parse_head(const char *text, Interrupts *ret) {
+static int parse_head(const char *text, InterruptTable *ret) {
         size_t n_words = 0;
 
         for (const char *p = skip_blanks(text); *p && *p != '\n';
@@ -115,7 +115,7 @@ static int parse_line(const char *p, size_t n_cpus, uint32_t *counts, InterruptL
         return 0;
 }
 
-static int parse_lines(const char *text, Interrupts *ret) {
+static int parse_lines(const char *text, InterruptTable *ret) {
         size_t n = count_lines(text);
 
         /* Each counter takes a digit at least: what is shorter is no table to allocate for. */
@@ -140,8 +140,8 @@ static int parse_lines(const char *text, Interrupts *ret) {
         return 0;
 }
 
-int interrupts_parse(const char *text, Interrupts *ret) {
-        _cleanup_interrupts_ Interrupts interrupts = { 0 };
+int interrupts_parse(const char *text, InterruptTable *ret) {
+        _cleanup_interrupts_ InterruptTable interrupts = { 0 };
         int r = parse_head(text, &interrupts);
 
         if (r >= 0)
@@ -152,7 +152,7 @@ int interrupts_parse(const char *text, Interrupts *ret) {
         return 0;
 }
 
-int interrupts_read(const Sysroot *sysroot, Interrupts *ret) {
+int interrupts_read(const Sysroot *sysroot, InterruptTable *ret) {
         int r = -EAGAIN;
 
         for (unsigned i = 0; r == -EAGAIN && i < READ_ATTEMPTS; i++) {
@@ -167,7 +167,7 @@ int interrupts_read(const Sysroot *sysroot, Interrupts *ret) {
         return r;
 }
 
-const InterruptLine *interrupts_find(const Interrupts *interrupts, uint32_t irq) {
+const InterruptLine *interrupts_find(const InterruptTable *interrupts, uint32_t irq) {
         const size_t at = ARRAY_LOWER_BOUND(interrupts->n_lines, i, interrupts->lines[i].irq < irq);
 
         return at < interrupts->n_lines && interrupts->lines[at].irq == irq ? &interrupts->lines[at]

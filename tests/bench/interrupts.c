@@ -27,7 +27,7 @@ int main(void) {
                 errx(1, "no memory");
         begin = now_ms();
         for (unsigned i = 0; i < ROUNDS; i++) {
-                _cleanup_interrupts_ Interrupts interrupts = { 0 };
+                _cleanup_interrupts_ InterruptTable interrupts = { 0 };
 
                 if (interrupts_parse(text.data, &interrupts) < 0 || interrupts.n_lines != LINES)
                         errx(1, "the table cannot be read");

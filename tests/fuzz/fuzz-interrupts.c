@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "tidbnumad/sys/interrupts.h"
 
-static void check_line(const char *text, const Interrupts *in, size_t i) {
+static void check_line(const char *text, const InterruptTable *in, size_t i) {
         const InterruptLine *line = &in->lines[i];
         volatile uint32_t sum = 0;
 
@@ -19,7 +19,7 @@ static void check_line(const char *text, const Interrupts *in, size_t i) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        _cleanup_interrupts_ Interrupts in = { 0 };
+        _cleanup_interrupts_ InterruptTable in = { 0 };
         char *text = fuzz_text(data, size);
         int r;
 

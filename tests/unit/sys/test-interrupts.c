@@ -7,7 +7,7 @@
 #include "../../support/interrupts-table.h"
 #include "tidbnumad/sys/interrupts.h"
 
-static void assert_names(const Interrupts *interrupts, uint32_t irq, const char *expected) {
+static void assert_names(const InterruptTable *interrupts, uint32_t irq, const char *expected) {
         const InterruptLine *line = interrupts_find(interrupts, irq);
         char names[256];
 
@@ -18,7 +18,7 @@ static void assert_names(const Interrupts *interrupts, uint32_t irq, const char 
         assert_string_equal(names, expected);
 }
 
-static void assert_count(const Interrupts *interrupts, uint32_t irq, size_t column,
+static void assert_count(const InterruptTable *interrupts, uint32_t irq, size_t column,
                          uint32_t expected) {
         const InterruptLine *line = interrupts_find(interrupts, irq);
 
@@ -43,7 +43,7 @@ static const char x86[] =
         " MIS:          0\n";
 
 TEST(x86) {
-        _cleanup_interrupts_ Interrupts in = { 0 };
+        _cleanup_interrupts_ InterruptTable in = { 0 };
 
         assert_int_equal(interrupts_parse(x86, &in), 0);
         assert_int_equal(in.n_cpus, 3);
@@ -78,7 +78,7 @@ TEST(others) {
                 " 48:          1          0  dummy   4  eth0 (queue 1)\n"
                 "IPI0:         1          2       Rescheduling interrupts\n"
                 "Err:          0\n";
-        _cleanup_interrupts_ Interrupts in = { 0 };
+        _cleanup_interrupts_ InterruptTable in = { 0 };
 
         assert_int_equal(interrupts_parse(text, &in), 0);
         assert_int_equal(in.n_lines, 5);
@@ -91,7 +91,7 @@ TEST(others) {
 }
 
 TEST(find) {
-        _cleanup_interrupts_ Interrupts in = { 0 };
+        _cleanup_interrupts_ InterruptTable in = { 0 };
 
         assert_int_equal(interrupts_parse(x86, &in), 0);
         for (uint32_t irq = 0; irq < 200; irq++) {
@@ -109,7 +109,7 @@ TEST(refuses) {
         static const char *const bad[] = { "",           "\n",         "CPU\n",
                                            "CPUx\n",     "CPU0 NMI\n", "CPU0 CPU1:\n",
                                            "0: 1 2 x\n", "CPU0x\n",    "CPU4294967296\n" };
-        Interrupts in = { .n_cpus = 7 };
+        InterruptTable in = { .n_cpus = 7 };
 
         for (size_t i = 0; i < ELEMENTSOF(bad); i++)
                 assert_int_equal(interrupts_parse(bad[i], &in), -EBADMSG);
@@ -126,7 +126,7 @@ TEST(changed_meanwhile) {
                 "CPU0 CPU1\n 1:\n 2:\n 3:\n",
                 "CPU0\n 1: 4294967296  GICv3 1 Level     x\n",
         };
-        Interrupts in = { .n_cpus = 7 };
+        InterruptTable in = { .n_cpus = 7 };
 
         for (size_t i = 0; i < ELEMENTSOF(bad); i++)
                 assert_int_equal(interrupts_parse(bad[i], &in), -EAGAIN);
@@ -134,7 +134,7 @@ TEST(changed_meanwhile) {
 }
 
 TEST(short_ends) {
-        _cleanup_interrupts_ Interrupts a = { 0 }, b = { 0 };
+        _cleanup_interrupts_ InterruptTable a = { 0 }, b = { 0 };
 
         assert_int_equal(interrupts_parse("CPU0", &a), 0); /* no line at all */
         assert_int_equal(a.n_lines, 0);
@@ -143,7 +143,7 @@ TEST(short_ends) {
         assert_names(&b, 1, "last");
 }
 
-static void assert_table(const CpuSet *online, uint32_t n_lines, const Interrupts *in) {
+static void assert_table(const CpuSet *online, uint32_t n_lines, const InterruptTable *in) {
         assert_int_equal(in->n_cpus, id_set_count(online));
         assert_int_equal(in->n_lines, n_lines);
         for (uint32_t i = 0; i < n_lines; i++) {
@@ -166,7 +166,7 @@ TEST(large) {
         static const char *const online[] = { "0-255", "1-63,65-127,129-254", "200" };
 
         for (size_t i = 0; i < ELEMENTSOF(online); i++) {
-                _cleanup_interrupts_ Interrupts in = { 0 };
+                _cleanup_interrupts_ InterruptTable in = { 0 };
                 _cleanup_text_ Text text = { 0 };
                 CpuSet cpus = cpu_set(online[i]);
 
@@ -180,7 +180,7 @@ TEST(large) {
 }
 
 FAKE_TEST(read) {
-        _cleanup_interrupts_ Interrupts in = { 0 };
+        _cleanup_interrupts_ InterruptTable in = { 0 };
 
         assert_int_equal(interrupts_read(&tree->sysroot, &in), -ENOENT);
         fake_write(tree, "proc/interrupts", "CPU0 CPU1\n 1: 5\n");
