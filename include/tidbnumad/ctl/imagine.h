@@ -38,7 +38,7 @@ typedef struct Imagined {
         bool in_turn;        /* the disk was assigned in turn, not named */
         uint64_t need_bytes; /* 0: not known */
 
-        /* Of one that is described otherwise; borrowed. */
+        /* For one that is described by these instead; borrowed. */
         const char *unit, *exe;
         const uint16_t *ports;
         size_t n_ports;

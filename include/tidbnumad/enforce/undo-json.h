@@ -10,7 +10,7 @@
 
 #include "tidbnumad/base/id-set.h"
 
-/* Of the records of instances and of the host alike. */
+/* The version number in the records of instances and of the host alike. */
 #define UNDO_VERSION 2
 
 /* Any bytes, and the other way, in memory that the caller owns. None and NUL bytes are refused. */

@@ -40,7 +40,7 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata);
  * there is none. */
 UndoRecord *undo_find(const Undo *undo, const char *unit, const ProcessId *id);
 
-/* Of a scope of ours, by its name. */
+/* The record of the instance that was moved into this scope of ours. NULL: none. */
 UndoRecord *undo_find_scope(const Undo *undo, const char *scope);
 
 /* The record, or a new one that no file has yet. -ENOMEM. */

@@ -87,7 +87,7 @@ typedef struct IrqDevice {
 
 void irq_device_done(IrqDevice *device);
 
-/* Of irqbalance(1), as far as it is known. */
+/* The state of irqbalance(1), as far as it is known. */
 typedef struct IrqbalanceFacts {
         pid_t pid;           /* 0: it does not run, or nothing is known of it */
         bool settings_known; /* it has reported what follows */

@@ -30,7 +30,7 @@ typedef struct PlanReportInstance {
         const PlacementAlternative *alternatives; /* the best first */
         size_t n_alternatives;
 
-        /* Of one that runs. */
+        /* For an instance that runs: */
         int32_t pid;      /* 0: it is imagined */
         NodeSet in_force; /* empty: it is not bound */
         bool cost_known;

@@ -87,7 +87,7 @@ bool topology_same_package(const Node *a, const Node *b);
 #define TOPOLOGY_NOTES 5u
 void topology_append_note(const Topology *topology, unsigned number, Text *text);
 
-/* Of these nodes together, without those whose memory is of unknown size. */
+/* The memory of these nodes together; a node whose size is unknown counts as 0. */
 uint64_t topology_memory_bytes(const Topology *topology, const NodeSet *nodes);
 
 /* The online CPUs of these nodes; the nodes that own any of these CPUs. */

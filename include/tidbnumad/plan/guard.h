@@ -91,8 +91,8 @@ typedef enum GuardVerdict {
 
 GuardVerdict guard_judge(const GuardOutlook *outlook);
 
-/* Of the nodes that the binding was widened from: has there been room for a minute? That is as
- * much as the headroom once more, and no fast fall. Whether the memory outside fits in is
+/* Has there been room for a minute on the nodes that the binding was widened from? Room is as much
+ * as the headroom once more, and no fast fall. Whether the memory outside fits in is
  * decided by the steps (fit_check()). `since_usec`, 0 at first, is kept from call to call. */
 bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec);
 

@@ -10,7 +10,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/plan/placement.h"
 
-/* Of indices into the topology's nodes, for id_set_*(). */
+/* A set of indices into the topology's nodes, for id_set_*(). */
 typedef struct NodeBits {
         uint64_t words[PLACEMENT_NODES_MAX / 64];
 } NodeBits;

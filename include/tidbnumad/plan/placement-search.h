@@ -31,7 +31,7 @@ int placement_counts_init(PlanCounts *counts, const PlanProblem *problem); /* of
 void placement_counts_done(PlanCounts *counts);
 #define _cleanup_placement_counts_ _cleanup_(placement_counts_done)
 
-/* Of one node for an item that is not counted there, beside the nodes of its own that it has. */
+/* Adds to `cost` the price of node `i` for an item that is not counted there. */
 static inline void placement_counts_price_node(const PlanCounts *counts, const PlanItem *item,
                                                size_t i, PlanCost *cost) {
         const PlanProblem *problem = counts->problem;
@@ -60,7 +60,7 @@ static inline int64_t placement_counts_price_package(const PlanCounts *counts, c
                counts->of_policy_in[item->policy_index * counts->problem->n_packages + package];
 }
 
-/* Of a whole set, for an item that is counted nowhere. */
+/* The price of a whole set of nodes, for an item that is counted nowhere. */
 PlanCost placement_counts_price(const PlanCounts *counts, const PlanItem *item,
                                 const uint16_t *nodes, size_t n);
 
@@ -131,13 +131,13 @@ void placement_search_canonicalize(PlanSearch *search);
 /* The best set for an item that is counted nowhere, into `best`. Its price. */
 PlanCost placement_search_best(PlanSearch *search, const PlanItem *item);
 
-/* Likewise if there are too many sets to compare all: grows the set node by node. */
+/* The same where there are too many sets to compare all: grows a good set node by node. */
 PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item);
 
 /* Moves that help, until none is left or the effort is spent. */
 void placement_search_repair(PlanSearch *search);
 
-/* Of two uncounted items on these nodes, together. */
+/* The price of two items on these nodes together; neither is counted anywhere. */
 PlanCost placement_search_price_both(PlanSearch *search, const PlanItem *a, const uint16_t *at_a,
                                      const PlanItem *b, const uint16_t *at_b);
 

@@ -48,7 +48,7 @@ typedef struct PlacementInput {
         bool explain; /* collect alternatives */
 } PlacementInput;
 
-/* Of one instance, beside its place in the input. */
+/* The result for one instance; results are in the order of the input. */
 typedef struct PlacementChoice {
         Placement placement;
         PlacementBasis basis;
@@ -103,8 +103,9 @@ bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_
  * its parent cgroup allows (empty: all): fewer nodes than it could have. Empty: it is not bound. */
 NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, const CpuSet *allowed);
 
-/* Of these the ones to keep it on. None if one is reserved: a program that binds itself takes the
- * first node, as haproxy does, and that is often the network card's. */
+/* The nodes of `bound` to keep an instance on that has bound itself. None if one is reserved: a
+ * program that binds itself takes the first node, as haproxy does, and that is often the network
+ * card's. */
 NodeSet placement_adopted_nodes(const NodeSet *bound, const NodeSet *reserved);
 
 /* The policies have changed. Must an instance be placed again although it still fits where it

@@ -21,7 +21,7 @@ typedef struct LocalityReport {
         size_t n_pids;
         bool exact;       /* by numa_maps, else sampled */
         uint64_t n_pages; /* sampled: anonymous pages that were seen */
-        /* Of any node's share of anonymous memory, at 95 %, of files and of shared memory; NAN:
+        /* How far any node's share may be off, at 95 %: anonymous, files, shared memory; NAN:
          * none seen. */
         double halfwidth, file_halfwidth, shmem_halfwidth;
         const Topology *topology;

@@ -17,8 +17,8 @@ typedef struct Metric {
         const char *labels; /* for the reference: "node, state=total|free"; "" for none */
         const char *help;   /* no backslash, no newline */
         void (*render)(const struct Metric *metric, const Snapshot *snapshot, Text *text);
-        /* Of the value in the snapshot, or in the instance, policy or source that a sample is
-         * about. */
+        /* Where the value is in the snapshot, or in the instance, policy or source that a sample
+         * is about. */
         size_t offset;
         MetricField field;
         size_t known[2]; /* offsets of bools of the snapshot, without which there is no sample; 0:

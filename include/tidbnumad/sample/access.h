@@ -60,6 +60,6 @@ void access_close(AccessCounters *counters);
 /* 0..1; NAN: nothing was counted, or one of the two is not. */
 double access_ratio(const AccessSample *sample, const AccessEvents *events);
 
-/* Of the time that the threads ran, the share for which they were counted, where threads without
- * counters are taken to run like the others; NAN: there are no threads. */
+/* The share of the threads' running time for which they were counted. Threads without counters are
+ * taken to run like the others. NAN: there are no threads. */
 double access_coverage(const AccessSample *sample);

@@ -36,10 +36,12 @@ Estimate estimate_share(uint64_t n_outside, uint64_t n_seen, uint64_t n_hidden, 
  * be as sure (Kish, Survey Sampling, 1965, 8.2): all²/squares. */
 Estimate estimate_weighted(double outside, double all, double squares, bool whole);
 
-/* Of an instance with several processes, each a stratum of its own (Cochran, Sampling Techniques,
- * 3rd edition, 5.3-5.4): shares and what is unknown by weight, chance by the root of the weighted
- * squares. Parts without weight or without a share count for nothing; with none left: NAN. */
+/* The estimate for an instance of several processes, each a stratum of its own (Cochran, Sampling
+ * Techniques, 3rd edition, 5.3-5.4): shares and what is unknown by weight, chance by the root of
+ * the weighted squares. Parts without weight or without a share count for nothing; with none left:
+ * NAN. */
 Estimate estimate_combine(const Estimate *parts, const double *weights, size_t n_parts);
 
-/* Of both together, at most 1; NAN where there is no share. */
+/* Half the width of the interval by chance and by what is unknown together, at most 1; NAN where
+ * there is no share. */
 double estimate_halfwidth(const Estimate *estimate);

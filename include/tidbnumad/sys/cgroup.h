@@ -65,7 +65,8 @@ int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows);
  * groups below as on v2. Shared memory is part of `anon_bytes` there, and no row of its own. */
 int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows);
 
-/* Of either version. -EOPNOTSUPP: no memory controller for this group; -ESRCH: gone. */
+/* Reads memory.numa_stat of either version. -EOPNOTSUPP: no memory controller for this group;
+ * -ESRCH: gone. */
 int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows);
 
 typedef struct Pressure {

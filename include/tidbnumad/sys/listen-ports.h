@@ -30,9 +30,9 @@ void port_set_add(PortSet *set, uint16_t port);
 void port_set_merge(PortSet *set, const PortSet *other);
 int port_set_list(const PortSet *set, ListenPorts *ret); /* 0 or -ENOMEM */
 
-/* Of the descriptors of the process's main thread, which all its threads share, unless one has its
- * own (unshare(2)). IPv4 and IPv6, any address. A socket that was passed on counts for each process
- * that has it: a service's own and that of systemd, which made it.
+/* The ports of the sockets of the process's main thread, whose descriptors all its threads share,
+ * unless one has its own (unshare(2)). IPv4 and IPv6, any address. A socket that was passed on
+ * counts for each process that has it: a service's own and that of systemd, which made it.
  *
  * 0: all of them. 1: the process has more than OPEN_FILES_MAX descriptors, and there may be
  * more. -ESRCH: gone; -EACCES: not ours to read; -ENODATA: nothing shows which sockets listen,

@@ -33,7 +33,7 @@ typedef struct PerfReading {
  * -EMFILE: no descriptor left; -EOPNOTSUPP: this kernel or this machine does not count it. */
 int perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);
 
-/* Of a thread that has ended, too: what it came to. */
+/* Also of a thread that has ended: its last counts. */
 int perf_group_read(const PerfGroup *group, PerfReading *ret);
 void perf_group_close(PerfGroup *group);
 

@@ -27,9 +27,9 @@ ssize_t sysfs_read(const Sysroot *sysroot, const char *path, const char *name, c
 /* The last part of what a link of the device points to. The caller owns it. -ENOENT: no link. */
 int sysfs_read_link_name(const Sysroot *sysroot, const char *path, const char *name, char **ret);
 
-/* Of the device, or the nearest one above it that has them: its NUMA node, by its number or by
- * the CPUs that are near it, -1 where the firmware does not report it; its driver, which the
- * caller owns (-ENOENT: none). */
+/* The NUMA node and the driver of a device, or of the nearest one above it that has them. The node
+ * is found by its number or by the CPUs near it, -1 where the firmware does not report it. The
+ * caller owns the driver's name (-ENOENT: none). */
 int sysfs_node(const Sysroot *sysroot, const char *path);
 int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret);
 

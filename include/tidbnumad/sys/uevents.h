@@ -12,7 +12,7 @@ typedef struct Uevents {
         void *userdata;
 } Uevents;
 
-/* Of these subsystems, to the closing NULL, but of no device that is virtual. `uevents` must stay
+/* Events of these subsystems (a list that NULL ends) but of no virtual device. `uevents` must stay
  * where it is until uevents_close(). Without udev no event ever comes, and that is no error.
  * -EOPNOTSUPP: built with libsystemd 239, which has no sd-device(3). */
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,

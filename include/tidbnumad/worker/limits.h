@@ -12,7 +12,7 @@ bool limits_have_place(const Workers *all);
 /* Are too many jobs of that user late or stuck? */
 bool limits_refuse_user(const Workers *all, uid_t uid);
 
-/* Of one user; NULL: of all. */
+/* How many workers are stuck in jobs for this user; NULL: for all users. */
 size_t limits_count_stuck(const Workers *all, const uid_t *uid);
 
 /* How long the loop waits for the next answer. */

@@ -10,8 +10,8 @@ void move_begin(const Binder *b, Instance *instance, uint64_t now_usec);
  * `due_usec`. */
 void move_slice(const Binder *b, Instance *instance, uint64_t now_usec);
 
-/* Of the instances that move memory and are due, the one that has waited longest, so that none of
- * them starves another. NULL: none. */
+/* The instance that is next to move memory: the one that has waited longest among those that are
+ * due, so that none starves another. NULL: none. */
 Instance *move_next(const Binder *b, uint64_t now_usec);
 
 /* The worker is free again: instances that wait for it take their turns. */

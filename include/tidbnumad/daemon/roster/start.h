@@ -39,7 +39,8 @@ void start_take_over(const Roster *roster, const Policy *policy, const Process *
 /* What was not taken over is taken back. */
 void start_end(const Roster *roster, Start *start);
 
-/* Of a process that the first scan has found: what an earlier run of the daemon gave it. */
+/* For a process that the first scan has found: reads which CPUs an earlier run of the daemon gave
+ * it. */
 void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
                   StartCpus *ret);
 
