@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: memory in known shares by every method against numa_maps: counted and exact ones equal, the sampled one within its half-width; an instance in a scope is sampled
-# long machines: epyc8
+# long machines: epyc8 arm16
 # timeout: 1500
 
 # shellcheck source=tests/vm/guest/lib.sh
