@@ -209,20 +209,28 @@ TEST(each_mistake) {
         }
 }
 
-/* CPU 8 may be online all the same: the node that lists it cannot be read. */
-TEST(cpus_without_a_node) {
+/* CPU 8 may be online all the same, and its node be unknown. */
+static void assert_doubts_that_cpu_8_is_offline(World *w) {
         _cleanup_audit_report_ AuditReport report = { 0 };
         bool found = false;
-        World w;
 
-        init(&w);
-        offline(&w);
-        id_set_add(&w.topology.lost_nodes, 7);
-        assert_int_equal(audit_build(&w.input, &report), 0);
+        offline(w);
+        assert_int_equal(audit_build(&w->input, &report), 0);
         for (size_t i = 0; i < report.n_findings; i++)
                 found |= strstr(report.findings[i].found,
                                 "CPUs 8 are offline, or no node lists them") != NULL;
         assert_true(found);
+}
+
+WORLD_TEST(cpus_of_a_node_that_cannot_be_read) {
+        id_set_add(&w->topology.lost_nodes, 7);
+        assert_doubts_that_cpu_8_is_offline(w);
+}
+
+/* The firmware gives one node CPUs that another has as well. */
+WORLD_TEST(cpus_beside_a_node_that_overlaps) {
+        w->nodes[1].overlaps = true;
+        assert_doubts_that_cpu_8_is_offline(w);
 }
 
 /* What the daemon did itself is not reported as a mistake. */
