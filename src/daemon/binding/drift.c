@@ -31,13 +31,18 @@ static Instance *watcher_of(const Binder *b, int watch) {
         return NULL;
 }
 
-/* An instance with work under way is reconciled anyway, and one in back-off waits until its minute
- * is over. */
+/* After the last repair: one more look, which finds that it is contested, and then none until the
+ * minute is over. */
+static bool is_left_alone(const Instance *i, uint64_t now_usec) {
+        return i->binding.step.code == REASON_CONTESTED &&
+               (drift_repairs(&i->binding.cpus_drift, now_usec) >= STEP_REPAIRS_MAX ||
+                drift_repairs(&i->binding.mems_drift, now_usec) >= STEP_REPAIRS_MAX);
+}
+
+/* An instance with work under way is reconciled anyway. */
 static bool wants_reconcile(const Instance *i, uint64_t now_usec) {
         return !i->binding.call.slot && !i->binding.moving &&
-               i->binding.due_usec > now_usec + DELAY_USEC &&
-               drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
-               drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX;
+               i->binding.due_usec > now_usec + DELAY_USEC && !is_left_alone(i, now_usec);
 }
 
 static void note_event(Binder *b, const struct inotify_event *event, uint64_t now_usec) {

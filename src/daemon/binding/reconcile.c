@@ -231,6 +231,7 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
 static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         if (step_is_final(step->kind)) {
                 i->binding.due_usec = INSTANCE_NEVER; /* wait for an event or the next sample */
+                i->binding.effect_deadline_usec = 0;  /* what changes from now on is not ours */
                 return false;
         }
         if (!host_enforces(b->host)) {

@@ -289,6 +289,10 @@ UNIT_TEST(who_is_looked_at) {
         assert_true(i->binding.due_usec == INSTANCE_NEVER);
         i->binding.moving = false;
         i->binding.mems_drift = (Drift){ .n_repairs = STEP_REPAIRS_MAX, .end_usec = SEC(60) };
+        event(h, 5, IN_MODIFY, SEC(2)); /* looked at once more, or it would still count as bound */
+        assert_true(i->binding.due_usec != INSTANCE_NEVER);
+        i->binding.due_usec = INSTANCE_NEVER;
+        i->binding.step.code = REASON_CONTESTED;
         event(h, 5, IN_MODIFY, SEC(2)); /* left to the other one */
         assert_true(i->binding.due_usec == INSTANCE_NEVER);
         event(h, 5, IN_MODIFY, SEC(60));
