@@ -65,6 +65,17 @@ check() {
         fi
 }
 
+# oom_kills: how many processes the kernel has killed for want of memory since the boot
+oom_kills() {
+        awk '/^oom_kill / { print $2 }' /proc/vmstat
+}
+
+# nobody_was_killed: … since the scenario began; another one of this boot may have had it happen on purpose.
+vm_oom_kills=$(oom_kills)
+nobody_was_killed() {
+        (($(oom_kills) == vm_oom_kills)) || { dmesg | grep -iE 'oom-kill:|out of memory' && return 1; }
+}
+
 # skip REASON: the whole scenario, before its first check.
 skip() {
         echo "1..0 # SKIP $1" >&3

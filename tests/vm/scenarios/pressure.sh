@@ -27,9 +27,6 @@ EOT
 node_free() {
         awk '$3 == "MemFree:" { print int($4 / 1024) }' /sys/devices/system/node/node3/meminfo
 }
-oom_kills() {
-        awk '/^oom_kill / { print $2 }' /proc/vmstat
-}
 # grown UNIT MIB: what it holds
 grown() {
         kview anon "$1.service" --json | tee /dev/stderr | jq -e --argjson most "$2" '([.[]] | add) > $most * 1048576'
