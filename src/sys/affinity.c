@@ -63,15 +63,20 @@ typedef struct Subject {
         uint64_t *n_pid_reuses;
 } Subject;
 
-/* The thread exists: its id is checked again after the CPUs are set. */
-static int set_and_check(const Subject *s, const CpuSet *cpus, CpuSet *ret_after) {
+/* The thread exists: its id is checked again after the CPUs are set. If they cannot be read back,
+ * it gets those that it had: what is not known could not be taken back later. */
+static int set_and_check(const Subject *s, const CpuSet *before, const CpuSet *cpus,
+                         CpuSet *ret_after) {
         int r = set_mask(s->tid, cpus);
 
         if (r < 0)
                 return r;
         r = affinity_read_thread(s->tid, ret_after);
-        if (s->has(s->handle, s->tid))
+        if (s->has(s->handle, s->tid)) {
+                if (r < 0)
+                        (void)set_mask(s->tid, before);
                 return r;
+        }
         if (r >= 0)
                 put_right(s->sysroot, s->tid, ret_after, s->n_pid_reuses);
         return -ESRCH;
@@ -91,7 +96,7 @@ int affinity_set_thread(const Sysroot *sysroot, const ProcHandle *handle, pid_t 
                              left to do */
         if (!proc_has_thread(handle, tid))
                 return -ESRCH;
-        r = set_and_check(&thread, cpus, &after);
+        r = set_and_check(&thread, &before, cpus, &after);
         return r < 0 ? r : !id_set_equal(&before, &after);
 }
 
@@ -109,7 +114,7 @@ int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, 
                 return r;
         if (id_set_equal(ret_before, cpus))
                 return 0;
-        r = set_and_check(&thread, cpus, ret_after);
+        r = set_and_check(&thread, ret_before, cpus, ret_after);
         return r < 0 ? r : !id_set_equal(ret_before, ret_after);
 }
 
