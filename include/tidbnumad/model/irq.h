@@ -87,7 +87,7 @@ typedef struct IrqDevice {
 
 void irq_device_done(IrqDevice *device);
 
-/* The state of irqbalance(1), as far as it is known. */
+/* State and settings of irqbalance(1). Values that could not be read are 0. */
 typedef struct IrqbalanceFacts {
         pid_t pid;           /* 0: it does not run, or nothing is known of it */
         bool settings_known; /* it has reported what follows */

@@ -68,7 +68,7 @@ shows '^RESULT +RULE +FOUND$'
 shows '^warning +huge-pages '
 bash -c "$(sed -n 's/^  huge-pages: //p' <<<"$out")"
 check 'what it prints mends it' grep -qF '[never]' /sys/kernel/mm/transparent_hugepage/enabled
-check 'and README says before the tour how to validate it' tidbnumactl validate
+check "README's first policy is valid" tidbnumactl validate
 play 'tidbnumactl plan' 0
 shows '^tikv-20160 +tikv +3 '
 shows '^tikv-20161 +tikv +6 '
