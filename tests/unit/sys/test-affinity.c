@@ -1,5 +1,6 @@
 /* CPUs of real threads, and what happens to another process that has got a thread's number. */
 #include <sched.h>
+#include <sys/syscall.h>
 
 #include "../../support/test.h"
 
@@ -36,6 +37,30 @@ ssize_t __wrap_readlinkat(int fd, const char *path, char *buffer, size_t size) {
         return __real_readlinkat(fd, path, buffer, size);
 }
 
+/* The CPUs cannot be read by the read after so many more; 0: they always can. */
+static unsigned reads_left;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...) {
+        va_list args;
+        pid_t tid;
+        size_t size;
+        void *mask;
+
+        va_start(args, number); /* both calls of affinity.c take these three */
+        tid = va_arg(args, pid_t);
+        size = va_arg(args, size_t);
+        mask = va_arg(args, void *);
+        va_end(args);
+        if (number == SYS_sched_getaffinity && reads_left > 0 && --reads_left == 0) {
+                errno = EPERM;
+                return -1;
+        }
+        return __real_syscall(number, tid, size, mask);
+}
+
 typedef struct Child {
         Sysroot sysroot;
         pid_t pid;
@@ -56,7 +81,7 @@ static CpuSet mask_of(pid_t pid) {
 }
 
 static void child_done(Child *c) {
-        looks_left = links_left = 0;
+        looks_left = links_left = reads_left = 0;
         child_end(c->pid);
         proc_close(&c->handle);
         sysroot_close(&c->sysroot);
@@ -162,6 +187,23 @@ CHILD_TEST(first_thread) {
 
 /* The handle is of a process that has ended since the caller saw its program, and the number is
  * another's by now: it gets back what it had. */
+/* What cannot be read back would not be known later: not what it had, and not what it was given. */
+CHILD_TEST(given_back_where_they_cannot_be_read) {
+        CpuSet before, after;
+
+        assert_int_equal(set(c, &c->other, true), 1);
+        reads_left = 2;
+        assert_int_equal(affinity_set_first_thread(&c->sysroot, &c->handle, &c->one,
+                                                   &c->n_strangers, &before, &after),
+                         -EPERM);
+        after = mask_of(c->pid);
+        assert_true(id_set_equal(&after, &c->other));
+        reads_left = 2;
+        assert_int_equal(set(c, &c->one, true), -EPERM);
+        after = mask_of(c->pid);
+        assert_true(id_set_equal(&after, &c->other));
+}
+
 TEST(first_thread_of_one_that_is_gone) {
         _cleanup_child_ Child c, other;
         CpuSet before, after;
