@@ -29,6 +29,7 @@ int manager_new(const Args *args, Manager **ret) {
         m->roster.connector_fd = -EBADF;
         m->roster.host = &m->host;
         m->roster.records = &m->undo.records;
+        m->roster.since_ticks = clock_boottime_ticks();
         sampling_init(&m->sampling, &m->host, &m->roster);
         m->undo.host = &m->host;
         m->undo.roster = &m->roster;

@@ -8,7 +8,6 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/enforce/start-cpus.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
@@ -84,18 +83,15 @@ static int found(Roster *roster, const Policy *policy, Process *process, ProcHan
 }
 
 static int add_process(Roster *roster, const Policy *policy, Process *process, ProcHandle *handle,
-                       StartCpus *start) {
+                       const StartCpus *start) {
         const pid_t pid = process->id.pid;
         Instance *instance = roster_find_owner(roster, process);
         size_t index;
         int r = instance ? join(roster, instance, process, handle)
                          : found(roster, policy, process, handle);
 
-        if (r < 0) {
-                start_cpus_take_back(&roster->host->sysroot, handle,
-                                     &roster->host->backend.n_pid_reuses, start);
+        if (r < 0)
                 return r;
-        }
         instance = roster_find_pid(roster, pid, &index);
         instance->members[index].start = *start;
         describe_again(roster, instance, clock_monotonic_usec());
@@ -237,9 +233,12 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle, Start *
         if (is_full(roster, policy, process))
                 return ignore(roster, policy, process);
         start_take_over(roster, policy, process, start, &given);
-        if (!roster->host->ready)
+        if (!given.set)
                 start_recall(roster, process, handle, &given);
-        return add_process(roster, policy, process, handle, &given);
+        r = add_process(roster, policy, process, handle, &given);
+        if (r < 0)
+                start->cpus = given; /* for start_end(): `handle` may be closed */
+        return r;
 }
 
 /* A process lives as long as any of its threads. When its first thread has ended it shows no

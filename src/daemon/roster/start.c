@@ -95,7 +95,8 @@ void start_end(const Roster *roster, Start *start) {
 void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
                   StartCpus *ret) {
         *ret = (StartCpus){ 0 };
-        if (roster->host->sysroot.live && !is_recorded(roster, process))
+        if (roster->host->sysroot.live && process->id.start_ticks <= roster->since_ticks &&
+            !is_recorded(roster, process))
                 start_cpus_recall(&roster->records->former, handle, ret);
 }
 

@@ -1,10 +1,14 @@
 /* What a process was given at its exec, once it is known what becomes of it. */
 
+#include <limits.h>
+
 #include "../../support/test.h"
 
 #include "../../support/child-process.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/roster/identify.h"
+#include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/enforce/start-cpus.h"
 #include "tidbnumad/sys/affinity.h"
 
@@ -16,6 +20,7 @@ typedef struct TestHost {
         Instance *instance;
         pid_t pid;
         CpuSet all, one;
+        char exe[PATH_MAX]; /* this test's */
 } TestHost;
 
 static const char *why; /* the backend refuses */
@@ -27,12 +32,8 @@ static const char *refuses(Backend *backend, const BackendTarget *target, const 
         return why;
 }
 
-/* A real process with one CPU of the two or more that this test has, of an instance with a place.
- */
-static void host_init(TestHost *h, BackendKind kind) {
-        ProcHandle handle = PROC_HANDLE_NONE;
-        Process p = { .exe = strdup("/srv/tidb-server") };
-
+/* A real process with the two or more CPUs that this test has, which the daemon does not know. */
+static void host_wire(TestHost *h, BackendKind kind) {
         *h = (TestHost){ .policy = { .name = (char *)"p" },
                          .ops = { .kind = kind, .refuses = refuses } };
         why = NULL;
@@ -47,6 +48,14 @@ static void host_init(TestHost *h, BackendKind kind) {
         backend_init(&h->m.host.backend, &h->m.host.sysroot, NULL);
         h->m.host.backend.ops = &h->ops;
         h->pid = child_start();
+}
+
+/* The process has one CPU, and is of an instance with a place. */
+static void host_init(TestHost *h, BackendKind kind) {
+        ProcHandle handle = PROC_HANDLE_NONE;
+        Process p = { .exe = strdup("/srv/tidb-server") };
+
+        host_wire(h, kind);
         assert_int_equal(proc_open(&h->m.host.sysroot, h->pid, &handle), 0);
         p.id = (ProcessId){ h->pid, handle.start_ticks };
         h->instance = rooms_add(&h->m, &h->policy, &p, &handle);
@@ -103,4 +112,80 @@ TEST(kept_or_taken_back) {
                 h.m.host.stopping = cases[i].stopping;
                 assert_after_check(&h, cases[i].kept ? &h.one : &h.all);
         }
+}
+
+/* There is a policy for the process. */
+static void stranger_init(TestHost *h) {
+        ssize_t n;
+
+        host_wire(h, BACKEND_AFFINITY);
+        n = readlink("/proc/self/exe", h->exe, sizeof(h->exe) - 1);
+        assert_true(n > 0);
+        h->exe[n] = '\0';
+        h->policy.match.exe = strrchr(h->exe, '/') + 1;
+        h->policy.max_instances = 10;
+        h->m.host.policies =
+                (PolicySet){ .policies = &h->policy, .n_policies = 1, .mode = ENFORCEMENT_ENFORCE };
+}
+
+static void stranger_done(TestHost *h) {
+        start_announce(&h->m.roster, NULL, 0);
+        host_done(h);
+        sd_event_unref(h->m.host.event);
+}
+
+#define STRANGER_TEST(test) TEST_WITH(test, TestHost, h, stranger_init, stranger_done)
+
+static void announce(TestHost *h) {
+        CpuSet *cpus = calloc(1, sizeof(*cpus));
+
+        assert_non_null(cpus);
+        *cpus = h->one;
+        start_announce(&h->m.roster, cpus, 1);
+}
+
+static void assert_cpus(const TestHost *h, const CpuSet *expected) {
+        CpuSet now;
+
+        assert_int_equal(affinity_read_thread(h->pid, &now), 0);
+        assert_true(id_set_equal(&now, expected));
+}
+
+STRANGER_TEST(given_at_its_exec) {
+        assert_int_equal(sd_event_new(&h->m.host.event), 0);
+        announce(h);
+        assert_int_equal(identify_exec(&h->m.roster, h->pid), 0);
+        assert_int_equal(h->m.roster.n_instances, 1);
+        assert_true(h->m.roster.instances[0]->members[0].start.set);
+        assert_cpus(h, &h->one);
+}
+
+/* Without an event loop its end cannot be watched, which is found after it was made a member. */
+STRANGER_TEST(taken_back_from_one_that_cannot_be_entered) {
+        announce(h);
+        assert_true(identify_exec(&h->m.roster, h->pid) < 0);
+        assert_int_equal(h->m.roster.n_instances, 0);
+        assert_cpus(h, &h->all);
+}
+
+/* The scan that identifies it may be a later one than the first. */
+STRANGER_TEST(recalled_if_older_than_the_daemon) {
+        Process p = { .exe = (char *)"/srv/tidb-server" };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        StartCpus start;
+
+        assert_int_equal(proc_open(&h->m.host.sysroot, h->pid, &handle), 0);
+        start_cpus_set(&h->m.host.sysroot, &handle, &h->one, &h->m.host.backend.n_pid_reuses,
+                       &start);
+        assert_true(start.set);
+        assert_int_equal(undo_starts_add(&h->m.undo.records.former, &h->one), 0);
+        p.id = (ProcessId){ h->pid, handle.start_ticks };
+        h->m.host.ready = true;
+        h->m.roster.since_ticks = handle.start_ticks - 1;
+        start_recall(&h->m.roster, &p, &handle, &start);
+        assert_false(start.set);
+        h->m.roster.since_ticks = handle.start_ticks;
+        start_recall(&h->m.roster, &p, &handle, &start);
+        assert_true(start.set);
+        assert_true(id_set_equal(&start.before, &h->all));
 }

@@ -66,6 +66,7 @@ typedef struct Roster {
         size_t scan_next;
         unsigned scan_rounds; /* number of rounds since the last one that read all processes */
 
+        uint64_t since_ticks; /* the daemon's start, as start times in /proc/PID/stat */
         CpuSet *start_cpus; /* by policy; empty: it gives none at an exec; owned */
         size_t n_start_cpus;
 

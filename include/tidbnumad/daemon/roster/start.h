@@ -36,11 +36,12 @@ void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret);
 void start_take_over(const Roster *roster, const Policy *policy, const Process *process,
                      Start *start, StartCpus *ret);
 
-/* What was not taken over is taken back. */
+/* What was not taken over, or was put back into `start`, is taken back. */
 void start_end(const Roster *roster, Start *start);
 
-/* For a process that the first scan has found: reads which CPUs an earlier run of the daemon gave
- * it. */
+/* For a process that is older than this daemon: reads which CPUs an earlier run of the daemon gave
+ * it. Not by the first scan alone: a worker that did not answer in time leaves a process to a later
+ * one. */
 void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
                   StartCpus *ret);
 
