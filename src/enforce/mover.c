@@ -121,7 +121,8 @@ static bool takes_file(const Mover *mover, const Mapping *mapping) {
 
 static bool is_movable(const Mover *mover, const Mapping *mapping) {
         return mapping->kind == MAPPING_PRIVATE || mapping->kind == MAPPING_SHARED_ANON ||
-               (mapping->kind == MAPPING_FILE && (mapping->is_shmem || takes_file(mover, mapping)));
+               (mapping->kind == MAPPING_FILE &&
+                (mapping->is_shmem || mapping->is_huge || takes_file(mover, mapping)));
 }
 
 static int next_of_rest(Mover *mover) {

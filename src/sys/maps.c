@@ -12,17 +12,28 @@
 
 #include "tidbnumad/sys/maps.h"
 
-/* What cannot be found out stays 0, which no mapping of a file has. */
-static ShmemDevices read_shmem_devices(void) {
-        _cleanup_close_ int fd = memfd_create("tidbnumad", MFD_CLOEXEC);
-        ShmemDevices devices = { 0 };
+/* An empty one takes no page, reserved or not. */
+static dev_t device_of_memfd(unsigned flags) {
+        _cleanup_close_ int fd = memfd_create("tidbnumad", MFD_CLOEXEC | flags);
         struct stat st;
 
-        if (fd >= 0 && fstat(fd, &st) == 0)
-                devices.kernel = st.st_dev;
-        if (stat("/dev/shm", &st) == 0)
-                devices.dev_shm = st.st_dev;
-        return devices;
+        return fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
+}
+
+static dev_t device_of_mount(const char *path) {
+        struct stat st;
+
+        return stat(path, &st) == 0 ? st.st_dev : 0;
+}
+
+/* What cannot be found out stays 0, which no mapping of a file has. */
+static ShmemDevices read_shmem_devices(void) {
+        return (ShmemDevices){
+                .kernel = device_of_memfd(0),
+                .dev_shm = device_of_mount("/dev/shm"),
+                .huge = device_of_memfd(MFD_HUGETLB),
+                .dev_hugepages = device_of_mount("/dev/hugepages"),
+        };
 }
 
 /* On the kernel's own mount, where no user chooses the names:
@@ -88,20 +99,23 @@ static bool take_numbers(const char **line, uint64_t *start, uint64_t *end, char
 int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
         uint64_t start, end, major, minor;
         char permissions[5];
+        bool is_shared;
         dev_t device;
 
         if (!take_numbers(&line, &start, &end, permissions, &major, &minor) || start >= end)
                 return -EBADMSG;
         line += strspn(line, " ");
         device = makedev((unsigned)major, (unsigned)minor);
-        *ret = (Mapping){ .start = start,
-                          .end = end,
-                          .kind = kind_of(permissions, line,
-                                          device != 0 && device == shmem->kernel),
-                          .has_file = *line == '/',
-                          .on_disk = *line == '/' && major != 0,
-                          .is_shmem = permissions[3] != 'p' && device != 0 &&
-                                      (device == shmem->kernel || device == shmem->dev_shm) };
+        is_shared = permissions[3] != 'p' && device != 0;
+        *ret = (Mapping){
+                .start = start,
+                .end = end,
+                .kind = kind_of(permissions, line, device != 0 && device == shmem->kernel),
+                .has_file = *line == '/',
+                .on_disk = *line == '/' && major != 0,
+                .is_shmem = is_shared && (device == shmem->kernel || device == shmem->dev_shm),
+                .is_huge = is_shared && (device == shmem->huge || device == shmem->dev_hugepages),
+        };
         return 0;
 }
 

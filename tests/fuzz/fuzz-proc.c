@@ -52,7 +52,7 @@ static void check_cgroup(const char *text) {
 }
 
 static void check_maps(char *text) {
-        const ShmemDevices shmem = { .kernel = 1, .dev_shm = 0x19 };
+        const ShmemDevices shmem = { .kernel = 1, .dev_shm = 0x19, .huge = 0x0f };
         char *save = NULL;
 
         for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {

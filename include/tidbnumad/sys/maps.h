@@ -23,6 +23,7 @@ typedef struct Mapping {
         bool has_file; /* of MAPPING_PRIVATE: what was not written to is the file's */
         bool on_disk;  /* its file is on a block device: no other process serves it, as with FUSE */
         bool is_shmem; /* of a shared one: its pages count as shared memory, no disk has them */
+        bool is_huge;  /* of a shared one: huge pages that the host has reserved, hugetlbfs */
 } Mapping;
 
 /* The devices of shared memory. A name in maps proves nothing: with a bind mount in a namespace of
@@ -30,6 +31,8 @@ typedef struct Mapping {
 typedef struct ShmemDevices {
         dev_t kernel;  /* the kernel's internal mount: memfd, System V, memory without a name */
         dev_t dev_shm; /* the tmpfs on this host's /dev/shm */
+        dev_t huge;    /* as `kernel`, for huge pages of the default size */
+        dev_t dev_hugepages; /* the hugetlbfs on this host's /dev/hugepages */
 } ShmemDevices;
 
 /* One line of /proc/PID/maps, with or without its newline. 0; -EBADMSG: not such a line. */

@@ -156,6 +156,16 @@ TEST(shared_memory_with_a_name, .teardown_func = end_test) {
         assert_int_equal(kernel.nodes[3], 1);
 }
 
+TEST(shared_huge_pages, .teardown_func = end_test) {
+        kernel_init_as(1, MAPPING_FILE);
+        kernel.mappings[0].is_huge = true;
+        kernel.others[3] = true;
+        assert_int_equal(begin(state), 0);
+        assert_int_equal(walk(&tested.mover, "0", 0), BYTES(PAGES));
+        assert_int_equal(tested.mover.counters.shared_moved_bytes, BYTES(PAGES - 1));
+        assert_int_equal(kernel.reach, PAGES_ALONE);
+}
+
 /* A page that was written to and dropped since is the file's again: reading it would wait for
  * whoever serves the file, which on a block device is the kernel itself. */
 TEST(private_pages_of_a_file_are_read_on_disk_only, .teardown_func = end_test) {

@@ -18,8 +18,10 @@ typedef struct KnownLine {
 
 #define AT "55e2c0000000-55e2c0021000 "
 
-/* 00:01 and 00:19 */
-static const ShmemDevices shmem = { .kernel = 0x01, .dev_shm = 0x19 };
+/* 00:01, 00:19, 00:0f and 00:1e */
+static const ShmemDevices shmem = {
+        .kernel = 0x01, .dev_shm = 0x19, .huge = 0x0f, .dev_hugepages = 0x1e
+};
 
 TEST(on_disk) {
         static const struct {
@@ -128,7 +130,7 @@ static MapsReader *open_text(const char *text, size_t length) {
  * much longer than the window, and some that are none. */
 typedef struct KnownShmem {
         const char *line;
-        bool is_shmem;
+        bool is_shmem, is_huge;
 } KnownShmem;
 
 TEST(shared_memory) {
@@ -144,12 +146,18 @@ TEST(shared_memory) {
                 { AT "rw-s 00000000 fe:00 1 /dev/zero (deleted)", false },
                 { AT "rw-p 00000000 00:01 1 /memfd:x (deleted)", false },
                 { AT "rw-p 00000000 00:00 0 ", false },
+                { AT "rw-s 00000000 00:0f 1 /memfd:x (deleted)", false, true },
+                { AT "rw-s 00000000 00:0f 1 /anon_hugepage (deleted)", false, true },
+                { AT "rw-s 00000000 00:1e 1 /dev/hugepages/java", false, true },
+                { AT "rw-s 00000000 fe:00 1 /dev/hugepages/java", false, false },
+                { AT "rw-p 00000000 00:0f 1 /anon_hugepage (deleted)", false, false },
         };
         Mapping mapping;
 
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
                 assert_int_equal(maps_parse_line(known[i].line, &shmem, &mapping), 0);
                 assert_int_equal(mapping.is_shmem, known[i].is_shmem);
+                assert_int_equal(mapping.is_huge, known[i].is_huge);
         }
 }
 
