@@ -5,7 +5,7 @@
 reset_knobs() {
         printf '%s\n' /proc/sys/kernel/{numa_balancing,perf_event_paranoid} /proc/sys/vm/{zone_reclaim_mode,swappiness,min_free_kbytes} \
                 /sys/kernel/mm/transparent_hugepage/{enabled,defrag,khugepaged/defrag} \
-                /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity
+                /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity /sys/class/net/*/queues/*/[rx]ps_cpus
 }
 
 # read_knob FILE: into $value; of "always [madvise] never" the word that holds. No process is started: there are many.

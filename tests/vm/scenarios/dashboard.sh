@@ -15,6 +15,9 @@ interval=3 # seconds from scrape to scrape
 jobs=(tidbnumad haproxy textfile)
 happened=()
 
+need_package
+compgen -G "$vm_payload/debs/tidbnumad-monitoring_*" >/dev/null || skip 'the run was given no package tidbnumad-monitoring (--deb)'
+
 # --- the host: three instances with memory all over it, and a card whose interrupts fire on their CPUs -------------------------
 
 card=$(nic_of_node 2) other=$(nic_of_node 5) peer=10.99.0.2

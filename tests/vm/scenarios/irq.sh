@@ -295,23 +295,35 @@ ok 'irqbalance is told which CPUs are taken, beside what it had itself'
 bans() { irqbalance_setup | grep -o 'IRQ ' | wc -l; }
 check 'and which interrupts' test "$(bans)" -ge "$vectors"
 
+# Whatever irqbalance is told, it places everything again 10 to 18 s later, and what it moved then is put back within 3 s. A steady
+# state is what is tested.
+settles() { sleep 25; }
+
+# few_land WHAT: none of the interrupts of a burst of 10 s fires on the instances' CPUs; with an irqbalance that is ignored, no more
+# than in the 3 s until a mask is put back
+few_land() {
+        local most=0
+        burst 10
+        [[ $1 != ignore:* ]] || most=$((fired * 3 / 10))
+        check "$1, $landed of $fired land on the instances, no more than $most" test "$landed" -le "$most"
+}
+
 # quiet_with MODE [MOST]: irqbalance has run for a while, and after its restart again. MOST: masks written in a quiet minute;
 # an irqbalance that is ignored moves one now and then by its load, which is put back.
 quiet_with() {
         local written
-        burst 10
-        is "$landed" 0 "$1: with irqbalance, none of $fired lands on the instances"
+        settles
+        few_land "$1: with irqbalance"
         systemctl restart irqbalance
         sleep 30 # what is tested is the state then
-        burst 10
-        is "$landed" 0 "$1: 30 s after a restart of irqbalance, none of $fired does"
+        few_land "$1: 30 s after a restart of irqbalance"
+        wait_until 5 'the masks are elsewhere' masks_are_off
         daemon_looks
         written=$(writes)
         sleep 60 # a quiet minute
         written=$(($(writes) - written))
         check "$1: masks written in a quiet minute: $written, no more than ${2:-0}" test $written -le "${2:-0}"
 }
-sleep 25
 quiet_with ban
 irq_policy auto cooperate off
 systemctl reload tidbnumad
@@ -327,7 +339,6 @@ irq_policy away ignore off
 systemctl reload tidbnumad
 wait_until 60 'with ignore, it has what it had' banned_is 80
 wait_until 60 "$card is steered" vectors_are steered "$vectors" "$card"
-traffic 2
 quiet_with ignore 3
 irq_policy away ban off
 systemctl reload tidbnumad

@@ -143,8 +143,12 @@ doubted() {
 }
 wait_until 120 'a count that does not hold all is not believed' doubted
 ok 'a count that does not hold all is not believed'
-check 'three quarters of its memory are on another node' jq -e \
-        '.remote_memory_ratio_halfwidth < 0.1 and (.remote_memory_ratio - 0.75 | fabs) <= .remote_memory_ratio_halfwidth + 0.02' "$ARTIFACTS/doubted.json"
+three_quarters() { # the first sample may be older than the second process
+        doubted && jq -e '.remote_memory_ratio_halfwidth < 0.1 and (.remote_memory_ratio - 0.75 | fabs) <= .remote_memory_ratio_halfwidth + 0.02' \
+                "$ARTIFACTS/doubted.json"
+}
+wait_until 120 'three quarters of its memory are on another node' three_quarters
+ok 'three quarters of its memory are on another node'
 systemctl stop tidb-4005
 
 # --- and drawn where it is not: not alone in its group, and not in a service, it gets a scope --------------------------------
