@@ -48,6 +48,8 @@ int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat 
         if (sysroot->live) {
                 h.live = true;
                 h.pidfd = open_pidfd(pid);
+                if (h.pidfd == -ENOSYS && proc_has_pidfds())
+                        return -EAGAIN; /* refused this once: nobody would look for its end */
                 if (h.pidfd < 0 && h.pidfd != -ENOSYS)
                         return proc_error(h.pidfd);
         }

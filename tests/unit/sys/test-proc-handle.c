@@ -22,6 +22,29 @@ int __wrap_openat64(int fd, const char *path, int flags, mode_t mode) {
         return __real_openat64(fd, path, flags, mode);
 }
 
+static unsigned n_refusals; /* so many calls of syscall(2) are not permitted */
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+/* Of pidfd_open(2), which is all that is called in this way. */
+long __wrap_syscall(long number, ...) {
+        va_list args;
+        pid_t pid;
+        unsigned flags;
+
+        va_start(args, number);
+        pid = va_arg(args, pid_t);
+        flags = va_arg(args, unsigned);
+        va_end(args);
+        if (n_refusals > 0) {
+                n_refusals--;
+                errno = EPERM;
+                return -1;
+        }
+        return __real_syscall(number, pid, flags);
+}
+
 static void open_live(Sysroot *sysroot, pid_t pid, ProcHandle *handle) {
         assert_int_equal(sysroot_open(NULL, sysroot), 0);
         assert_int_equal(proc_open(sysroot, pid, handle), 0);
@@ -279,4 +302,20 @@ LIVE_TEST(denied_once) {
         proc_close(&handle);
         n_lies = 2;
         assert_int_equal(proc_open_twice(sysroot, getpid(), &handle), -ESRCH);
+}
+
+/* Only where the kernel has no pidfds are ends found without them. */
+TEST(a_pidfd_refused_once) {
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        if (!proc_has_pidfds())
+                skip_because("no pidfds here");
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        n_refusals = 1;
+        assert_int_equal(proc_open(&sysroot, getpid(), &handle), -EAGAIN);
+        n_refusals = 2;
+        assert_int_equal(proc_open(&sysroot, getpid(), &handle), 0);
+        assert_true(handle.pidfd < 0);
+        assert_int_equal(n_refusals, 0);
 }
