@@ -284,7 +284,7 @@ wait_until 20 'it is given up by the other' vectors_are contested 0 "$card"
 
 # What it had itself: its environment bans CPU 7.
 mkdir -p /run/systemd/system/irqbalance.service.d
-printf '[Service]\nEnvironment=IRQBALANCE_BANNED_CPULIST=7\n' >/run/systemd/system/irqbalance.service.d/vm.conf
+printf '[Service]\nEnvironment=IRQBALANCE_BANNED_CPUS=80 IRQBALANCE_BANNED_CPULIST=7\n' >/run/systemd/system/irqbalance.service.d/vm.conf
 systemctl daemon-reload
 systemctl start irqbalance
 wait_until 40 'irqbalance keeps to its environment' banned_is 80
