@@ -187,37 +187,37 @@ TEST(numa_balancing_unwanted_at_once) {
         }
 }
 
-/* The unit is started, and nothing comes of it. */
-HOST_TEST(numa_balancing_unit_fails) {
-        static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
-        SettingOps ops = SETTING_FILES;
+static const SettingKey numa_balancing = { SETTING_NUMA_BALANCING, "", 0 };
 
+static void start_without_right(TestHost *h) {
+        static SettingOps ops;
+
+        ops = SETTING_FILES;
+        ops.write = write_without_right;
         h->m.host.policies.n_irqs = 0;
         start(h);
-        ops.write = write_without_right;
         h->interrupts->ops = &ops;
+}
+
+/* The unit is started, and nothing comes of it. */
+HOST_TEST(numa_balancing_unit_fails) {
+        start_without_right(h);
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         for (unsigned i = 1; i <= 4; i++) {
                 reconcile_after(h, 100 * SECOND);
                 assert_int_equal(world.n_started, i);
-                assert_int_equal(irq_setting_find(h->interrupts, &key)->logged, i >= 3);
+                assert_int_equal(irq_setting_find(h->interrupts, &numa_balancing)->logged, i >= 3);
         }
 }
 
 /* Nor a bus. */
 HOST_TEST(numa_balancing_by_nobody) {
-        static const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
-        SettingOps ops = SETTING_FILES;
-
-        h->m.host.policies.n_irqs = 0;
-        start(h);
-        ops.write = write_without_right;
-        h->interrupts->ops = &ops;
+        start_without_right(h);
         world.error = -ENOTCONN;
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         reconcile_after(h, SECOND);
         assert_int_equal(world.n_started, 0);
-        assert_true(irq_setting_find(h->interrupts, &key)->logged);
+        assert_true(irq_setting_find(h->interrupts, &numa_balancing)->logged);
         assert_false(has_record(h));
         assert_file(h, "proc/sys/kernel/numa_balancing", "1");
 }

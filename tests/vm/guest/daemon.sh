@@ -7,6 +7,19 @@ demo_policy() {
         policy demo <"$vm_payload/guest/demo-policy.yaml"
 }
 
+# Binds nothing, and would have each tidb on node 2.
+observe_policy() {
+        policy observe <<'EOT'
+version: 1
+policies:
+  - name: tidb
+    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
+    place: {nodes: 2}
+sampling: {interval: 1s}
+enforcement: {mode: observe}
+EOT
+}
+
 # drop_policy NAME: the file of policies of that name is gone, and the daemon told so
 drop_policy() {
         rm -f "/etc/tidbnumad.d/$1.yaml"

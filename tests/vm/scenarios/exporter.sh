@@ -6,15 +6,7 @@
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
 
-policy observe <<'EOT'
-version: 1
-policies:
-  - name: tidb
-    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
-    place: {nodes: 2}
-sampling: {interval: 1s}
-enforcement: {mode: observe}
-EOT
+observe_policy
 workload_unit tidb 4000 tidb-server - --anon 8M
 workload_start tidb-4000
 install_package

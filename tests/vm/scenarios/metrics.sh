@@ -20,15 +20,7 @@ workload_start tidb-4000 tidb-4001 tidb-4002 tidb-4003
 units=(tidb-4000 tidb-4001 tidb-4002 tidb-4003)
 before=$(kview snapshot "${units[@]/%/.service}" --json)
 
-policy observe <<'EOT'
-version: 1
-policies:
-  - name: tidb
-    match: {exe: tidb-server, user: tidb, unit: "tidb-*.service"}
-    place: {nodes: 2}
-sampling: {interval: 1s}
-enforcement: {mode: observe}
-EOT
+observe_policy
 need_package
 mkdir -p /etc/systemd/system/tidbnumad.service.d
 shipped sampling-access.conf >/etc/systemd/system/tidbnumad.service.d/sampling-access.conf # accesses are counted below
