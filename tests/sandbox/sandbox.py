@@ -38,6 +38,11 @@ def skip_all(why):
     sys.exit(77)
 
 
+def is_sanitized(program):
+    with open(program, "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 def listen_once():
     """Subscribes to the process connector, and waits for the kernel's acknowledgement."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, NETLINK_CONNECTOR) as s:
@@ -81,8 +86,7 @@ class Suite:
             os.path.join(build, "tests/sandbox", file) for file in (
                 "sandbox-child", "sandbox-short", "sandbox-starter", "libsandbox-malloc-counter.so"))
         self.lacking = os.path.join(build, "tests/lacking")
-        with open(self.program, "rb") as f:
-            self.sanitized = b"__asan_init" in f.read()
+        self.sanitized = is_sanitized(self.program)
         if os.geteuid() != 0:
             skip_all("needs root: sudo ./dev test sandbox")
         for path in (self.program, self.child, self.short, self.starter, self.lacking):
