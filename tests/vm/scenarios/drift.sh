@@ -107,6 +107,9 @@ daemon_looks
 check 'nor does the daemon after it' home
 is "$(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')" "$moved" 'nothing was moved for all that'
 
+# Without --spread: where threads are bound themselves, it has the CPUs of node 2 before its main(), and reaches no other node.
+workload_unit tidb 4000 tidb-server - --anon 48M --threads 10
+systemctl daemon-reload
 systemctl restart tidb-4000
 wait_until 60 'it listens again' listens 4000
 pid=$(main_pid tidb-4000)
