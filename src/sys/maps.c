@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include "tidbnumad/sys/maps.h"
 
@@ -20,19 +22,21 @@ static dev_t device_of_memfd(unsigned flags) {
         return fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
 }
 
-static dev_t device_of_mount(const char *path) {
+/* Where nothing is mounted there, the folder is of another file system. */
+static dev_t device_of_mount(const char *path, long type) {
+        struct statfs fs;
         struct stat st;
 
-        return stat(path, &st) == 0 ? st.st_dev : 0;
+        return statfs(path, &fs) == 0 && fs.f_type == type && stat(path, &st) == 0 ? st.st_dev : 0;
 }
 
 /* What cannot be found out stays 0, which no mapping of a file has. */
 static ShmemDevices read_shmem_devices(void) {
         return (ShmemDevices){
                 .kernel = device_of_memfd(0),
-                .dev_shm = device_of_mount("/dev/shm"),
+                .dev_shm = device_of_mount("/dev/shm", TMPFS_MAGIC),
                 .huge = device_of_memfd(MFD_HUGETLB),
-                .dev_hugepages = device_of_mount("/dev/hugepages"),
+                .dev_hugepages = device_of_mount("/dev/hugepages", HUGETLBFS_MAGIC),
         };
 }
 
