@@ -67,7 +67,7 @@ typedef struct Roster {
         unsigned scan_rounds; /* number of rounds since the last one that read all processes */
 
         uint64_t since_ticks; /* the daemon's start, as start times in /proc/PID/stat */
-        CpuSet *start_cpus; /* by policy; empty: it gives none at an exec; owned */
+        CpuSet *start_cpus;   /* by policy; empty: it gives none at an exec; owned */
         size_t n_start_cpus;
 
         EventCounters connector_events, scan_events;
