@@ -32,7 +32,7 @@ typedef struct ProcHandle {
 /* A vanished task shows as -ENOENT on opening and as -ESRCH on reading: both become -ESRCH. */
 int proc_error(int r);
 
-/* -ESRCH: no such process. */
+/* -ESRCH: no such process; -EAGAIN: no pidfd of it, though the kernel has pidfds. */
 int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret);
 /* The same for a caller that is about to remove its records of the process: -ESRCH only if two
  * attempts fail this way. */
