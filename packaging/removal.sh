@@ -18,7 +18,7 @@ delete_state() {
 report_bindings() {
     n=$(find "$root/run/tidbnumad/undo" -name '*.json' 2>/dev/null | wc -l)
     if [ "$n" -gt 0 ]; then
-        echo "tidbnumad: $n bindings or settings stay in force (enforcement.on_stop: keep). Their undo records are kept" \
+        echo "tidbnumad: $n bindings or settings stay in force (enforcement.on_stop is keep, or the daemon was paused). Their undo records are kept" \
             "in $root/run/tidbnumad/undo until the next boot: install tidbnumad again and run 'tidbnumactl release --all' to restore them."
     fi
 }

@@ -47,8 +47,7 @@ bool await_is_done(const Await *a, const StatusFile *s) {
         case COMMAND_RESUME:
                 return s->enforcing;
         case COMMAND_RELEASE:
-                /* A paused daemon reports instances as released that it will release later. */
-                return (a->args->undo || s->enforcing) && are_released(a, s, !a->args->undo);
+                return are_released(a, s, !a->args->undo);
         default:
                 return true;
         }
@@ -96,7 +95,7 @@ static int report_done(const Await *a, const StatusFile *s) {
 /* The daemon has read the drop-in, and waiting is useless: one that changes nothing releases
  * nothing, and one that still enforces has rejected the pause. */
 static bool is_in_vain(const Await *a, const StatusFile *s) {
-        return s->load_seconds != a->loaded_before &&
+        return s->load_seconds != a->loaded_before && a->args->command != COMMAND_RELEASE &&
                s->enforcing == (a->args->command == COMMAND_PAUSE);
 }
 
@@ -109,8 +108,6 @@ static const char *why_late(const Await *a, const StatusFile *s) {
         if (a->args->command == COMMAND_RESUME)
                 return "the daemon still changes nothing: it was started with --dry-run, or "
                        "enforcement.mode is observe in another policy file";
-        if (a->args->command == COMMAND_RELEASE && !s->enforcing)
-                return "the daemon is paused; the release waits for tidbnumactl resume";
         return "not finished in time; the daemon continues: see tidbnumactl status";
 }
 

@@ -166,6 +166,10 @@ bool host_enforces(const Host *h) {
                !h->stopping;
 }
 
+bool host_obeys(const Host *h) {
+        return h->sysroot.live && !h->args->dry_run && !h->stopping;
+}
+
 void host_mark(Host *h, uint32_t marks) {
         h->marks |= marks;
 }

@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -326,13 +327,38 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
         return false;
 }
 
-void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
+/* Does enforcement.release name the device of the entry, or `host` where it is of none? */
+static bool is_asked_back(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
+        const IrqDevice *queue =
+                setting_is_queue(key->kind) ? irq_host_find_interface(host, key->ifindex) : NULL;
+
+        if (*key->device == '\0')
+                return undo_release_is_asked(irq->host, "host", NULL);
+        if (queue)
+                return undo_release_is_asked(irq->host, queue->name, NULL);
+        for (size_t i = 0; i < host->n_devices; i++)
+                if (strcmp(irq_device_key(&host->devices[i]), key->device) == 0)
+                        return undo_release_is_asked(irq->host, host->devices[i].name, NULL);
+        return undo_release_is_asked(irq->host, key->device, NULL);
+}
+
+bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
+        for (size_t i = 0; i < irq->undo.n_settings; i++)
+                if (is_asked_back(irq, host, &irq->undo.settings[i].key))
+                        return true;
+        return irq->undo.irqbalance.known && undo_release_is_asked(irq->host, "host", NULL);
+}
+
+void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired,
+                   bool only_asked) {
         size_t n = 0;
 
         for (size_t i = irq->undo.n_settings; i > 0; i--) {
                 const UndoSetting *entry = &irq->undo.settings[i - 1];
 
-                if (irq_desired_find(desired, &entry->key) || !give_back_one(irq, host, entry))
+                if (irq_desired_find(desired, &entry->key) ||
+                    (only_asked && !is_asked_back(irq, host, &entry->key)) ||
+                    !give_back_one(irq, host, entry))
                         continue;
                 irq_setting_forget(irq, &entry->key);
                 undo_host_remove(&irq->undo, i - 1);

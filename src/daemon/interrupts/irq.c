@@ -232,14 +232,25 @@ static bool may_change(const Interrupts *irq) {
         return host_enforces(irq->host) && irq->records->dir_fd >= 0;
 }
 
+/* What an operator asks for is given back also while the daemon is paused. */
+static void give_back_asked(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
+                            const IrqDesiredList *desired) {
+        if (!host_obeys(irq->host) || irq->records->dir_fd < 0 || !irq_is_asked_back(irq, host))
+                return;
+        irq_give_back(irq, host, desired, true);
+        irq_balance_send(irq, &plan->irqbalance);
+}
+
 /* If new policies are invalid, those in force stay. At the start there are none, so it is unknown
  * whether a setting is still desired. */
 static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
                       const IrqDesiredList *desired) {
-        if (!may_change(irq))
+        if (!may_change(irq)) {
+                give_back_asked(irq, host, plan, desired);
                 return;
+        }
         if (irq->host->policies_known)
-                irq_give_back(irq, host, desired);
+                irq_give_back(irq, host, desired, false);
         irq_put_on(irq, host, desired);
         if (irq->host->policies_known || plan->irqbalance.sent)
                 irq_balance_send(irq, &plan->irqbalance);
@@ -299,14 +310,14 @@ void irq_give_all_back(Interrupts *irq) {
                         irq->settings[i].progress.retry_usec = 0;
         if (irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
                                   irq->host->policies.n_irqs, &host) >= 0)
-                irq_give_back(irq, &host, &none);
+                irq_give_back(irq, &host, &none, false);
         for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
                 /* The loop, which would send it, does not run again. */
                 if (irq->host->backend.bus)
                         (void)bus_units_flush(irq->host->backend.bus,
                                               LAST_WAIT_MSEC * UINT64_C(1000));
                 (void)poll(NULL, 0, LAST_WAIT_MSEC);
-                irq_give_back(irq, &host, &none);
+                irq_give_back(irq, &host, &none, false);
         }
         irq_host_done(&host);
         irq_balance_restore(irq);

@@ -43,20 +43,20 @@ static void take_out(Undoing *undo, const UndoRelease *release) {
                         all->list[i--] = all->list[--all->n];
 }
 
-/* A pause also stops releases under way. */
-static bool may_release(const Undoing *undo) {
-        return undo->host->stopping || host_enforces(undo->host);
+/* A pause also stops releases under way, but not those that an operator asked for. */
+static bool may_release(const UndoRelease *r) {
+        const Host *host = r->undo->host;
+
+        return host->stopping || host_enforces(host) || (r->asked && host_obeys(host));
 }
 
 static void schedule(Undoing *undo) {
         uint64_t due = undo->host->stopping ? undo->releases.stop_usec : INSTANCE_NEVER;
 
-        if (!may_release(undo))
-                return; /* the next reload retries it */
         if (undo->releases.n == 0 && undo->host->stopping)
                 due = 0; /* the last release was abandoned: do not wait */
-        for (size_t i = 0; i < undo->releases.n; i++)
-                if (undo->releases.list[i]->due_usec < due)
+        for (size_t i = 0; i < undo->releases.n; i++) /* the next reload retries the others */
+                if (may_release(undo->releases.list[i]) && undo->releases.list[i]->due_usec < due)
                         due = undo->releases.list[i]->due_usec;
         if (undo->releases.timer && due != INSTANCE_NEVER)
                 (void)event_source_arm(undo->releases.timer, due);
@@ -67,12 +67,15 @@ static void begin(UndoRelease *r, UndoRecord *record) {
         r->restore.undo = &r->undo->records;
 }
 
-void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
+static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bool asked) {
         UndoReleases *all = &undo->releases;
-        UndoRelease *r;
+        UndoRelease *r = find(undo, record);
 
-        if (find(undo, record))
+        if (r) {
+                r->asked |= asked;
+                schedule(undo);
                 return;
+        }
         r = calloc(1, sizeof(*r));
         if (!r || ARRAY_RESERVE(all->list, all->allocated, all->n + 1) < 0) {
                 free(r); /* the record stays, and the next scan retries it */
@@ -80,6 +83,7 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
         }
         r->undo = undo;
         r->why = why;
+        r->asked = asked;
         r->due_usec = clock_monotonic_usec();
         begin(r, record);
         /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
@@ -92,6 +96,15 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
         host_mark(undo->host, HOST_MARK_UNITS);
         all->list[all->n++] = r;
         schedule(undo);
+}
+
+void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
+        begin_release(undo, record, why, false);
+}
+
+/* What an operator has asked for, which is done at once. */
+static void begin_asked(Undoing *undo, UndoRecord *record) {
+        begin_release(undo, record, "enforcement.release names it", true);
 }
 
 /* --- one of them --- */
@@ -236,8 +249,9 @@ static void end_stop(Undoing *undo, uint64_t now_usec) {
 
 void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
         /* From the end, because a completed release is replaced by the last one in the list. */
-        for (size_t i = undo->releases.n; i > 0 && may_release(undo); i--)
-                if (i <= undo->releases.n && !undo->releases.list[i - 1]->call.slot &&
+        for (size_t i = undo->releases.n; i > 0; i--)
+                if (i <= undo->releases.n && may_release(undo->releases.list[i - 1]) &&
+                    !undo->releases.list[i - 1]->call.slot &&
                     undo->releases.list[i - 1]->due_usec <= now_usec)
                         carry_on(undo->releases.list[i - 1], now_usec);
         schedule(undo);
@@ -273,16 +287,16 @@ const char *undo_release_explain(const Undoing *undo) {
         if (!undo_is_open(undo))
                 return "released by enforcement.release, but its original binding cannot be "
                        "restored, because the undo records cannot be read; see the journal";
-        return host_enforces(undo->host) ? "released by enforcement.release; original binding "
-                                           "restored, monitoring only"
-                                         : "released by enforcement.release; the original binding "
-                                           "is restored when the daemon is resumed";
+        return host_obeys(undo->host) ? "released by enforcement.release; original binding "
+                                        "restored, monitoring only"
+                                      : "released by enforcement.release; a dry run restores "
+                                        "nothing";
 }
 
 void undo_release_if_asked(Undoing *undo, Instance *i) {
         i->undo.released = undo_release_is_asked(undo->host, i->name, i->unit);
-        if (i->undo.released && i->undo.record && host_enforces(undo->host))
-                undo_release_begin(undo, i->undo.record, "enforcement.release names it");
+        if (i->undo.released && i->undo.record && host_obeys(undo->host))
+                begin_asked(undo, i->undo.record);
 }
 
 void undo_release_note_left(Undoing *undo, Instance *i) {
@@ -314,14 +328,17 @@ static const Instance *instance_of(const Undoing *undo, const UndoRecord *record
         return NULL;
 }
 
+static bool is_asked_for(const Undoing *undo, const UndoRecord *record) {
+        const Instance *i = instance_of(undo, record);
+
+        return undo_release_is_asked(undo->host, i ? i->name : record->instance, record->unit) ||
+               undo_release_is_asked(undo->host, record->instance, record->unit);
+}
+
 /* For a unit without an instance: its prepared values, or a start that is under way. */
 static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
         const Instance *i = instance_of(undo, record);
-        const char *name = i ? i->name : record->instance;
 
-        if (undo_release_is_asked(undo->host, name, record->unit) ||
-            undo_release_is_asked(undo->host, record->instance, record->unit))
-                return "enforcement.release names it";
         if (!undo->host->policies_known)
                 return NULL;
         /* A built-in policy only watches and assigns no place. */
@@ -332,13 +349,16 @@ static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
 }
 
 void undo_release_unwanted(Undoing *undo) {
-        if (!host_enforces(undo->host))
-                return;
         for (size_t i = undo->records.n_records; i > 0; i--) {
-                const char *why = why_unwanted(undo, undo->records.records[i - 1]);
+                UndoRecord *record = undo->records.records[i - 1];
+                const char *why;
 
-                if (why)
-                        undo_release_begin(undo, undo->records.records[i - 1], why);
+                if (is_asked_for(undo, record)) {
+                        if (host_obeys(undo->host))
+                                begin_asked(undo, record);
+                } else if (host_enforces(undo->host) && (why = why_unwanted(undo, record))) {
+                        undo_release_begin(undo, record, why);
+                }
         }
         schedule(undo);
 }
@@ -354,7 +374,8 @@ void undo_release_stray(Undoing *undo) {
                         continue;
                 if (undo_prune(&undo->records, record))
                         undo_reset(undo, record);
-                else if (record->n_processes > 0 && why_unwanted(undo, record))
+                else if (record->n_processes > 0 &&
+                         (is_asked_for(undo, record) || why_unwanted(undo, record)))
                         undo_release_begin(undo, record,
                                            "its process is not the policy's any more");
                 else if (record->n_processes == 0 && record->scope)

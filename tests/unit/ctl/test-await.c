@@ -26,8 +26,9 @@ TEST(each_command) {
                 { COMMAND_RESUME, .state = "paused" },
                 { COMMAND_RELEASE, .enforcing = true, .state = "released", .done = true },
                 { COMMAND_RELEASE, .enforcing = true, .state = "bound" },
-                /* Paused: it is still bound, and released only after a resume. */
-                { COMMAND_RELEASE, .state = "released" },
+                /* Paused: an explicit request acts. */
+                { COMMAND_RELEASE, .state = "released", .done = true },
+                { COMMAND_RELEASE, .state = "bound" },
                 { COMMAND_RELEASE, .undo = true, .enforcing = true, .state = "bound",
                   .done = true },
                 { COMMAND_RELEASE, .undo = true, .state = "paused", .done = true },

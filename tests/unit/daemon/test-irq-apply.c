@@ -205,7 +205,7 @@ static void put_on(Life *l) {
 static void give_back(Life *l) {
         const IrqDesiredList none = { 0 };
 
-        irq_give_back(&l->irq, &host, &none);
+        irq_give_back(&l->irq, &host, &none, false);
 }
 
 static void assert_all(bool wanted) {

@@ -131,7 +131,7 @@ HOST_TEST(renamed_meanwhile) {
 
         start(h);
         rename_card(h, "eth0", "lan0");
-        irq_give_back(h->interrupts, &h->interrupts->last, &none);
+        irq_give_back(h->interrupts, &h->interrupts->last, &none, false);
         assert_file(h, QUEUES "tx-0/xps_cpus", "00000000");
         assert_file(h, QUEUES "tx-1/xps_cpus", "00000000");
         assert_false(has_record(h));

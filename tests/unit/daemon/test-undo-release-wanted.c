@@ -20,15 +20,18 @@ UNIT_LIFE_TEST(wanted) {
         undo_release_unwanted(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 0);
         set_release(l, globs, 2);
-        l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* paused: an explicit request acts */
         undo_release_unwanted(&l->m.undo);
-        assert_int_equal(l->m.undo.releases.n, 0); /* paused */
+        assert_int_equal(l->m.undo.releases.n, 1);
+        undo_release_unwanted(&l->m.undo);
+        assert_int_equal(l->m.undo.releases.n, 1);
+        release(l);
+        assert_as_before();
         l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        undo_release_unwanted(&l->m.undo);
-        assert_int_equal(l->m.undo.releases.n, 1);
-        undo_release_unwanted(&l->m.undo);
-        assert_int_equal(l->m.undo.releases.n, 1);
-        l->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* in the middle */
+        set_release(l, globs, 0);
+        bind(l, "2", "1");
+        undo_release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* paused in the middle of another one */
         n = world.n_operations;
         undo_release_at_due(&l->m.undo, UINT64_MAX / 4);
         assert_int_equal(world.n_operations, n);
@@ -57,10 +60,7 @@ THREADS_LIFE_TEST(named_later) {
         assert_int_equal(l->m.undo.releases.n, 0);
         free(l->instance->name);
         l->instance->name = strdup("a:4000");
-        l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        assert_true(is_asked(l));
-        assert_int_equal(l->m.undo.releases.n, 0); /* paused */
-        l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
+        l->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* paused */
         assert_true(is_asked(l));
         assert_int_equal(l->m.undo.releases.n, 1);
         assert_true(is_asked(l));

@@ -219,11 +219,11 @@ systemctl reload tidbnumad
 daemon_looks
 is "$(readings)" "$bound" 'paused, nothing is released'
 undo_policy
-dropin 'release: tidb-*'
+dropin 'mode: observe, release: "tidb-*"'
 released_alone() {
         opened && [[ $(kview threads tikv-20160.service --unique) == 'cpus=5-6 mems=5-6' ]]
 }
-wait_until 90 'the one that is named is released, and the other stays' released_alone
+wait_until 90 'paused, the one that is named is released all the same, and the other stays' released_alone
 ok 'release by name: the one that is named, and no other'
 dropin 'release: "*"'
 unbound 'release of all'

@@ -70,6 +70,11 @@ void host_close(Host *host);
 /* Does the daemon change anything on this host? */
 bool host_enforces(const Host *host);
 
+/* May the daemon do what an operator asked for explicitly: give back what it has changed? Also
+ * while it is paused, or observes: a pause ends only what the daemon does by itself. Not in a dry
+ * run. */
+bool host_obeys(const Host *host);
+
 void host_mark(Host *host, uint32_t marks);
 
 /* Was the mark set? Clears it. */

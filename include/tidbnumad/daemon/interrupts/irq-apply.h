@@ -6,8 +6,13 @@
 /* Writes the desired settings that are not in force, each after its original value was recorded. */
 void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);
 
-/* Restores the settings that are in the record and not in `desired`. */
-void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);
+/* Is there something in the record that enforcement.release asks for? */
+bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host);
+
+/* Restores the settings that are in the record and not in `desired`. `only_asked`: of these only
+ * what enforcement.release names. */
+void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired,
+                   bool only_asked);
 
 /* Compares with the last reconcile. An interrupt that continues to fire elsewhere counts as failed,
  * and is logged once. */

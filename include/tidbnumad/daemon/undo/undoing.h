@@ -17,6 +17,7 @@ typedef struct UndoRelease {
                 deadline_usec; /* monotonic; the deadline by which a written value must show */
         unsigned failures;
         const char *why; /* a constant sentence */
+        bool asked;      /* by an operator: done also while the daemon is paused */
         char *failure;   /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
 } UndoRelease;
