@@ -80,6 +80,11 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_OWN_CPUS] = { "own-cpus",
                               "some of its threads have chosen fewer CPUs within its nodes",
                               "nothing, if that is intended; else restart it without taskset" },
+        [REASON_START_FAILED] = { "start-failed",
+                                  "its unit failed or was started again within a minute of a "
+                                  "prepared start, so its preparation was taken back",
+                                  "see journalctl -u UNIT; a change of the unit, or systemctl "
+                                  "reload tidbnumad, lets it be prepared again" },
         [REASON_PERMISSION] = { "permission", "the daemon has no permission for the change",
                                 "start the daemon as tidbnumad.service; check drop-ins of that "
                                 "unit, SELinux and AppArmor" },

@@ -43,6 +43,8 @@ static const Metric metrics[] = {
           "Undo records: instances and units whose original binding can be restored.", SNAPSHOT(undo_records), { KNOWN(undo_known) } },
         { "tidbnumad_releases_total", "counter", "",
           "Instances and units that were released.", SNAPSHOT(n_released), { KNOWN(undo_known) } },
+        { "tidbnumad_preparations_revoked_total", "counter", "",
+          "Units whose preparation was taken back, because they failed or were started again within a minute of a prepared start.", SNAPSHOT(n_revoked), { KNOWN(undo_known) } },
         { "tidbnumad_release_failures_total", "counter", "",
           "Failed release attempts that will be retried.", SNAPSHOT(n_release_failures), { KNOWN(undo_known) } },
         { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|user|namespace",

@@ -39,6 +39,52 @@ static int read_flag(sd_bus_message *message, bool *ret) {
         return r;
 }
 
+/* Texts beyond `max` are dropped. */
+static int read_texts(sd_bus_message *message, const char **ret, size_t max, size_t *ret_n) {
+        const char *text;
+        int r = sd_bus_message_enter_container(message, 'a', "s");
+
+        *ret_n = 0;
+        while (r >= 0 && (r = sd_bus_message_read(message, "s", &text)) > 0)
+                if (*ret_n < max)
+                        ret[(*ret_n)++] = text;
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int read_drop_ins(sd_bus_message *message, BusUnit *unit) {
+        int r = sd_bus_message_enter_container(message, 'v', "as");
+
+        if (r >= 0)
+                r = read_texts(message, unit->drop_ins, BUS_DROP_INS_MAX, &unit->n_drop_ins);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+/* ExecStart=: path, words, and what became of it. */
+static int read_exec(sd_bus_message *message, BusUnit *unit) {
+        int r = sd_bus_message_enter_container(message, 'v', "a(sasbttttuii)");
+
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'a', "(sasbttttuii)");
+        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'r', "sasbttttuii")) > 0) {
+                r = sd_bus_message_skip(message, "s");
+                if (r >= 0)
+                        r = read_texts(message, unit->exec, BUS_EXEC_WORDS_MAX, &unit->n_exec);
+                if (r >= 0)
+                        r = sd_bus_message_skip(message, "bttttuii");
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        if (r >= 0)
+                r = sd_bus_message_exit_container(message);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int read_number(sd_bus_message *message, const char *name, BusUnit *unit) {
+        return strcmp(name, "NUMAPolicy") == 0
+                       ? sd_bus_message_read(message, "v", "i", &unit->numa_policy)
+                       : sd_bus_message_read(message, "v", "u", &unit->n_restarts);
+}
+
 static int read_property(sd_bus_message *message, const char *name, void *userdata) {
         BusUnit *unit = userdata;
         const struct {
@@ -48,6 +94,7 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 { "Id", &unit->id },
                 { "LoadState", &unit->load_state },
                 { "ActiveState", &unit->active_state },
+                { "FragmentPath", &unit->fragment },
                 { "User", &unit->user },
                 { "ControlGroup", &unit->group },
         };
@@ -59,6 +106,22 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 return read_set(message, ID_TARGET(&unit->cpus));
         if (strcmp(name, "AllowedMemoryNodes") == 0)
                 return read_set(message, ID_TARGET(&unit->mems));
+        if (strcmp(name, "CPUAffinity") == 0)
+                return read_set(message, ID_TARGET(&unit->affinity));
+        if (strcmp(name, "NUMAMask") == 0)
+                return read_set(message, ID_TARGET(&unit->numa_mask));
+        if (strcmp(name, "CPUAffinityFromNUMA") == 0)
+                return read_flag(message, &unit->affinity_from_numa);
+        if (strcmp(name, "NUMAPolicy") == 0 || strcmp(name, "NRestarts") == 0)
+                return read_number(message, name, unit);
+        if (strcmp(name, "ExecStart") == 0)
+                return read_exec(message, unit);
+        if (strcmp(name, "DropInPaths") == 0)
+                return read_drop_ins(message, unit);
+        if (strcmp(name, "StateChangeTimestampMonotonic") == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->changed_usec);
+        if (strcmp(name, "SubState") == 0)
+                return sd_bus_message_read(message, "v", "s", &unit->sub_state);
         if (strcmp(name, "DynamicUser") == 0)
                 return read_flag(message, &unit->dynamic_user);
         return sd_bus_message_skip(message, "v");
@@ -66,11 +129,19 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
 
 static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
         const ReadCall *call = userdata;
-        BusUnit unit = { .id = "", .load_state = "", .active_state = "", .user = "", .group = "" };
+        BusUnit unit = { .id = "",
+                         .load_state = "",
+                         .active_state = "",
+                         .sub_state = "",
+                         .fragment = "",
+                         .user = "",
+                         .group = "",
+                         .numa_policy = -1 };
         int r = bus_units_error(sd_bus_message_get_error(message));
 
         if (r >= 0)
                 r = bus_units_foreach_property(message, read_property, &unit);
+        unit.active_state = bus_manager_state(unit.active_state, unit.sub_state);
         call->reply(r < 0 ? r : 0, r < 0 ? NULL : &unit, call->userdata);
         return 0;
 }

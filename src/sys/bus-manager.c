@@ -43,19 +43,34 @@ static int on_reloading(sd_bus_message *message, void *userdata, _unused_ sd_bus
         return 0;
 }
 
-static int read_if_active_state(sd_bus_message *message, const char *name, void *userdata) {
-        return strcmp(name, "ActiveState") == 0 ? sd_bus_message_read(message, "v", "s", userdata)
-                                                : sd_bus_message_skip(message, "v");
+/* "auto-restart", and "auto-restart-queued" since systemd 254. */
+const char *bus_manager_state(const char *active_state, const char *sub_state) {
+        return strncmp(sub_state, "auto-restart", strlen("auto-restart")) == 0 ? "auto-restart"
+                                                                               : active_state;
 }
 
-/* ActiveState among the changed properties; NULL: it is not. */
+typedef struct States {
+        const char *active, *sub;
+} States;
+
+static int read_if_state(sd_bus_message *message, const char *name, void *userdata) {
+        States *states = userdata;
+
+        if (strcmp(name, "ActiveState") == 0)
+                return sd_bus_message_read(message, "v", "s", &states->active);
+        if (strcmp(name, "SubState") == 0)
+                return sd_bus_message_read(message, "v", "s", &states->sub);
+        return sd_bus_message_skip(message, "v");
+}
+
+/* The state among the changed properties; NULL: it is not. */
 static const char *read_active_state(sd_bus_message *message) {
-        const char *state = NULL;
+        States states = { .sub = "" };
         int r = sd_bus_message_skip(message, "s");
 
         if (r >= 0)
-                r = bus_units_foreach_property(message, read_if_active_state, &state);
-        return r < 0 ? NULL : state;
+                r = bus_units_foreach_property(message, read_if_state, &states);
+        return r < 0 || !states.active ? NULL : bus_manager_state(states.active, states.sub);
 }
 
 static int on_changed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {

@@ -7,6 +7,7 @@
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/numa-maps.h"
+#include "tidbnumad/sys/script.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
 
@@ -180,6 +181,20 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
                 return -EBADMSG;
         *ret = (uid_t)uid;
         return 0;
+}
+
+int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, char **ret) {
+        WorkerRequest request = { .job = WORKER_SCRIPT };
+        WorkerReply reply;
+        int r;
+
+        if (!are_started(workers))
+                return script_read(sysroot, path, ret);
+        if (strlen(path) >= sizeof(request.path))
+                return -ENAMETOOLONG;
+        (void)strcpy(request.path, path);
+        r = call_for_host(&workers->facts, sysroot, &request, &reply);
+        return r < 0 ? r : copy_text(&reply, ret);
 }
 
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,

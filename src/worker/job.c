@@ -13,6 +13,7 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_STORAGE] = "storage",
         [WORKER_MEMORY_POLICY] = "memory-policy",
         [WORKER_USER] = "user",
+        [WORKER_SCRIPT] = "script",
         [WORKER_PROBE] = "probe",
         [WORKER_DRAW] = "sample",
         [WORKER_MOVE] = "move",
@@ -34,6 +35,7 @@ WorkerWait worker_job_wait(WorkerJob job) {
                 return WORKER_WAIT_NAMES;
         case WORKER_STORAGE:
         case WORKER_EXE:
+        case WORKER_SCRIPT:
                 return WORKER_WAIT_FILES;
         case WORKER_MAKE_GROUP:
         case WORKER_REMOVE_GROUPS:
@@ -85,6 +87,7 @@ size_t worker_reply_size(const WorkerReply *reply) {
         case WORKER_STORAGE:
         case WORKER_MEMORY_POLICY:
         case WORKER_USER:
+        case WORKER_SCRIPT:
                 return head + strlen(reply->text) + 1;
         case WORKER_PORTS:
                 return head + sizeof(reply->ports);

@@ -13,6 +13,7 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/numa-maps.h"
+#include "tidbnumad/sys/script.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/serve.h"
 
@@ -87,6 +88,13 @@ static int read_storage(const Sysroot *sysroot, const ProcHandle *handle, const 
                 return r;
         reply->nodes = storage.nodes;
         return keep_text(reply, storage.chain ? storage.chain : "");
+}
+
+static int read_script(const Sysroot *sysroot, const char *path, WorkerReply *reply) {
+        _cleanup_free_ char *text = NULL;
+        int r = script_read(sysroot, path, &text);
+
+        return r < 0 ? r : keep_text(reply, text);
 }
 
 static int look_up_user(const char *user, WorkerReply *reply) {
@@ -226,6 +234,8 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
                 return memory_policy_read(handle, reply->text, sizeof(reply->text));
         case WORKER_USER:
                 return look_up_user(request->path, reply);
+        case WORKER_SCRIPT:
+                return read_script(sysroot, request->path, reply);
         case WORKER_PROBE:
                 return probe(handle);
         case WORKER_DRAW:

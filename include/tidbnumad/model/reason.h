@@ -27,6 +27,7 @@ typedef enum Reason {
         REASON_CONTROLLER_MISSING, /* the host lacks what the backend needs */
         REASON_CONTESTED,          /* something else keeps changing it */
         REASON_OWN_CPUS,           /* threads chose fewer CPUs themselves */
+        REASON_START_FAILED,       /* a prepared unit failed soon after its start */
 
         /* Why an attempt failed. */
         REASON_PERMISSION,

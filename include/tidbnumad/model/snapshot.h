@@ -317,6 +317,7 @@ typedef struct Snapshot {
         bool undo_known;       /* false: nothing is ever changed, and the three are left out */
         uint64_t undo_records; /* what could be given back */
         uint64_t n_released, n_release_failures;
+        uint64_t n_revoked;             /* preparations of units that were taken back */
         const PolicySnapshot *policies; /* in file order */
         size_t n_policies;
         const JobTimeouts *job_timeouts;

@@ -17,7 +17,7 @@ typedef enum BusEvent {
         BUS_EVENT_RELOADED,    /* systemd has reloaded its unit files */
         BUS_EVENT_UNIT_NEW,    /* it has loaded `unit` */
         BUS_EVENT_JOB_REMOVED, /* a job of a watched `unit` came to an end */
-        BUS_EVENT_STATE,       /* a watched `unit` is in `active_state` now */
+        BUS_EVENT_STATE,       /* a watched `unit` is in `active_state` now, as in BusUnit */
 } BusEvent;
 
 /* unit, active_state: NULL but where the kind has one. */
@@ -42,17 +42,38 @@ void bus_manager_close(BusManager *manager);
 int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,
                            sd_bus_slot **ret_job);
 
+/* Words of a command line, and drop-ins, that are read. */
+enum { BUS_EXEC_WORDS_MAX = 64, BUS_DROP_INS_MAX = 32 };
+
 /* A unit as systemd has it. Borrowed for the length of the call. */
 typedef struct BusUnit {
         const char *id;           /* its own name: another one if the requested name is an alias */
         const char *load_state;   /* "loaded", "not-found", "masked", … */
-        const char *active_state; /* "inactive", "active", … */
+        const char *active_state; /* "inactive", "active", …; "auto-restart": it waits to be started
+                                   * again by Restart=, which systemd has as a state below
+                                   * "activating" */
         const char *user;         /* User=, "" where there is none */
+        const char *sub_state;
         bool dynamic_user;
-        const char *group; /* ControlGroup=: its path, "" while it does not run */
-        CpuSet cpus;       /* AllowedCPUs= */
-        NodeSet mems;      /* AllowedMemoryNodes= */
+        const char *group;       /* ControlGroup=: its path, "" while it does not run */
+        CpuSet cpus;             /* AllowedCPUs= */
+        NodeSet mems;            /* AllowedMemoryNodes= */
+        CpuSet affinity;         /* CPUAffinity=; empty: not set */
+        bool affinity_from_numa; /* CPUAffinity=numa */
+        int numa_policy;         /* NUMAPolicy=, as the number of set_mempolicy(2); -1: not set */
+        NodeSet numa_mask;       /* NUMAMask= */
+        uint32_t n_restarts;     /* by Restart=, since it was started by request */
+        const char *exec[BUS_EXEC_WORDS_MAX]; /* the words of ExecStart=, of the last if there are
+                                                 several */
+        size_t n_exec;
+        const char *fragment;                   /* FragmentPath=, "" where there is none */
+        const char *drop_ins[BUS_DROP_INS_MAX]; /* DropInPaths= */
+        size_t n_drop_ins;
+        uint64_t changed_usec; /* StateChangeTimestampMonotonic=; 0: never */
 } BusUnit;
+
+/* The state as in BusUnit, from ActiveState= and SubState=. */
+const char *bus_manager_state(const char *active_state, const char *sub_state);
 
 /* error: 0, or negative errno; `unit` is NULL then. */
 typedef void (*BusUnitReply)(int error, const BusUnit *unit, void *userdata);

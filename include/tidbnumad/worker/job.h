@@ -25,6 +25,7 @@ typedef enum WorkerJob {
         WORKER_STORAGE, /* the disks under a path of the process */
         WORKER_MEMORY_POLICY,
         WORKER_USER,          /* the number of a user, from the name service */
+        WORKER_SCRIPT,        /* the text of the script that starts a unit */
         WORKER_PROBE,         /* does the memory map answer? */
         WORKER_DRAW,          /* where pages are located */
         WORKER_MOVE,          /* a step of the mover */

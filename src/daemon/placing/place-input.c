@@ -153,6 +153,9 @@ static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementIns
         else if (!id_set_is_empty(&u->cpus.value)) {
                 id_set_convert(&u->cpus.value, &cpus);
                 ret->in_force = adopt(placing, &cpus, &u->planned.allowed_cpus);
+        } else { /* where its own start will put it */
+                cpus = start_limits_cpus(&u->start, &placing->host->topology);
+                ret->in_force = adopt(placing, &cpus, &u->planned.allowed_cpus);
         }
         return true;
 }

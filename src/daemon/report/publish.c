@@ -230,6 +230,7 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
         fill_ignored(&report->roster->ignored, &s, processes);
         fill_releases(report, releases);
         fill_undo(report->undo, &s);
+        s.n_revoked = report->units->n_revoked;
         for (size_t i = 0; i < n_listed; i++)
                 fill_instance(report, listed[i], &instances[i]);
         /* Built-in policies are never in force together with others. */

@@ -1,6 +1,7 @@
 #include "tidbnumad/daemon/units/unit-desired.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/units/unit-start.h"
 
 /* Without free memory the nodes are not set: the kernel would kill a process on a full node while
  * others are empty. */
@@ -25,6 +26,23 @@ static bool has_room(const Unit *u, const Placement *p) {
 static bool sets_its_own(const Unit *u) {
         return !id_set_is_empty(known_property_own(&u->place.cpus)) ||
                !id_set_is_empty(known_property_own(&u->mems));
+}
+
+/* Inside other CPUs or nodes than its start asks for, numactl, CPUAffinity= and the like fail, and
+ * the service with them. */
+static void take_what_starts(const Unit *u, UnitDesired *w) {
+        bool cpus_alone;
+        CpuSet cpus;
+        const char *why;
+
+        id_set_convert(&w->cpus, &cpus);
+        why = unit_start_refuses(u, &cpus, &w->mems, &cpus_alone);
+        if (!why)
+                return;
+        w->reason = why;
+        w->mems = (NodeSet){ 0 };
+        if (!cpus_alone)
+                w->cpus = (CpuSet){ 0 };
 }
 
 UnitDesired unit_desired_make(const Unit *u) {
@@ -64,8 +82,10 @@ UnitDesired unit_desired_make(const Unit *u) {
                 return w;
         }
         w.cpus = p.cpus;
-        if (p.memory != MEMORY_BIND)
+        if (p.memory != MEMORY_BIND) {
+                take_what_starts(u, &w);
                 return w;
+        }
         if (has_room(u, &p)) {
                 w.mems = topology_memory_nodes(&units->host->topology);
                 id_set_intersect(&w.mems, &p.nodes);
@@ -73,5 +93,6 @@ UnitDesired unit_desired_make(const Unit *u) {
                 w.reason = "its nodes have too little room for a strict binding before it starts: "
                            "only its CPUs, until it runs and its memory is seen to fit";
         }
+        take_what_starts(u, &w);
         return w;
 }

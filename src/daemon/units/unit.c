@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/daemon/units/unit-desired.h"
+#include "tidbnumad/daemon/units/unit-start.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
@@ -294,6 +295,8 @@ static void note_user(Unit *u, const BusUnit *read) {
 static void note(Unit *u, const BusUnit *read) {
         const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
         const uid_t uid = u->place.uid;
+        const bool failed = unit_start_note_state(u, read->active_state),
+                   restarted = unit_start_note_restarts(u, read);
 
         /* An alias: the unit itself is known by its own name. */
         u->place.loaded =
@@ -301,6 +304,9 @@ static void note(Unit *u, const BusUnit *read) {
         note_state(u, read->active_state);
         note_user(u, read);
         undo_read_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
+        unit_start_note(u, read);
+        if (failed || restarted)
+                unit_start_revoke(u);
         u->place.known = true;
         if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
                 host_mark(u->units->host, HOST_MARK_PLAN);
@@ -333,8 +339,13 @@ void unit_reconcile(Unit *u) {
 }
 
 void unit_set_state(Unit *u, const char *active_state) {
+        const bool failed = unit_start_note_state(u, active_state);
+
         note_state(u, active_state);
-        if (u->idle)
+        if (failed)
+                unit_start_revoke(u);
+        /* A unit that is started again at once may be active whenever it is looked at. */
+        if (u->idle || unit_start_is_watched(u))
                 unit_reconcile(u);
 }
 

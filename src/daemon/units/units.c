@@ -196,8 +196,10 @@ void units_reload(Units *units) {
                         (void)begin(units);
                 return;
         }
-        for (size_t i = 0; i < units->n_units; i++)
+        for (size_t i = 0; i < units->n_units; i++) {
                 units->units[i]->place.released = false;
+                units->units[i]->start_refused = NULL;
+        }
         unit_list_reconcile_all(units);
 }
 

@@ -142,6 +142,7 @@ static inline void example_init(Example *e) {
                 .undo_known = true,
                 .undo_records = 3,
                 .n_released = 2,
+                .n_revoked = 4,
                 .n_release_failures = 1,
                 .n_policy_warnings = 1,
                 .sample_interval_seconds = 10,

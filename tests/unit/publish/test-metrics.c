@@ -17,6 +17,7 @@ static const char expected[] =
         "tidbnumad_policies 1\n"
         "tidbnumad_undo_records 3\n"
         "tidbnumad_releases_total 2\n"
+        "tidbnumad_preparations_revoked_total 4\n"
         "tidbnumad_release_failures_total 1\n"
         "tidbnumad_instances_ignored{reason=\"max_instances\"} 0\n"
         "tidbnumad_instances_ignored{reason=\"user\"} 0\n"

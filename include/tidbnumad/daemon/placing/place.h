@@ -9,6 +9,7 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/plan/known-unit.h"
 #include "tidbnumad/plan/placement.h"
+#include "tidbnumad/plan/start-limits.h"
 
 /* A unit that may start, as the planner sees it. The room of units writes its description, the room
  * of placing writes `planned`. */
@@ -22,6 +23,7 @@ typedef struct PlannedUnit {
         bool uid_known;
         uid_t uid;
         KnownProperty cpus;
+        StartLimits start;  /* what its start itself asks for */
         Assignment planned; /* its place; that of its instance while it runs */
 } PlannedUnit;
 

@@ -21,6 +21,10 @@ typedef struct Unit {
         char *user;  /* User=; owned */
         KnownProperty mems;
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
+        uint64_t started_usec;      /* monotonic: when its start was first seen; 0: it is not */
+        uint32_t n_restarts;        /* as systemd counts them */
+        uint64_t start_hash;        /* of its unit files and its script */
+        const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
 
         KnownProperty next_cpus, next_mems; /* values after the write that is in flight */
         bool writes_cpus, writes_mems;
@@ -49,9 +53,10 @@ typedef struct Units {
         sd_event_source *retry; /* timer that opens the bus again */
         Unit **units;           /* ascending by name; owned */
         size_t n_units, allocated;
-        size_t n_lists; /* in flight */
-        bool gathering; /* see unit_list_settle() */
-        bool starting;  /* the units that are known at the start are not prepared yet */
+        size_t n_lists;     /* in flight */
+        uint64_t n_revoked; /* preparations that were taken back since the daemon started */
+        bool gathering;     /* see unit_list_settle() */
+        bool starting;      /* the units that are known at the start are not prepared yet */
         sd_event_source *start_timer;
         char *own_unit; /* name of the daemon's own unit; NULL: none; owned */
 } Units;

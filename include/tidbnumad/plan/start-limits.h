@@ -1,0 +1,69 @@
+/* What the start of a unit itself asks for: CPUAffinity=, NUMAPolicy= and NUMAMask= of its unit,
+ * and numactl or taskset in the command line or the script of its ExecStart=, as TiUP writes it for
+ * `numa_node`.
+ *
+ * Inside a cpuset without their CPUs or nodes these fail, and the service with them: numactl(8)
+ * refuses nodes and CPUs that are not all allowed (libnuma, numa_parse_nodestring()),
+ * sched_setaffinity(2) and set_mempolicy(2) fail where nothing is left, with which systemd ends a
+ * start with the status 215 or 242 (systemd.exec(5)). So a unit is prepared only with what lets
+ * these succeed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tidbnumad/model/topology.h"
+
+typedef enum StartSource {
+        START_NOTHING, /* it asks for nothing */
+        START_AFFINITY,
+        START_NUMA,
+        START_NUMACTL,
+        START_TASKSET,
+        START_SCRIPT, /* its script, which cannot be read */
+        N_START_SOURCES,
+} StartSource;
+
+const char *
+start_source_to_string(StartSource source); /* "numactl in its start", "CPUAffinity= of its unit" */
+
+typedef struct StartLimits {
+        bool any_cpus_set, any_nodes_set;
+        CpuSet any_cpus;    /* at least one must be allowed: CPUAffinity=, taskset */
+        NodeSet any_nodes;  /* at least one must be allowed: NUMAMask= */
+        CpuSet all_cpus;    /* each must be allowed: numactl --physcpubind */
+        NodeSet all_nodes;  /* each must be allowed, as a memory node: numactl's options */
+        NodeSet cpu_nodes;  /* at least one CPU of each must be allowed: numactl --cpunodebind */
+        StartSource source; /* what asks, for messages; the last one if there are several */
+        bool unknown;       /* it asks for something that is not understood, or cannot be read */
+} StartLimits;
+
+/* CPUAffinity= of the unit; empty: not set. */
+void start_limits_add_affinity(StartLimits *limits, const CpuSet *cpus);
+
+/* NUMAPolicy= as the number of set_mempolicy(2), NUMAMask=, and CPUAffinity=numa. */
+void start_limits_add_numa(StartLimits *limits, const Topology *topology, int policy,
+                           const NodeSet *mask, bool affinity_too);
+
+/* The text of a shell script, or one word of a command line that is one (`bash -c '…'`). */
+void start_limits_add_script(StartLimits *limits, const char *text);
+
+/* The words of a command. */
+void start_limits_add_command(StartLimits *limits, const char *const *words, size_t n);
+
+/* A script that cannot be read. */
+void start_limits_add_unreadable(StartLimits *limits);
+
+/* The CPUs on which the start itself will put the service; empty: no certain ones. */
+CpuSet start_limits_cpus(const StartLimits *limits, const Topology *topology);
+
+/* Does the start succeed with these CPUs and memory nodes? Empty: all of them. */
+bool start_limits_allow(const StartLimits *limits, const Topology *topology, const CpuSet *cpus,
+                        const NodeSet *mems);
+
+/* Why it is not prepared with these: a constant sentence; NULL: the start succeeds with both.
+ * `ret_cpus`: it does with the CPUs alone. */
+const char *start_limits_refuse(const StartLimits *limits, const Topology *topology,
+                                const CpuSet *cpus, const NodeSet *mems, bool *ret_cpus);
+
+bool start_limits_equal(const StartLimits *a, const StartLimits *b);

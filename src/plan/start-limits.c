@@ -1,0 +1,410 @@
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/plan/start-limits.h"
+
+/* Policies of set_mempolicy(2) with a mask; the others take the whole of what is allowed. */
+enum { POLICY_PREFERRED = 1, POLICY_BIND = 2, POLICY_INTERLEAVE = 3, POLICY_PREFERRED_MANY = 5 };
+
+/* Words of one command, as far as they are looked at. */
+enum { WORDS_MAX = 64 };
+
+typedef struct SourceText {
+        const char *word, *other_cpus, *other_mems, *unknown;
+} SourceText;
+
+#define SOURCE(word)                                                                               \
+        {                                                                                          \
+                word,                                                                              \
+                        word " asks for other CPUs or nodes than those of its place: prepared, "   \
+                             "it could not start",                                                 \
+                        word " asks for more memory nodes than those of its place: only its CPUs " \
+                             "are prepared, until it runs",                                        \
+                        word " is not understood: prepared, it might not start"                    \
+        }
+
+static const SourceText sources[N_START_SOURCES] = {
+        [START_NOTHING] = { "", "", "", "" },
+        [START_AFFINITY] = SOURCE("CPUAffinity= of its unit"),
+        [START_NUMA] = SOURCE("NUMAPolicy= or NUMAMask= of its unit"),
+        [START_NUMACTL] = SOURCE("numactl in its start"),
+        [START_TASKSET] = SOURCE("taskset in its start"),
+        [START_SCRIPT] = { "its start script", "", "",
+                           "its start script cannot be read: prepared, it might not start" },
+};
+
+const char *start_source_to_string(StartSource source) {
+        return sources[source].word;
+}
+
+static void start_limits_note(StartLimits *limits, StartSource source) {
+        if (!limits->unknown)
+                limits->source = source;
+}
+
+static void start_limits_add_unknown(StartLimits *limits, StartSource source) {
+        start_limits_note(limits, source);
+        limits->unknown = true;
+}
+
+void start_limits_add_unreadable(StartLimits *limits) {
+        start_limits_add_unknown(limits, START_SCRIPT);
+}
+
+static void start_limits_add_any_cpus(StartLimits *limits, const CpuSet *cpus) {
+        if (limits->any_cpus_set)
+                id_set_intersect(&limits->any_cpus, cpus);
+        else
+                limits->any_cpus = *cpus;
+        limits->any_cpus_set = true;
+}
+
+void start_limits_add_affinity(StartLimits *limits, const CpuSet *cpus) {
+        if (id_set_is_empty(cpus))
+                return;
+        start_limits_add_any_cpus(limits, cpus);
+        start_limits_note(limits, START_AFFINITY);
+}
+
+static CpuSet cpus_of_nodes(const Topology *topology, const NodeSet *nodes) {
+        CpuSet cpus = { 0 };
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (id_set_has(nodes, topology->nodes[i].id))
+                        id_set_union(&cpus, &topology->nodes[i].cpus);
+        return cpus;
+}
+
+void start_limits_add_numa(StartLimits *limits, const Topology *topology, int policy,
+                           const NodeSet *mask, bool affinity_too) {
+        const bool masked = policy == POLICY_PREFERRED || policy == POLICY_BIND ||
+                            policy == POLICY_INTERLEAVE || policy == POLICY_PREFERRED_MANY;
+
+        if (id_set_is_empty(mask))
+                return;
+        if (affinity_too) {
+                const CpuSet cpus = cpus_of_nodes(topology, mask);
+
+                start_limits_add_any_cpus(limits, &cpus);
+                start_limits_note(limits, START_NUMA);
+        }
+        if (!masked)
+                return;
+        limits->any_nodes = *mask;
+        limits->any_nodes_set = true;
+        start_limits_note(limits, START_NUMA);
+}
+
+/* --- commands --- */
+
+typedef enum ArgKind { ARG_NONE, ARG_NODES, ARG_CPU_NODES, ARG_CPUS, ARG_OTHER } ArgKind;
+
+typedef struct Option {
+        const char *name;
+        char letter;
+        ArgKind arg;
+} Option;
+
+/* numactl(8) 2.0.12 to 2.0.18. Its `--cpubind` is the old name of `--cpunodebind`. */
+static const Option numactl_options[] = {
+        { "interleave", 'i', ARG_NODES },
+        { "weighted-interleave", 'w', ARG_NODES },
+        { "membind", 'm', ARG_NODES },
+        { "preferred", 'p', ARG_NODES },
+        { "preferred-many", 'P', ARG_NODES },
+        { "cpunodebind", 'N', ARG_CPU_NODES },
+        { "cpubind", 'c', ARG_CPU_NODES },
+        { "physcpubind", 'C', ARG_CPUS },
+        { "localalloc", 'l', ARG_NONE },
+        { "all", 'a', ARG_NONE },
+        { "balancing", 'b', ARG_NONE },
+        { "strict", 't', ARG_NONE },
+        { "touch", 'T', ARG_NONE },
+        { "huge", 'u', ARG_NONE },
+        { "dump", 'd', ARG_NONE },
+        { "dump-nodes", 'D', ARG_NONE },
+        { "shmid", 'I', ARG_OTHER },
+        { "shm", 'S', ARG_OTHER },
+        { "file", 'f', ARG_OTHER },
+        { "offset", 'o', ARG_OTHER },
+        { "length", 'l', ARG_OTHER },
+        { "shmmode", 'M', ARG_OTHER },
+};
+
+static const Option taskset_options[] = {
+        { "all-tasks", 'a', ARG_NONE },
+        { "cpu-list", 'c', ARG_NONE },
+        { "pid", 'p', ARG_NONE },
+};
+
+static const Option *option_find(const Option *options, size_t n, const char *word,
+                                 const char **ret_value) {
+        const char *equal = strchr(word, '=');
+        const size_t length = equal ? (size_t)(equal - word) : strlen(word);
+
+        *ret_value = NULL;
+        for (size_t i = 0; i < n; i++) {
+                const Option *o = &options[i];
+
+                if (word[1] == '-') {
+                        /* getopt_long(3) takes a beginning that is clear; two letters are asked for
+                         * here. */
+                        if (length < 4 || length - 2 > strlen(o->name) ||
+                            strncmp(word + 2, o->name, length - 2) != 0)
+                                continue;
+                        *ret_value = equal ? equal + 1 : NULL;
+                        return o;
+                }
+                if (word[1] == o->letter) {
+                        if (o->arg != ARG_NONE && word[2])
+                                *ret_value = word + 2 + (word[2] == '=');
+                        return o;
+                }
+        }
+        return NULL;
+}
+
+/* "all" is everything that is allowed; "+0", "!0", "netdev:eth0" and variables are not understood.
+ */
+static void limits_add_numactl_arg(StartLimits *limits, ArgKind kind, const char *value) {
+        NodeSet nodes;
+        CpuSet cpus;
+
+        if (strcmp(value, "all") == 0)
+                return;
+        if (kind == ARG_CPUS && id_target_parse_list(value, ID_TARGET(&cpus)) >= 0 &&
+            !id_set_is_empty(&cpus)) {
+                id_set_union(&limits->all_cpus, &cpus);
+        } else if (kind != ARG_CPUS && id_target_parse_list(value, ID_TARGET(&nodes)) >= 0 &&
+                   !id_set_is_empty(&nodes)) {
+                id_set_union(&limits->all_nodes, &nodes);
+                if (kind == ARG_CPU_NODES)
+                        id_set_union(&limits->cpu_nodes, &nodes);
+        } else {
+                start_limits_add_unknown(limits, START_NUMACTL);
+                return;
+        }
+        start_limits_note(limits, START_NUMACTL);
+}
+
+static void limits_add_numactl(StartLimits *limits, const char *const *words, size_t n) {
+        bool all = false; /* any node that the host has may be named then */
+        StartLimits asked = { 0 };
+
+        for (size_t i = 0;
+             i < n && words[i][0] == '-' && words[i][1] && strcmp(words[i], "--") != 0; i++) {
+                const char *value;
+                const Option *o =
+                        option_find(numactl_options, ELEMENTSOF(numactl_options), words[i], &value);
+
+                if (!o) {
+                        /* --hardware and --show start nothing. */
+                        if (strncmp(words[i], "--h", 3) == 0 || strncmp(words[i], "--s", 3) == 0 ||
+                            strcmp(words[i], "-H") == 0 || strcmp(words[i], "-s") == 0)
+                                return;
+                        start_limits_add_unknown(limits, START_NUMACTL);
+                        return;
+                }
+                all |= o->letter == 'a';
+                if (o->arg == ARG_NONE)
+                        continue;
+                if (!value)
+                        value = ++i < n ? words[i] : "";
+                if (o->arg != ARG_OTHER)
+                        limits_add_numactl_arg(&asked, o->arg, value);
+        }
+        if (all && !asked.unknown) {
+                /* It then checks less, and the kernel still wants something in common. */
+                asked.any_cpus_set = !id_set_is_empty(&asked.all_cpus);
+                asked.any_cpus = asked.all_cpus;
+                asked.all_cpus = (CpuSet){ 0 };
+        }
+        if (asked.source == START_NOTHING)
+                return;
+        id_set_union(&limits->all_cpus, &asked.all_cpus);
+        id_set_union(&limits->all_nodes, &asked.all_nodes);
+        id_set_union(&limits->cpu_nodes, &asked.cpu_nodes);
+        if (asked.any_cpus_set)
+                start_limits_add_any_cpus(limits, &asked.any_cpus);
+        if (asked.unknown)
+                start_limits_add_unknown(limits, START_NUMACTL);
+        else
+                start_limits_note(limits, START_NUMACTL);
+}
+
+static void limits_add_taskset(StartLimits *limits, const char *const *words, size_t n) {
+        bool list = false;
+        CpuSet cpus;
+        size_t i = 0;
+        int r;
+
+        for (; i < n && words[i][0] == '-' && words[i][1]; i++) {
+                const char *value;
+
+                /* Letters may stand together: "-ac". */
+                list |= words[i][1] == '-' ? strncmp(words[i], "--c", 3) == 0
+                                           : strchr(words[i], 'c') != NULL;
+                if (!option_find(taskset_options, ELEMENTSOF(taskset_options), words[i], &value) ||
+                    (words[i][1] == '-' ? strncmp(words[i], "--p", 3) == 0
+                                        : strchr(words[i], 'p') != NULL))
+                        return; /* of a process that runs: not this start's own */
+        }
+        if (i + 1 >= n)
+                return; /* without a command it starts nothing */
+        r = list ? id_target_parse_list(words[i], ID_TARGET(&cpus))
+                 : id_target_parse_mask(words[i] + (strncmp(words[i], "0x", 2) == 0 ? 2 : 0),
+                                        ID_TARGET(&cpus));
+        if (r < 0 || id_set_is_empty(&cpus)) {
+                start_limits_add_unknown(limits, START_TASKSET);
+                return;
+        }
+        start_limits_add_any_cpus(limits, &cpus);
+        start_limits_note(limits, START_TASKSET);
+}
+
+static bool is_program(const char *word, const char *name) {
+        return strcmp(basename(word), name) == 0;
+}
+
+void start_limits_add_command(StartLimits *limits, const char *const *words, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                if (is_program(words[i], "numactl"))
+                        limits_add_numactl(limits, words + i + 1, n - i - 1);
+                else if (is_program(words[i], "taskset"))
+                        limits_add_taskset(limits, words + i + 1, n - i - 1);
+        }
+}
+
+/* --- scripts --- */
+
+/* The next command of a script: its words, without quotes, in `buffer`. A backslash joins lines, a
+ * comment ends one. Not a shell: what a variable holds is not known, and so not understood. */
+static const char *next_command(const char *at, char *buffer, const char **words, size_t *ret_n) {
+        size_t n = 0;
+        char quote = '\0';
+        bool in_word = false;
+
+        for (; *at; at++) {
+                if (quote) {
+                        if (*at == quote)
+                                quote = '\0';
+                        else
+                                *buffer++ = *at;
+                        continue;
+                }
+                if (at[0] == '\\' && at[1] == '\n') {
+                        at++;
+                        if (in_word)
+                                *buffer++ = '\0';
+                        in_word = false;
+                        continue;
+                }
+                if (*at == '#' && !in_word) {
+                        at += strcspn(at, "\n");
+                        break;
+                }
+                if (strchr("\n;|&(){}", *at))
+                        break;
+                if (isspace((unsigned char)*at)) {
+                        if (in_word)
+                                *buffer++ = '\0';
+                        in_word = false;
+                        continue;
+                }
+                if (!in_word && n < WORDS_MAX)
+                        words[n++] = buffer;
+                in_word = true;
+                if (*at == '"' || *at == '\'')
+                        quote = *at;
+                else if (at[0] == '\\' && at[1])
+                        *buffer++ = *++at;
+                else
+                        *buffer++ = *at;
+        }
+        *buffer = '\0';
+        *ret_n = n;
+        return *at ? at + 1 : at;
+}
+
+void start_limits_add_script(StartLimits *limits, const char *text) {
+        _cleanup_free_ char *buffer = NULL;
+        const char *words[WORDS_MAX];
+        size_t n;
+
+        if (!strstr(text, "numactl") && !strstr(text, "taskset"))
+                return;
+        buffer = malloc(strlen(text) + 1);
+        if (!buffer) {
+                start_limits_add_unreadable(limits);
+                return;
+        }
+        while (*text) {
+                text = next_command(text, buffer, words, &n);
+                start_limits_add_command(limits, words, n);
+        }
+}
+
+/* --- questions --- */
+
+CpuSet start_limits_cpus(const StartLimits *limits, const Topology *topology) {
+        CpuSet cpus = { 0 };
+
+        if (limits->unknown)
+                return cpus;
+        cpus = cpus_of_nodes(topology, id_set_is_empty(&limits->cpu_nodes) ? &limits->all_nodes
+                                                                           : &limits->cpu_nodes);
+        if (!id_set_is_empty(&limits->all_cpus))
+                cpus = limits->all_cpus;
+        if (limits->any_cpus_set && id_set_is_empty(&cpus))
+                cpus = limits->any_cpus;
+        if (limits->any_nodes_set && id_set_is_empty(&cpus))
+                cpus = cpus_of_nodes(topology, &limits->any_nodes);
+        return cpus;
+}
+
+bool start_limits_allow(const StartLimits *limits, const Topology *topology, const CpuSet *cpus,
+                        const NodeSet *mems) {
+        if (limits->source == START_NOTHING)
+                return true;
+        if (limits->unknown)
+                return id_set_is_empty(cpus) && id_set_is_empty(mems);
+        if (!id_set_is_empty(mems) &&
+            (!id_set_is_subset(&limits->all_nodes, mems) ||
+             (limits->any_nodes_set && !id_set_intersects(&limits->any_nodes, mems))))
+                return false;
+        if (id_set_is_empty(cpus))
+                return true;
+        if (!id_set_is_subset(&limits->all_cpus, cpus) ||
+            (limits->any_cpus_set && !id_set_intersects(&limits->any_cpus, cpus)))
+                return false;
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (id_set_has(&limits->cpu_nodes, topology->nodes[i].id) &&
+                    !id_set_intersects(&topology->nodes[i].cpus, cpus))
+                        return false;
+        return true;
+}
+
+const char *start_limits_refuse(const StartLimits *limits, const Topology *topology,
+                                const CpuSet *cpus, const NodeSet *mems, bool *ret_cpus) {
+        static const NodeSet as_they_are = { 0 };
+
+        *ret_cpus = start_limits_allow(limits, topology, cpus, &as_they_are);
+        if (start_limits_allow(limits, topology, cpus, mems))
+                return NULL;
+        return limits->unknown ? sources[limits->source].unknown
+               : *ret_cpus     ? sources[limits->source].other_mems
+                               : sources[limits->source].other_cpus;
+}
+
+bool start_limits_equal(const StartLimits *a, const StartLimits *b) {
+        return a->any_cpus_set == b->any_cpus_set && a->any_nodes_set == b->any_nodes_set &&
+               a->unknown == b->unknown && a->source == b->source &&
+               id_set_equal(&a->any_cpus, &b->any_cpus) &&
+               id_set_equal(&a->any_nodes, &b->any_nodes) &&
+               id_set_equal(&a->all_cpus, &b->all_cpus) &&
+               id_set_equal(&a->all_nodes, &b->all_nodes) &&
+               id_set_equal(&a->cpu_nodes, &b->cpu_nodes);
+}

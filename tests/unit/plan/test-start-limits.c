@@ -1,0 +1,119 @@
+/* What a start asks for, and with what it still succeeds: two nodes of four CPUs each. */
+
+#include "../../support/test.h"
+
+#include "../../support/id-sets.h"
+#include "tidbnumad/plan/start-limits.h"
+
+static Topology two_nodes(Node nodes[2]) {
+        nodes[0] = (Node){ .id = 0, .cpus = cpu_set("0-3") };
+        nodes[1] = (Node){ .id = 1, .cpus = cpu_set("4-7") };
+        return (Topology){ .nodes = nodes, .n_nodes = 2 };
+}
+
+typedef struct Row {
+        const char *script;
+        bool node_0, node_1; /* does it start inside this node? */
+        const char *cpus;    /* where it puts itself */
+} Row;
+
+/* Of the whole host each succeeds but one that is not understood, about which nothing is known. */
+TEST(scripts) {
+        static const Row rows[] = {
+                { "exec bin/tidb-server", true, true, "" },
+                { "exec numactl --cpunodebind=1 --membind=1 bin/tidb-server", false, true, "4-7" },
+                { "exec numactl --cpunodebind=0 --membind=0 -C 1-2 bin/tikv-server", true, false,
+                  "1-2" },
+                { "numactl -N 1 -m 1 x", false, true, "4-7" },
+                { "numactl -N1 -m1 x", false, true, "4-7" },
+                { "/usr/bin/numactl \\\n  --cpunodebind 1 \\\n  --membind \"1\" x", false, true,
+                  "4-7" },
+                { "numactl -N 0,1 -m 0,1 x", false, false, "0-7" },
+                { "numactl --interleave=all x", true, true, "" },
+                { "numactl --localalloc x", true, true, "" },
+                { "numactl --preferred=1 x", false, true, "4-7" },
+                { "numactl -C 4-5 x", false, true, "4-5" },
+                { "numactl --hardware", true, true, "" },
+                { "numactl --membind=$NODE x", false, false, "" },
+                { "numactl --membind=netdev:eth0 x", false, false, "" },
+                { "numactl --cpunodebind=+0 x", false, false, "" },
+                { "# numactl -N 1 x\nexec x", true, true, "" },
+                { "cd /x || exit 1; exec env A=b numactl -m 1 x", false, true, "4-7" },
+                { "taskset -c 4-7 x", false, true, "4-7" },
+                { "taskset -ac 3-5 x", true, true, "3-5" },
+                { "taskset 0xf0 x", false, true, "4-7" },
+                { "taskset f0 x", false, true, "4-7" },
+                { "taskset --cpu-list 0 x", true, false, "0" },
+                { "taskset -pc 4-7 $$", true, true, "" },
+                { "taskset -c $CPUS x", false, false, "" },
+                { "echo numactl", true, true, "" },
+        };
+        Node nodes[2];
+        const Topology topology = two_nodes(nodes);
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                const NodeSet mems[] = { node_set("0"), node_set("1") };
+                StartLimits limits = { 0 };
+                CpuSet cpus;
+                bool alone;
+
+                start_limits_add_script(&limits, rows[i].script);
+                cpus = start_limits_cpus(&limits, &topology);
+                print_message("%s\n", rows[i].script);
+                assert_int_equal(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]),
+                                 rows[i].node_0);
+                assert_int_equal(start_limits_allow(&limits, &topology, &nodes[1].cpus, &mems[1]),
+                                 rows[i].node_1);
+                assert_id_view(ID_VIEW(&cpus), rows[i].cpus);
+                assert_int_equal(start_limits_refuse(&limits, &topology, &nodes[1].cpus, &mems[1],
+                                                     &alone) == NULL,
+                                 rows[i].node_1);
+                assert_true(
+                        start_limits_allow(&limits, &topology, &(CpuSet){ 0 }, &(NodeSet){ 0 }));
+        }
+}
+
+/* sched_setaffinity(2) and set_mempolicy(2) need something in common, and no more. */
+TEST(properties) {
+        Node nodes[2];
+        const Topology topology = two_nodes(nodes);
+        const NodeSet mems[] = { node_set("0"), node_set("1") };
+        const CpuSet some = cpu_set("2-5"), first = cpu_set("0-1");
+        StartLimits limits = { 0 };
+        bool alone;
+
+        start_limits_add_affinity(&limits, &(CpuSet){ 0 });
+        assert_int_equal(limits.source, START_NOTHING);
+        start_limits_add_affinity(&limits, &some);
+        assert_true(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));
+        assert_true(start_limits_allow(&limits, &topology, &nodes[1].cpus, &mems[1]));
+        start_limits_add_affinity(&limits, &first);
+        limits = (StartLimits){ 0 };
+        start_limits_add_affinity(&limits, &first);
+        assert_false(start_limits_allow(&limits, &topology, &nodes[1].cpus, &mems[1]));
+        assert_string_equal(start_source_to_string(limits.source), "CPUAffinity= of its unit");
+        limits = (StartLimits){ 0 };
+        start_limits_add_numa(&limits, &topology, 2, &mems[1], false);
+        assert_false(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));
+        assert_non_null(start_limits_refuse(&limits, &topology, &nodes[0].cpus, &mems[0], &alone));
+        assert_true(alone); /* its CPUs can be set, its memory nodes cannot */
+        assert_true(start_limits_allow(&limits, &topology, &nodes[0].cpus, &(NodeSet){ 0 }));
+        limits = (StartLimits){ 0 };
+        start_limits_add_numa(&limits, &topology, 4, &mems[1], false); /* local: no mask */
+        assert_true(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));
+        limits = (StartLimits){ 0 };
+        start_limits_add_numa(&limits, &topology, -1, &mems[1], true); /* CPUAffinity=numa */
+        assert_false(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));
+}
+
+TEST(unreadable) {
+        Node nodes[2];
+        const Topology topology = two_nodes(nodes);
+        StartLimits limits = { 0 };
+        bool alone;
+
+        start_limits_add_unreadable(&limits);
+        assert_non_null(
+                start_limits_refuse(&limits, &topology, &nodes[0].cpus, &(NodeSet){ 0 }, &alone));
+        assert_false(alone);
+}

@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# about: a unit whose start asks for other CPUs or nodes than its policy starts all the same
+# machines: epyc8
+# timeout: 900
+
+# shellcheck source=tests/vm/guest/lib.sh
+. "$VM_LIB"
+
+units=/etc/systemd/system
+trap 'systemctl stop "asks-*.service"; rm -rf $units/asks-*; systemctl daemon-reload; true' EXIT
+
+install_package
+mkdir -p /tidb-deploy/asks/bin
+cp -n "$vm_payload/bin/workload" /tidb-deploy/asks/bin/tidb-server
+
+# asks NAME SCRIPT-LINE [LINE-OF-THE-UNIT…]: as TiUP writes it
+asks() {
+        local name=asks-$1 command=$2
+        shift 2
+        mkdir -p "/tidb-deploy/$name/scripts"
+        printf '#!/bin/bash\nset -e\ncd "/tidb-deploy/asks" || exit 1\nexec %s bin/tidb-server --anon 8M\n' "$command" \
+                >"/tidb-deploy/$name/scripts/run_tidb.sh"
+        chmod 755 "/tidb-deploy/$name/scripts/run_tidb.sh"
+        printf '%s\n' '[Service]' 'Restart=on-failure' 'RestartSec=1s' "$@" \
+                "ExecStart=/bin/bash -c '/tidb-deploy/$name/scripts/run_tidb.sh'" >"$units/$name.service"
+}
+
+cpus_of() {
+        cat "/sys/devices/system/node/node$1/cpulist"
+}
+
+asks numactl 'numactl --cpunodebind=1 --membind=1'
+asks physcpu "numactl -C $(cpus_of 1)"
+asks taskset "taskset -c $(cpus_of 1)"
+asks affinity '' "CPUAffinity=$(cpus_of 1)"
+asks policy '' NUMAPolicy=bind NUMAMask=1
+# shellcheck disable=SC2016 # the script's own variable
+asks variable 'numactl --membind=${NODE:-1}'
+asks same 'numactl --cpunodebind=0 --membind=0'
+asks nothing ''
+policy asks <<EOT
+version: 1
+policies:
+  - name: asks
+    match: {exe: tidb-server, unit: asks-*.service}
+    place: {nodes: 0, share: shared}
+EOT
+systemctl daemon-reload
+systemctl restart tidbnumad
+
+allowed() {
+        systemctl show -P AllowedCPUs "asks-$1"
+}
+prepared() {
+        [[ $(allowed "$1") == "$(cpus_of 0)" ]]
+}
+for one in same nothing; do
+        wait_until 60 "asks-$one is prepared" prepared "$one"
+        ok "asks-$one is prepared"
+done
+for one in numactl physcpu taskset affinity variable; do
+        is "$(allowed "$one")" '' "asks-$one is not prepared for node 0"
+        systemctl start "asks-$one"
+done
+is "$(systemctl show -P AllowedMemoryNodes asks-policy)" '' 'the memory nodes of asks-policy are not prepared'
+systemctl start asks-policy
+runs() {
+        [[ $(systemctl show -P ActiveState "asks-$1") == active && $(systemctl show -P MainPID "asks-$1") != 0 ]] &&
+                [[ $(readlink "/proc/$(systemctl show -P MainPID "asks-$1")/exe") == */tidb-server ]]
+}
+systemctl start asks-same asks-nothing
+for one in numactl physcpu taskset affinity policy variable same nothing; do
+        wait_until 60 "asks-$one runs" runs "$one"
+        is "$(systemctl show -P NRestarts "asks-$one")" 0 "asks-$one runs at its first attempt"
+done
+
+# --- what cannot be read from it: the preparation is taken back before the next attempt ---------------------------------------
+
+cat >/tidb-deploy/asks/hidden <<'EOT'
+#!/bin/bash
+taken=$(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status)
+case ,$taken, in *,2,*|*-*) exec /tidb-deploy/asks/bin/tidb-server --anon 8M ;; esac
+exit 7
+EOT
+chmod 755 /tidb-deploy/asks/hidden
+# A program that is started with a file of its own, in which nothing is said of numactl.
+# shellcheck disable=SC2016 # systemd makes one dollar of two
+printf '%s\n' '[Service]' 'Restart=on-failure' 'RestartSec=2s' 'ExecStart=/bin/bash -c "exec $$(cat /tidb-deploy/asks/which)"' \
+        >"$units/asks-hidden.service"
+echo /tidb-deploy/asks/hidden >/tidb-deploy/asks/which
+systemctl daemon-reload
+if [[ $(cpus_of 0) == *[-,]* ]]; then
+        skip 'a start that its preparation prevents' 'node 0 has more than one CPU here'
+else
+        wait_until 60 'asks-hidden is prepared' prepared hidden
+        systemctl start asks-hidden
+        wait_until 90 'asks-hidden runs' runs hidden
+        ok 'a start that its preparation prevents succeeds at the next attempt'
+        is "$(systemctl show -P NRestarts asks-hidden)" 1 'and at no later one'
+        revoked() {
+                curl -s --unix-socket /run/tidbnumad/metrics.sock http://localhost/metrics |
+                        grep -x 'tidbnumad_preparations_revoked_total 1'
+        }
+        wait_until 60 'the metric counts it' revoked
+        ok 'the metric counts it'
+fi
+plan
