@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +9,12 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/open-below.h"
 #include "tidbnumad/sys/script.h"
+
+/* As many links one after the other as a kernel follows, path_resolution(7). */
+enum { LINKS_MAX = 40 };
 
 /* Without the right to look at PID 1: the own root. */
 static int open_root(const Sysroot *sysroot) {
@@ -63,22 +69,42 @@ static int read_text(int fd, char **ret) {
         return 0;
 }
 
-int script_read(const Sysroot *sysroot, const char *path, char **ret) {
+/* Where the last name of the path is a link: its target in `link`. */
+static bool is_link(int folder_fd, const char *name, char link[PATH_MAX]) {
+        ssize_t n = readlinkat(folder_fd, name, link, PATH_MAX);
+
+        if (n <= 0 || n >= PATH_MAX)
+                return false;
+        link[n] = '\0';
+        return true;
+}
+
+static int read_below(int root_fd, const char *path, unsigned n_links, char **ret) {
         const char *name = strrchr(path, '/');
-        _cleanup_close_ int root_fd = -EBADF, folder_fd = -EBADF, fd = -EBADF;
-        _cleanup_free_ char *folder = NULL;
+        _cleanup_close_ int folder_fd = -EBADF, fd = -EBADF;
+        _cleanup_free_ char *folder = NULL, *target = NULL;
+        char link[PATH_MAX];
 
         if (path[0] != '/' || !name[1])
                 return -EINVAL;
         folder = strndup(path, name == path ? 1 : (size_t)(name - path));
         if (!folder)
                 return -ENOMEM;
-        root_fd = open_root(sysroot);
-        if (root_fd < 0)
-                return root_fd;
         folder_fd = open_below(root_fd, folder);
         if (folder_fd < 0)
                 return folder_fd;
+        if (is_link(folder_fd, name + 1, link)) {
+                if (n_links == 0)
+                        return -ELOOP;
+                target = link[0] == '/' ? strdup(link) : text_new("%s/%s", folder, link);
+                return target ? read_below(root_fd, target, n_links - 1, ret) : -ENOMEM;
+        }
         fd = open_regular(folder_fd, name + 1);
         return fd < 0 ? fd : read_text(fd, ret);
+}
+
+int script_read(const Sysroot *sysroot, const char *path, char **ret) {
+        _cleanup_close_ int root_fd = open_root(sysroot);
+
+        return root_fd < 0 ? root_fd : read_below(root_fd, path, LINKS_MAX, ret);
 }

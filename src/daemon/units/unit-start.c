@@ -58,7 +58,7 @@ static void start_read_script(Start *start, const char *path) {
         if (r >= 0) {
                 hash_text(&start->hash, text);
                 start_limits_add_script(&start->limits, text);
-        } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL && r != -E2BIG) {
+        } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
                 start_limits_add_unreadable(&start->limits);
         }
 }
