@@ -9,36 +9,31 @@
 /* Policies of set_mempolicy(2) with a mask; the others take the whole of what is allowed. */
 enum { POLICY_PREFERRED = 1, POLICY_BIND = 2, POLICY_INTERLEAVE = 3, POLICY_PREFERRED_MANY = 5 };
 
-/* Words of one command, as far as they are looked at. */
+/* Words of one command that are read. */
 enum { WORDS_MAX = 64 };
 
 typedef struct SourceText {
-        const char *word, *other_cpus, *other_mems, *unknown;
+        const char *other_cpus, *other_mems, *unknown;
 } SourceText;
 
 #define SOURCE(word)                                                                               \
         {                                                                                          \
-                word,                                                                              \
-                        word " asks for other CPUs or nodes than those of its place: prepared, "   \
-                             "it could not start",                                                 \
+                word " asks for other CPUs or nodes than those of its place: prepared, "           \
+                     "it could not start",                                                         \
                         word " asks for more memory nodes than those of its place: only its CPUs " \
                              "are prepared, until it runs",                                        \
                         word " is not understood: prepared, it might not start"                    \
         }
 
 static const SourceText sources[N_START_SOURCES] = {
-        [START_NOTHING] = { "", "", "", "" },
+        [START_NOTHING] = { "", "", "" },
         [START_AFFINITY] = SOURCE("CPUAffinity= of its unit"),
         [START_NUMA] = SOURCE("NUMAPolicy= or NUMAMask= of its unit"),
         [START_NUMACTL] = SOURCE("numactl in its start"),
         [START_TASKSET] = SOURCE("taskset in its start"),
-        [START_SCRIPT] = { "its start script", "", "",
+        [START_SCRIPT] = { "", "",
                            "its start script cannot be read: prepared, it might not start" },
 };
-
-const char *start_source_to_string(StartSource source) {
-        return sources[source].word;
-}
 
 static void start_limits_note(StartLimits *limits, StartSource source) {
         if (!limits->unknown)
@@ -275,6 +270,8 @@ void start_limits_add_command(StartLimits *limits, const char *const *words, siz
                         limits_add_numactl(limits, words + i + 1, n - i - 1);
                 else if (is_program(words[i], "taskset"))
                         limits_add_taskset(limits, words + i + 1, n - i - 1);
+                else if (strchr(words[i], ' ')) /* `bash -c '…'` */
+                        start_limits_add_script(limits, words[i]);
         }
 }
 

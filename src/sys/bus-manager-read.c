@@ -118,8 +118,10 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 return read_exec(message, unit);
         if (strcmp(name, "DropInPaths") == 0)
                 return read_drop_ins(message, unit);
-        if (strcmp(name, "StateChangeTimestampMonotonic") == 0)
-                return sd_bus_message_read(message, "v", "t", &unit->changed_usec);
+        if (strcmp(name, "InactiveExitTimestampMonotonic") == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->begun_usec);
+        if (strcmp(name, "ActiveEnterTimestampMonotonic") == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->active_usec);
         if (strcmp(name, "SubState") == 0)
                 return sd_bus_message_read(message, "v", "s", &unit->sub_state);
         if (strcmp(name, "DynamicUser") == 0)

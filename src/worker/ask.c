@@ -62,6 +62,13 @@ int worker_check_exe(Workers *workers, const Sysroot *sysroot, const ProcHandle 
         return r < 0 ? r : 0;
 }
 
+static int request_set_path(WorkerRequest *request, const char *path) {
+        if (strlen(path) >= sizeof(request->path))
+                return -ENAMETOOLONG;
+        (void)strcpy(request->path, path);
+        return 0;
+}
+
 static bool asks_again(int r) {
         return r == -ENOMEM || r == -ETIME || r == -EBUSY;
 }
@@ -122,9 +129,9 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
 
         if (!are_started(workers))
                 return members_read_storage(members, data_dir, ret);
-        if (strlen(data_dir) >= sizeof(request.path))
-                return -ENAMETOOLONG;
-        (void)strcpy(request.path, data_dir);
+        r = request_set_path(&request, data_dir);
+        if (r < 0)
+                return r;
         r = ask_members(workers, members, &request, &reply);
         if (r >= 0)
                 r = copy_text(&reply, &storage.chain);
@@ -171,9 +178,9 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
                 return user_to_uid(user, ret);
         if (user_is_local(user, ret) == 0)
                 return 0;
-        if (strlen(user) >= sizeof(request.path))
-                return -ENAMETOOLONG;
-        (void)strcpy(request.path, user);
+        r = request_set_path(&request, user);
+        if (r < 0)
+                return r;
         r = call_for_host(&workers->facts, sysroot, &request, &reply);
         if (r < 0)
                 return r == -EHOSTDOWN || r == -EBUSY ? -ETIME : r;
@@ -190,9 +197,9 @@ int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *pat
 
         if (!are_started(workers))
                 return script_read(sysroot, path, ret);
-        if (strlen(path) >= sizeof(request.path))
-                return -ENAMETOOLONG;
-        (void)strcpy(request.path, path);
+        r = request_set_path(&request, path);
+        if (r < 0)
+                return r;
         r = call_for_host(&workers->facts, sysroot, &request, &reply);
         return r < 0 ? r : copy_text(&reply, ret);
 }
@@ -237,12 +244,13 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
 int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance) {
         WorkerRequest request = { .job = WORKER_MAKE_GROUP };
         WorkerReply reply;
+        int r;
 
         if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
                 return -ETIME;
-        if (strlen(instance) >= sizeof(request.path))
-                return -ENAMETOOLONG;
-        (void)strcpy(request.path, instance);
+        r = request_set_path(&request, instance);
+        if (r < 0)
+                return r;
         return worker_call(&workers->mems, &request, process, NO_USER, &reply);
 }
 

@@ -24,9 +24,6 @@ typedef enum StartSource {
         N_START_SOURCES,
 } StartSource;
 
-const char *
-start_source_to_string(StartSource source); /* "numactl in its start", "CPUAffinity= of its unit" */
-
 typedef struct StartLimits {
         bool any_cpus_set, any_nodes_set;
         CpuSet any_cpus;    /* at least one must be allowed: CPUAffinity=, taskset */
@@ -45,10 +42,10 @@ void start_limits_add_affinity(StartLimits *limits, const CpuSet *cpus);
 void start_limits_add_numa(StartLimits *limits, const Topology *topology, int policy,
                            const NodeSet *mask, bool affinity_too);
 
-/* The text of a shell script, or one word of a command line that is one (`bash -c '…'`). */
+/* The text of a shell script. */
 void start_limits_add_script(StartLimits *limits, const char *text);
 
-/* The words of a command. */
+/* The words of a command; one with blanks is a script (`bash -c '…'`). */
 void start_limits_add_command(StartLimits *limits, const char *const *words, size_t n);
 
 /* A script that cannot be read. */

@@ -69,7 +69,9 @@ typedef struct BusUnit {
         const char *fragment;                   /* FragmentPath=, "" where there is none */
         const char *drop_ins[BUS_DROP_INS_MAX]; /* DropInPaths= */
         size_t n_drop_ins;
-        uint64_t changed_usec; /* StateChangeTimestampMonotonic=; 0: never */
+        uint64_t begun_usec; /* InactiveExitTimestampMonotonic=: of each start, and of each wait for
+                              * a restart; 0: never */
+        uint64_t active_usec; /* ActiveEnterTimestampMonotonic=; 0: never */
 } BusUnit;
 
 /* The state as in BusUnit, from ActiveState= and SubState=. */

@@ -113,7 +113,7 @@ static void on_scanned(int error, const char *name, const char *load_state,
         for (size_t i = 0; i < units->n_units; i++) {
                 Unit *u = units->units[i];
 
-                if (!u->place.known || (!u->listed && !u->idle))
+                if (!u->place.known || u->start_unread || (!u->listed && !u->idle))
                         unit_reconcile(u);
         }
 }

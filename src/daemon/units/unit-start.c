@@ -7,8 +7,8 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
 
-/* Scripts of one command line that are read. */
-enum { SCRIPTS_MAX = 2 };
+/* Files that a command line may name, of which few are scripts. */
+enum { FILES_MAX = 8 };
 
 static const char revoked[] = "it failed or was started again within a minute of a prepared start, "
                               "so its preparation was "
@@ -23,12 +23,12 @@ static void hash_text(uint64_t *hash, const char *text) {
         *hash = (*hash ^ 0xff) * UINT64_C(1099511628211);
 }
 
-/* The folders of unit files are root's, and local. */
+/* The folders of unit files are root's, and local; what a link in them leads to may be not. */
 static void hash_file(uint64_t *hash, const char *path) {
         struct stat st;
         char text[64] = "";
 
-        if (*path && stat(path, &st) == 0)
+        if (*path && lstat(path, &st) == 0)
                 (void)snprintf(text, sizeof(text), "%lld.%ld", (long long)st.st_mtim.tv_sec,
                                st.st_mtim.tv_nsec);
         hash_text(hash, path);
@@ -41,25 +41,26 @@ static bool is_control_drop_in(const char *path) {
 }
 
 typedef struct Start {
-        const Unit *unit;
+        Host *host;
         StartLimits limits;
         uint64_t hash;
-        unsigned n_scripts;
+        unsigned n_files;
+        bool unread;
 } Start;
 
 static void start_read_script(Start *start, const char *path) {
-        const Host *host = start->unit->units->host;
         _cleanup_free_ char *text = NULL;
         int r;
 
-        if (start->n_scripts++ >= SCRIPTS_MAX)
-                return;
-        r = worker_read_script((Workers *)&host->workers, &host->sysroot, path, &text);
+        r = start->n_files++ < FILES_MAX
+                    ? worker_read_script(&start->host->workers, &start->host->sysroot, path, &text)
+                    : -E2BIG;
         if (r >= 0) {
                 hash_text(&start->hash, text);
                 start_limits_add_script(&start->limits, text);
         } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
                 start_limits_add_unreadable(&start->limits);
+                start->unread = r != -E2BIG;
         }
 }
 
@@ -71,8 +72,6 @@ static void start_read_word(Start *start, const char *word) {
         hash_text(&start->hash, word);
         if (!copy)
                 return;
-        if (strchr(word, ' '))
-                start_limits_add_script(&start->limits, word);
         for (char *path = strtok_r(copy, " \t\n;'\"", &rest); path;
              path = strtok_r(NULL, " \t\n;'\"", &rest))
                 if (path[0] == '/')
@@ -81,7 +80,7 @@ static void start_read_word(Start *start, const char *word) {
 
 void unit_start_note(Unit *u, const BusUnit *read) {
         const Topology *topology = &u->units->host->topology;
-        Start start = { .unit = u, .hash = UINT64_C(14695981039346656037) };
+        Start start = { .host = u->units->host, .hash = UINT64_C(14695981039346656037) };
 
         start_limits_add_affinity(&start.limits, &read->affinity);
         start_limits_add_numa(&start.limits, topology, read->numa_policy, &read->numa_mask,
@@ -93,6 +92,9 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         for (size_t i = 0; i < read->n_drop_ins; i++)
                 if (!is_control_drop_in(read->drop_ins[i]))
                         hash_file(&start.hash, read->drop_ins[i]);
+        u->start_unread = start.unread;
+        if (start.unread && u->start_hash != 0)
+                return; /* what was read before still holds, as far as is known */
         if (start.hash != u->start_hash)
                 u->start_refused = NULL;
         u->start_hash = start.hash;
@@ -107,33 +109,60 @@ static bool is_prepared(const Unit *u) {
         return u->place.cpus.ours || u->mems.ours;
 }
 
+static bool is_failure(const char *state) {
+        return strcmp(state, "failed") == 0 || strcmp(state, "auto-restart") == 0;
+}
+
+static bool is_end(const char *state) {
+        return is_failure(state) || strcmp(state, "inactive") == 0;
+}
+
+/* A start that nobody saw has just gone by. */
 static bool is_young(const Unit *u) {
         return u->started_usec == 0 || clock_monotonic_usec() < u->started_usec + UNIT_START_USEC;
 }
 
-bool unit_start_note_state(Unit *u, const char *active_state) {
-        const bool fails =
-                strcmp(active_state, "failed") == 0 || strcmp(active_state, "auto-restart") == 0;
-        const bool ends = fails || strcmp(active_state, "inactive") == 0;
-        const bool too_soon =
-                fails && u->place.known && is_prepared(u) && !u->start_refused && is_young(u);
-
-        if (ends)
-                u->started_usec = 0;
-        else if (u->started_usec == 0)
-                u->started_usec = clock_monotonic_usec();
-        return too_soon;
-}
-
-bool unit_start_note_restarts(Unit *u, const BusUnit *read) {
-        const bool more = u->place.known && read->n_restarts > u->n_restarts;
-
-        u->n_restarts = read->n_restarts;
-        return more && is_prepared(u) && !u->start_refused && is_young(u);
-}
-
 bool unit_start_is_watched(const Unit *u) {
-        return u->started_usec != 0 && is_prepared(u) && !u->start_refused && is_young(u);
+        return u->place.known && is_prepared(u) && !u->start_refused && is_young(u);
+}
+
+bool unit_start_note_state(Unit *u, const char *active_state) {
+        const bool seen = u->started_usec != 0, watched = unit_start_is_watched(u);
+
+        if (!is_end(active_state)) {
+                if (!seen)
+                        u->started_usec = clock_monotonic_usec();
+                return false;
+        }
+        u->started_usec = 0;
+        u->end_seen = true;
+        if (!seen)
+                return false; /* or a signal of another property: the read tells */
+        u->end_judged = true;
+        return is_failure(active_state) && watched;
+}
+
+bool unit_start_note_read(Unit *u, const BusUnit *read) {
+        const char *state = read->active_state;
+        /* Not by the time of its last change, which its states within a wait for a restart have
+         * too. */
+        const bool ended = u->place.known && is_failure(state) && !u->end_judged &&
+                           read->begun_usec != u->begun_usec;
+        /* systemd counts a restart when it begins: one whose end was seen is no news. */
+        const bool again = u->place.known && read->n_restarts > u->n_restarts && !u->end_seen;
+        const bool too_soon = unit_start_is_watched(u) && (ended || again);
+
+        u->begun_usec = read->begun_usec;
+        u->n_restarts = read->n_restarts;
+        u->end_seen = is_end(state);
+        u->end_judged = false;
+        if (is_end(state))
+                u->started_usec = 0;
+        else if (u->started_usec == 0 || again)
+                u->started_usec = read->active_usec != 0 && strcmp(state, "active") == 0
+                                          ? read->active_usec
+                                          : clock_monotonic_usec();
+        return too_soon;
 }
 
 void unit_start_revoke(Unit *u) {

@@ -295,8 +295,7 @@ static void note_user(Unit *u, const BusUnit *read) {
 static void note(Unit *u, const BusUnit *read) {
         const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
         const uid_t uid = u->place.uid;
-        const bool failed = unit_start_note_state(u, read->active_state),
-                   restarted = unit_start_note_restarts(u, read);
+        const bool failed = unit_start_note_read(u, read);
 
         /* An alias: the unit itself is known by its own name. */
         u->place.loaded =
@@ -305,7 +304,7 @@ static void note(Unit *u, const BusUnit *read) {
         note_user(u, read);
         undo_read_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
         unit_start_note(u, read);
-        if (failed || restarted)
+        if (failed)
                 unit_start_revoke(u);
         u->place.known = true;
         if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
@@ -344,7 +343,7 @@ void unit_set_state(Unit *u, const char *active_state) {
         note_state(u, active_state);
         if (failed)
                 unit_start_revoke(u);
-        /* A unit that is started again at once may be active whenever it is looked at. */
+        /* A unit that fails or is started again at once may be active whenever it is looked at. */
         if (u->idle || unit_start_is_watched(u))
                 unit_reconcile(u);
 }

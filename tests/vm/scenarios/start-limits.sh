@@ -104,4 +104,25 @@ else
         wait_until 60 'the metric counts it' revoked
         ok 'the metric counts it'
 fi
+
+# --- a server that crashes later keeps its preparation -------------------------------------------------------------------------
+
+ran_for_a_minute() {
+        local since now
+        since=$(systemctl show -P ActiveEnterTimestampMonotonic asks-nothing)
+        now=$(awk '{ printf "%d", $1 * 1000000 }' /proc/uptime)
+        ((now - since > 61000000))
+}
+wait_until 120 'asks-nothing has run for a minute' ran_for_a_minute
+revocations=$(metric tidbnumad_preparations_revoked_total)
+before=$(main_pid asks-nothing)
+kill -9 "$before"
+again() {
+        runs nothing && [[ $(main_pid asks-nothing) != "$before" ]]
+}
+wait_until 60 'asks-nothing runs again' again
+is "$(sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$(main_pid asks-nothing)/status")" "$(cpus_of 0)" 'a server that crashed later starts on its CPUs'
+daemon_looks
+is "$(metric tidbnumad_preparations_revoked_total)" "$revocations" 'and its preparation was not taken back'
+check 'but is kept' prepared nothing
 plan

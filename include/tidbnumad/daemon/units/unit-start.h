@@ -7,23 +7,25 @@
 #define UNIT_START_USEC (UINT64_C(60) * 1000 * 1000)
 
 /* Notes what the start asks for: from the properties of the unit and the script of its ExecStart=.
- * A unit that has changed since its preparation was taken back is prepared again. */
+ * A unit that has changed since its preparation was taken back is prepared again. A script that
+ * does not answer now changes nothing, and `start_unread` asks for another read. */
 void unit_start_note(Unit *unit, const BusUnit *read);
 
-/* Notes the state that systemd reports, before `unit->idle` takes it over. True: it failed, or is
- * started again, within its first minute with values of ours. */
+/* Notes the state that a signal tells. True: with values of ours it failed, or waits to be started
+ * again, within the first minute of a start that was seen. */
 bool unit_start_note_state(Unit *unit, const char *active_state);
 
-/* Did systemd start it again since the last call, so soon that no signal told of it? */
-bool unit_start_note_restarts(Unit *unit, const BusUnit *read);
+/* Notes what was read, before the unit takes it over. True: the same, of a start or a failure of
+ * which no signal told. Each failure is told once. */
+bool unit_start_note_read(Unit *unit, const BusUnit *read);
 
-/* Is it in the first minute of a prepared start? */
+/* Must the unit be read at each signal: is it prepared, and not proven yet? */
 bool unit_start_is_watched(const Unit *unit);
 
 /* Takes the preparation back, before systemd's next attempt, and remembers that. */
 void unit_start_revoke(Unit *unit);
 
-/* Why the unit must not have these CPUs and memory nodes beyond its end; a constant sentence. NULL:
- * it starts with them. */
+/* Why the unit is not prepared with these CPUs and memory nodes; a constant sentence. NULL: it
+ * starts with them. `ret_cpus`: it does with the CPUs alone. */
 const char *unit_start_refuses(const Unit *unit, const CpuSet *cpus, const NodeSet *mems,
                                bool *ret_cpus);

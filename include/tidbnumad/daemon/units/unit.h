@@ -21,8 +21,12 @@ typedef struct Unit {
         char *user;  /* User=; owned */
         KnownProperty mems;
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
-        uint64_t started_usec;      /* monotonic: when its start was first seen; 0: it is not */
-        uint32_t n_restarts;        /* as systemd counts them */
+        uint64_t started_usec;      /* monotonic: when its present start was seen; 0: it was not */
+        uint64_t begun_usec;        /* as in BusUnit, when last read */
+        uint32_t n_restarts;        /* as systemd counts them, when last read */
+        bool end_seen;              /* its end was seen, and it was not read in a later state */
+        bool end_judged;            /* a signal told of the end that will be read */
+        bool start_unread;          /* its script did not answer: read it at the next scan */
         uint64_t start_hash;        /* of its unit files and its script */
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
 

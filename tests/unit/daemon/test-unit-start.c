@@ -1,0 +1,212 @@
+/* How a prepared start went: what is taken back, and what is not. The clock and the script are the
+ * test's. */
+#include "../../support/test.h"
+
+#include <string.h>
+
+#include "../../support/id-sets.h"
+#include "rooms.h"
+#include "tidbnumad/daemon/units/unit-start.h"
+
+#define SECOND UINT64_C(1000000)
+
+static uint64_t now_usec;
+static int script_error;
+static const char *script;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return now_usec;
+}
+
+int __wrap_worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path,
+                              char **ret);
+int __wrap_worker_read_script(_unused_ Workers *workers, _unused_ const Sysroot *sysroot,
+                              const char *path, char **ret) {
+        if (strcmp(path, "/run.sh") != 0)
+                return -ENOEXEC;
+        if (script_error < 0)
+                return script_error;
+        *ret = strdup(script);
+        return 0;
+}
+
+typedef struct Scene {
+        Rooms rooms;
+        Unit unit;
+        BusUnit read;
+} Scene;
+
+static void scene_init(Scene *s) {
+        now_usec = 1000 * SECOND;
+        rooms_init(&s->rooms);
+        s->unit = (Unit){ .units = &s->rooms.units };
+        s->unit.place.known = s->unit.place.loaded = true;
+        s->unit.place.cpus.ours = true;
+        s->read = (BusUnit){ .active_state = "inactive", .fragment = "", .numa_policy = -1 };
+        s->unit.begun_usec = s->read.begun_usec = 500 * SECOND;
+}
+
+static bool signals(Scene *s, const char *state) {
+        return unit_start_note_state(&s->unit, state);
+}
+
+/* `changed`: it was started, or waits for a restart, since then. */
+static bool reads(Scene *s, const char *state, bool changed) {
+        s->read.active_state = state;
+        if (changed)
+                s->read.begun_usec = now_usec;
+        return unit_start_note_read(&s->unit, &s->read);
+}
+
+TEST(fails_soon) {
+        static const char *const ends[] = { "failed", "auto-restart" };
+
+        for (size_t i = 0; i < ELEMENTSOF(ends); i++) {
+                Scene s;
+
+                scene_init(&s);
+                assert_false(signals(&s, "active"));
+                assert_true(unit_start_is_watched(&s.unit));
+                now_usec += 59 * SECOND;
+                assert_true(signals(&s, ends[i]));
+                assert_false(reads(&s, ends[i], true)); /* told once */
+        }
+}
+
+/* Nobody saw it start: one signal tells of both. */
+TEST(fails_at_once) {
+        static const char *const ends[] = { "failed", "auto-restart" };
+
+        for (size_t i = 0; i < ELEMENTSOF(ends); i++) {
+                Scene s;
+
+                scene_init(&s);
+                assert_false(signals(&s, ends[i]));
+                assert_true(reads(&s, ends[i], true));
+                assert_false(reads(&s, ends[i], false));
+        }
+}
+
+/* It ran for long: its preparation is not what ended it. */
+TEST(fails_late) {
+        static const char *const ends[] = { "failed", "auto-restart" };
+
+        for (size_t i = 0; i < ELEMENTSOF(ends); i++) {
+                Scene s;
+
+                scene_init(&s);
+                assert_false(signals(&s, "active"));
+                now_usec += 61 * SECOND;
+                assert_false(unit_start_is_watched(&s.unit));
+                assert_false(signals(&s, ends[i]));
+                assert_false(reads(&s, ends[i], true));
+                assert_false(signals(&s, ends[i])); /* a property has changed, not its state */
+                assert_false(reads(&s, ends[i], false));
+                assert_false(signals(&s, "active"));
+                s.read.n_restarts = i; /* systemd counts the restart now */
+                assert_false(reads(&s, "active", true));
+        }
+}
+
+/* As systemd 252 tells it: each state with a signal of its own, and the unit is read in between. */
+TEST(fails_late_and_restarts) {
+        Scene s;
+
+        scene_init(&s);
+        assert_false(signals(&s, "active"));
+        now_usec += 61 * SECOND;
+        assert_false(signals(&s, "failed"));
+        assert_false(reads(&s, "auto-restart", true));
+        assert_false(signals(&s, "auto-restart"));
+        assert_false(reads(&s, "auto-restart", false));
+        now_usec += SECOND;
+        assert_false(signals(&s, "inactive"));
+        assert_false(signals(&s, "active"));
+        s.read.n_restarts = 1;
+        assert_false(reads(&s, "active", true));
+        now_usec += SECOND;
+        assert_true(signals(&s, "failed")); /* the next start fails */
+}
+
+/* With `RestartSec=0` no state in between is seen. */
+TEST(restarts_unseen) {
+        Scene s;
+
+        scene_init(&s);
+        assert_false(signals(&s, "active"));
+        assert_false(reads(&s, "active", true));
+        now_usec += SECOND;
+        s.read.n_restarts = 1;
+        assert_false(signals(&s, "active"));
+        assert_true(reads(&s, "active", true));
+        assert_false(reads(&s, "active", false));
+}
+
+/* What the daemon finds when it starts says nothing of what was prepared. */
+TEST(found_so) {
+        Scene s;
+
+        scene_init(&s);
+        s.unit.place.known = false;
+        s.read.n_restarts = 3;
+        assert_false(reads(&s, "failed", true));
+        s.unit.place.known = true;
+        assert_false(reads(&s, "failed", false));
+        scene_init(&s);
+        s.unit.place.known = false;
+        s.read.active_usec = 10 * SECOND; /* it has run for long */
+        assert_false(reads(&s, "active", true));
+        s.unit.place.known = true;
+        assert_false(signals(&s, "failed"));
+}
+
+TEST(stopped_or_not_ours) {
+        Scene s;
+
+        scene_init(&s);
+        assert_false(signals(&s, "active"));
+        assert_false(signals(&s, "inactive"));
+        assert_false(reads(&s, "inactive", true));
+        scene_init(&s);
+        s.unit.place.cpus.ours = false;
+        assert_false(signals(&s, "active"));
+        assert_false(signals(&s, "failed"));
+}
+
+/* A revocation ends with a change of what starts the unit, and not because its script is silent for
+ * a moment. */
+TEST(script_that_changes) {
+        const NodeSet mems = node_set("0");
+        const CpuSet cpus = cpu_set("0-3");
+        bool alone;
+        Scene s;
+
+        scene_init(&s);
+        s.read.exec[0] = "/bin/bash";
+        s.read.exec[1] = "-c";
+        s.read.exec[2] = "/run.sh";
+        s.read.n_exec = 3;
+        script = "#!/bin/sh\nexec numactl -m 1 x\n";
+        script_error = -ETIME;
+        unit_start_note(&s.unit, &s.read);
+        assert_true(s.unit.start_unread);
+        assert_non_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone)); /* in doubt not */
+        script_error = 0;
+        unit_start_note(&s.unit, &s.read);
+        assert_false(s.unit.start_unread);
+        assert_non_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone));
+        script = "#!/bin/sh\nexec x\n";
+        unit_start_note(&s.unit, &s.read);
+        assert_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone));
+        s.unit.start_refused = "a test";
+        unit_start_note(&s.unit, &s.read);
+        assert_string_equal(unit_start_refuses(&s.unit, &cpus, &mems, &alone), "a test");
+        script_error = -ETIME;
+        unit_start_note(&s.unit, &s.read);
+        assert_string_equal(unit_start_refuses(&s.unit, &cpus, &mems, &alone), "a test");
+        script_error = 0;
+        script = "#!/bin/sh\nexec y\n";
+        unit_start_note(&s.unit, &s.read);
+        assert_null(unit_start_refuses(&s.unit, &cpus, &mems, &alone));
+}
