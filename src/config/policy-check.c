@@ -120,6 +120,64 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
         policy_check_shadowed(merge, warnings);
 }
 
+void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings) {
+        if (merge->n_drafts == 0 && set->listing.n_words > 0)
+                diagnostics_add_path(warnings, set->listing.words[0],
+                                     "`policies: []`, and no other file has a policy: what the "
+                                     "daemon has bound is released when this comes into force");
+}
+
+/* --- beside those in force before --- */
+
+static bool is_written(const Policy *policy) {
+        return !policy->built_in && !policy->adopted;
+}
+
+static bool has_written(const PolicySet *set, const char *name) {
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (is_written(&set->policies[i]) && strcmp(set->policies[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static void check_lost(const Policy *policy, const SourceFileList *files,
+                       PolicyFindBeside find_beside, Diagnostics *errors) {
+        _cleanup_free_ char *beside = NULL;
+
+        if (source_file_find(files, policy->file)) {
+                diagnostics_add_path(errors, policy->file,
+                                     "has no policies any more, but some of those in force are "
+                                     "from it, such as `%s`; to release what they bind, write "
+                                     "`policies: []`, or remove the file",
+                                     policy->name);
+                return;
+        }
+        beside = find_beside(policy->file);
+        if (beside)
+                diagnostics_add_path(
+                        errors, policy->file,
+                        "is gone, and `%s` is beside it; some of the policies in force "
+                        "are from it, such as `%s`; to release what they bind, remove "
+                        "that file too, else put this one back",
+                        beside, policy->name);
+}
+
+void policy_check_lost(const PolicySet *former, const PolicySet *fresh, const SourceFileList *files,
+                       PolicyFindBeside find_beside, Diagnostics *errors) {
+        const char *reported = "";
+
+        for (size_t i = 0; i < former->n_policies; i++) {
+                const Policy *policy = &former->policies[i];
+
+                if (!is_written(policy) || strcmp(policy->file, reported) == 0 ||
+                    has_written(fresh, policy->name) ||
+                    word_list_has(&fresh->listing, policy->file))
+                        continue;
+                check_lost(policy, files, find_beside, errors);
+                reported = policy->file;
+        }
+}
+
 /* --- once the processes are known --- */
 
 static void check_entries_matched(const Policy *policy, PolicyIsMatched is_matched, void *userdata,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/config/brakes.h"
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/config/policy-loader.h"
@@ -135,6 +136,9 @@ static int load_entry(PolicyLoader *l, const PolicyKey *key, const YamlNode *nod
 }
 
 int policy_entries_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {
+        if (strcmp(key->path, "policies") == 0 &&
+            word_list_add(&l->set->listing, l->file->path) < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < node->n_children; i++) {
                 const YamlNode *entry = &node->children[i];
                 char shown[POLICY_DESCRIBED_MAX];
@@ -158,8 +162,17 @@ static int load_file(PolicyLoader *l) {
         int r;
 
         r = policy_yaml_parse(l->file, &root, l->errors);
-        if (r == -EINVAL || (r == 0 && root.kind == YAML_KIND_EMPTY))
+        if (r == -EINVAL)
                 return 0;
+        if (r == 0 && root.kind == YAML_KIND_EMPTY) {
+                if (strcmp(l->file->name, BRAKES_FILE) == 0)
+                        return 0; /* nothing must keep an operator from a release */
+                /* Of an editor or a play that was cut short, as likely as meant. */
+                diagnostics_add_at(l->errors, l->file, (SourceSpan){ 1, 1, 0 },
+                                   "the file is empty, expected policies; if it is to have none, "
+                                   "write `version: 1` and `policies: []`, or remove it");
+                return 0;
+        }
         if (r < 0)
                 return r;
         if (root.kind != YAML_KIND_MAPPING) {
@@ -200,8 +213,10 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
 
         policy_set_init(&set);
         r = load_files(&l, files);
-        if (r == 0)
+        if (r == 0) {
+                policy_check_none(&l.merge, &set, warnings);
                 policy_check_drafts(&l.merge, topology, errors, warnings);
+        }
         if (r == 0 && (errors->error < 0 || warnings->error < 0))
                 r = -ENOMEM;
         if (r == 0 && errors->n_added > before)

@@ -210,12 +210,10 @@ static json_t *object_of(const char *parent) {
 }
 
 int main(void) {
-        json_t *schema =
-                json_pack("{s:s, s:s, s:s}", "$schema", "http://json-schema.org/draft-07/schema#",
-                          "title", "A policy file of tidbnumad", "description",
-                          "See tidbnumad.d(5). An empty file is valid.");
+        json_t *schema = json_pack(
+                "{s:s, s:s, s:s}", "$schema", "http://json-schema.org/draft-07/schema#", "title",
+                "A policy file of tidbnumad", "description", "See tidbnumad.d(5).");
         bool ok = add_members(schema, object_of("")) == 0 &&
-                  json_object_set_new(schema, "type", json_pack("[s, s]", "object", "null")) == 0 &&
                   json_dumpf(schema, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
                   fflush(stdout) == 0;
 

@@ -1,9 +1,11 @@
 /* tidbnumactl validate: checks policies. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tidbnumad/config/policy-check.h"
+#include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
@@ -11,6 +13,8 @@
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/publish/object.h"
+#include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/sys/policy-kept.h"
 
 static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
         const ObservedList *running = userdata;
@@ -39,6 +43,24 @@ static int warn_idle(const Machine *machine, Policies *p) {
                 output_line(stderr,
                             "note: without root, policies that match no process are not reported");
         return p->warnings.error;
+}
+
+/* A reload would refuse what the files have lost since they came into force, see tidbnumad.d(5). */
+static int check_lost(const Args *args, Policies *p) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        _cleanup_policy_set_ PolicySet kept = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        _cleanup_close_ int fd = open(args->runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const size_t before = p->errors.n_messages;
+        int r = fd < 0 ? 0 : policy_kept_read(fd, &files);
+
+        policy_set_init(&kept);
+        if (r > 0)
+                r = policy_set_parse(&files, NULL, NULL, &kept, &errors, &warnings);
+        if (r == -ENOMEM)
+                return r;
+        policy_check_lost(&kept, &p->set, &p->files, policy_dir_find_beside, &p->errors);
+        return p->errors.error < 0 ? -ENOMEM : p->errors.n_messages > before ? -EINVAL : 0;
 }
 
 static json_t *message(const Diagnostics *d, size_t i) {
@@ -91,6 +113,8 @@ int command_validate(const Args *args) {
         if (r < 0)
                 return r;
         r = policies_load(args, &machine, &policies);
+        if (r >= 0 && machine.live && args->n_policy_dirs > 0)
+                r = check_lost(args, &policies);
         valid = r >= 0;
         if (r == 0 && machine.live && !policies_are_built_in(&policies))
                 r = warn_idle(&machine, &policies);

@@ -192,6 +192,13 @@ static int take_lists(const json_t *root, StatusFile *ret) {
         return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);
 }
 
+/* An older daemon does not report it. */
+static bool is_word(const json_t *object, const char *key, const char *word) {
+        const char *text = string_of(object, key);
+
+        return text && strcmp(text, word) == 0;
+}
+
 static int take_status(json_t *root, StatusFile *ret) {
         const json_t *access = json_object_get(root, "access_sampling");
         const json_t *ignored = json_object_get(root, "ignored");
@@ -208,6 +215,9 @@ static int take_status(json_t *root, StatusFile *ret) {
                 .pid = pid_of(json_object_get(root, "process")),
                 .load_seconds = json_number_value(json_object_get(policy, "load_time_seconds")),
                 .load_failed = json_is_false(json_object_get(policy, "load_success")),
+                .none_in_force = is_word(policy, "in_force", "none"),
+                .kept_in_force = is_word(policy, "in_force", "kept"),
+                .n_adopted = count_of(policy, "adopted"),
                 .n_policies = json_array_size(json_object_get(policy, "policies")),
                 .n_warnings = json_array_size(json_object_get(policy, "warnings")),
                 .n_full = count_of(ignored, "max_instances"),

@@ -61,8 +61,19 @@ static void append_daemon(const StatusQuestion *q, Text *text) {
                         q->now_seconds - s->time_seconds, s->sample_interval_seconds);
         if (!s->load_failed)
                 return;
-        append_problem(text, "policies", "tidbnumactl validate",
-                       "the policy files have errors, so the previous policies stay in force");
+        if (s->none_in_force)
+                append_problem(text, "policies", "tidbnumactl validate",
+                               "the policy files have errors, and no policy is in force: %" PRIu64
+                               " binding%s of an earlier run %s held and watched, and nothing new "
+                               "is bound",
+                               s->n_adopted, s->n_adopted == 1 ? "" : "s",
+                               s->n_adopted == 1 ? "is" : "are");
+        else
+                append_problem(text, "policies", "tidbnumactl validate",
+                               "the policy files have errors, so the %s",
+                               s->kept_in_force
+                                       ? "policies of before the start of the daemon are in force"
+                                       : "previous policies stay in force");
         for (size_t i = 0; i < s->n_errors && i < ERRORS_LISTED; i++) {
                 text_append(text, "      ");
                 text_append_printable(text, s->errors[i]);

@@ -54,8 +54,12 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                 text_append(text, ", backend ");
                 text_append_printable(text, s->backend);
         }
-        text_appendf(text, ", %zu %s, %.0f s ago\n", s->n_policies,
-                     s->n_policies == 1 ? "policy" : "policies",
+        if (s->none_in_force)
+                text_append(text, ", no policy in force");
+        else
+                text_appendf(text, ", %zu %s", s->n_policies,
+                             s->n_policies == 1 ? "policy" : "policies");
+        text_appendf(text, ", %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
         render_reserved(s, text);
 }
@@ -125,6 +129,10 @@ static void add_instance(Table *table, const StatusInstance *i, Text *cell) {
         table_add_text(table, cell);
 }
 
+const char *status_no_instances(const StatusFile *status) {
+        return status->none_in_force ? "No policy is in force." : "No process matches a policy.";
+}
+
 static void render_instances(const StatusQuestion *q, Text *text) {
         static const char *const headings[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
                                                 "ANONYMOUS", "REMOTE", "WHY" };
@@ -141,7 +149,7 @@ static void render_instances(const StatusQuestion *q, Text *text) {
                         add_instance(&table, &q->status->instances[i], &cell);
         table_render(&table, q->width, text);
         if (text->error == 0 && text->length == before + 1)
-                text_append(text, "No process matches a policy.\n");
+                text_appendf(text, "%s\n", status_no_instances(q->status));
 }
 
 /* Failed releases are listed among the problems. */

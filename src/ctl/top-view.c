@@ -7,6 +7,7 @@
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-problems.h"
+#include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/ctl/top-view.h"
 #include "tidbnumad/publish/plan-words.h"
 
@@ -188,7 +189,7 @@ static void put_instances(Screen *s, const StatusInstance **sorted, size_t n, un
         for (size_t i = first; i < n && i < first + room; i++)
                 put_instance(s, sorted[i], name, i == selected);
         if (n == 0)
-                put(s, "No process matches a policy.", NULL);
+                put(s, status_no_instances(s->view->question->status), NULL);
 }
 
 /* --- nodes --- */

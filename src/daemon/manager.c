@@ -120,18 +120,9 @@ static int reload_policies(Manager *m) {
 
         r = load_policies(&m->host, &policies);
         if (r > 0)
-                r = binding_carry_counters(&m->binding, &policies);
-        if (r >= 0 && m->host.policy_load_success)
-                r = access_carry_counts(&m->sampling, &policies);
+                r = turn_put_in_force(m, &policies, load_take_over);
         if (r < 0)
                 return r;
-        if (m->host.policy_load_success) {
-                place_note_policies(&m->placing, &policies);
-                load_take_over(&m->host, &policies);
-                access_choose(&m->sampling);
-                bind_choose_backend(&m->binding);
-                turn_announce_starts(m);
-        }
         /* Instances refer to the former policies until now. A reload may also come while the start
          * waits for units, after the first scan and before the daemon is ready. */
         r = m->roster.scan_timer ? watch_rematch(&m->roster) : 0;
@@ -213,6 +204,8 @@ int manager_start(Manager *m) {
         r = reload_policies(m);
         if (r >= 0)
                 r = undo_start(&m->undo);
+        if (r >= 0)
+                r = turn_adopt(m);
         if (r < 0)
                 return r;
         r = add_sources(m);

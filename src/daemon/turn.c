@@ -3,12 +3,16 @@
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
+#include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/daemon/roster/start.h"
+#include "tidbnumad/daemon/roster/watch.h"
+#include "tidbnumad/daemon/sampling/access.h"
 #include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/undo/undo-adopt.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
@@ -47,11 +51,46 @@ static void arm_work(Manager *m) {
                 (void)event_source_arm(m->binding.work_timer, due);
 }
 
+int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host *, PolicySet *)) {
+        int r = binding_carry_counters(&m->binding, fresh);
+
+        if (r >= 0)
+                r = access_carry_counts(&m->sampling, fresh);
+        if (r < 0)
+                return r;
+        place_note_policies(&m->placing, fresh);
+        r = take_over(&m->host, fresh);
+        if (r < 0)
+                return r;
+        access_choose(&m->sampling);
+        bind_choose_backend(&m->binding);
+        turn_announce_starts(m);
+        return 0;
+}
+
+int turn_adopt(Manager *m) {
+        _cleanup_policy_set_ PolicySet adopted = { 0 };
+        int r = m->host.policies_known ? 0 : undo_make_policies(&m->undo, &adopted);
+
+        if (m->host.policies_known || r < 0)
+                return r;
+        r = load_add_watched(&adopted);
+        if (r >= 0)
+                r = turn_put_in_force(m, &adopted, load_adopt);
+        if (r >= 0 && m->roster.scan_timer)
+                r = watch_rematch(&m->roster);
+        turn_hand_on(m); /* instances refer to the former policies until now */
+        return r;
+}
+
 void turn_retry_records(Manager *m) {
         const uint64_t now_usec = clock_monotonic_usec();
 
         if (!undo_start_late(&m->undo))
                 return;
+        if (turn_adopt(m) < 0)
+                journal_log(&m->host.journal, LOG_ERR, NULL, "Bindings cannot be adopted: %s",
+                            strerror(ENOMEM));
         ROSTER_FOREACH(i, &m->roster)
                 binding_restart(i, now_usec);
         irq_read_record(m->irq);
@@ -65,7 +104,7 @@ void turn_retry_records(Manager *m) {
  * undo records that could not be read before. */
 static void begin_round(Manager *m) {
         turn_retry_records(m);
-        if (!m->host.backend.ops && m->host.policy_load_success) {
+        if (!m->host.backend.ops) {
                 bind_choose_backend(&m->binding);
                 turn_announce_starts(m);
         }
@@ -113,16 +152,22 @@ void turn_hand_on(Manager *m) {
 }
 
 void turn_notify_ready(Manager *m) {
-        const Diagnostics *errors = &m->host.policy_errors;
+        const Host *h = &m->host;
+        const char *error = h->policy_errors.n_messages > 0 ? h->policy_errors.messages[0] : "";
 
-        if (m->host.policy_load_success || errors->n_messages == 0)
-                notify_state(&m->host.notifier, "READY=1\nSTATUS=%zu policies, %zu nodes",
-                             policy_set_count_written(&m->host.policies), m->host.topology.n_nodes);
+        /* ERRNO= is the only mark of a running unit that systemd shows beside a text: a start that
+         * fails, or an exit, would end what still watches the bindings. */
+        if (h->policy_load_success)
+                notify_state(&m->host.notifier, "READY=1\nERRNO=0\nSTATUS=%zu policies, %zu nodes",
+                             policy_set_count_written(&h->policies), h->topology.n_nodes);
         else
-                notify_state(&m->host.notifier,
-                             "READY=1\n"
-                             "STATUS=Policies refused, the previous ones stay in force: %s",
-                             errors->messages[0]);
+                notify_state(
+                        &m->host.notifier, "READY=1\nERRNO=%d\nSTATUS=%s: %s", EINVAL,
+                        h->policies_kept    ? "Policies refused, those of before the start are in "
+                                              "force"
+                        : h->policies_known ? "Policies refused, the previous ones stay in force"
+                                            : "Policies refused, no policy is in force",
+                        error);
 }
 
 static bool gives_start_cpus(const Host *h) {

@@ -12,6 +12,7 @@ static void policy_match_done(PolicyMatch *match) {
         free(match->unit);
         free(match->user);
         free(match->args);
+        free(match->ids);
         *match = (PolicyMatch){ 0 };
 }
 
@@ -98,6 +99,7 @@ void policy_set_done(PolicySet *set) {
         free(set->policies);
         word_list_done(&set->host.reserve.devices);
         word_list_done(&set->release);
+        word_list_done(&set->listing);
         word_list_done(&set->replan);
         for (size_t i = 0; i < set->n_irqs; i++)
                 irq_policy_done(&set->irqs[i]);
@@ -116,7 +118,7 @@ size_t policy_set_count_written(const PolicySet *set) {
         size_t n = 0;
 
         for (size_t i = 0; i < set->n_policies; i++)
-                n += !set->policies[i].built_in;
+                n += !set->policies[i].built_in && !set->policies[i].adopted;
         return n;
 }
 

@@ -54,8 +54,15 @@ bool match_wants_path(const PolicySet *policies, const char *exe) {
         return false;
 }
 
+static bool ids_match(const PolicyMatch *match, const ProcessId *id) {
+        for (size_t i = 0; i < match->n_ids; i++)
+                if (process_id_equal(&match->ids[i], id))
+                        return true;
+        return !match->ids;
+}
+
 MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
-        if (!exe_matches(match->exe, process->exe))
+        if (!exe_matches(match->exe, process->exe) || !ids_match(match, &process->id))
                 return MATCH_KEY_EXE;
         if (!unit_matches(match->unit, process->unit) ||
             (match->only_services && !unit_is_service(process->unit)))

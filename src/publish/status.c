@@ -49,6 +49,10 @@ static json_t *policy(const PolicySnapshot *policy) {
 
 static json_t *policies(const Snapshot *s) {
         return OBJECT_OF({ "load_success", json_boolean(s->policy_load_success) },
+                         { "in_force", json_string(!s->policy_in_force ? "none"
+                                                   : s->policy_kept    ? "kept"
+                                                                       : "loaded") },
+                         { "adopted", object_count(s->n_adopted) },
                          { "load_time", timestamp(s->policy_load_seconds) },
                          { "load_time_seconds", object_number(s->policy_load_seconds) },
                          { "errors", object_strings(s->policy_errors, s->n_policy_errors) },

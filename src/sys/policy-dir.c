@@ -327,3 +327,20 @@ int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
 
         return read_folders(&dir, 1, name, ret, errors, &warnings);
 }
+
+char *policy_dir_find_beside(const char *path) {
+        const char *slash = strrchr(path, '/');
+        _cleanup_free_ char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+        const char *name = slash ? slash + 1 : path;
+        _cleanup_closedir_ DIR *dir = folder ? opendir(*folder ? folder : "/") : NULL;
+        _cleanup_free_ char *found = NULL;
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir))) {
+                if (strcmp(entry->d_name, name) == 0)
+                        return NULL;
+                if (!found && strstr(entry->d_name, name))
+                        found = strdup(entry->d_name);
+        }
+        return TAKE_PTR(found);
+}

@@ -234,16 +234,18 @@ class Daemon:
 
     count = 0
 
-    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True, enforce=False, waits=True):
+    def __init__(self, suite, policies, runtime=None, prefix=(), env=None, debug=True, enforce=False, waits=True, folder=None):
         Daemon.count += 1
         self.sanitized = suite.sanitized
         if LACKS:
             prefix = (*prefix, suite.lacking, LACKS)
-        self.policy_dir = os.path.join(suite.dir, "policies%d" % Daemon.count)
+        self.policy_dir = folder or os.path.join(suite.dir, "policies%d" % Daemon.count)
         self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
         self.log_path = os.path.join(suite.dir, "log%d" % Daemon.count)
-        os.mkdir(self.policy_dir, 0o755)
-        self.write_policy(policies)
+        if not folder:
+            os.mkdir(self.policy_dir, 0o755)
+        if policies is not None:
+            self.write_policy(policies)
         environment = {key: value for key, value in os.environ.items()
                        if key not in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")}
         with open(self.log_path, "wb") as log:

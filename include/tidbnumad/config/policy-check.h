@@ -22,6 +22,20 @@ void policy_check_entries(const PolicyDraft *draft, Diagnostics *errors, Diagnos
 /* Warns of a policy whose processes all belong to an earlier one. */
 void policy_check_shadowed(const PolicyMerge *merge, Diagnostics *warnings);
 
+/* Warns where `policies: []` is all that the files have: it releases everything. */
+void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings);
+
+/* A file beside the missing file, as policy_dir_find_beside(); the caller owns it. NULL: none. */
+typedef char *(*PolicyFindBeside)(const char *path);
+
+/* Compares policies that were loaded with those in force before them: an error for each file that
+ * has lost its policies without a word, so that an empty or cut file, or one that an editor has
+ * just renamed, releases nothing. Fine are: other policies in the same file, `policies: []`, a
+ * policy of that name in another file, a file that is removed or masked and has left nothing beside
+ * it. `files` gave `fresh`. */
+void policy_check_lost(const PolicySet *former, const PolicySet *fresh, const SourceFileList *files,
+                       PolicyFindBeside find_beside, Diagnostics *errors);
+
 /* Contradictions inside of each policy and between two of them, and what is allowed but probably
  * a mistake. Policies with an error are left out. With `topology` NULL the machine is not
  * checked. */

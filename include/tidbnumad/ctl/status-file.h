@@ -67,6 +67,9 @@ typedef struct StatusFile {
         pid_t pid;           /* the daemon's process */
         double load_seconds;
         bool load_failed;
+        bool none_in_force; /* no policy is, see tidbnumad(8) */
+        bool kept_in_force; /* those of before the start are */
+        uint64_t n_adopted;
         const char **errors; /* of policies; owned */
         size_t n_errors;
         size_t n_policies, n_warnings;

@@ -23,5 +23,8 @@ void status_table_render(const StatusQuestion *question, Text *text);
 /* Is the instance one of those that the command line selects? */
 bool status_is_asked(const StatusQuestion *question, const StatusInstance *instance);
 
+/* What is said where there is no instance. */
+const char *status_no_instances(const StatusFile *status);
+
 /* Is the instance settled: bound, or only watched, or released? */
 bool status_is_at_rest(const StatusInstance *instance);

@@ -20,6 +20,15 @@ void turn_run(Manager *manager);
  * the same event depends on it. */
 void turn_hand_on(Manager *manager);
 
+/* Puts policies in force in every room, by `take_over`: load_take_over() or load_adopt().
+ * Afterwards `fresh` contains the former ones, to which instances refer until they are matched
+ * again. */
+int turn_put_in_force(Manager *manager, PolicySet *fresh, int (*take_over)(Host *, PolicySet *));
+
+/* Where no policies are in force: holds on to what an earlier run has bound. At the start, once the
+ * records were read. */
+int turn_adopt(Manager *manager);
+
 /* Tries to open the undo records that could not be opened at the start, and uses them. At each
  * reload and scan. */
 void turn_retry_records(Manager *manager);

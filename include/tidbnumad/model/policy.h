@@ -10,6 +10,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/access.h"
+#include "tidbnumad/model/workload.h"
 
 typedef enum MemoryMode {
         MEMORY_BIND,      /* nothing outside the nodes, enforced by the kernel */
@@ -67,6 +68,8 @@ typedef struct PolicyMatch {
         bool uid_known;
         bool only_services; /* of a built-in policy: services of the system manager alone. No glob
                              * in `unit`, by which units would be prepared for their start */
+        ProcessId *ids;     /* of an adopted policy: these processes alone; NULL: any; owned */
+        size_t n_ids;
         ContainerMode containers;
         uint16_t port; /* listening TCP port, of an entry of `instances`; 0 = not given */
 } PolicyMatch;
@@ -131,6 +134,8 @@ typedef struct Policy {
         size_t n_instances;
         uint32_t weight; /* beside others on a node; WEIGHT_AUTO: see placement_weight() */
         bool built_in;   /* of a host without any policy: watched and reported, never placed */
+        bool adopted;    /* nobody wrote it: it holds what an earlier run bound, where no policies
+                          * are in force */
         char *file;      /* where it was defined, for messages; owned; "" of a built-in one */
         uint32_t line, column;
 } Policy;
@@ -230,8 +235,9 @@ typedef struct PolicySet {
         WordList replan;  /* globs of instances whose place is chosen again, once, when the key
                              appears */
         uint64_t sampling_interval_usec;
-        uint32_t sampling_budget_ppm;              /* of one CPU */
-        bool sampling_access;                      /* hardware counters */
+        uint32_t sampling_budget_ppm; /* of one CPU */
+        bool sampling_access;         /* hardware counters */
+        WordList listing; /* paths of the files that have the key `policies`, also an empty one */
         AccessEvent sampling_events[N_LOCALITIES]; /* replace the built-in events */
 } PolicySet;
 
@@ -243,7 +249,7 @@ void policy_set_done(PolicySet *set);
 void policy_done(Policy *policy);
 void irq_policy_done(IrqPolicy *irq);
 
-/* Policies that somebody wrote: without the built-in ones. */
+/* Policies that somebody wrote: without the built-in and the adopted ones. */
 size_t policy_set_count_written(const PolicySet *set);
 
 /* NULL: there is none of that name. */

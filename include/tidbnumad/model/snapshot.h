@@ -291,7 +291,10 @@ typedef struct Snapshot {
         bool enforcing;              /* false: dry run, observe mode, or a sysroot */
         const char *backend;         /* of the host; an instance may have a weaker one */
 
-        bool policy_load_success;         /* of the last attempt */
+        bool policy_load_success; /* of the last attempt */
+        bool policy_in_force;     /* false: refused at the start, and no earlier ones were kept */
+        bool policy_kept; /* those in force are of an earlier run, kept in the runtime folder */
+        size_t n_adopted; /* none is in force: bindings of an earlier run that are held */
         double policy_load_seconds;       /* when that was, since the epoch */
         const char *const *policy_errors; /* "file:line:column: what, what was expected" */
         size_t n_policy_errors;           /* 0 when the last load succeeded */

@@ -152,6 +152,7 @@ void host_close(Host *h) {
         closep(&h->lock_fd);
         policy_set_done(&h->policies);
         brakes_done(&h->brakes);
+        source_file_list_done(&h->policy_files);
         diagnostics_done(&h->policy_errors);
         diagnostics_done(&h->policy_warnings);
         topology_done(&h->topology);

@@ -1,8 +1,13 @@
-#include "tidbnumad/daemon/host/load.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
+#include "tidbnumad/sys/policy-kept.h"
 #include "tidbnumad/worker/ask.h"
 
 static int look_up(const char *user, uid_t *ret, void *userdata) {
@@ -11,7 +16,70 @@ static int look_up(const char *user, uid_t *ret, void *userdata) {
         return worker_look_up_user(&h->workers, &h->sysroot, user, ret);
 }
 
-static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
+/* --- those that were last in force --- */
+
+typedef struct Kept {
+        PolicySet set;
+        Brakes brakes;
+        bool valid;
+} Kept;
+
+static void kept_done(Kept *kept) {
+        policy_set_done(&kept->set);
+        brakes_done(&kept->brakes);
+}
+
+static void cannot_use_kept(const Host *h, const char *why) {
+        journal_log(&h->journal, LOG_WARNING, NULL,
+                    "The policies that were last in force, in %s/%s, cannot be used: %s",
+                    h->args->runtime_dir, POLICY_KEPT_FILE, why);
+}
+
+/* As strict as with the files of the policy folders: the machine may have changed. */
+static int parse_kept(Host *h, const SourceFileList *files, Kept *ret) {
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        int r = policy_set_parse(files, &h->topology, NULL, &ret->set, &errors, &warnings);
+
+        if (r == -EINVAL)
+                cannot_use_kept(h, errors.n_messages > 0 ? errors.messages[0] : strerror(-r));
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        policy_users_look_up(&ret->set, files, &h->sysroot, look_up, h, &warnings);
+        r = brakes_read(files, &ret->set, &ret->brakes);
+        ret->valid = r >= 0;
+        return r == -ENOMEM ? r : 0;
+}
+
+/* At the start only. */
+static int read_kept(Host *h, Kept *ret) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        int r = h->runtime_fd < 0 || h->policies_known ? 0
+                                                       : policy_kept_read(h->runtime_fd, &files);
+
+        if (r < 0 && r != -ENOMEM)
+                cannot_use_kept(h, r == -EPERM     ? "it is not root's alone"
+                                   : r == -EBADMSG ? "it is not what a daemon has written"
+                                                   : strerror(-r));
+        return r > 0 ? parse_kept(h, &files, ret) : r == -ENOMEM ? r : 0;
+}
+
+static void keep(Host *h) {
+        int r = h->runtime_fd < 0 || h->args->dry_run
+                        ? 0
+                        : policy_kept_write(h->runtime_fd, &h->policy_files);
+
+        if (r < 0)
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The policies cannot be kept in %s/%s: %s. If the policy files are "
+                            "refused at the next start, no policy will be in force",
+                            h->args->runtime_dir, POLICY_KEPT_FILE, strerror(-r));
+        source_file_list_done(&h->policy_files);
+}
+
+/* --- the files --- */
+
+/* `former`: those in force, or last in force; NULL: none. */
+static int read_policies(Host *h, const PolicySet *former, PolicySet *ret, Brakes *ret_brakes) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         /* While the host boots, network cards may still appear and be renamed: a policy that names
          * one must not be rejected for that. */
@@ -28,9 +96,19 @@ static int read_policies(Host *h, PolicySet *ret, Brakes *ret_brakes) {
                              &h->policy_errors, &h->policy_warnings);
         if (r < 0)
                 return r;
+        if (former)
+                policy_check_lost(former, ret, &files, policy_dir_find_beside, &h->policy_errors);
+        if (h->policy_errors.error < 0)
+                return -ENOMEM;
+        if (h->policy_errors.n_messages > 0)
+                return -EINVAL;
         policy_users_look_up(ret, &files, &h->sysroot, look_up, h, &h->policy_warnings);
         r = brakes_read(&files, ret, ret_brakes);
-        return r == -ENOMEM ? r : 0;
+        if (r == -ENOMEM)
+                return r;
+        source_file_list_done(&h->policy_files);
+        h->policy_files = TAKE_STRUCT(files);
+        return 0;
 }
 
 /* The policy files are rejected, but pause, resume and release still apply to the policies in
@@ -63,10 +141,24 @@ static void log_refused(Host *h) {
 
         for (size_t i = 0; i < h->policy_errors.n_messages; i++)
                 journal_log(&h->journal, LOG_ERR, &fields, "%s", h->policy_errors.messages[i]);
-        journal_log(&h->journal, LOG_NOTICE, NULL,
-                    "All policy files were refused; the previous policies stay in force (%zu "
-                    "policies). Correct the files and reload: systemctl reload tidbnumad",
-                    policy_set_count_written(&h->policies));
+        if (h->policies_known)
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "All policy files were refused; the previous policies stay in force "
+                            "(%zu policies). Correct the files and reload: systemctl reload "
+                            "tidbnumad",
+                            policy_set_count_written(&h->policies));
+        else
+                journal_log(
+                        &h->journal, LOG_NOTICE, NULL,
+                        "All policy files were refused. Correct the files and reload: systemctl "
+                        "reload tidbnumad");
+}
+
+static void log_kept(const Host *h) {
+        journal_log(&h->journal, LOG_WARNING, NULL,
+                    "The policies that were in force before this start are in force again (%zu "
+                    "policies, kept in %s/%s)",
+                    policy_set_count_written(&h->policies), h->args->runtime_dir, POLICY_KEPT_FILE);
 }
 
 static void log_loaded(const Host *h) {
@@ -87,32 +179,100 @@ static void log_loaded(const Host *h) {
                                     : "");
 }
 
-int load_policies(Host *h, PolicySet *ret) {
-        _cleanup_policy_set_ PolicySet fresh = { 0 };
-        Brakes brakes = BRAKES_NONE;
-        int r;
-
-        policy_set_init(&fresh);
-        h->policy_load_seconds = clock_realtime_seconds();
-        r = read_policies(h, &fresh, &brakes);
-        h->policy_load_success = r >= 0;
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0) {
-                log_refused(h);
-                return apply_brakes(h);
-        }
+static int take(Host *h, PolicySet *set, Brakes *brakes, PolicySet *ret) {
         brakes_done(&h->brakes);
-        h->brakes = brakes;
-        *ret = TAKE_STRUCT(fresh);
+        h->brakes = *brakes;
+        *brakes = BRAKES_NONE;
+        *ret = TAKE_STRUCT(*set);
         return 1;
 }
 
-void load_take_over(Host *h, PolicySet *fresh) {
+int load_policies(Host *h, PolicySet *ret) {
+        _cleanup_policy_set_ PolicySet fresh = { 0 };
+        _cleanup_(kept_done) Kept kept = { .brakes = BRAKES_NONE };
+        _cleanup_brakes_ Brakes brakes = BRAKES_NONE;
+        int r;
+
+        policy_set_init(&fresh);
+        policy_set_init(&kept.set);
+        h->policy_load_seconds = clock_realtime_seconds();
+        r = read_kept(h, &kept);
+        if (r >= 0)
+                r = read_policies(h,
+                                  h->policies_known ? &h->policies
+                                  : kept.valid      ? &kept.set
+                                                    : NULL,
+                                  &fresh, &brakes);
+        h->policy_load_success = r >= 0;
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0)
+                return take(h, &fresh, &brakes, ret);
+        log_refused(h);
+        /* Who runs it once, by hand, reads what is wrong. */
+        return kept.valid && !h->args->once ? take(h, &kept.set, &kept.brakes, ret)
+                                            : apply_brakes(h);
+}
+
+static void swap_policies(Host *h, PolicySet *fresh) {
         const PolicySet former = h->policies;
 
         h->policies = *fresh;
         *fresh = former;
+}
+
+int load_take_over(Host *h, PolicySet *fresh) {
+        const size_t n_before = policy_set_count_written(&h->policies);
+
+        swap_policies(h, fresh);
         h->policies_known = true;
+        h->policies_kept = !h->policy_load_success;
+        h->n_adopted = 0;
+        if (h->policies_kept) {
+                log_kept(h);
+                return apply_brakes(h);
+        }
+        keep(h);
+        if (n_before > 0 && policy_set_count_written(&h->policies) == 0)
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The last policy is gone: what was bound is released");
         log_loaded(h);
+        return 0;
+}
+
+/* Nothing new is bound by the built-in ones. */
+int load_add_watched(PolicySet *set) {
+        const SourceFileList no_files = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        _cleanup_policy_set_ PolicySet watched = { 0 };
+        Policy *all;
+        int r;
+
+        policy_set_init(&watched);
+        r = policy_set_parse(&no_files, NULL, NULL, &watched, &errors, &warnings);
+        if (r < 0)
+                return r;
+        all = reallocarray(set->policies, set->n_policies + watched.n_policies, sizeof(*all));
+        if (!all)
+                return -ENOMEM;
+        memcpy(all + set->n_policies, watched.policies, watched.n_policies * sizeof(*all));
+        set->policies = all;
+        set->n_policies += watched.n_policies;
+        watched.n_policies = 0; /* they belong to `set` now */
+        return 0;
+}
+
+int load_adopt(Host *h, PolicySet *fresh) {
+        size_t n = 0;
+
+        swap_policies(h, fresh);
+        for (size_t i = 0; i < h->policies.n_policies; i++)
+                n += h->policies.policies[i].adopted;
+        h->n_adopted = n;
+        journal_log(&h->journal, LOG_WARNING, NULL,
+                    "No policy is in force: the files are refused, and no earlier policies are "
+                    "kept. %zu binding%s of an earlier run %s held and watched, and nothing new is "
+                    "bound",
+                    n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
+        return apply_brakes(h);
 }

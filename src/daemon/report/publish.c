@@ -163,6 +163,9 @@ static void fill_timeouts(const Report *report, JobTimeouts *ret) {
 
 static void fill_load(const Host *host, Snapshot *s) {
         s->policy_load_success = host->policy_load_success;
+        s->policy_in_force = host->policies_known;
+        s->policy_kept = host->policies_kept;
+        s->n_adopted = host->n_adopted;
         s->policy_load_seconds = host->policy_load_seconds;
         s->policy_errors = (const char *const *)host->policy_errors.messages;
         s->n_policy_errors = host->policy_errors.n_messages;

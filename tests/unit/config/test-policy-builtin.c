@@ -38,7 +38,7 @@ TEST(nothing) {
 
 /* Settings are no policy. */
 TEST(settings_alone) {
-        _cleanup_load_ Load load = load_text(V "policies: []\nenforcement: {mode: observe}\n");
+        _cleanup_load_ Load load = load_text(V "enforcement: {mode: observe}\n");
 
         assert_built_in(&load);
         assert_int_equal(load.set.mode, ENFORCEMENT_OBSERVE);

@@ -175,7 +175,7 @@ TEST(matched) {
                                               "{name: b, match: {unit: b.scope}}]\n",
                                             V "policies:\n- name: c\n  match: {unit: c.scope}\n");
         _cleanup_diagnostics_ Diagnostics warnings = { 0 }, bare = { 0 };
-        _cleanup_load_ Load empty = load_text("");
+        _cleanup_load_ Load empty = load_text(V);
 
         policy_check_matched(&load.set, matches_b, NULL, &load.files, &warnings);
         assert_messages(&warnings, (const char *const[]){ "etc/a.yaml:2:12: policy `a` matches "

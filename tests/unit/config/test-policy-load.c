@@ -15,14 +15,27 @@ TEST(no_file) {
 }
 
 TEST(empty_files) {
-        static const char *const texts[] = { "", "\n\n", "# nothing\n", "---\n", "\xef\xbb\xbf" };
+        static const char *const texts[] = {
+                "", "~", "\n\n", "# nothing\n", "---\n", "\xef\xbb\xbf"
+        };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 _cleanup_load_ Load load = load_text(texts[i]);
 
-                assert_int_equal(load.result, 0);
-                assert_int_equal(policy_set_count_written(&load.set), 0);
+                assert_int_equal(load.result, -EINVAL);
+                assert_int_equal(load.errors.n_messages, 1);
+                assert_non_null(strstr(load.errors.messages[0], "`policies: []`"));
         }
+}
+
+TEST(no_policies_at_all) {
+        _cleanup_load_ Load said = load_text(V "policies: []\n"), unsaid = load_text(V);
+
+        assert_int_equal(said.result, 0);
+        assert_int_equal(said.warnings.n_messages, 1);
+        assert_non_null(strstr(said.warnings.messages[0], "is released"));
+        assert_int_equal(unsaid.result, 0);
+        assert_int_equal(unsaid.warnings.n_messages, 0);
 }
 
 TEST(everything) {

@@ -129,6 +129,7 @@ WORLD_TEST(unreadable) {
         assert_int_equal(p.errors.n_messages, 2);
         policies_done(&p);
         large[SOURCE_FILE_MAX_BYTES] = '\0'; /* as large as is allowed */
+        memcpy(large, "version: 1\n", strlen("version: 1\n"));
         fake_write(&w->tree, "large", large);
         args.n_policy_files = 1;
         args.policy_files[0] = b;

@@ -137,6 +137,7 @@ static inline void example_init(Example *e) {
                 .realtime_seconds = 1780000000.125,
                 .ready = true,
                 .policy_load_success = true,
+                .policy_in_force = true,
                 .policy_load_seconds = 1780000000,
                 .policy_warnings = e->warnings,
                 .undo_known = true,

@@ -13,6 +13,8 @@ static const char expected[] =
         "tidbnumad_ready 1\n"
         "tidbnumad_enforcing 0\n"
         "tidbnumad_policy_load_success 1\n"
+        "tidbnumad_policy_in_force 1\n"
+        "tidbnumad_policy_kept 0\n"
         "tidbnumad_policy_last_load_timestamp_seconds 1780000000\n"
         "tidbnumad_policies 1\n"
         "tidbnumad_undo_records 3\n"

@@ -23,7 +23,8 @@ EXAMPLE_TEST(topology_policy_and_events) {
                     "274877906944, \"distances\": [10, 32]},{\"id\": 2, \"package\": 1, \"cpus\": "
                     "\"\", \"memory_bytes\": 0, \"distances\": [32, 10]}]}");
         assert_json(json_object_get(json, "policy"),
-                    "{\"load_success\": true, \"load_time\": \"2026-05-28T20:26:40Z\", "
+                    "{\"load_success\": true, \"in_force\": \"loaded\", \"adopted\": 0, "
+                    "\"load_time\": \"2026-05-28T20:26:40Z\", "
                     "\"load_time_seconds\": 1780000000.0, \"errors\": [], \"warnings\": "
                     "[\"a.yaml:3:1: rate is above what the machine moves\"], \"policies\": "
                     "[{\"name\": \"tikv\", \"bind_attempts\": 3, \"bind_failures\": 3, "

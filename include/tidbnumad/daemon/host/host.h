@@ -57,7 +57,10 @@ struct Host {
         Diagnostics policy_errors; /* of the last attempt */
         Diagnostics policy_warnings;
         bool policy_load_success;
-        bool policies_known; /* policies were loaded since the start, and are in force */
+        bool policies_known; /* policies are in force: of the files, or those that were kept */
+        bool policies_kept;  /* they are those of an earlier run, because the files are refused */
+        size_t n_adopted; /* policies_known is false: records of an earlier run that are held to */
+        SourceFileList policy_files; /* that were loaded and are about to come into force */
         Brakes brakes; /* settings of the policy files without the drop-in of pause and release */
         double policy_load_seconds;
 };
