@@ -336,6 +336,8 @@ char *policy_dir_find_beside(const char *path) {
         _cleanup_free_ char *found = NULL;
         struct dirent *entry;
 
+        if (!dir && slash && errno == ENOENT)
+                return policy_dir_find_beside(folder);
         while (dir && (entry = readdir(dir))) {
                 if (strcmp(entry->d_name, name) == 0)
                         return NULL;

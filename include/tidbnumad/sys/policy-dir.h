@@ -27,6 +27,7 @@ int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
                         Diagnostics *errors);
 
 /* The name of a file beside the missing file `path` that may become it, or was it, such as
- * "tidb.yaml~" or ".tidb.yaml.swp" of "tidb.yaml": a name that contains its name. NULL: there is
- * none, or the folder cannot be read, or `path` is there. The caller owns it. */
+ * "tidb.yaml~" or ".tidb.yaml.swp" of "tidb.yaml": a name that contains its name. Where its
+ * folder is missing: the same of the folder. NULL: there is none, or the folder cannot be read, or
+ * `path` is there. The caller owns it. */
 char *policy_dir_find_beside(const char *path);

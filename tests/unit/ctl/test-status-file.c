@@ -144,6 +144,7 @@ TEST(round_trip) {
                               .irq = { .known = true, .devices = devices, .n_devices = 1 },
                               .policies = policies,
                               .n_policies = 2,
+                              .n_adopted = 3,
                               .policy_errors = errors,
                               .n_policy_errors = 1,
                               .policy_load_seconds = 1779999999.5,
@@ -159,6 +160,9 @@ TEST(round_trip) {
         assert_true(status.time_seconds == 1780000000.25);
         assert_true(status.sample_interval_seconds == 2.5);
         assert_true(status.enforcing);
+        assert_true(status.none_in_force);
+        assert_false(status.kept_in_force);
+        assert_int_equal(status.n_adopted, 3);
         assert_int_equal(status.n_instances, 2);
         i = status_file_find(&status, "tidb-4000");
         assert_non_null(i);

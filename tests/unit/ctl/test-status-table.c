@@ -134,6 +134,13 @@ static void assert_reported(const Example *e, double now, bool alive, const char
         free(text);
 }
 
+static void assert_not_reported(const Example *e, const char *unexpected) {
+        char *text = render(e, NULL, 1001, true);
+
+        assert_null(strstr(text, unexpected));
+        free(text);
+}
+
 EXAMPLE_TEST(warnings) {
         char *text = render(e, NULL, 1029, true);
 
@@ -149,6 +156,19 @@ EXAMPLE_TEST(warnings) {
         e->status.n_errors = 1;
         assert_reported(e, 1001, true, "policy files have errors");
         assert_reported(e, 1001, true, "\n      a.yaml:1:1: wrong\n");
+        assert_reported(e, 1001, true, "previous policies stay in force\n");
+        e->status.kept_in_force = true;
+        assert_reported(e, 1001, true, "policies of before the start of the daemon are in force\n");
+        assert_not_reported(e, "previous policies stay");
+        e->status.kept_in_force = false;
+        e->status.none_in_force = true;
+        e->status.n_adopted = 2;
+        assert_reported(e, 1001, true, "backend systemd, no policy in force, ");
+        assert_reported(e, 1001, true,
+                        "no policy is in force: 2 bindings of an earlier run are held");
+        assert_not_reported(e, "previous policies stay");
+        assert_not_reported(e, "policies of before");
+        e->status.none_in_force = false;
         e->status.n_warnings = 3;
         assert_reported(e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
         e->releases[0] = (StatusRelease){ .name = "r\x1b[2J", .failure = "why" };
@@ -160,6 +180,10 @@ EXAMPLE_TEST(warnings) {
         assert_reported(e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
         e->status.n_instances = 0;
         assert_reported(e, 1001, true, "No process matches");
+        e->status.none_in_force = true;
+        assert_reported(e, 1001, true, "\nNo policy is in force.\n");
+        assert_not_reported(e, "No process matches");
+        e->status.none_in_force = false;
         e->status.reserved_nodes = "";
         e->status.reserved_cpus = "0-1";
         assert_reported(e, 1001, true, "\nreserved for the network: CPUs 0-1\n");

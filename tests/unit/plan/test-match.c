@@ -116,6 +116,22 @@ TEST(unit) {
         assert_true(unit_matches(NULL, NULL));
 }
 
+/* Of an adopted policy: these processes and no later one, of the same number either. */
+TEST(certain_processes) {
+        ProcessId ids[] = { { 7, 70 }, { 8, 80 } };
+        Policy policy = { .match = { .ids = ids, .n_ids = 2 } };
+        PolicySet set = { .policies = &policy, .n_policies = 1 };
+        Process process = { .exe = S("/x"), .id = { 8, 80 } };
+
+        assert_ptr_equal(match_process(&set, &process), &policy);
+        process.id.start_ticks = 81;
+        assert_null(match_process(&set, &process));
+        process.id = (ProcessId){ 9, 80 };
+        assert_null(match_process(&set, &process));
+        policy.match.n_ids = 0; /* of none, not of any */
+        assert_null(match_process(&set, &process));
+}
+
 TEST(user) {
         Policy policy = { .match = { .exe = S("a"), .user = S("tidb"), .uid = 997 } };
         PolicySet set = { .policies = &policy, .n_policies = 1 };

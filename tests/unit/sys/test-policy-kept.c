@@ -117,3 +117,13 @@ FAKE_TEST(a_file_beside_the_missing_one) {
         }
         assert_null(policy_dir_find_beside("/nonexistent/tidb.yaml"));
 }
+
+FAKE_TEST(a_folder_beside_the_missing_one) {
+        _cleanup_free_ char *path = text_new("%s/policies.d/tidb.yaml", tree->path), *found = NULL;
+
+        assert_null(policy_dir_find_beside(path));
+        assert_int_equal(mkdirat(tree->fd, "policies.d.old", 0755), 0);
+        found = policy_dir_find_beside(path);
+        assert_non_null(found);
+        assert_string_equal(found, "policies.d.old");
+}
