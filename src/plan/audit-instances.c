@@ -21,6 +21,15 @@ static void node_exceeded(const AuditInput *input, const AuditInstance *i, Audit
                    i->name, i->need_bytes >> 20, bytes >> 20);
 }
 
+/* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's class device, whose number
+ * is not the firmware's. */
+static char *text_of_disk_node(const AuditInput *input, const char *disk) {
+        const Device *d = device_list_find(input->devices, DEVICE_DISK, disk);
+
+        return d && d->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", d->pci)
+                           : text_new("/sys/block/%s", disk);
+}
+
 static void storage_node(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         char nodes[ID_SET_LIST_MAX];
 
@@ -31,8 +40,7 @@ static void storage_node(const AuditInput *input, const AuditInstance *i, AuditR
         if (id_set_intersects(&i->nodes, &i->disk_nodes))
                 return;
         (void)id_set_render_list(&i->disk_nodes, nodes, sizeof(nodes));
-        audit_find(report, AUDIT_STORAGE_NODE, AUDIT_WARNING,
-                   text_new("/sys/block/%s/device/numa_node", i->disk),
+        audit_find(report, AUDIT_STORAGE_NODE, AUDIT_WARNING, text_of_disk_node(input, i->disk),
                    text_new("place: {near: storage} in policy %s", i->policy->name),
                    "%s is away from its disk %s, which is at node %s", i->name, i->disk, nodes);
 }

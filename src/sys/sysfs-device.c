@@ -143,6 +143,42 @@ static int find_node_by_cpus(const Sysroot *sysroot, const char *path) {
         return id_set_is_empty(&local) ? -1 : find_node_of(sysroot, &local);
 }
 
+/* "0000:3b:00.0": domain of four digits or more, bus, device, function. */
+static bool is_pci(const char *name, size_t length) {
+        static const char form[] = "::.";
+        size_t digits[] = { 0, 0, 0, 0 }, part = 0;
+
+        if (length >= SYSFS_PCI_MAX)
+                return false;
+        for (size_t i = 0; i < length; i++) {
+                if (isxdigit((unsigned char)name[i]))
+                        digits[part]++;
+                else if (part < 3 && name[i] == form[part])
+                        part++;
+                else
+                        return false;
+        }
+        return digits[0] >= 4 && digits[1] == 2 && digits[2] == 2 && digits[3] == 1;
+}
+
+/* A device of a class (nvme0, sda, eth0) reports what its driver keeps as its node, which is 0
+ * where the driver never set it, as the NVMe driver of RHEL 8.1. Only what a device of a bus
+ * reports comes from the firmware. A dump may lack the link; then the name must be that of a PCI
+ * device. */
+static bool is_on_bus(const Sysroot *sysroot, const char *path) {
+        char link[PATH_MAX], target[PATH_MAX];
+        ssize_t n;
+
+        if (!join(path, "subsystem", link))
+                return false;
+        n = readlinkat(sysroot->sys_fd, link, target, sizeof(target) - 1);
+        if (n < 0)
+                return is_pci(basename(path), strlen(basename(path)));
+        target[n] = '\0';
+        return sysfs_to_parent(target) && strcmp(basename(target), "bus") == 0;
+}
+
+/* The nearest device of a bus that has an answer: -1 is none. */
 static int find_upwards(const Sysroot *sysroot, const char *path,
                         int (*find)(const Sysroot *sysroot, const char *path)) {
         char at[PATH_MAX];
@@ -152,7 +188,7 @@ static int find_upwards(const Sysroot *sysroot, const char *path,
                 return -1;
         (void)strcpy(at, path);
         do
-                node = find(sysroot, at);
+                node = is_on_bus(sysroot, at) ? find(sysroot, at) : -1;
         while (node < 0 && sysfs_to_parent(at));
         return node;
 }
@@ -174,24 +210,6 @@ int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret) {
                 r = sysfs_read_link_name(sysroot, at, "driver", ret);
         while (r == -ENOENT && sysfs_to_parent(at));
         return r;
-}
-
-/* "0000:3b:00.0": domain of four digits or more, bus, device, function. */
-static bool is_pci(const char *name, size_t length) {
-        static const char form[] = "::.";
-        size_t digits[] = { 0, 0, 0, 0 }, part = 0;
-
-        if (length >= SYSFS_PCI_MAX)
-                return false;
-        for (size_t i = 0; i < length; i++) {
-                if (isxdigit((unsigned char)name[i]))
-                        digits[part]++;
-                else if (part < 3 && name[i] == form[part])
-                        part++;
-                else
-                        return false;
-        }
-        return digits[0] >= 4 && digits[1] == 2 && digits[2] == 2 && digits[3] == 1;
 }
 
 int sysfs_pci(const char *path, char ret[static SYSFS_PCI_MAX]) {

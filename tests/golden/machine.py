@@ -187,7 +187,9 @@ class Machine:
             if "disk_queues" in self.spec:
                 self.vectors(root, address, node, ["%sq%d" % (controller, q) for q in range(self.spec["disk_queues"] + 1)])
                 link(os.path.join(root, "sys/class/nvme", controller), "../../devices/pci0000:00/%s/nvme/%s" % (address, controller))
-            write(os.path.join(folder, "nvme", controller, "numa_node"), "%d\n" % node)
+            # The class device reports what the driver set, which is nothing on some kernels.
+            write(os.path.join(folder, "nvme", controller, "numa_node"), "0\n")
+            link(os.path.join(folder, "nvme", controller, "subsystem"), "../../../../../class/nvme")
             write(os.path.join(folder, "nvme", controller, name, "dev"), "259:%d\n" % i)
             link(os.path.join(folder, "nvme", controller, "device"), "../../../" + address)
             link(os.path.join(folder, "nvme", controller, name, "device"), "../../" + controller)

@@ -28,8 +28,9 @@ ssize_t sysfs_read(const Sysroot *sysroot, const char *path, const char *name, c
 int sysfs_read_link_name(const Sysroot *sysroot, const char *path, const char *name, char **ret);
 
 /* The NUMA node and the driver of a device, or of the nearest one above it that has them. The node
- * is found by its number or by the CPUs near it, -1 where the firmware does not report it. The
- * caller owns the driver's name (-ENOENT: none). */
+ * is found by its number or by the CPUs near it, and only by what a device of a bus (PCI, nd) shows
+ * of them: a device of a class may report a node that nobody set. -1 where the firmware does not
+ * report it. The caller owns the driver's name (-ENOENT: none). */
 int sysfs_node(const Sysroot *sysroot, const char *path);
 int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret);
 

@@ -209,6 +209,17 @@ TEST(each_mistake) {
         }
 }
 
+/* The file that decides is the PCI device's, not the one of the controller's class. */
+WORLD_TEST(node_of_a_disk_is_where_its_pci_device_says) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+
+        away_from_its_disk(w);
+        assert_int_equal(audit_build(&w->input, &report), 0);
+        assert_int_equal(report.n_findings, 1);
+        assert_string_equal(report.findings[0].where,
+                            "/sys/bus/pci/devices/0000:02:00.0/numa_node");
+}
+
 /* CPU 8 may be online all the same, and its node be unknown. */
 static void assert_doubts_that_cpu_8_is_offline(World *w) {
         _cleanup_audit_report_ AuditReport report = { 0 };

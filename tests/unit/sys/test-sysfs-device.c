@@ -67,8 +67,53 @@ FAKE_TEST(node_by_near_cpus) {
         fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/local_cpulist", "0-15\n");
         assert_int_equal(sysfs_node(&tree->sysroot, ETH0), -1);
         /* A number that is given comes first. */
-        fake_write(tree, "sys/devices/pci0000:3a/numa_node", "0\n");
+        fake_write(tree, "sys/devices/pci0000:3a/0000:3a:00.0/numa_node", "0\n");
         assert_int_equal(sysfs_node(&tree->sysroot, ETH0), 0);
+}
+
+/* A driver may give the device of its class a node that nobody set: NVMe of RHEL 8.1 reports 0. */
+FAKE_TEST(node_of_a_class_does_not_count) {
+        static const char pci[] = "devices/pci0000:c0/0000:c1:00.0";
+        static const char *const classes[] = { "nvme/nvme0", "infiniband/mlx5_0", "net/eth0",
+                                               "nvme/0000:ff:00.0" };
+
+        fake_write(tree, "sys/devices/system/cpu/online", "0-15\n");
+        fake_write(tree, "sys/devices/system/node/online", "0,4\n");
+        fake_write(tree, "sys/devices/system/node/node0/cpulist", "0-7\n");
+        fake_write(tree, "sys/devices/system/node/node4/cpulist", "8-15\n");
+        fake_write(tree, fmt("sys/%s/numa_node", pci), "6\n");
+        for (size_t i = 0; i < ELEMENTSOF(classes); i++) {
+                char path[128];
+
+                (void)snprintf(path, sizeof(path), "%s/%s", pci, classes[i]);
+                fake_write(tree, fmt("sys/%s/numa_node", path), "0\n");
+                fake_write(tree, fmt("sys/%s/local_cpulist", path), "0-3\n");
+                if (i != 1) /* a dump may lack the link */
+                        fake_link(tree, fmt("sys/%s/subsystem", path), "../../../../../class/any");
+                assert_int_equal(sysfs_node(&tree->sysroot, fmt("%s/nvme0n1", path)), 6);
+                assert_int_equal(sysfs_node(&tree->sysroot, path), 6);
+        }
+        /* What the firmware does not report, no class does, by number or by CPUs. */
+        fake_write(tree, fmt("sys/%s/numa_node", pci), "-1\n");
+        assert_int_equal(sysfs_node(&tree->sysroot, fmt("%s/nvme/nvme0/nvme0n1", pci)), -1);
+        fake_write(tree, "sys/devices/virtual/nvme-fabrics/ctl/nvme1/numa_node", "0\n");
+        fake_link(tree, "sys/devices/virtual/nvme-fabrics/ctl/nvme1/subsystem",
+                  "../../../../../class/nvme");
+        assert_int_equal(
+                sysfs_node(&tree->sysroot, "devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1"), -1);
+}
+
+/* Other buses than PCI have nodes as well. */
+FAKE_TEST(node_of_any_bus) {
+        static const char vmbus[] = "devices/LNXSYSTM:00/VMBUS:00/f8b3781a-1e82-4818-a1c3-63d806ec";
+        static const char pmem[] = "devices/LNXSYSTM:00/ndbus0/region0/namespace0.0";
+
+        fake_write(tree, fmt("sys/%s/numa_node", vmbus), "2\n");
+        fake_link(tree, fmt("sys/%s/subsystem", vmbus), "../../../../bus/vmbus");
+        assert_int_equal(sysfs_node(&tree->sysroot, fmt("%s/net/eth0", vmbus)), 2);
+        fake_write(tree, fmt("sys/%s/numa_node", pmem), "5\n");
+        fake_link(tree, fmt("sys/%s/subsystem", pmem), "../../../../../bus/nd");
+        assert_int_equal(sysfs_node(&tree->sysroot, fmt("%s/block/pmem0", pmem)), 5);
 }
 
 FAKE_TEST(driver) {
