@@ -1,10 +1,13 @@
 /* tidbnumactl check: which audit rules hold on this host, with remedies for the others. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/observe/host-facts.h"
@@ -12,6 +15,8 @@
 #include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/audit.h"
 #include "tidbnumad/publish/audit-text.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/cgroup1.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };
@@ -61,12 +66,38 @@ static int read_nodes(const Machine *machine, Check *check) {
         return node_load(&machine->sysroot, &machine->topology, &check->times, check->now);
 }
 
-static int read_machine(const Machine *machine, Check *check) {
+/* A dump may lack the file that tells of the hierarchies of cgroup v1. */
+static bool is_cpuset_known(const Sysroot *sysroot, BackendKind kind) {
+        const CgroupVersion version = cgroup_version(sysroot);
+
+        if (sysroot->live || kind != BACKEND_AFFINITY || version == CGROUP_V2)
+                return kind != BACKEND_AUTO;
+        return version == CGROUP_V1 && faccessat(sysroot->proc_fd, "self/mountinfo", F_OK, 0) == 0;
+}
+
+/* Asks the daemon, or as the daemon does: whether the controller can be used shows in trying. */
+static void read_cpuset(const Situation *s, HostFacts *ret) {
+        const Sysroot *sysroot = &s->machine.sysroot;
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+        const char *weaker;
+        const BackendKind kind = host_backend(&s->machine, BACKEND_AUTO,
+                                              s->daemon_runs ? &s->status : NULL, &weaker);
+
+        ret->cpuset_known = is_cpuset_known(sysroot, kind);
+        ret->cpuset = kind == BACKEND_SYSTEMD || kind == BACKEND_CGROUP1;
+        if (kind == BACKEND_AFFINITY && weaker &&
+            cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0)
+                (void)snprintf(ret->cpuset_closed, sizeof(ret->cpuset_closed), "%s", mount.point);
+}
+
+static int read_machine(const Situation *s, Check *check) {
+        const Machine *machine = &s->machine;
         int r = read_nodes(machine, check);
 
         if (r < 0)
                 return r;
         host_facts_load(&machine->sysroot, &machine->topology, &check->facts);
+        read_cpuset(s, &check->facts);
         r = irq_host_load(&machine->sysroot, NULL, 0, &check->irqs);
         check->irqs_known = r >= 0;
         return r == -ENOMEM ? r : 0;
@@ -149,7 +180,7 @@ int command_check(const Args *args) {
         if (r >= 0)
                 r = case_open(&situation, NULL, NULL, &c);
         if (r >= 0 && situation.machine.runs)
-                r = read_machine(&situation.machine, &check);
+                r = read_machine(&situation, &check);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
         check.instances = calloc(c.planned.report.n_instances + 1, sizeof(*check.instances));

@@ -7,6 +7,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/base/utf8.h"
+#include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/model/instance-name.h"
@@ -162,12 +163,8 @@ static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
                            .is_service = unit_is_service(o->unit),
                            .alone = !o->shared,
                            .in_scope = members_scope(&members) };
-        Backend backend;
 
-        backend_init(&backend, sysroot, NULL);
-        (void)backend_choose(&backend, from->policies->backend);
-        in.host = sysroot->live ? backend_kind(&backend)
-                                : backend_kind_there(sysroot, from->policies->backend);
+        in.host = host_backend(from->machine, from->policies->backend, from->status, &in.weaker);
         if (ladder_needs_scope(&in))
                 in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
         return ladder_choose(&in);

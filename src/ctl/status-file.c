@@ -212,6 +212,7 @@ static int take_status(json_t *root, StatusFile *ret) {
                 .enforcing = json_is_true(json_object_get(root, "enforcing")),
                 .version = string_of(root, "version"),
                 .backend = string_of(root, "backend"),
+                .backend_reason = string_of(root, "backend_reason"),
                 .pid = pid_of(json_object_get(root, "process")),
                 .load_seconds = json_number_value(json_object_get(policy, "load_time_seconds")),
                 .load_failed = json_is_false(json_object_get(policy, "load_success")),

@@ -61,6 +61,11 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                              s->n_policies == 1 ? "policy" : "policies");
         text_appendf(text, ", %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
+        if (s->backend_reason) {
+                text_append(text, "why this backend: ");
+                text_append_printable(text, s->backend_reason);
+                text_append(text, "\n");
+        }
         render_reserved(s, text);
 }
 

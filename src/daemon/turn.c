@@ -63,7 +63,7 @@ int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host *, Pol
         if (r < 0)
                 return r;
         access_choose(&m->sampling);
-        bind_choose_backend(&m->binding);
+        (void)bind_choose_backend(&m->binding);
         turn_announce_starts(m);
         return 0;
 }
@@ -105,7 +105,7 @@ void turn_retry_records(Manager *m) {
 static void begin_round(Manager *m) {
         turn_retry_records(m);
         if (!m->host.backend.ops) {
-                bind_choose_backend(&m->binding);
+                (void)bind_choose_backend(&m->binding);
                 turn_announce_starts(m);
         }
         units_scan(&m->units);
@@ -205,12 +205,13 @@ int turn_finish_start(Manager *m) {
         host_lock_memory(&m->host);
         turn_notify_ready(m);
         journal_log(&h->journal, LOG_INFO, NULL,
-                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s",
+                    "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s%s%s",
                     TIDBNUMAD_VERSION, h->topology.n_nodes, policy_set_count_written(&h->policies),
                     m->roster.n_instances, backend_name(&h->backend),
                     host_enforces(h) ? "" : ", changing nothing",
                     h->backend.ops ? "" : "; nothing can be bound: ",
-                    h->backend.ops ? "" : h->backend.why_not);
+                    h->backend.ops ? "" : h->backend.why_not, h->backend.weaker ? "; " : "",
+                    h->backend.weaker ? h->backend.weaker : "");
         return 0;
 }
 

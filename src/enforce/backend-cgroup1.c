@@ -56,7 +56,10 @@ static int ensure_group(Backend *backend, const BackendTarget *target, int *ret_
                                                           target->instance, backend->write_userdata)
                                     : cgroup1_groups_make(backend->sysroot, target->instance);
 
-        return r < 0 ? r : open_group(backend, target->instance, ret_fd);
+        if (r >= 0)
+                return open_group(backend, target->instance, ret_fd);
+        backend_note_refusal(backend, r);
+        return r;
 }
 
 static char *own_path(const char *instance) {
@@ -257,10 +260,22 @@ int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret
         return 0;
 }
 
-int backend_cgroup1_probe(const Sysroot *sysroot) {
-        _cleanup_close_ int fd = -EBADF;
+/* ProtectSystem=strict makes what is mounted elsewhere read-only: the hierarchies of TuneD, Slurm
+ * and others, which they also have to themselves. */
+static bool is_closed_to_the_unit(const Sysroot *sysroot) {
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
 
-        return cgroup1_open(sysroot, "cpuset", &fd);
+        return backend_systemd_runs(sysroot) &&
+               cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0 &&
+               strncmp(mount.point, "/sys/", strlen("/sys/")) != 0;
+}
+
+int backend_cgroup1_probe(const Sysroot *sysroot, bool in_unit) {
+        int r = cgroup1_may_write(sysroot, "cpuset");
+
+        if (in_unit && r == -EACCES && geteuid() != 0)
+                r = 0; /* the daemon is root */
+        return r == 0 && in_unit && is_closed_to_the_unit(sysroot) ? -EROFS : r;
 }
 
 const BackendOps backend_cgroup1_ops = {

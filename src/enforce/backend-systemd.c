@@ -112,7 +112,7 @@ static bool has_cpuset_controller(const Sysroot *sysroot) {
 }
 
 /* As sd_booted(3) does. A dump has no /run, but may have the name of process 1. */
-static bool systemd_runs(const Sysroot *sysroot) {
+bool backend_systemd_runs(const Sysroot *sysroot) {
         char comm[32];
 
         if (sysroot->live)
@@ -122,7 +122,7 @@ static bool systemd_runs(const Sysroot *sysroot) {
 }
 
 const char *backend_systemd_why_not(const Sysroot *sysroot) {
-        if (!systemd_runs(sysroot))
+        if (!backend_systemd_runs(sysroot))
                 return "enforcement.backend is systemd, but systemd does not run on this host";
         if (cgroup_version(sysroot) != CGROUP_V2)
                 return "enforcement.backend is systemd, which needs cgroup v2, but this host has "

@@ -1,4 +1,6 @@
 /* Which backend binds on this host. What each of them does is in its own file. */
+#include <errno.h>
+
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -26,57 +28,88 @@ void backend_done(Backend *backend) {
         *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };
 }
 
+/* What we know of the hierarchy of cgroup v1: 0, or why it is not used. */
+static int cgroup1_error(const Backend *backend, bool in_unit) {
+        return backend->cgroup1_error < 0 ? backend->cgroup1_error
+                                          : backend_cgroup1_probe(backend->sysroot, in_unit);
+}
+
+static bool is_refusal(int error) {
+        return error == -EROFS || error == -EACCES || error == -EPERM;
+}
+
 /* What cannot be read is not taken for missing: with BACKEND_AUTO, a moment without descriptors
  * would otherwise bind everything by affinity until the next reload. */
-static const char *cgroup1_why_not(const Sysroot *sysroot, BackendKind kind) {
-        const int r = backend_cgroup1_probe(sysroot);
-
-        if (r >= 0 || (r == -ENOENT && kind == BACKEND_AUTO))
+static const char *cgroup1_why_not(int error, BackendKind kind) {
+        if (error >= 0 || ((error == -ENOENT || is_refusal(error)) && kind == BACKEND_AUTO))
                 return NULL;
-        return r == -ENOENT
+        if (is_refusal(error))
+                return "enforcement.backend is cgroup1, but tidbnumad cannot write to the cpuset "
+                       "hierarchy of cgroup v1, see /proc/mounts; use auto";
+        return error == -ENOENT
                        ? "enforcement.backend is cgroup1, but no cpuset hierarchy of cgroup v1 is "
                          "mounted; use auto"
                        : "the hierarchies of cgroup v1 cannot be read; the daemon tries again";
 }
 
-static const char *why_not(const Sysroot *sysroot, BackendKind kind) {
-        if (!sysroot->live)
-                return "this is a dump of another machine";
+static const char *why_not(const Backend *backend, BackendKind kind, bool in_unit) {
         switch (kind) {
         case BACKEND_SYSTEMD:
-                return backend_systemd_why_not(sysroot);
+                return backend_systemd_why_not(backend->sysroot);
         case BACKEND_AUTO:
-                if (!backend_systemd_why_not(sysroot))
+                if (!backend_systemd_why_not(backend->sysroot))
                         return NULL;
-                return cgroup1_why_not(sysroot, kind);
+                /* fall through */
         case BACKEND_CGROUP1:
-                return cgroup1_why_not(sysroot, kind);
+                return cgroup1_why_not(cgroup1_error(backend, in_unit), kind);
         case BACKEND_AFFINITY: /* as old as Linux 2.6 */
                 break;
         }
         return NULL;
 }
 
-static BackendKind best_kind(const Sysroot *sysroot) {
-        if (!backend_systemd_why_not(sysroot))
+static BackendKind best_kind(const Backend *backend, bool in_unit, const char **ret_weaker) {
+        int r;
+
+        if (!backend_systemd_why_not(backend->sysroot))
                 return BACKEND_SYSTEMD;
-        return backend_cgroup1_probe(sysroot) < 0 ? BACKEND_AFFINITY : BACKEND_CGROUP1;
+        r = cgroup1_error(backend, in_unit);
+        if (r >= 0)
+                return BACKEND_CGROUP1;
+        if (is_refusal(r))
+                *ret_weaker = "the host has the cpuset controller in a hierarchy of cgroup v1 that "
+                              "tidbnumad cannot write to, see /proc/mounts";
+        return BACKEND_AFFINITY;
 }
 
-BackendKind backend_kind_there(const Sysroot *sysroot, BackendKind kind) {
-        if (kind != BACKEND_AUTO || cgroup_version(sysroot) == CGROUP_NONE)
-                return kind;
-        return best_kind(sysroot);
+BackendKind backend_choose_for(const Sysroot *sysroot, BackendKind kind, const char **ret_weaker) {
+        const Backend backend = { .sysroot = sysroot };
+        const char *weaker = NULL;
+
+        if (sysroot->live && why_not(&backend, kind, true))
+                return BACKEND_AUTO;
+        if (kind == BACKEND_AUTO && (sysroot->live || cgroup_version(sysroot) != CGROUP_NONE))
+                kind = best_kind(&backend, true, &weaker);
+        if (ret_weaker)
+                *ret_weaker = weaker;
+        return kind;
 }
 
 bool backend_choose(Backend *backend, BackendKind kind) {
         const BackendOps *before = backend->ops;
 
-        backend->why_not = why_not(backend->sysroot, kind);
+        backend->weaker = NULL;
+        backend->why_not = backend->sysroot->live ? why_not(backend, kind, false)
+                                                  : "this is a dump of another machine";
         if (!backend->why_not && kind == BACKEND_AUTO)
-                kind = best_kind(backend->sysroot);
+                kind = best_kind(backend, false, &backend->weaker);
         backend->ops = backend->why_not ? NULL : backend->all[kind];
         return backend->ops != before;
+}
+
+void backend_note_refusal(Backend *backend, int error) {
+        if (is_refusal(error))
+                backend->cgroup1_error = error;
 }
 
 BackendKind backend_kind(const Backend *backend) {

@@ -8,7 +8,6 @@
 #include "tidbnumad/observe/irq-load.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 
 /* Firmware of Arm numbers sockets as it likes: higher numbers count as not known. */
 enum { MEMINFO_MAX = 16384, WORDS_MAX = 256, AUDIT_PACKAGES_MAX = 1024 };
@@ -64,19 +63,6 @@ static void read_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts
         }
 }
 
-static void read_cpuset(const Sysroot *sysroot, HostFacts *ret) {
-        const CgroupVersion version = cgroup_version(sysroot);
-        _cleanup_close_ int fd = -EBADF;
-        char controllers[WORDS_MAX];
-
-        ret->cpuset_known = version != CGROUP_NONE;
-        if (version == CGROUP_V1)
-                ret->cpuset = cgroup1_open(sysroot, "cpuset", &fd) >= 0;
-        else if (version == CGROUP_V2 && read_file_at(sysroot->cgroup_fd, "cgroup.controllers",
-                                                      controllers, sizeof(controllers)) >= 0)
-                ret->cpuset = strstr(controllers, "cpuset") != NULL;
-}
-
 /* What a dump does not show. Units are counted below system.slice wherever the memory controller is
  * in use. */
 static void read_kernel(const Sysroot *sysroot, HostFacts *ret) {
@@ -130,6 +116,5 @@ void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts
         read_irqbalance(sysroot, ret);
         read_swap(sysroot, ret);
         read_governors(sysroot, &cpus, ret);
-        read_cpuset(sysroot, ret);
         read_kernel(sysroot, ret);
 }

@@ -95,6 +95,19 @@ static void cpuset(const AuditInput *input, AuditReport *report) {
         audit_report_hold(report, AUDIT_CPUSET);
         if (input->facts->cpuset)
                 return;
+        if (*input->facts->cpuset_closed) {
+                audit_find(report, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
+                           text_new("%s", input->facts->cpuset_closed),
+                           text_new("do not mount it there (TuneD, Slurm and others do), so that "
+                                    "systemd has the controller; or let tidbnumad.service write "
+                                    "to it: ReadWritePaths=%s",
+                                    input->facts->cpuset_closed),
+                           "the cpuset controller is in a hierarchy of cgroup v1 that tidbnumad "
+                           "cannot write to: CPUs are bound thread by thread, and memory is only "
+                           "preferred%s",
+                           wanted ? ", although a policy has memory: bind" : "");
+                return;
+        }
         audit_find(report, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
                    text_new("/sys/fs/cgroup"),
                    text_new("boot a kernel with CONFIG_CPUSETS and without "

@@ -28,7 +28,7 @@ static Ladder affinity(const char *why, Reason code) {
 
 Ladder ladder_choose(const LadderInput *in) {
         if (in->host == BACKEND_AFFINITY)
-                return affinity(NULL, REASON_NONE);
+                return affinity(in->weaker, REASON_NONE);
         if (in->policy == POLICY_BACKEND_AFFINITY)
                 return affinity("its policy sets `backend: affinity`", REASON_NONE);
         if (in->host == BACKEND_CGROUP1 && in->in_container)

@@ -179,6 +179,7 @@ static json_t *status(const Snapshot *s) {
                 { "time_seconds", object_number(s->realtime_seconds) },
                 { "ready", json_boolean(s->ready) }, { "enforcing", json_boolean(s->enforcing) },
                 { "backend", object_string(s->backend) },
+                { s->backend_reason ? "backend_reason" : NULL, object_string(s->backend_reason) },
                 { "sample_interval_seconds", object_number(s->sample_interval_seconds) },
                 { "policy", policies(s) }, { "topology", topology(s->topology) },
                 { "reserved_nodes", object_list(ID_VIEW(&s->reserved_nodes)) },

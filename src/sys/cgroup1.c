@@ -2,8 +2,11 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/cgroup1.h"
@@ -18,43 +21,88 @@ static bool has_word(const char *list, const char *word) {
         return false;
 }
 
-int cgroup1_mount_parse(const char *mountinfo, const char *controller, char **ret) {
+void cgroup1_mount_done(Cgroup1Mount *mount) {
+        free(mount->point);
+        *mount = (Cgroup1Mount){ 0 };
+}
+
+/* With noprefix the files have other names: the cpusets of old, mounted by hand. */
+static bool is_hierarchy(const Mount *m, const char *controller) {
+        return strcmp(m->type, "cgroup") == 0 && strcmp(m->root, "/") == 0 &&
+               has_word(m->options, controller) && !has_word(m->options, "noprefix");
+}
+
+int cgroup1_mount_parse(const char *mountinfo, const char *controller, Cgroup1Mount *ret) {
         _cleanup_mount_table_ MountTable table = { 0 };
+        const Mount *found = NULL;
+        char *point;
         int r = mountinfo_parse(mountinfo, &table);
 
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < table.n_mounts; i++) {
+        for (size_t i = 0; i < table.n_mounts && (!found || mount_is_read_only(found)); i++) {
                 const Mount *m = &table.mounts[i];
 
-                /* With noprefix the files have other names: the cpusets of old, mounted by hand. */
-                if (strcmp(m->type, "cgroup") != 0 || strcmp(m->root, "/") != 0 ||
-                    !has_word(m->options, controller) || has_word(m->options, "noprefix"))
-                        continue;
-                *ret = strdup(m->point);
-                return *ret ? 0 : -ENOMEM;
+                if (is_hierarchy(m, controller) && (!found || !mount_is_read_only(m)))
+                        found = m;
         }
-        return -ENOENT;
+        if (!found)
+                return -ENOENT;
+        point = strdup(found->point);
+        if (!point)
+                return -ENOMEM;
+        *ret = (Cgroup1Mount){ .point = point, .read_only = mount_is_read_only(found) };
+        return 0;
+}
+
+int cgroup1_mount_read(const Sysroot *sysroot, const char *controller, Cgroup1Mount *ret) {
+        _cleanup_free_ char *text = NULL;
+        int r = read_file_alloc_at(sysroot->proc_fd, "self/mountinfo", &text, NULL);
+
+        return r < 0 ? r : cgroup1_mount_parse(text, controller, ret);
+}
+
+static int open_mount(const Sysroot *sysroot, const Cgroup1Mount *mount, int *ret_fd) {
+        _cleanup_free_ char *path =
+                text_new("%s%s", sysroot->live ? "" : sysroot->path, mount->point);
+        _cleanup_close_ int fd = -EBADF;
+        struct statfs fs;
+
+        if (!path)
+                return -ENOMEM;
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        /* Something else may be mounted over it, into which a folder would be made. */
+        if (sysroot->live && (fstatfs(fd, &fs) < 0 || fs.f_type != CGROUP_SUPER_MAGIC))
+                return -ENOENT;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
 }
 
 int cgroup1_open(const Sysroot *sysroot, const char *controller, int *ret_fd) {
-        _cleanup_free_ char *text = NULL, *point = NULL, *path = NULL;
-        int r;
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+        int r = cgroup1_mount_read(sysroot, controller, &mount);
 
-        r = read_file_alloc_at(sysroot->proc_fd, "self/mountinfo", &text, NULL);
+        return r < 0 ? r : open_mount(sysroot, &mount, ret_fd);
+}
+
+int cgroup1_may_write(const Sysroot *sysroot, const char *controller) {
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+        int r = cgroup1_mount_read(sysroot, controller, &mount);
+
+        if (r >= 0)
+                r = open_mount(sysroot, &mount, &fd);
         if (r < 0)
                 return r;
-        r = cgroup1_mount_parse(text, controller, &point);
-        if (r < 0)
-                return r;
-        path = text_new("%s%s", sysroot->live ? "" : sysroot->path, point);
-        if (!path)
-                return -ENOMEM;
-        r = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (r < 0)
+        if (mount.read_only)
+                return -EROFS;
+        /* The mode does not count where the folder is ours, see change_root(). */
+        if (fstat(fd, &st) < 0)
                 return -errno;
-        *ret_fd = r;
-        return 0;
+        return st.st_uid == geteuid() || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 ? 0 : -EACCES;
 }
 
 static int make_or_remove(int root_fd, const char *name, bool make) {

@@ -48,7 +48,7 @@ static int parse_device(char *text, Mount *mount) {
 /* "36 35 98:0 /root /point rw,noatime master:1 shared:2 - ext3 /dev/root rw". The source may be
  * empty: fields are separated by single blanks. */
 static int parse_line(char *line, Mount *ret) {
-        enum { ID, PARENT, DEVICE, ROOT, POINT, N_FIELDS };
+        enum { ID, PARENT, DEVICE, ROOT, POINT, OPTIONS, N_FIELDS };
         char *fields[N_FIELDS], *field, *type, *source;
         Mount mount = { 0 };
 
@@ -70,6 +70,7 @@ static int parse_line(char *line, Mount *ret) {
         mountinfo_unescape(type);
         mountinfo_unescape(source);
         mount.root = fields[ROOT];
+        mount.point_options = fields[OPTIONS];
         mount.options = line;
         mount.point = fields[POINT];
         mount.type = type;
@@ -101,6 +102,15 @@ int mountinfo_parse(const char *text, MountTable *ret) {
         }
         *ret = TAKE_STRUCT(table);
         return 0;
+}
+
+static bool begins_read_only(const char *options) {
+        return strcmp(options, "ro") == 0 || strncmp(options, "ro,", strlen("ro,")) == 0;
+}
+
+/* The kernel shows "ro" or "rw" first of all options (show_mnt_opts(), show_sb_opts()). */
+bool mount_is_read_only(const Mount *mount) {
+        return begins_read_only(mount->point_options) || begins_read_only(mount->options);
 }
 
 const Mount *mount_table_find_id(const MountTable *table, uint64_t id) {

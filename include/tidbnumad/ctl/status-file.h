@@ -62,9 +62,10 @@ typedef struct StatusFile {
         size_t n_instances;
 
         /* What an older daemon may leave out: zeros then. */
-        const char *version; /* NULL */
-        const char *backend; /* of the host; NULL */
-        pid_t pid;           /* the daemon's process */
+        const char *version;        /* NULL */
+        const char *backend;        /* of the host; NULL */
+        const char *backend_reason; /* why it is not a stronger one; NULL: the host has none */
+        pid_t pid;                  /* the daemon's process */
         double load_seconds;
         bool load_failed;
         bool none_in_force; /* no policy is, see tidbnumad(8) */

@@ -127,9 +127,12 @@ struct Backend {
         BackendWriteGroup write_group; /* likewise */
         BackendMakeGroup make_group;   /* likewise */
         void *write_userdata;
-        sd_bus *bus;           /* systemd: owned; opened again when it was lost */
-        int root_fd, own_fd;   /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
-                                * not opened */
+        sd_bus *bus;         /* systemd: owned; opened again when it was lost */
+        int root_fd, own_fd; /* cgroup1: of the cpuset hierarchy, and our folder in it; -EBADF:
+                              * not opened */
+        int cgroup1_error;   /* with which the kernel refused us its hierarchy; 0: it did not */
+        const char *weaker;  /* why `ops` is not a stronger one, where the host seems to have that;
+                              * a constant sentence, NULL: it has not */
         uint64_t n_pid_reuses; /* processes that were changed because a number was reused, and were
                                  restored */
 };
@@ -138,10 +141,20 @@ struct Backend {
 void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event);
 void backend_done(Backend *backend);
 
-/* Chooses what this host has, for BACKEND_AUTO: systemd, else cgroup1, else affinity; or the
- * requested one, if the host has it. Never fails: a backend without `ops` has a reason. Returns
- * whether it is another one than before. What the former one has set is kept. */
+/* Chooses what this host lets us use, for BACKEND_AUTO: systemd, else cgroup1, else affinity; or
+ * the requested one, if the host has it. Never fails: a backend without `ops` has a reason. Returns
+ * whether it is another one than before. What the former one has set is kept. A command asks the
+ * same function: by backend_choose_for(). */
 bool backend_choose(Backend *backend, BackendKind kind);
+
+/* What a daemon would choose in its unit, or chose on the machine of a dump: the unit's sandbox
+ * makes everything outside /sys read-only. BACKEND_AUTO: none, or of a dump without control groups:
+ * it is not known. `ret_weaker` (may be NULL): as in Backend. */
+BackendKind backend_choose_for(const Sysroot *sysroot, BackendKind kind, const char **ret_weaker);
+
+/* Our group could not be made in the hierarchy of cgroup1. Where it is one that refuses every
+ * write, it is not chosen any more: "mounted" is not "usable". */
+void backend_note_refusal(Backend *backend, int error);
 
 /* The kind in use; BACKEND_AUTO: none. "none" is also the name then. */
 BackendKind backend_kind(const Backend *backend);
@@ -149,9 +162,6 @@ BackendKind backend_kind(const Backend *backend);
 /* Does it set the CPUs of the threads themselves, whose former ones are then in its records? */
 bool backend_sets_threads(BackendKind kind);
 
-/* What a daemon would choose on the machine of a dump, of which backend_choose() chooses none. Of a
- * dump without control groups BACKEND_AUTO: it is not known. */
-BackendKind backend_kind_there(const Sysroot *sysroot, BackendKind kind);
 const char *backend_name(const Backend *backend);
 
 /* Calls `write_mems` if it is set, else writes directly. */
@@ -188,9 +198,13 @@ extern const BackendOps backend_systemd_ops;
 extern const BackendOps backend_cgroup1_ops;
 extern const BackendOps backend_affinity_ops;
 
+/* Is it the host's service manager? */
+bool backend_systemd_runs(const Sysroot *sysroot);
+
 /* Does the host have it? NULL, or a constant sentence why not. */
 const char *backend_systemd_why_not(const Sysroot *sysroot);
 
-/* Does the host have it? -ENOENT: no cpuset hierarchy of cgroup v1 is mounted; another error: that
- * cannot be read now. */
-int backend_cgroup1_probe(const Sysroot *sysroot);
+/* Can it be used? -ENOENT: no cpuset hierarchy of cgroup v1 is mounted; -EROFS, -EACCES: we cannot
+ * write there; another error: that cannot be read now. `in_unit`: by the daemon in its unit, of
+ * which this process is no part. */
+int backend_cgroup1_probe(const Sysroot *sysroot, bool in_unit);

@@ -18,7 +18,8 @@ typedef struct HostFacts {
         char governor[32];   /* of the first CPU whose governor is not `performance`; "": none is */
         uint32_t governor_cpu;
         bool governor_known;
-        bool cpuset_known, cpuset;         /* can the cpuset controller be used? */
+        bool cpuset_known, cpuset; /* can the cpuset controller be used? */
+        char cpuset_closed[128]; /* where it is mounted, when we cannot write to it; "": nowhere */
         bool irqbalance_known, irqbalance; /* does it run? */
         bool kernel_known, pidfds;         /* pidfd_open(2); of this machine alone */
         bool numa_stat_known, numa_stat;   /* memory.numa_stat of services, on cgroup v2 */

@@ -290,6 +290,8 @@ typedef struct Snapshot {
         bool ready;                  /* the first scan is complete */
         bool enforcing;              /* false: dry run, observe mode, or a sysroot */
         const char *backend;         /* of the host; an instance may have a weaker one */
+        const char *backend_reason;  /* why it is not a stronger one, where the host seems to have
+                                      * that, or why it is none; NULL: neither */
 
         bool policy_load_success; /* of the last attempt */
         bool policy_in_force;     /* false: refused at the start, and no earlier ones were kept */

@@ -5,5 +5,5 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* What cannot be read stays unknown. */
+/* What cannot be read stays unknown. So does the cpuset controller: the backend tells. */
 void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret);

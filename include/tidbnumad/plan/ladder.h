@@ -24,14 +24,16 @@ const char *rung_to_string(Rung rung); /* "unit", "scope", "cgroup1", "affinity"
 
 typedef struct Ladder {
         Rung rung;
-        const char *why; /* a constant sentence why it is affinity, where the host has a stronger
-                          * backend; else NULL */
+        const char *why; /* a constant sentence why it is affinity, where the host has, or seems to
+                          * have, a stronger backend; else NULL */
         Reason code;     /* the code of that reason; REASON_NONE: the policy requests this
                           * backend */
 } Ladder;
 
 typedef struct LadderInput {
-        BackendKind host; /* what the host has; BACKEND_AUTO, of a dump: as systemd */
+        BackendKind host;   /* what the host has; BACKEND_AUTO, of a dump: as systemd */
+        const char *weaker; /* why that is not a stronger one, where the host seems to have it;
+                             * NULL: it has not */
         PolicyBackend policy;
         bool in_container;    /* one of its processes is */
         bool is_service;      /* it is a system service */

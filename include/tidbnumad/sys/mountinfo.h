@@ -1,6 +1,7 @@
 /* The mounts that a process sees: /proc/PID/mountinfo (proc(5)). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,8 @@ typedef struct Mount {
         const char *point; /* as the process names it */
         const char *type;  /* "ext4" */
         const char *source;
-        const char *options; /* of the file system: "rw,cpuset" */
+        const char *point_options; /* of this mount: "ro,nosuid" */
+        const char *options;       /* of the file system: "rw,cpuset" */
 } Mount;
 
 /* What the mounts point into is theirs. Paths hold any bytes. */
@@ -35,6 +37,10 @@ int mountinfo_error(int r);
 
 /* -EBADMSG: a line is none of mountinfo. */
 int mountinfo_parse(const char *text, MountTable *ret);
+
+/* Is nothing to be written there: by the options of the mount, as in the sandbox of a service, or
+ * of the file system? */
+bool mount_is_read_only(const Mount *mount);
 
 /* The mount of an absolute path without links and ".."; NULL: none. One that was mounted over
  * another hides what was below that. */

@@ -249,6 +249,16 @@ void bind_check_start(const Binder *b, Instance *i) {
                 start_take_back(b->roster, i);
 }
 
+/* The hierarchy of cgroup1 turned out not to be writable. True: another backend is used now, by
+ * which all instances are due. */
+static bool step_down(const Binder *b) {
+        Backend *backend = &b->host->backend;
+
+        if (backend->cgroup1_error == 0 || backend_kind(backend) != BACKEND_CGROUP1)
+                return false;
+        return bind_choose_backend(b);
+}
+
 bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         int r;
 
@@ -268,6 +278,8 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
         r = ask(b, i, step);
+        if (r < 0 && step_down(b))
+                return false;
         if (r < 0 &&
             r != -ESRCH) /* -ESRCH: the process has ended, and its exit event will follow */
                 failed(b, i, r, "");
@@ -307,22 +319,27 @@ void bind_tidy(Binder *b) {
                 b->host->backend.ops->tidy(&b->host->backend);
 }
 
-void bind_choose_backend(Binder *b) {
-        const char *before = backend_name(&b->host->backend);
+bool bind_choose_backend(const Binder *b) {
+        Backend *backend = &b->host->backend;
+        const char *before = backend_name(backend);
 
-        if (!backend_choose(&b->host->backend, b->host->policies.backend))
-                return;
+        if (!backend_choose(backend, b->host->policies.backend))
+                return false;
+        host_mark(b->host, HOST_MARK_PUBLISH);
         if (strcmp(before, "none") == 0)
-                journal_log(&b->host->journal, LOG_INFO, NULL, "The backend is %s",
-                            backend_name(&b->host->backend));
+                journal_log(&b->host->journal, LOG_INFO, NULL, "The backend is %s%s%s",
+                            backend_name(backend), backend->weaker ? ": " : "",
+                            backend->weaker ? backend->weaker : "");
         else if (b->roster->n_instances > 0)
                 journal_log(&b->host->journal, LOG_NOTICE, NULL,
-                            "The backend is now %s instead of %s. What units were given by %s is "
-                            "released first",
-                            backend_name(&b->host->backend), before, before);
+                            "The backend is now %s instead of %s%s%s. What units were given by %s "
+                            "is released first",
+                            backend_name(backend), before, backend->weaker ? ": " : "",
+                            backend->weaker ? backend->weaker : "", before);
         ROSTER_FOREACH(i, b->roster) {
                 i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
                 i->binding.due_usec = clock_monotonic_usec();
                 binding_reset_cpus(i);
         }
+        return true;
 }

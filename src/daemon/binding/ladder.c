@@ -25,6 +25,7 @@ static bool is_in_container(const Instance *i) {
 
 static Ladder choose(const Binder *b, const Instance *i) {
         LadderInput in = { .host = backend_kind(&b->host->backend),
+                           .weaker = b->host->backend.weaker,
                            .policy = i->policy->backend,
                            .in_container = is_in_container(i),
                            .is_service = instance_is_service(i),

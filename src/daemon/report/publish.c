@@ -200,6 +200,8 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 .ready = report->host->ready,
                 .enforcing = host_enforces(report->host),
                 .backend = backend_name(&report->host->backend),
+                .backend_reason = report->host->backend.ops ? report->host->backend.weaker
+                                                            : report->host->backend.why_not,
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,
                 .sample_durations = report->sampling->rounds.durations,
                 .topology = &report->host->topology,

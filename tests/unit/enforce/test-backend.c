@@ -42,22 +42,81 @@ TREE_TEST(dump_is_never_changed) {
         backend_done(&backend);
 }
 
+static BackendKind choose_for(const Sysroot *sysroot, BackendKind kind) {
+        return backend_choose_for(sysroot, kind, NULL);
+}
+
 /* What `tidbnumactl plan` foretells for the machine of an archive that gather made. */
 TREE_TEST(chosen_on_the_machine_of_a_dump) {
         Sysroot without = tree->sysroot;
 
         without.cgroup_fd = -EBADF;
-        assert_int_equal(backend_kind_there(&without, BACKEND_AUTO), BACKEND_AUTO);
-        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AFFINITY), BACKEND_AFFINITY);
+        assert_int_equal(choose_for(&without, BACKEND_AUTO), BACKEND_AUTO);
+        assert_int_equal(choose_for(&tree->sysroot, BACKEND_AFFINITY), BACKEND_AFFINITY);
         fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
-        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
+        assert_int_equal(choose_for(&tree->sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
         fake_write(tree, "proc/1/comm", "systemd\n");
-        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
+        assert_int_equal(choose_for(&tree->sysroot, BACKEND_AUTO), BACKEND_SYSTEMD);
         fake_write(tree, "proc/1/comm", "init\n");
-        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+        assert_int_equal(choose_for(&tree->sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
         fake_write(tree, "proc/1/comm", "systemd\n");
         fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
-        assert_int_equal(backend_kind_there(&tree->sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+        assert_int_equal(choose_for(&tree->sysroot, BACKEND_AUTO), BACKEND_AFFINITY);
+}
+
+/* The kernel's controller is in a hierarchy of cgroup v1, as TuneD's and Slurm's are. */
+TREE_TEST(a_hierarchy_that_cannot_be_written) {
+        static const struct {
+                const char *init, *mount;
+                BackendKind chosen;
+        } rows[] = {
+                { "systemd", "/sys/fs/cgroup/cpuset rw", BACKEND_CGROUP1 },
+                { "systemd", "/sys/fs/cgroup/cpuset ro,nosuid", BACKEND_AFFINITY },
+                /* The sandbox of the unit, not of this process. */
+                { "systemd", "/cgroup/cpuset rw", BACKEND_AFFINITY },
+                { "init", "/cgroup/cpuset rw", BACKEND_CGROUP1 },
+                { "init", "/cgroup/cpuset ro", BACKEND_AFFINITY },
+        };
+
+        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+        fake_write(tree, "sys/fs/cgroup/cpuset/mark", "");
+        fake_write(tree, "cgroup/cpuset/mark", "");
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                const char *weaker = "";
+
+                fake_write(tree, "proc/1/comm", rows[i].init);
+                fake_write(tree, "proc/self/mountinfo",
+                           fmt("36 31 0:32 / %s - cgroup cgroup rw,cpuset\n", rows[i].mount));
+                assert_int_equal(backend_choose_for(&tree->sysroot, BACKEND_AUTO, &weaker),
+                                 rows[i].chosen);
+                if (rows[i].chosen == BACKEND_AFFINITY)
+                        assert_non_null(strstr(weaker, "cannot write"));
+                else
+                        assert_null(weaker);
+        }
+}
+
+/* Whatever could not be seen before. */
+LIVE_TEST(a_hierarchy_that_refuses_is_not_chosen_again) {
+        Backend backend;
+
+        if (backend_cgroup1_probe(sysroot, false) < 0 || !backend_systemd_why_not(sysroot))
+                skip();
+        backend_init(&backend, sysroot, NULL);
+        assert_true(backend_choose(&backend, BACKEND_AUTO));
+        assert_int_equal(backend_kind(&backend), BACKEND_CGROUP1);
+        assert_null(backend.weaker);
+        backend_note_refusal(&backend, -ENOMEM);
+        backend_note_refusal(&backend, -ETIMEDOUT);
+        assert_false(backend_choose(&backend, BACKEND_AUTO));
+        backend_note_refusal(&backend, -EACCES);
+        assert_true(backend_choose(&backend, BACKEND_AUTO));
+        assert_int_equal(backend_kind(&backend), BACKEND_AFFINITY);
+        assert_non_null(strstr(backend.weaker, "cannot write"));
+        assert_true(backend_choose(&backend, BACKEND_CGROUP1)); /* the policies insist */
+        assert_null(backend.ops);
+        assert_non_null(strstr(backend.why_not, "use auto"));
+        backend_done(&backend);
 }
 
 /* Binding by affinity, because for a moment there was no descriptor, would last until a reload. */

@@ -34,7 +34,6 @@ FAKE_TEST(all_there) {
         fake_write(tree, "proc/meminfo",
                    "MemTotal:  9 kB\nSwapTotal:  4096 kB\nSwapFree:  1024 kB\n");
         fake_write(tree, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory\n");
         fake_write(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
         fake_write(tree, "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n");
         fake_write(tree, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
@@ -50,7 +49,6 @@ FAKE_TEST(all_there) {
         assert_true(facts.governor_known);
         assert_string_equal(facts.governor, "powersave");
         assert_int_equal(facts.governor_cpu, 1);
-        assert_true(facts.cpuset_known && facts.cpuset);
         assert_true(facts.irqbalance_known && facts.irqbalance);
         assert_int_equal(facts.n_packages, 2);
 }
@@ -63,15 +61,12 @@ FAKE_TEST(nonsense) {
         fake_write(tree, "proc/meminfo", "SwapTotal\n");
         fake_write(tree, "sys/kernel/mm/transparent_hugepage/enabled",
                    "[a word that is too long to be one]\n");
-        fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpu io\n");
         fake_write(tree, "sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n");
         fake_process(tree, 9, 1, "/bin/sh", "/", "0-1");
         facts = load(tree);
         assert_int_equal(facts.numa_balancing, HOST_FACT_UNKNOWN);
         assert_string_equal(facts.huge_pages, "");
         assert_false(facts.swap_known);
-        assert_true(facts.cpuset_known);
-        assert_false(facts.cpuset);
         assert_true(facts.irqbalance_known);
         assert_false(facts.irqbalance);
         assert_int_equal(facts.n_packages, 0);

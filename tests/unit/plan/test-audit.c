@@ -55,6 +55,11 @@ static void no_cpuset(World *w) {
         w->facts.cpuset = false;
 }
 
+static void cpuset_closed(World *w) {
+        w->facts.cpuset = false;
+        (void)strcpy(w->facts.cpuset_closed, "/cgroup/cpuset");
+}
+
 static void no_cpuset_wanted(World *w) {
         w->facts.cpuset = false;
         w->policies[0].memory = w->policies[1].memory = MEMORY_PREFERRED;
@@ -163,6 +168,8 @@ TEST(each_mistake) {
                 { no_pidfds, AUDIT_KERNEL, AUDIT_WARNING, "0.5 s late", "5.3" },
                 { no_numa_stat, AUDIT_KERNEL, AUDIT_WARNING, "is sampled", "5.10" },
                 { no_cpuset, AUDIT_CPUSET, AUDIT_FAILURE, "memory: bind", "CONFIG_CPUSETS" },
+                { cpuset_closed, AUDIT_CPUSET, AUDIT_FAILURE, "cannot write",
+                  "ReadWritePaths=/cgroup/cpuset" },
                 { no_cpuset_wanted, AUDIT_CPUSET, AUDIT_WARNING, "not available", "" },
                 { nodes_hidden, AUDIT_HIDDEN_NODES, AUDIT_WARNING, "4 sockets", "NPS4" },
                 { smaller_node, AUDIT_NODE_SIZES, AUDIT_WARNING, "node 1 has 49152 MiB", "[1]" },

@@ -48,6 +48,14 @@ TEST(without_a_service_it_gets_a_scope_if_that_loosens_nothing) {
         assert_rung(&in, RUNG_SCOPE, "", REASON_NONE);
 }
 
+TEST(affinity_says_what_the_host_only_seems_to_have) {
+        LadderInput in = { .host = BACKEND_AFFINITY };
+
+        assert_rung(&in, RUNG_AFFINITY, "", REASON_NONE);
+        in.weaker = "it cannot be written";
+        assert_rung(&in, RUNG_AFFINITY, "cannot be written", REASON_NONE);
+}
+
 /* The step refuses, and says by whom. */
 TEST(a_contested_scope_is_a_scope) {
         const LadderInput in = { .host = BACKEND_SYSTEMD,

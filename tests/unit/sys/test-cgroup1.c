@@ -13,12 +13,12 @@
 #define V2 "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cpuset rw,cpuset\n"
 
 static void assert_mount(const char *text, const char *controller, const char *expected) {
-        _cleanup_free_ char *point = NULL;
-        int r = cgroup1_mount_parse(text, controller, &point);
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+        int r = cgroup1_mount_parse(text, controller, &mount);
 
         assert_int_equal(r, expected ? 0 : -ENOENT);
         if (expected)
-                assert_string_equal(point, expected);
+                assert_string_equal(mount.point, expected);
 }
 
 TEST(mount) {
@@ -33,6 +33,42 @@ TEST(mount) {
                      NULL);
         assert_mount("1 2 0:3 / /a\\040b\\134c rw - cgroup cgroup rw,cpuset\n", "cpuset",
                      "/a b\\c");
+}
+
+#define ELSEWHERE(options) "36 31 0:32 / /cgroup/cpuset " options " - cgroup cgroup rw,cpuset\n"
+
+/* Mounted is not usable: as the sandbox of a service has it. */
+TEST(read_only) {
+        static const struct {
+                const char *text, *point;
+                bool read_only;
+        } rows[] = {
+                { CPUSET, "/sys/fs/cgroup/cpuset", false },
+                { ELSEWHERE("ro,nosuid"), "/cgroup/cpuset", true },
+                { ELSEWHERE("ro"), "/cgroup/cpuset", true },
+                { ELSEWHERE("rootcontext"), "/cgroup/cpuset", false },
+                { "36 31 0:32 / /c rw shared:1 - cgroup cgroup ro,cpuset\n", "/c", true },
+                { ELSEWHERE("ro") CPUSET, "/sys/fs/cgroup/cpuset", false },
+                { CPUSET ELSEWHERE("ro"), "/sys/fs/cgroup/cpuset", false },
+                { CPUSET ELSEWHERE("rw"), "/sys/fs/cgroup/cpuset", false },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+
+                assert_int_equal(cgroup1_mount_parse(rows[i].text, "cpuset", &mount), 0);
+                assert_string_equal(mount.point, rows[i].point);
+                assert_int_equal(mount.read_only, rows[i].read_only);
+        }
+}
+
+FAKE_TEST(may_write) {
+        assert_int_equal(cgroup1_may_write(&tree->sysroot, "cpuset"), -ENOENT);
+        fake_write(tree, "cgroup/cpuset/mark", "");
+        fake_write(tree, "proc/self/mountinfo", ELSEWHERE("rw"));
+        assert_int_equal(cgroup1_may_write(&tree->sysroot, "cpuset"), 0);
+        fake_write(tree, "proc/self/mountinfo", ELSEWHERE("ro"));
+        assert_int_equal(cgroup1_may_write(&tree->sysroot, "cpuset"), -EROFS);
 }
 
 static void assert_path(const char *text, const char *controller, const char *expected) {

@@ -32,6 +32,6 @@ int bind_widen_now(const Binder *b, Instance *instance, const NodeSet *mems, uin
 /* Removes what the backend made for instances that have ended, unless something uses it. */
 void bind_tidy(Binder *b);
 
-/* Chooses the backend of the policies in force, and logs a change. What the former backend set
- * stays in force; all later steps go through the new one. */
-void bind_choose_backend(Binder *b);
+/* Chooses the backend of the policies in force, and logs a change, which is returned. What the
+ * former backend set stays in force; all later steps go through the new one. */
+bool bind_choose_backend(const Binder *b);
