@@ -48,7 +48,7 @@ static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
                 return -ESRCH;
         }
         (void)process_read_args(&handle, ret);
-        (void)process_check_exe(sysroot, &handle, ret);
+        (void)process_check_mounts(sysroot, &handle, ret);
         return 0;
 }
 

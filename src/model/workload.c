@@ -47,6 +47,7 @@ const char *foreign_to_string(Foreign foreign) {
         case FOREIGN_USER:
                 return "user";
         case FOREIGN_MOUNT:
+        case FOREIGN_ROOT:
                 return "mount";
         case FOREIGN_NONE:
                 break;

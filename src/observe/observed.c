@@ -86,8 +86,8 @@ static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pi
                 return 0;
         if (rules->wants_args(process.exe, rules->userdata))
                 (void)process_read_args(&handle, &process);
-        if (rules->wants_path(process.exe, rules->userdata))
-                (void)process_check_exe(sysroot, &handle, &process);
+        if (process.foreign == FOREIGN_ROOT || rules->wants_path(process.exe, rules->userdata))
+                (void)process_check_mounts(sysroot, &handle, &process);
         policy = rules->policy_of(&process, rules->userdata);
         return policy ? observed_list_add(list, policy, &process, &handle) : 0;
 }

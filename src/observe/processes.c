@@ -14,6 +14,9 @@
  * brings an event anyway. */
 enum { IDENTIFY_TRIES = 3 };
 
+/* A service whose processes are a longer chain of parents is not known. */
+enum { ANCESTORS_MAX = 64 };
+
 static int read_cgroup(const ProcHandle *handle, Process *process) {
         int r = proc_cgroup_read(handle, &process->cgroup);
 
@@ -32,11 +35,14 @@ static int read_cgroup(const ProcHandle *handle, Process *process) {
 static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
                                 Foreign *ret) {
         int r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);
+        Foreign other = FOREIGN_MOUNT;
 
-        if (r == 0 && text_ends_with(unit, ".service"))
+        if (r == 0 && text_ends_with(unit, ".service")) {
                 r = proc_has_host_root(handle);
+                other = FOREIGN_ROOT;
+        }
         if (r >= 0)
-                *ret = r > 0 ? FOREIGN_NONE : FOREIGN_MOUNT;
+                *ret = r > 0 ? FOREIGN_NONE : other;
         return r;
 }
 
@@ -178,9 +184,46 @@ int process_is_vforked(const ProcHandle *handle, const Process *process) {
         return process->forked_by > 0 ? proc_shares_memory(handle, process->forked_by) : 0;
 }
 
-int process_check_exe(const Sysroot *sysroot, const ProcHandle *handle, Process *process) {
+/* Opens the process from which it and its siblings descend: of a service its main process, which
+ * PID 1 has started. It may be the process itself; then `ret` stays closed. */
+static int open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle, ProcHandle *ret) {
+        _cleanup_proc_ ProcHandle at = PROC_HANDLE_NONE;
+        ProcStat stat;
+        int r = proc_stat_read(handle, 0, &stat);
+
+        for (unsigned i = 0; r >= 0 && stat.parent > 1; i++) {
+                if (i == ANCESTORS_MAX)
+                        return -ELOOP;
+                proc_close(&at);
+                r = proc_open_stat(sysroot, stat.parent, &at, &stat);
+        }
+        if (r < 0)
+                return r;
+        *ret = at;
+        at = PROC_HANDLE_NONE;
+        return 0;
+}
+
+/* A chroot inside the mount namespace of its unit is no container, as that of haproxy's worker. The
+ * namespace is the unit's if its main process is in it. */
+static int is_in_chroot(const Sysroot *sysroot, const ProcHandle *handle) {
+        _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE;
+        int r = open_first_ancestor(sysroot, handle, &first);
+
+        if (r >= 0)
+                r = first.dir_fd < 0 || proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);
+        return r > 0 ? proc_namespace_has_host_root(sysroot, handle) : r;
+}
+
+int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Process *process) {
         int r;
 
+        if (process->foreign == FOREIGN_ROOT) {
+                r = is_in_chroot(sysroot, handle);
+                if (r < 0)
+                        return r;
+                process->foreign = r > 0 ? FOREIGN_NONE : FOREIGN_MOUNT;
+        }
         if (process->foreign != FOREIGN_NONE)
                 return 0;
         r = proc_exe_is_mounted(sysroot, handle);

@@ -48,16 +48,17 @@ int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process 
         return worker_call(&workers->facts, &request, handle, process->uid, &reply);
 }
 
-int worker_check_exe(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
-                     Process *process) {
-        WorkerRequest request = { .job = WORKER_EXE };
+int worker_check_mounts(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
+                        Process *process) {
+        WorkerRequest request = { .job = WORKER_EXE, .foreign = process->foreign };
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers) || process->foreign != FOREIGN_NONE)
-                return process_check_exe(sysroot, handle, process);
+        if (!are_started(workers) ||
+            (process->foreign != FOREIGN_NONE && process->foreign != FOREIGN_ROOT))
+                return process_check_mounts(sysroot, handle, process);
         r = worker_call(&workers->facts, &request, handle, process->uid, &reply);
-        if (r > 0)
+        if (r >= 0)
                 process->foreign = (Foreign)r;
         return r < 0 ? r : 0;
 }

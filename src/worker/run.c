@@ -64,10 +64,10 @@ static int read_args(const ProcHandle *handle, WorkerReply *reply) {
         return r < 0 ? r : keep_text(reply, process.args);
 }
 
-/* Returns the Foreign that its executable shows. */
-static int check_exe(const Sysroot *sysroot, const ProcHandle *handle) {
-        Process process = { .foreign = FOREIGN_NONE };
-        int r = process_check_exe(sysroot, handle, &process);
+/* Returns the Foreign that its mounts show. */
+static int check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Foreign before) {
+        Process process = { .foreign = before };
+        int r = process_check_mounts(sysroot, handle, &process);
 
         return r < 0 ? r : (int)process.foreign;
 }
@@ -223,7 +223,7 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
         case WORKER_VFORK:
                 return process_is_vforked(handle, &(Process){ .forked_by = request->forked_by });
         case WORKER_EXE:
-                return check_exe(sysroot, handle);
+                return check_mounts(sysroot, handle, request->foreign);
         case WORKER_PORTS:
                 return listen_ports_read(sysroot, handle, &reply->ports);
         case WORKER_DATA_DIR:

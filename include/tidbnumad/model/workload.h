@@ -24,6 +24,8 @@ typedef enum Foreign {
         FOREIGN_USER,
         FOREIGN_MOUNT, /* of its own making: the one that systemd gives a hardened service is ours
                         */
+        FOREIGN_ROOT,  /* a process of a service that sees another root folder there: a container or
+                        * a chroot, which process_check_mounts() decides; FOREIGN_MOUNT until then */
 } Foreign;
 
 /* "PID", "user", "mount"; "" for none. */

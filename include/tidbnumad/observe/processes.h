@@ -25,10 +25,12 @@ int process_is_vforked(const ProcHandle *handle, const Process *process);
 /* Reads its command line into `process->args`. -ESRCH: gone. */
 int process_read_args(const ProcHandle *handle, Process *process);
 
-/* Is its executable where /proc/PID/exe shows it? Otherwise the process is in a foreign mount
- * namespace, and `process->foreign` is set. For policies that name a path; see
- * proc_exe_is_mounted(). 0, or negative errno: not known. */
-int process_check_exe(const Sysroot *sysroot, const ProcHandle *handle, Process *process);
+/* Decides what process_identify() leaves open, and sets `process->foreign` by that: whether
+ * FOREIGN_ROOT is a chroot inside the mount namespace of its unit, which is not foreign; and
+ * whether its executable is where /proc/PID/exe shows it, which matters for policies that name a
+ * path. May wait for file systems, see proc_namespace_has_host_root() and proc_exe_is_mounted(). 0,
+ * or negative errno: not known. */
+int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Process *process);
 
 /* Is its executable wanted? Reads only the link of the executable: a scan checks this first for
  * every process. Negative: the link cannot be read, see proc_exe_read(). */

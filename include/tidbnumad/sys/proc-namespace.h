@@ -26,6 +26,15 @@ void proc_namespaces_read_own(Sysroot *sysroot);
 /* Is its root folder ours, or the one of PID 1? Answers as above. */
 int proc_has_host_root(const ProcHandle *handle);
 
+/* Is the root folder of its mount namespace ours, or the one of PID 1? So it is for a process in a
+ * chroot(2) that sees only a part of the host's tree, and not after a pivot_root(2), as in a
+ * container. Walks up through the folders, and so may wait for their file system for ever. Answers
+ * as above. */
+int proc_namespace_has_host_root(const Sysroot *sysroot, const ProcHandle *handle);
+
+/* Are both in the same namespace of that kind? Answers as above. */
+int proc_shares_namespace(const ProcHandle *a, const ProcHandle *b, ProcNamespace namespace);
+
 /* Is the file that it executes on a mount of its mount namespace, or of PID 1's? A process may
  * execute a descriptor of a file in another namespace, or of a mount that is detached:
  * /proc/PID/exe then shows the path on that mount alone, which its maker chose. Follows the link,

@@ -14,9 +14,9 @@ int worker_read_args(Workers *workers, const ProcHandle *handle, Process *proces
 /* process_is_vforked(). */
 int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process *process);
 
-/* process_check_exe(). */
-int worker_check_exe(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
-                     Process *process);
+/* process_check_mounts(). */
+int worker_check_mounts(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
+                        Process *process);
 
 /* members_read_ports(): a process may have any number of descriptors, which are read one by one. */
 int worker_read_ports(Workers *workers, const Members *members, ListenPorts *ret);

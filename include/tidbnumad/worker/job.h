@@ -10,6 +10,7 @@
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/model/workload.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/listen-ports.h"
@@ -19,7 +20,7 @@ typedef enum WorkerJob {
         WORKER_HELLO, /* sent by the worker once, when it is ready */
         WORKER_ARGS,  /* the command line */
         WORKER_VFORK, /* is it the child of a vfork(2)? */
-        WORKER_EXE,   /* is its executable the file at this path on the host? */
+        WORKER_EXE,   /* are its root and its executable those of the host at these paths? */
         WORKER_PORTS, /* on which it listens */
         WORKER_DATA_DIR,
         WORKER_STORAGE, /* the disks under a path of the process */
@@ -83,6 +84,7 @@ typedef struct WorkerRequest {
                 } sweep;
                 bool widen;      /* MEMS: keep the present nodes as well */
                 pid_t forked_by; /* VFORK */
+                Foreign foreign; /* EXE: as process_identify() has left it */
                 struct {
                         char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
                 } group;

@@ -193,14 +193,16 @@ void identify_read_args(Roster *roster, Process *process, const ProcHandle *hand
                 roster_scan_soon(roster);
 }
 
-/* 0: `process->foreign` is correct. A process that executes from a file system that does not answer
- * is not trusted. Negative: the process has ended, or a later scan tries again. */
-static int check_exe(Roster *roster, Process *process, const ProcHandle *handle) {
+/* 0: `process->foreign` is correct. A process that executes from a file system that does not
+ * answer, or has its root there, is not trusted. Negative: the process has ended, or a later scan
+ * tries again. */
+static int check_mounts(Roster *roster, Process *process, const ProcHandle *handle) {
         int r;
 
-        if (!match_wants_path(&roster->host->policies, process->exe))
+        if (process->foreign != FOREIGN_ROOT &&
+            !match_wants_path(&roster->host->policies, process->exe))
                 return 0;
-        r = worker_check_exe(&roster->host->workers, &roster->host->sysroot, handle, process);
+        r = worker_check_mounts(&roster->host->workers, &roster->host->sysroot, handle, process);
         if (r == -ETIME || r == -EBUSY || r == -ECHILD)
                 roster_scan_soon(roster);
         else if (r < 0 && r != -ESRCH && r != -ENOMEM) {
@@ -220,7 +222,7 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle, Start *
         if (is_known(roster, process))
                 return 0;
         forget(roster, process->id.pid);
-        r = check_exe(roster, process, handle);
+        r = check_mounts(roster, process, handle);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
         verdict = match_judge(&roster->host->policies, process, &policy);

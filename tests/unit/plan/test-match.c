@@ -185,7 +185,7 @@ TEST(foreign) {
         PolicySet set = { .policies = &policy, .n_policies = 1 };
         Process process = { .exe = S("/bin/a") };
 
-        for (Foreign f = FOREIGN_PID; f <= FOREIGN_MOUNT; f++) {
+        for (Foreign f = FOREIGN_PID; f <= FOREIGN_ROOT; f++) {
                 process.foreign = f;
                 policy.match.containers = CONTAINERS_EXCLUDED;
                 assert_null(match_process(&set, &process));

@@ -15,7 +15,8 @@ OFFICE_TEST(facts_are_those_of_the_process) {
         assert_int_equal(process_read_args(&o->handles[0], &same), 0);
         assert_int_equal(worker_read_args(&o->workers, &o->handles[0], &process), 0);
         assert_string_equal(process.args, same.args);
-        assert_int_equal(worker_check_exe(&o->workers, &o->sysroot, &o->handles[0], &process), 0);
+        assert_int_equal(worker_check_mounts(&o->workers, &o->sysroot, &o->handles[0], &process),
+                         0);
         assert_int_equal(process.foreign, FOREIGN_NONE);
         assert_int_equal(worker_probe(&o->workers, &o->handles[0], 0), 0);
         assert_int_equal(
