@@ -1,6 +1,7 @@
 /* The form: a first line, and for each file the lengths of its path and of its text in one line,
  * then both: so any name and any text is kept as it is. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,20 @@
 #include "tidbnumad/sys/policy-kept.h"
 
 #define FIRST_LINE "tidbnumad policies 1\n"
+
+/* The first byte of what is out of date. */
+#define SPOILED '-'
+
+/* What an earlier set says is not what was last in force. It is spoiled and not removed: on a full
+ * /run the room of a removed file takes one undo record of all that are needed, and the host is
+ * changed by halves. */
+static void spoil(int runtime_fd) {
+        _cleanup_close_ int fd =
+                openat(runtime_fd, POLICY_KEPT_FILE, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd >= 0 && pwrite(fd, &(char){ SPOILED }, 1, 0) != 1)
+                (void)unlinkat(runtime_fd, POLICY_KEPT_FILE, 0);
+}
 
 int policy_kept_write(int runtime_fd, const SourceFileList *files) {
         _cleanup_text_ Text text = { 0 };
@@ -27,9 +42,8 @@ int policy_kept_write(int runtime_fd, const SourceFileList *files) {
         r = text.length > POLICY_KEPT_MAX_BYTES
                     ? -EFBIG
                     : atomic_file_write(runtime_fd, POLICY_KEPT_FILE, text.data, text.length, 0600);
-        /* What an earlier set says is not what was last in force. */
         if (r < 0)
-                (void)unlinkat(runtime_fd, POLICY_KEPT_FILE, 0);
+                spoil(runtime_fd);
         return r;
 }
 
@@ -90,7 +104,7 @@ int policy_kept_read(int runtime_fd, SourceFileList *ret) {
         int r = private_file_read(runtime_fd, POLICY_KEPT_FILE, POLICY_KEPT_MAX_BYTES, &text,
                                   &size);
 
-        if (r == -ENOENT)
+        if (r == -ENOENT || (r >= 0 && size > 0 && *text == SPOILED))
                 return 0;
         if (r >= 0)
                 r = policy_kept_parse(text, size, ret);

@@ -10,8 +10,9 @@
 /* What is kept at most; more than a hundred times what 1,024 policies take. */
 #define POLICY_KEPT_MAX_BYTES ((size_t)16 << 20)
 
-/* Replaces what is kept, by a rename. Only root can read it. -EFBIG: more than is kept, and nothing
- * is kept then, because what was there is out of date; -ENOMEM, -ENOSPC, … */
+/* Replaces what is kept, by a rename. Only root can read it. -EFBIG: more than is kept; -ENOMEM,
+ * -ENOSPC, … After an error nothing is kept, because what was there is out of date; its file stays,
+ * so that no room becomes free on a full file system. */
 int policy_kept_write(int runtime_fd, const SourceFileList *files);
 
 /* 1: `ret` has the files, with their former paths; no files may be what was in force. 0: nothing is
