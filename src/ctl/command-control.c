@@ -222,7 +222,7 @@ static bool is_known(const StatusFile *s, const char *glob) {
                 if (word_list_names(&one, s->instances[i].name, s->instances[i].unit))
                         return true;
         for (size_t i = 0; i < s->n_units; i++)
-                if (word_list_names(&one, s->units[i], NULL))
+                if (word_list_names(&one, s->units[i].name, NULL))
                         return true;
         for (size_t i = 0; i < s->n_devices; i++)
                 if (word_list_names(&one, s->devices[i].name, NULL))

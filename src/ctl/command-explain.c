@@ -12,6 +12,7 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/ctl/verdict.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/publish/object.h"
@@ -24,11 +25,14 @@
 typedef struct Found {
         const PlanReportInstance *row; /* NULL: no instance */
         const Process *process;        /* NULL: it is imagined; borrowed */
-        const Policy *full; /* policy that ignores it because of max_instances; NULL: none */
-        Process own;        /* storage for `process` if no instance contains it */
+        const Policy *full;     /* policy that ignores it because of max_instances; NULL: none */
+        Process own;            /* storage for `process` if no instance contains it */
+        const StatusUnit *unit; /* that does not run, and that the daemon knows; NULL: none */
+        StatusFile status;      /* storage for it */
 } Found;
 
 static void found_done(Found *found) {
+        status_file_done(&found->status);
         process_done(&found->own);
 }
 
@@ -127,6 +131,14 @@ static int refuse(const Case *c, const char *subject, int error) {
         return denied ? -EACCES : -ENOENT;
 }
 
+/* The daemon alone knows what a unit that does not run was prepared for. */
+static bool find_unit(const Situation *s, const char *subject, Found *ret) {
+        if (status_file_read(s->args->runtime_dir, &ret->status) < 0)
+                return false;
+        ret->unit = status_file_find_unit(&ret->status, subject);
+        return ret->unit != NULL;
+}
+
 static int find(const Situation *s, const Case *c, Found *ret) {
         const char *subject = s->args->subject;
         const Observed *running = observed_list_find_subject(&c->running, subject), *ignored;
@@ -143,6 +155,9 @@ static int find(const Situation *s, const Case *c, Found *ret) {
         r = s->machine.runs && !s->args->instances
                     ? find_process(&s->machine.sysroot, subject, &ret->own)
                     : -ESRCH;
+        if (r < 0 && r != -ENOMEM && s->machine.runs && !s->args->instances &&
+            find_unit(s, subject, ret))
+                return 0;
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(c, subject, r);
         ret->process = &ret->own;
@@ -211,9 +226,44 @@ static void render_full(const Found *found, Text *text) {
                      found->full->max_instances, (unsigned)found->process->uid);
 }
 
+static void append_list(const char *what, const char *list, Text *text) {
+        if (!*list)
+                return;
+        text_append(text, what);
+        text_append_printable(text, list);
+}
+
+static void render_unit(const StatusUnit *u, Text *text) {
+        text_append_printable(text, u->name);
+        if (strcmp(u->state, "prepared") == 0) {
+                text_append(text, " does not run; it is prepared to start on ");
+                plan_words_nodes(&u->nodes, text);
+        } else if (strcmp(u->state, "missing") == 0)
+                text_append(text, " is not a unit that systemd has");
+        else if (strcmp(u->state, "running") == 0)
+                text_append(text, " is active, but no process in it matches its policy");
+        else
+                text_append(text, " does not run, and is not prepared for its next start");
+        append_list(": CPUs ", u->cpus, text);
+        append_list(*u->cpus ? ", memory nodes " : ": memory nodes ", u->mems, text);
+        text_append(text, "\n");
+        if (*u->reason) {
+                text_append(text, "Why: ");
+                text_append_printable(text, u->reason);
+                text_append(text, "\n");
+        }
+        append_list("Remedy: ", u->remedy, text);
+        text_append(text, *u->remedy ? "\n" : "");
+        text_append(text, "Policy: ");
+        text_append_printable(text, u->policy ? u->policy : "none");
+        text_append(text, "\n");
+}
+
 static int print_text(const Case *c, const Found *found) {
         _cleanup_text_ Text text = { 0 };
 
+        if (found->unit)
+                render_unit(found->unit, &text);
         if (found->process) {
                 render_process(found->process, &text);
                 verdict_render_all(&c->policies.set, found->process,
@@ -233,6 +283,16 @@ static json_t *process_json(const Process *p) {
                          { "unit", object_string(p->unit) }, { "uid", json_integer(p->uid) });
 }
 
+static json_t *unit_json(const StatusUnit *u) {
+        return OBJECT_OF(
+                { "name", object_string(u->name) }, { "policy", object_string(u->policy) },
+                { "state", object_string(u->state) }, { "reason", object_string(u->reason) },
+                { "reason_code", object_string(u->reason_code) },
+                { "remedy", object_string(u->remedy) },
+                { "nodes", object_list(ID_VIEW(&u->nodes)) }, { "cpus", object_string(u->cpus) },
+                { "memory_nodes", object_string(u->mems) });
+}
+
 static int print_json(const Case *c, const Found *found) {
         const Process *p = found->process;
         const PlanReportInstance *row = found->row;
@@ -241,7 +301,9 @@ static int print_json(const Case *c, const Found *found) {
                 OBJECT_OF({ "process", p ? process_json(p) : json_null() },
                           { "policies", p ? verdict_json(&c->policies.set, p) : json_array() },
                           { "ignored", object_string(found->full ? "max_instances" : NULL) },
-                          { "instance", row ? plan_json_instance(row) : json_null() }));
+                          { "instance", row ? plan_json_instance(row) : json_null() },
+                          { found->unit ? "unit" : NULL,
+                            found->unit ? unit_json(found->unit) : json_null() }));
 }
 
 int command_explain(const Args *args) {

@@ -36,7 +36,7 @@ static bool is_known(const StatusFile *status, const char *name) {
         for (size_t i = 0; i < status->n_instances; i++)
                 if (status_is_asked(&q, &status->instances[i]))
                         return true;
-        return false;
+        return status_file_find_unit(status, name);
 }
 
 /* -ENOENT: there is none; prints a similar name if there is one. */
@@ -47,21 +47,30 @@ static int check_name(const StatusFile *status, const char *name) {
                 return 0;
         for (size_t i = 0; i < status->n_instances; i++)
                 suggest(&similar, status->instances[i].name);
-        output_line(stderr, "tidbnumactl: no instance '%s'%s%s%s; tidbnumactl status lists all",
+        for (size_t i = 0; i < status->n_units; i++)
+                suggest(&similar, status->units[i].name);
+        output_line(stderr,
+                    "tidbnumactl: no instance or unit '%s'%s%s%s; tidbnumactl status lists all",
                     name, similar.nearest ? ", did you mean '" : "",
                     similar.nearest ? similar.nearest : "", similar.nearest ? "'?" : "");
         return -ENOENT;
 }
 
-/* Prints the published JSON without the instances that are not selected. */
+/* Prints the published JSON without the instances and units that are not selected. */
 static int print_json(const StatusQuestion *q) {
         const StatusFile *status = q->status;
         json_t *rows = json_object_get(status->root, "instances"), *root = json_copy(status->root);
+        json_t *units = json_object_get(status->root, "units");
 
         root = object_set(root, "instances",
                           OBJECT_ARRAY_IF(i, status->n_instances,
                                           status_is_asked(q, &status->instances[i]),
                                           json_incref(json_array_get(rows, i))));
+        if (units) /* an older daemon knows none */
+                root = object_set(root, "units",
+                                  OBJECT_ARRAY_IF(i, status->n_units,
+                                                  status_unit_is_asked(q, &status->units[i]),
+                                                  json_incref(json_array_get(units, i))));
         root = object_set(root, "alive", json_boolean(q->alive));
         return output_json(object_set(root, "age_seconds",
                                       object_number(q->now_seconds - status->time_seconds)));
@@ -83,6 +92,10 @@ static int exit_of(const StatusQuestion *q) {
         for (size_t i = 0; i < q->status->n_instances; i++)
                 if (status_is_asked(q, &q->status->instances[i]) &&
                     !status_is_at_rest(&q->status->instances[i]))
+                        return COMMAND_EXIT_REFUSED;
+        for (size_t i = 0; i < q->status->n_units; i++)
+                if (status_unit_is_asked(q, &q->status->units[i]) &&
+                    status_unit_is_problem(&q->status->units[i]))
                         return COMMAND_EXIT_REFUSED;
         return q->status->load_failed || q->status->n_releases > 0 ? COMMAND_EXIT_REFUSED
                                                                    : EXIT_SUCCESS;

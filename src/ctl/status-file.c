@@ -110,16 +110,45 @@ static int take_instances(const json_t *array, StatusFile *ret) {
 
 /* --- lists that an older daemon may leave out --- */
 
-/* Reads the strings of the array or, with `key`, those of its objects. */
-static int take_strings(const json_t *array, const char *key, const char ***ret, size_t *ret_n) {
+static int take_strings(const json_t *array, const char ***ret, size_t *ret_n) {
         if (!ALLOCATE_FOR(array, *ret))
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(array); i++) {
-                const json_t *value = json_array_get(array, i);
-                const char *text = key ? string_of(value, key) : json_string_value(value);
+                const char *text = json_string_value(json_array_get(array, i));
 
                 if (text)
                         (*ret)[(*ret_n)++] = text;
+        }
+        return 0;
+}
+
+static const char *word_of(const json_t *object, const char *key) {
+        const char *text = string_of(object, key);
+
+        return text ? text : "";
+}
+
+static int take_units(const json_t *array, StatusFile *ret) {
+        if (!ALLOCATE_FOR(array, ret->units))
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const json_t *o = json_array_get(array, i);
+                StatusUnit *unit = &ret->units[ret->n_units];
+
+                *unit = (StatusUnit){ .name = string_of(o, "name"),
+                                      .policy = string_of(o, "policy"),
+                                      .state = word_of(o, "state"),
+                                      .reason = word_of(o, "reason"),
+                                      .reason_code = word_of(o, "reason_code"),
+                                      .remedy = word_of(o, "remedy"),
+                                      .cpus = word_of(o, "cpus"),
+                                      .mems = word_of(o, "memory_nodes") };
+                if (!unit->name || id_set_parse_list(word_of(o, "nodes"), &unit->nodes) < 0)
+                        return -EBADMSG;
+                for (size_t k = 0; k < ret->n_instances && !unit->runs; k++)
+                        unit->runs = ret->instances[k].unit &&
+                                     strcmp(ret->instances[k].unit, unit->name) == 0;
+                ret->n_units++;
         }
         return 0;
 }
@@ -177,11 +206,12 @@ static int take_ignored(const json_t *array, StatusFile *ret) {
 
 static int take_lists(const json_t *root, StatusFile *ret) {
         const json_t *policy = json_object_get(root, "policy");
-        int r = take_strings(json_object_get(policy, "errors"), NULL, &ret->errors, &ret->n_errors);
+        int r = take_strings(json_object_get(policy, "errors"), &ret->errors, &ret->n_errors);
 
         if (r >= 0)
-                r = take_strings(json_object_get(root, "units"), "name", &ret->units,
-                                 &ret->n_units);
+                r = take_instances(json_object_get(root, "instances"), ret);
+        if (r >= 0)
+                r = take_units(json_object_get(root, "units"), ret);
         if (r >= 0)
                 r = take_releases(json_object_get(root, "releases"), ret);
         if (r >= 0)
@@ -189,7 +219,7 @@ static int take_lists(const json_t *root, StatusFile *ret) {
                                  ret);
         if (r >= 0)
                 r = take_ignored(json_object_get(root, "ignored_processes"), ret);
-        return r < 0 ? r : take_instances(json_object_get(root, "instances"), ret);
+        return r;
 }
 
 /* An older daemon does not report it. */
@@ -271,5 +301,19 @@ const StatusInstance *status_file_find(const StatusFile *status, const char *nam
         for (size_t i = 0; i < status->n_instances; i++)
                 if (strcmp(status->instances[i].name, name) == 0)
                         return &status->instances[i];
+        return NULL;
+}
+
+bool status_unit_is_named(const StatusUnit *unit, const char *name) {
+        const size_t n = strlen(name);
+
+        return strncmp(unit->name, name, n) == 0 &&
+               (unit->name[n] == '\0' || strcmp(unit->name + n, ".service") == 0);
+}
+
+const StatusUnit *status_file_find_unit(const StatusFile *status, const char *name) {
+        for (size_t i = 0; i < status->n_units; i++)
+                if (status_unit_is_named(&status->units[i], name))
+                        return &status->units[i];
         return NULL;
 }

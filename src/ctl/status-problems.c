@@ -139,6 +139,19 @@ static void append_instances(const StatusQuestion *q, bool refused, Text *text) 
         }
 }
 
+static void append_units(const StatusQuestion *q, Text *text) {
+        for (size_t i = 0; i < q->status->n_units; i++) {
+                const StatusUnit *u = &q->status->units[i];
+
+                if (!status_unit_is_asked(q, u) || !status_unit_is_problem(u))
+                        continue;
+                text_append(text, "  ");
+                text_append_printable(text, u->name);
+                text_append(text, ": ");
+                append_end(text, u->reason, u->reason_code, u->remedy);
+        }
+}
+
 /* A Go program runs as many threads at a time as it had CPUs when it started (GOMAXPROCS), and
  * keeps more for calls that block. */
 static bool has_too_many_threads(const StatusInstance *i, uint32_t *ret_cpus) {
@@ -220,6 +233,7 @@ void status_problems_render(const StatusQuestion *q, Text *text) {
         append_daemon(q, &problems);
         append_instances(q, true, &problems);
         append_instances(q, false, &problems);
+        append_units(q, &problems);
         append_threads(q, &problems);
         if (q->n_names == 0) {
                 append_releases(q->status, &problems);

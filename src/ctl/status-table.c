@@ -21,6 +21,17 @@ bool status_is_asked(const StatusQuestion *q, const StatusInstance *i) {
         return q->n_names == 0;
 }
 
+bool status_unit_is_asked(const StatusQuestion *q, const StatusUnit *u) {
+        for (size_t k = 0; k < q->n_names; k++)
+                if (status_unit_is_named(u, q->names[k]))
+                        return true;
+        return q->n_names == 0;
+}
+
+bool status_unit_is_problem(const StatusUnit *u) {
+        return *u->reason_code != '\0';
+}
+
 bool status_is_at_rest(const StatusInstance *i) {
         return strcmp(i->state, "bound") == 0 || strcmp(i->state, "watched") == 0 ||
                strcmp(i->state, "released") == 0;
@@ -134,6 +145,44 @@ static void add_instance(Table *table, const StatusInstance *i, Text *cell) {
         table_add_text(table, cell);
 }
 
+/* What starts it next, for a unit that stands still. */
+static void append_start(const StatusUnit *u, Text *cell) {
+        if (strcmp(u->state, "missing") == 0)
+                text_append(cell, "systemd has no such unit");
+        else if (strcmp(u->state, "running") == 0)
+                text_append(cell, "no process in it matches its policy");
+        else if (strcmp(u->state, "prepared") == 0) {
+                text_append(cell, "stopped; starts on ");
+                plan_words_nodes(&u->nodes, cell);
+        } else
+                text_append(cell, "stopped");
+        if (status_unit_is_problem(u)) /* the sentence is listed among the problems */
+                text_appendf(cell, "; %s", u->reason_code);
+        else if (*u->reason)
+                text_appendf(cell, "; %s", u->reason);
+}
+
+/* A unit that systemd does not have is shown to who asks for it. */
+static bool is_row(const StatusQuestion *q, const StatusUnit *u) {
+        return !u->runs && status_unit_is_asked(q, u) &&
+               (q->n_names > 0 || strcmp(u->state, "missing") != 0);
+}
+
+/* A unit without an instance, under the name that its instance would have. */
+static void add_unit(Table *table, const StatusUnit *u, Text *cell) {
+        const size_t n = strlen(u->name), suffix = strlen(".service");
+
+        text_append_bytes(cell, u->name, n > suffix ? n - suffix : n);
+        table_add_text(table, cell);
+        table_add(table, u->state);
+        table_add(table, *u->mems ? u->mems : "-");
+        table_add(table, *u->cpus ? u->cpus : "-");
+        table_add(table, "-");
+        table_add(table, "-");
+        append_start(u, cell);
+        table_add_text(table, cell);
+}
+
 const char *status_no_instances(const StatusFile *status) {
         return status->none_in_force ? "No policy is in force." : "No process matches a policy.";
 }
@@ -152,6 +201,9 @@ static void render_instances(const StatusQuestion *q, Text *text) {
         for (size_t i = 0; i < q->status->n_instances; i++)
                 if (status_is_asked(q, &q->status->instances[i]))
                         add_instance(&table, &q->status->instances[i], &cell);
+        for (size_t i = 0; i < q->status->n_units; i++)
+                if (is_row(q, &q->status->units[i]))
+                        add_unit(&table, &q->status->units[i], &cell);
         table_render(&table, q->width, text);
         if (text->error == 0 && text->length == before + 1)
                 text_appendf(text, "%s\n", status_no_instances(q->status));

@@ -106,8 +106,11 @@ static json_t *release(const ReleaseSnapshot *release) {
 
 static json_t *unit(const UnitSnapshot *unit) {
         return OBJECT_OF(
-                { "name", object_string(unit->name) }, { "state", object_string(unit->state) },
-                { "reason", object_string(unit->reason) },
+                { "name", object_string(unit->name) }, { "policy", object_string(unit->policy) },
+                { "state", object_string(unit->state) }, { "reason", object_string(unit->reason) },
+                { "reason_code", object_string(reason_to_string(unit->code)) },
+                { "remedy", object_string(reason_to_remedy(unit->code)) },
+                { "nodes", object_list(ID_VIEW(&unit->nodes)) },
                 { "cpus", unit->cpus ? object_list(ID_VIEW(unit->cpus)) : json_null() },
                 { "memory_nodes", unit->mems ? object_list(ID_VIEW(unit->mems)) : json_null() });
 }

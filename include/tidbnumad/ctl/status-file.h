@@ -35,6 +35,15 @@ typedef struct StatusInstance {
         double left_seconds;    /* estimated duration of that; NAN: not known */
 } StatusInstance;
 
+/* A unit that the daemon knows by name. */
+typedef struct StatusUnit {
+        const char *name, *state, *reason, *cpus, *mems; /* "": nothing */
+        const char *policy;                              /* NULL: none */
+        const char *reason_code, *remedy;                /* "": no failure */
+        NodeSet nodes;
+        bool runs; /* one of the instances is in it */
+} StatusUnit;
+
 /* A release that is under way. */
 typedef struct StatusRelease {
         const char *name, *unit, *failure; /* NULL: none */
@@ -74,7 +83,7 @@ typedef struct StatusFile {
         const char **errors; /* of policies; owned */
         size_t n_errors;
         size_t n_policies, n_warnings;
-        const char **units; /* names of known units; owned */
+        StatusUnit *units; /* ascending by name; owned */
         size_t n_units;
         uint64_t n_full, n_of_others, n_in_containers; /* processes that are ignored, by reason */
         StatusRelease *releases;                       /* owned */
@@ -102,3 +111,9 @@ int status_file_read(const char *runtime_dir, StatusFile *ret);
 bool status_file_is_fresh(const StatusFile *status, double now_seconds);
 
 const StatusInstance *status_file_find(const StatusFile *status, const char *name);
+
+/* `name` is that of the unit, or what an instance in it is called. */
+bool status_unit_is_named(const StatusUnit *unit, const char *name);
+
+/* NULL: no such unit is known. */
+const StatusUnit *status_file_find_unit(const StatusFile *status, const char *name);

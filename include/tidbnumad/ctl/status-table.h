@@ -23,6 +23,12 @@ void status_table_render(const StatusQuestion *question, Text *text);
 /* Is the instance one of those that the command line selects? */
 bool status_is_asked(const StatusQuestion *question, const StatusInstance *instance);
 
+/* Likewise for a unit. */
+bool status_unit_is_asked(const StatusQuestion *question, const StatusUnit *unit);
+
+/* Could it not be prepared, or was its preparation taken back? */
+bool status_unit_is_problem(const StatusUnit *unit);
+
 /* What is said where there is no instance. */
 const char *status_no_instances(const StatusFile *status);
 

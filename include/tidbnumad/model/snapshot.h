@@ -151,8 +151,11 @@ const char *ignored_reason_to_string(IgnoredReason reason);
 /* A unit that a policy names, and that is prepared for its next start. */
 typedef struct UnitSnapshot {
         const char *name;
+        const char *policy; /* of the processes that it will have; NULL: not known */
         const char *state;  /* one word: see tidbnumad(8), STATES */
         const char *reason; /* a sentence; "" when all is well */
+        Reason code;        /* REASON_NONE: no failure, or none that was classified */
+        NodeSet nodes;      /* those of the CPUs on which it is prepared to start */
         const IdSet *cpus;  /* AllowedCPUs= as systemd has it now; NULL: not read yet */
         const IdSet *mems;  /* AllowedMemoryNodes= likewise; empty = all */
 } UnitSnapshot;

@@ -98,6 +98,7 @@ static void settle(Unit *u, const UnitDesired *w) {
                    : id_set_is_empty(&w->cpus) ? "unprepared"
                                                : "prepared";
         u->reason = w->reason;
+        u->failure = REASON_NONE;
         u->failures = 0;
         host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
@@ -110,6 +111,7 @@ static void not_prepared(Unit *u, Reason code, int error, const char *message) {
                             strerror(-error), *message ? ": " : "", message);
         u->state = "failed";
         u->reason = reason_to_sentence(code);
+        u->failure = code;
         u->place.known = false;
         host_mark(u->units->host, HOST_MARK_PUBLISH);
 }

@@ -124,7 +124,17 @@ TEST(round_trip) {
         const IgnoredSnapshot processes[] = {
                 { .pid = 9, .exe = "/pd", .policy = "pd", .reason = "of others" }
         };
-        const UnitSnapshot units[] = { { .name = "u.service", .state = "prepared", .reason = "" } };
+        const IdSet unit_cpus = id_set("4-7");
+        const UnitSnapshot units[] = {
+                { .name = "tidb-4000.service", .state = "running", .reason = "" },
+                { .name = "u.service",
+                  .policy = "pd",
+                  .state = "prepared",
+                  .reason = "half",
+                  .code = REASON_START_FAILED,
+                  .nodes = node_set("1"),
+                  .cpus = &unit_cpus },
+        };
         const PolicySnapshot policies[] = { { .name = "pd" }, { .name = "tidb" } };
         const char *const errors[] = { "a.yaml:1:1: wrong" };
         Snapshot snapshot = { .version = "1",
@@ -140,7 +150,7 @@ TEST(round_trip) {
                               .ignored_processes = processes,
                               .n_ignored_processes = 1,
                               .units = units,
-                              .n_units = 1,
+                              .n_units = 2,
                               .irq = { .known = true, .devices = devices, .n_devices = 1 },
                               .policies = policies,
                               .n_policies = 2,
@@ -195,8 +205,23 @@ TEST(round_trip) {
         assert_int_equal(status.n_policies, 2);
         assert_int_equal(status.n_errors, 1);
         assert_string_equal(status.errors[0], "a.yaml:1:1: wrong");
-        assert_int_equal(status.n_units, 1);
-        assert_string_equal(status.units[0], "u.service");
+        assert_int_equal(status.n_units, 2);
+        assert_true(status.units[0].runs);
+        assert_string_equal(status.units[0].reason_code, "");
+        assert_null(status.units[0].policy);
+        assert_ptr_equal(status_file_find_unit(&status, "u"), &status.units[1]);
+        assert_ptr_equal(status_file_find_unit(&status, "u.service"), &status.units[1]);
+        assert_null(status_file_find_unit(&status, "u.servic"));
+        assert_null(status_file_find_unit(&status, ""));
+        assert_false(status.units[1].runs);
+        assert_string_equal(status.units[1].policy, "pd");
+        assert_string_equal(status.units[1].state, "prepared");
+        assert_string_equal(status.units[1].reason, "half");
+        assert_string_equal(status.units[1].reason_code, "start-failed");
+        assert_string_equal(status.units[1].remedy, reason_to_remedy(REASON_START_FAILED));
+        assert_string_equal(status.units[1].cpus, "4-7");
+        assert_string_equal(status.units[1].mems, "");
+        assert_ids(status.units[1].nodes, "1");
         assert_int_equal(status.n_releases, 2);
         assert_string_equal(status.releases[0].failure, "no");
         assert_null(status.releases[0].unit);

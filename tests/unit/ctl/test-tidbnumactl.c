@@ -199,6 +199,56 @@ FILES_TEST(plan) {
         assert_null(strstr(a.out, "note: no policy"));
 }
 
+/* The daemon knows them; nothing of them runs. */
+FILES_TEST(stopped_units) {
+        static const struct {
+                const char *words;
+                int status;
+                const char *out, *err;
+        } rows[] = {
+                { "explain kv-1 --runtime-dir .", 0,
+                  "kv-1.service does not run; it is prepared to start on node 3: CPUs 24-31, "
+                  "memory nodes 3\nPolicy: kv\n" },
+                { "explain kv-2.service --runtime-dir .", 0,
+                  "kv-2.service does not run, and is not prepared for its next start\n"
+                  "Why: it failed\nRemedy: look\nPolicy: none\n" },
+                { "explain kv-3 --runtime-dir .", 0,
+                  "kv-3.service is not a unit that systemd has" },
+                { "explain kv-4 --runtime-dir .", 1, NULL, "no instance, process or unit 'kv-4'" },
+                { "explain kv-1 --json --runtime-dir .", 0, "\"memory_nodes\": \"3\"" },
+                { "status kv-5.service --runtime-dir .", 1, NULL,
+                  "no instance or unit 'kv-5.service', did you mean 'kv-1.service'?" },
+                { "status kv-1 --json --runtime-dir .", 69, "kv-1.service" },
+        };
+        Answer a;
+
+        fake_write(tree, "status.json",
+                   "{\"time_seconds\": 1, \"sample_interval_seconds\": 1, \"instances\": [], "
+                   "\"units\": ["
+                   "{\"name\": \"kv-1.service\", \"policy\": \"kv\", \"state\": \"prepared\", "
+                   "\"reason\": \"\", \"nodes\": \"3\", \"cpus\": \"24-31\", \"memory_nodes\": "
+                   "\"3\"}, "
+                   "{\"name\": \"kv-2.service\", \"state\": \"unprepared\", \"reason\": \"it "
+                   "failed\", "
+                   "\"reason_code\": \"start-failed\", \"remedy\": \"look\"}, "
+                   "{\"name\": \"kv-3.service\", \"state\": \"missing\"}]}");
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                check(tree, rows[i].words, rows[i].status, rows[i].out, rows[i].err);
+        run(tree, "status --runtime-dir .", &a);
+        assert_has(a.out, "  kv-2.service: it failed (start-failed)\n      look\n");
+        assert_has(a.out,
+                   "\nkv-1      prepared    3      24-31  -          -       stopped; starts on "
+                   "node 3\n");
+        assert_has(a.out, "\nkv-2      unprepared  -      -      -          -       stopped; "
+                          "start-failed\n");
+        assert_null(strstr(a.out, "kv-3"));
+        run(tree, "status kv-1.service --json --runtime-dir .", &a);
+        assert_null(strstr(a.out, "kv-2"));
+        run(tree, "status kv-3 --runtime-dir .", &a);
+        assert_has(a.out, "systemd has no such unit");
+        assert_null(strstr(a.out, "kv-2"));
+}
+
 /* Once for all instances, and not where an entry is there. */
 FILES_TEST(plan_without_irq) {
         static const char note[] = "note: no entry of `irq`: interrupts are not steered\n";

@@ -146,17 +146,29 @@ TEST(releases) {
 TEST(units) {
         const IdSet cpus = id_set("4-7"), none = { 0 };
         const UnitSnapshot units[] = {
-                { "tidb-4000.service", "prepared", "", &cpus, &none },
-                { "tidb-4001.service", "missing", "it has no unit file", NULL, NULL },
+                { .name = "tidb-4000.service",
+                  .policy = "tidb",
+                  .state = "prepared",
+                  .reason = "",
+                  .nodes = node_set("1"),
+                  .cpus = &cpus,
+                  .mems = &none },
+                { .name = "tidb-4001.service",
+                  .state = "unprepared",
+                  .reason = "it failed",
+                  .code = REASON_START_FAILED },
         };
         const Snapshot snapshot = { .units = units, .n_units = 2 };
         json_t *json = render(&snapshot);
 
         assert_json(json_object_get(json, "units"),
-                    "[{\"name\": \"tidb-4000.service\", \"state\": \"prepared\", \"reason\": \"\", "
-                    "\"cpus\": \"4-7\", \"memory_nodes\": \"\"}, {\"name\": \"tidb-4001.service\", "
-                    "\"state\": \"missing\", \"reason\": \"it has no unit file\", \"cpus\": null, "
-                    "\"memory_nodes\": null}]");
+                    fmt("[{\"name\": \"tidb-4000.service\", \"policy\": \"tidb\", \"state\": "
+                        "\"prepared\", \"reason\": \"\", \"reason_code\": \"\", \"remedy\": \"\", "
+                        "\"nodes\": \"1\", \"cpus\": \"4-7\", \"memory_nodes\": \"\"}, {\"name\": "
+                        "\"tidb-4001.service\", \"policy\": null, \"state\": \"unprepared\", "
+                        "\"reason\": \"it failed\", \"reason_code\": \"start-failed\", \"remedy\": "
+                        "\"%s\", \"nodes\": \"\", \"cpus\": null, \"memory_nodes\": null}]",
+                        reason_to_remedy(REASON_START_FAILED)));
         json_decref(json);
 }
 

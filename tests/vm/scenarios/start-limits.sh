@@ -58,6 +58,19 @@ for one in same nothing; do
         wait_until 60 "asks-$one is prepared" prepared "$one"
         ok "asks-$one is prepared"
 done
+# row NAME STATE WHY: what `status` says of a unit that stands still
+row() {
+        tidbnumactl status >/tmp/status || true # one of them may be a problem
+        grep -E "^asks-$1 +$2 .*$3" /tmp/status || {
+                cat /tmp/status
+                return 1
+        }
+}
+wait_until 60 'status has a row for what is prepared' row same prepared 'stopped; starts on node 0'
+ok 'status has a row for what is prepared'
+check 'and for what is not' row numactl unprepared 'stopped; '
+check 'which can be asked for' tidbnumactl explain asks-same
+check 'by its unit too' tidbnumactl status asks-same.service
 for one in numactl physcpu taskset affinity variable; do
         is "$(allowed "$one")" '' "asks-$one is not prepared for node 0"
         systemctl start "asks-$one"
@@ -103,6 +116,14 @@ else
         }
         wait_until 60 'the metric counts it' revoked
         ok 'the metric counts it'
+        told() {
+                local code=0
+                tidbnumactl status asks-hidden >/tmp/status || code=$?
+                cat /tmp/status
+                [[ $code == 3 ]] && grep -E '^  asks-hidden.service: .*taken back.*\(start-failed\)' /tmp/status
+        }
+        wait_until 60 'status says that its preparation was taken back' told
+        ok 'and status says it'
 fi
 
 # --- a server that crashes later keeps its preparation -------------------------------------------------------------------------
@@ -126,3 +147,6 @@ daemon_looks
 is "$(metric tidbnumad_preparations_revoked_total)" "$revocations" 'and its preparation was not taken back'
 check 'but is kept' prepared nothing
 plan
+systemctl stop asks-nothing
+wait_until 60 'status has a row for a server that was stopped' row nothing prepared 'stopped; starts on node 0'
+ok 'a server that is stopped stays visible'
