@@ -32,6 +32,8 @@ typedef struct Check {
         NodeTimes times;
         NodeSnapshot *before, *now;
         AuditInstance *instances;
+        AuditUnit *units; /* NULL: no daemon knows any */
+        size_t n_units;
 } Check;
 
 static void check_done(Check *check) {
@@ -40,6 +42,7 @@ static void check_done(Check *check) {
         free(check->before);
         free(check->now);
         free(check->instances);
+        free(check->units);
 }
 
 /* For a dump, which does not change, takes the times since its boot. */
@@ -130,6 +133,34 @@ static AuditInstance instance(const Case *c, size_t i) {
         return new;
 }
 
+/* What runs is not bound through its unit then, so that it can be started again. */
+static bool cannot_start(const StatusInstance *i) {
+        return i->unit && i->bound_by_reason && i->bound_by_reason_code &&
+               strcmp(i->bound_by_reason_code, reason_to_string(REASON_START_LIMITS)) == 0;
+}
+
+static int read_units(const StatusFile *status, Check *check) {
+        check->units = calloc(status->n_instances + status->n_units + 1, sizeof(*check->units));
+        if (!check->units)
+                return -ENOMEM;
+        for (size_t i = 0; i < status->n_instances; i++) {
+                const StatusInstance *one = &status->instances[i];
+
+                if (cannot_start(one))
+                        check->units[check->n_units++] =
+                                (AuditUnit){ one->unit, one->bound_by_reason,
+                                             reason_to_remedy(REASON_START_LIMITS) };
+        }
+        for (size_t i = 0; i < status->n_units; i++) {
+                const StatusUnit *u = &status->units[i];
+
+                if (*u->reason_code && !u->runs)
+                        check->units[check->n_units++] =
+                                (AuditUnit){ u->name, u->reason, u->remedy };
+        }
+        return 0;
+}
+
 static int build(const Situation *s, const Case *c, Check *check, AuditReport *ret) {
         const size_t n = c->planned.report.n_instances;
         const AuditInput input = { .topology = &s->machine.topology,
@@ -141,6 +172,8 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
                                    .policies = &c->policies.set,
                                    .instances = check->instances,
                                    .n_instances = n,
+                                   .units = check->units,
+                                   .n_units = check->n_units,
                                    .nic_nodes = c->planned.report.nic_nodes,
                                    .reserved = c->planned.report.reserved,
                                    .reserved_cpus = c->planned.report.reserved_cpus };
@@ -181,6 +214,8 @@ int command_check(const Args *args) {
                 r = case_open(&situation, NULL, NULL, &c);
         if (r >= 0 && situation.machine.runs)
                 r = read_machine(&situation, &check);
+        if (r >= 0 && situation.daemon_runs)
+                r = read_units(&situation.status, &check);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
         check.instances = calloc(c.planned.report.n_instances + 1, sizeof(*check.instances));

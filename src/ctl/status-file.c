@@ -81,6 +81,7 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .remedy = string_of(o, "remedy"),
                 .bound_by = string_of(o, "bound_by"),
                 .bound_by_reason = string_of(o, "bound_by_reason"),
+                .bound_by_reason_code = string_of(o, "bound_by_reason_code"),
                 .cpus = string_of(o, "cpus"),
                 .cpu_bound = json_is_true(json_object_get(o, "cpu_bound")),
                 .memory_bound = json_is_true(json_object_get(o, "memory_bound")),

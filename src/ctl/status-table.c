@@ -29,7 +29,8 @@ bool status_unit_is_asked(const StatusQuestion *q, const StatusUnit *u) {
 }
 
 bool status_unit_is_problem(const StatusUnit *u) {
-        return *u->reason_code != '\0';
+        return *u->reason_code != '\0' &&
+               strcmp(u->reason_code, reason_to_string(REASON_START_LIMITS)) != 0;
 }
 
 bool status_is_at_rest(const StatusInstance *i) {

@@ -21,6 +21,7 @@ static const struct {
         [AUDIT_STORAGE_NODE] = { "storage-node", "R4" },
         [AUDIT_SHARED_DISK] = { "shared-disk", "A8" },
         [AUDIT_BOUND_BY_HAND] = { "bound-by-hand", "" },
+        [AUDIT_START] = { "start", "" },
         [AUDIT_GOMAXPROCS] = { "gomaxprocs", "A1" },
         [AUDIT_LOST_CPUS] = { "lost-cpus", "" },
         [AUDIT_NUMA_BALANCING] = { "numa-balancing", "R7" },

@@ -85,6 +85,11 @@ static const ReasonText texts[N_REASONS] = {
                                   "prepared start, so its preparation was taken back",
                                   "see journalctl -u UNIT; a change of the unit, or systemctl "
                                   "reload tidbnumad, lets it be prepared again" },
+        [REASON_START_LIMITS] = { "start-limits",
+                                  "its start asks for other CPUs or memory nodes than those of its "
+                                  "place",
+                                  "take numactl, taskset, CPUAffinity= or NUMAPolicy= out of its "
+                                  "start (TiUP: numa_node), or name their nodes in its policy" },
         [REASON_PERMISSION] = { "permission", "the daemon has no permission for the change",
                                 "start the daemon as tidbnumad.service; check drop-ins of that "
                                 "unit, SELinux and AppArmor" },

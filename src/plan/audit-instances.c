@@ -182,8 +182,18 @@ static void offline_cpus(const AuditInput *input, AuditReport *report) {
                    has_untrusted_node(input->topology) ? ", or no node lists them" : "");
 }
 
+static void starts(const AuditInput *input, AuditReport *report) {
+        if (input->units)
+                audit_report_hold(report, AUDIT_START);
+        for (size_t i = 0; i < input->n_units; i++)
+                audit_find(report, AUDIT_START, AUDIT_WARNING, text_new("%s", input->units[i].name),
+                           text_new("%s", input->units[i].remedy), "%s does not start bound: %s",
+                           input->units[i].name, input->units[i].reason);
+}
+
 void audit_instances(const AuditInput *input, AuditReport *report) {
         offline_cpus(input, report);
+        starts(input, report);
         for (size_t i = 0; i < input->n_instances; i++) {
                 if (input->instances[i].placed)
                         judge(input, &input->instances[i], report);

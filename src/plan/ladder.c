@@ -36,6 +36,8 @@ Ladder ladder_choose(const LadderInput *in) {
                                 REASON_SHARED_UNIT);
         if (in->host == BACKEND_CGROUP1)
                 return (Ladder){ .rung = RUNG_DIRECTORY };
+        if (in->start && !ladder_needs_scope(in) && !in->in_scope)
+                return affinity(in->start, REASON_START_LIMITS);
         if (!ladder_needs_scope(in))
                 return (Ladder){ .rung = in->in_scope ? RUNG_SCOPE : RUNG_UNIT };
         if (in->no_scope && in->no_scope_code != REASON_CONTESTED)

@@ -387,13 +387,23 @@ bool start_limits_allow(const StartLimits *limits, const Topology *topology, con
 const char *start_limits_refuse(const StartLimits *limits, const Topology *topology,
                                 const CpuSet *cpus, const NodeSet *mems, bool *ret_cpus) {
         static const NodeSet as_they_are = { 0 };
+        const NodeSet nodes = topology_nodes_of(topology, cpus);
+        const bool conflict = start_limits_conflict(limits, &nodes);
 
-        *ret_cpus = start_limits_allow(limits, topology, cpus, &as_they_are);
-        if (start_limits_allow(limits, topology, cpus, mems))
+        *ret_cpus = !conflict && start_limits_allow(limits, topology, cpus, &as_they_are);
+        if (!conflict && start_limits_allow(limits, topology, cpus, mems))
                 return NULL;
         return limits->unknown ? sources[limits->source].unknown
                : *ret_cpus     ? sources[limits->source].other_mems
                                : sources[limits->source].other_cpus;
+}
+
+bool start_limits_conflict(const StartLimits *limits, const NodeSet *nodes) {
+        NodeSet asked = limits->all_nodes;
+
+        if (limits->any_nodes_set)
+                id_set_union(&asked, &limits->any_nodes);
+        return !id_set_is_empty(&asked) && !id_set_intersects(&asked, nodes);
 }
 
 bool start_limits_equal(const StartLimits *a, const StartLimits *b) {

@@ -24,7 +24,8 @@ typedef struct StatusInstance {
         const char *reason_code, *remedy; /* NULL: an older daemon does not report them */
         const char *cpus;                 /* likewise */
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */
-        const char *bound_by_reason; /* why it is bound by affinity; NULL: not applicable */
+        const char *bound_by_reason;      /* why it is bound by affinity; NULL: not applicable */
+        const char *bound_by_reason_code; /* likewise */
         pid_t pid;
         uint64_t n_threads;
         NodeSet nodes;

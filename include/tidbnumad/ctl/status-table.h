@@ -26,7 +26,8 @@ bool status_is_asked(const StatusQuestion *question, const StatusInstance *insta
 /* Likewise for a unit. */
 bool status_unit_is_asked(const StatusQuestion *question, const StatusUnit *unit);
 
-/* Could it not be prepared, or was its preparation taken back? */
+/* Could it not be prepared, or was its preparation taken back? Not: it starts unprepared, because
+ * its start asks for that. */
 bool status_unit_is_problem(const StatusUnit *unit);
 
 /* What is said where there is no instance. */

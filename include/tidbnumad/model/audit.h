@@ -22,6 +22,7 @@ typedef enum AuditRule {
         AUDIT_STORAGE_NODE,  /* R4 */
         AUDIT_SHARED_DISK,   /* A8 */
         AUDIT_BOUND_BY_HAND,
+        AUDIT_START,          /* units that cannot be started bound */
         AUDIT_GOMAXPROCS,     /* A1 */
         AUDIT_LOST_CPUS,      /* offline or isolated CPUs of an instance's nodes */
         AUDIT_NUMA_BALANCING, /* R7 */

@@ -28,6 +28,7 @@ typedef enum Reason {
         REASON_CONTESTED,          /* something else keeps changing it */
         REASON_OWN_CPUS,           /* threads chose fewer CPUs themselves */
         REASON_START_FAILED,       /* a prepared unit failed soon after its start */
+        REASON_START_LIMITS,       /* its start asks for other CPUs or nodes than its place */
 
         /* Why an attempt failed. */
         REASON_PERMISSION,

@@ -36,6 +36,11 @@ typedef struct AuditInstance {
         uint32_t gomaxprocs;       /* in its environment; 0: none */
 } AuditInstance;
 
+/* A unit, running or not, that cannot be started bound. Borrowed. */
+typedef struct AuditUnit {
+        const char *name, *reason, *remedy;
+} AuditUnit;
+
 typedef struct AuditInput {
         const Topology *topology;
         const DeviceList *devices;
@@ -45,6 +50,8 @@ typedef struct AuditInput {
         const PolicySet *policies;
         const AuditInstance *instances;
         size_t n_instances;
+        const AuditUnit *units; /* NULL: not known, as only the daemon reads them */
+        size_t n_units;
         NodeSet nic_nodes, reserved;
         CpuSet reserved_cpus; /* by host.reserve.cpus */
 } AuditInput;

@@ -35,10 +35,12 @@ typedef struct LadderInput {
         const char *weaker; /* why that is not a stronger one, where the host seems to have it;
                              * NULL: it has not */
         PolicyBackend policy;
-        bool in_container;    /* one of its processes is */
-        bool is_service;      /* it is a system service */
-        bool alone;           /* no unrelated process shares the unit */
-        bool in_scope;        /* its processes are in a scope of ours */
+        bool in_container; /* one of its processes is */
+        bool is_service;   /* it is a system service */
+        bool alone;        /* no unrelated process shares the unit */
+        const char *start; /* why its unit could not be started again with the values of its place;
+                            * NULL: it could */
+        bool in_scope;     /* its processes are in a scope of ours */
         const char *no_scope; /* why it can have no scope, where it needs one; NULL: it can */
         Reason no_scope_code;
 } LadderInput;

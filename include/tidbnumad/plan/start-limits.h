@@ -58,9 +58,13 @@ CpuSet start_limits_cpus(const StartLimits *limits, const Topology *topology);
 bool start_limits_allow(const StartLimits *limits, const Topology *topology, const CpuSet *cpus,
                         const NodeSet *mems);
 
-/* Why it is not prepared with these: a constant sentence; NULL: the start succeeds with both.
- * `ret_cpus`: it does with the CPUs alone. */
+/* Why it is not prepared with these: a constant sentence; NULL: the start succeeds with both, and
+ * without conflict.
+ * `ret_cpus`: it does with the CPUs alone, and asks for memory of their nodes. */
 const char *start_limits_refuse(const StartLimits *limits, const Topology *topology,
                                 const CpuSet *cpus, const NodeSet *mems, bool *ret_cpus);
+
+/* Are all memory nodes that it asks for outside of these? On such CPUs all its memory is remote. */
+bool start_limits_conflict(const StartLimits *limits, const NodeSet *nodes);
 
 bool start_limits_equal(const StartLimits *a, const StartLimits *b);

@@ -23,6 +23,10 @@ static bool is_in_container(const Instance *i) {
         return false;
 }
 
+/* A unit is read within milliseconds where systemd has the time. */
+#define READ_USEC (UINT64_C(5) * 1000 * 1000)
+#define READ_AGAIN_USEC (UINT64_C(100) * 1000)
+
 static Ladder choose(const Binder *b, const Instance *i) {
         LadderInput in = { .host = backend_kind(&b->host->backend),
                            .weaker = b->host->backend.weaker,
@@ -30,6 +34,8 @@ static Ladder choose(const Binder *b, const Instance *i) {
                            .in_container = is_in_container(i),
                            .is_service = instance_is_service(i),
                            .alone = i->binding.observed.alone,
+                           .start = units_start_refuses(b->units, i->unit, &i->binding.placement,
+                                                        NULL),
                            .in_scope = scope_holds(i) };
 
         if (ladder_needs_scope(&in))
@@ -118,6 +124,12 @@ bool ladder_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         if (!b->host->backend.ops && b->host->sysroot.live)
                 return false; /* nothing can be enforced here, as its state reports */
         next = choose(b, i);
+        /* What its start asks for is not known yet. */
+        if (next.rung == RUNG_UNIT && i->binding.ladder.rung == RUNG_NONE && !record &&
+            units_is_reading(b->units, i->unit) && now_usec < i->first_seen_usec + READ_USEC) {
+                i->binding.due_usec = now_usec + READ_AGAIN_USEC;
+                return true;
+        }
         if (!is_bound_otherwise(record, next.rung))
                 return take_now(b, i, &next, now_usec);
         if (i->binding.ladder.rung == RUNG_NONE) {

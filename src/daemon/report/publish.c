@@ -101,15 +101,14 @@ static void fill_units(const Report *report, UnitSnapshot *ret) {
                 policy = known_unit_policy(&report->host->policies, u->place.name,
                                            u->place.uid_known, u->place.uid, &why);
                 id_set_convert(&u->place.cpus.value, &cpus);
-                ret[i] =
-                        (UnitSnapshot){ .name = u->place.name,
-                                        .policy = policy ? policy->name : NULL,
-                                        .state = u->state,
-                                        .reason = u->reason,
-                                        .code = u->start_refused ? REASON_START_FAILED : u->failure,
-                                        .nodes = topology_nodes_of(&report->host->topology, &cpus),
-                                        .cpus = u->place.known ? &u->place.cpus.value : NULL,
-                                        .mems = u->place.known ? &u->mems.value : NULL };
+                ret[i] = (UnitSnapshot){ .name = u->place.name,
+                                         .policy = policy ? policy->name : NULL,
+                                         .state = u->state,
+                                         .reason = u->reason,
+                                         .code = u->code,
+                                         .nodes = topology_nodes_of(&report->host->topology, &cpus),
+                                         .cpus = u->place.known ? &u->place.cpus.value : NULL,
+                                         .mems = u->place.known ? &u->mems.value : NULL };
         }
 }
 

@@ -40,6 +40,7 @@ static void take_what_starts(const Unit *u, UnitDesired *w) {
         if (!why)
                 return;
         w->reason = why;
+        w->code = u->start_refused ? REASON_START_FAILED : REASON_START_LIMITS;
         w->mems = (NodeSet){ 0 };
         if (!cpus_alone)
                 w->cpus = (CpuSet){ 0 };

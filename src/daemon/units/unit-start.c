@@ -175,6 +175,7 @@ void unit_start_revoke(Unit *u) {
         u->units->n_revoked++;
         u->state = "unprepared";
         u->reason = revoked;
+        u->code = REASON_START_FAILED;
         journal_log(&u->units->host->journal, LOG_WARNING, &fields,
                     "%s failed or was started again within a minute of a prepared start: its "
                     "preparation is taken back, and it is "

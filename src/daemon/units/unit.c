@@ -98,7 +98,7 @@ static void settle(Unit *u, const UnitDesired *w) {
                    : id_set_is_empty(&w->cpus) ? "unprepared"
                                                : "prepared";
         u->reason = w->reason;
-        u->failure = REASON_NONE;
+        u->code = w->code;
         u->failures = 0;
         host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
@@ -111,7 +111,7 @@ static void not_prepared(Unit *u, Reason code, int error, const char *message) {
                             strerror(-error), *message ? ": " : "", message);
         u->state = "failed";
         u->reason = reason_to_sentence(code);
-        u->failure = code;
+        u->code = code;
         u->place.known = false;
         host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
@@ -198,6 +198,7 @@ static bool gives_back(Unit *u, const UnitDesired *w) {
                 return false;
         u->state = "unprepared";
         u->reason = w->reason;
+        u->code = w->code;
         undo_release_begin(u->units->undo, record,
                            *w->reason ? w->reason : "no policy names it any more");
         return true;

@@ -3,6 +3,7 @@
 #include <systemd/sd-login.h>
 
 #include "tidbnumad/daemon/units/unit-list.h"
+#include "tidbnumad/daemon/units/unit-start.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
@@ -224,6 +225,36 @@ bool units_did_narrow(const Units *units, const char *unit) {
         const Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
         return u && u->mems.ours;
+}
+
+const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
+                                bool *ret_conflict) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const Topology *topology = &units->host->topology;
+        NodeSet mems = { 0 };
+        CpuSet cpus;
+        bool cpus_alone;
+
+        if (ret_conflict)
+                *ret_conflict = false;
+        if (!u || id_set_is_empty(&place->nodes))
+                return NULL;
+        if (place->memory == MEMORY_BIND) {
+                mems = topology_memory_nodes(topology);
+                id_set_intersect(&mems, &place->nodes);
+        }
+        if (ret_conflict)
+                *ret_conflict = start_limits_conflict(&u->place.start, &place->nodes);
+        id_set_convert(&place->cpus, &cpus);
+        return unit_start_refuses(u, &cpus, &mems, &cpus_alone);
+}
+
+bool units_is_reading(const Units *units, const char *unit) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        if (u)
+                return !u->place.known && u->call;
+        return unit && units->starting && known_unit_is_named(&units->host->policies, unit);
 }
 
 void units_note_shared(const Units *units, const char *unit, bool shared) {

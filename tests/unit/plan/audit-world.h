@@ -23,6 +23,7 @@ typedef struct World {
         IrqPolicy irq_policy;
         PolicySet set;
         AuditInstance instances[2];
+        AuditUnit units[1];
         AuditInput input;
 } World;
 
@@ -94,6 +95,7 @@ static inline void init(World *w) {
                                            .disk = "nvme0n1",
                                            .disk_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB };
+        w->units[0] = (AuditUnit){ "tidb-4001.service", "numactl in its start", "take it out" };
         w->input = (AuditInput){ .topology = &w->topology,
                                  .devices = &w->device_list,
                                  .facts = &w->facts,
@@ -103,6 +105,7 @@ static inline void init(World *w) {
                                  .policies = &w->set,
                                  .instances = w->instances,
                                  .n_instances = 2,
+                                 .units = w->units,
                                  .nic_nodes = node_set("0"),
                                  .reserved_cpus = cpu_set("3") };
 }

@@ -146,6 +146,10 @@ static void isolated(World *w) {
         w->topology.isolated_cpus = cpu_set("5");
 }
 
+static void not_startable(World *w) {
+        w->input.n_units = 1;
+}
+
 static void offline(World *w) {
         w->topology.offline_cpus = cpu_set("8");
 }
@@ -191,6 +195,8 @@ TEST(each_mistake) {
                 { exceeds_its_node, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, "66560 MiB", "preferred" },
                 { numactl, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "interleave:0-1", "numactl" },
                 { taskset, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "CPUs 0-1", "taskset" },
+                { not_startable, AUDIT_START, AUDIT_WARNING,
+                  "tidb-4001.service does not start bound: numactl", "take it out" },
                 { go_with_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 3 CPUs", "GOMAXPROCS=3" },
                 { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5", "isolcpus" },
                 { offline, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 8", "online" },

@@ -25,6 +25,19 @@ TEST(a_service_of_its_own_is_bound_by_its_unit) {
         assert_rung(&in, RUNG_UNIT, "", REASON_NONE);
 }
 
+/* Its unit would keep the values at its next start. */
+TEST(what_could_not_be_started_again_is_bound_by_affinity) {
+        LadderInput in = SERVICE;
+
+        in.start = "numactl in its start asks for others";
+        assert_rung(&in, RUNG_AFFINITY, "numactl", REASON_START_LIMITS);
+        in.in_scope = true;
+        assert_rung(&in, RUNG_SCOPE, "", REASON_NONE);
+        in = (LadderInput){ .host = BACKEND_CGROUP1, .is_service = true, .alone = true };
+        in.start = "numactl in its start asks for others";
+        assert_rung(&in, RUNG_DIRECTORY, "", REASON_NONE);
+}
+
 TEST(what_shares_its_service_is_bound_by_affinity) {
         LadderInput in = SERVICE;
 

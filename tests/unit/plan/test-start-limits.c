@@ -96,8 +96,17 @@ TEST(properties) {
         start_limits_add_numa(&limits, &topology, 2, &mems[1], false);
         assert_false(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));
         assert_non_null(start_limits_refuse(&limits, &topology, &nodes[0].cpus, &mems[0], &alone));
-        assert_true(alone); /* its CPUs can be set, its memory nodes cannot */
+        assert_false(alone); /* it would start, with all its memory remote */
+        assert_true(start_limits_conflict(&limits, &mems[0]));
+        assert_false(start_limits_conflict(&limits, &mems[1]));
+        assert_non_null(
+                start_limits_refuse(&limits, &topology, &nodes[0].cpus, &(NodeSet){ 0 }, &alone));
         assert_true(start_limits_allow(&limits, &topology, &nodes[0].cpus, &(NodeSet){ 0 }));
+        limits = (StartLimits){ 0 };
+        start_limits_add_script(&limits, "numactl --membind=0,1 x");
+        assert_false(start_limits_conflict(&limits, &mems[0]));
+        assert_non_null(start_limits_refuse(&limits, &topology, &nodes[0].cpus, &mems[0], &alone));
+        assert_true(alone); /* its CPUs can be set, its memory nodes cannot */
         limits = (StartLimits){ 0 };
         start_limits_add_numa(&limits, &topology, 4, &mems[1], false); /* local: no mask */
         assert_true(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));

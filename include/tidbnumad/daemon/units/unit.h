@@ -39,7 +39,7 @@ typedef struct Unit {
         const char
                 *state; /* "prepared", "unprepared", "running", "missing", "released", "failed" */
         const char *reason; /* why it is not prepared, or not in full; a constant, "" otherwise */
-        Reason failure;     /* of the last attempt to prepare it; REASON_NONE: it did not fail */
+        Reason code;        /* of that reason; REASON_NONE: none, or it is the policy's wish */
 } Unit;
 
 enum { UNITS_FOLDERS = 4 };

@@ -30,6 +30,15 @@ void units_scan(Units *units);
 /* Did tidbnumad narrow the memory nodes of this unit (may be NULL) before it started? */
 bool units_did_narrow(const Units *units, const char *unit);
 
+/* Why this unit (may be NULL) could not be started again with the values of this place: its start
+ * asks for others, or failed with them before. A constant sentence; NULL: it could, or nothing is
+ * known of it. `ret_conflict` (may be NULL): it asks for memory of other nodes only. */
+const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
+                                bool *ret_conflict);
+
+/* Is the unit (may be NULL) being read for the first time? */
+bool units_is_reading(const Units *units, const char *unit);
+
 /* Notes whether unrelated processes run in this unit (may be NULL) beside its instance. Such a unit
  * is not prepared for its next start, as they would be bound with it. */
 void units_note_shared(const Units *units, const char *unit, bool shared);
