@@ -22,6 +22,9 @@
 #include "tidbnumad/sys/clock.h"
 
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
+
+/* Poll interval while the disk of its data is being looked for. */
+#define STORAGE_POLL_USEC (UINT64_C(100) * 1000)
 #define SETTLE_USEC (UINT64_C(1000) * 1000)
 
 /* A final step is left alone for this time, unless this much more memory is outside. */
@@ -310,16 +313,25 @@ static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
                 ;
 }
 
+static void begin(const Binder *b, Instance *i, uint64_t now_usec) {
+        const int r = place_ensure(b->placing, i);
+
+        if (r == -EAGAIN)
+                i->binding.due_usec = now_usec + STORAGE_POLL_USEC;
+        else if (r < 0)
+                binding_await_plan(i, now_usec);
+        else
+                advance(b, i, now_usec);
+}
+
 static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
         /* The answer, or the end of the release, triggers the next reconcile. */
         if (i->binding.call.slot || (i->undo.record && i->undo.record->releasing))
                 i->binding.due_usec = INSTANCE_NEVER;
         else if (i->binding.moving)
                 move_slice(b, i, now_usec);
-        else if (place_ensure(b->placing, i) < 0)
-                binding_await_plan(i, now_usec);
         else
-                advance(b, i, now_usec);
+                begin(b, i, now_usec);
 }
 
 /* Instances that are not reached now stay due. */

@@ -121,6 +121,15 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 ret->in_force = p->known ? p->placement.nodes : adopt_running(placing, i);
 }
 
+/* Two more reads of describe.c are made within it. */
+#define STORAGE_USEC (UINT64_C(3) * 1000 * 1000)
+
+bool place_awaits_storage(const Placing *placing, const Instance *i) {
+        return i->policy->place.near == NEAR_STORAGE && !i->storage_known && !i->planned.known &&
+               !is_explicit(i) && placing->roster->describe_timer &&
+               clock_monotonic_usec() < i->first_seen_usec + STORAGE_USEC;
+}
+
 /* The place of a unit near its storage is known once the unit has run: the location of its data is
  * unknown before. */
 static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
@@ -170,9 +179,11 @@ int place_input_collect(Placing *placing, PlaceInput *ret) {
                 place_input_done(&in);
                 return -ENOMEM;
         }
-        for (size_t i = 0; i < placing->roster->n_instances; i++, in.n++) {
-                place_input_fill(placing, placing->roster->instances[i], &in.instances[in.n]);
-                in.entries[in.n].instance = placing->roster->instances[i];
+        ROSTER_FOREACH(instance, placing->roster) {
+                if (place_awaits_storage(placing, instance))
+                        continue;
+                place_input_fill(placing, instance, &in.instances[in.n]);
+                in.entries[in.n++].instance = instance;
         }
         for (size_t i = 0; i < placing->n_units; i++)
                 if (fill_unit(placing, placing->units[i], &in.instances[in.n]))

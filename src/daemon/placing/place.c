@@ -172,6 +172,10 @@ static void plan_alone(const Placing *placing, Instance *i) {
 int place_ensure(Placing *placing, Instance *i) {
         if (i->planned.known && !i->planned.again && placing->host->ready)
                 return 0; /* others come and go without moving it */
+        if (place_awaits_storage(placing, i))
+                return -EAGAIN;
+        if (!i->planned.known)
+                host_mark(placing->host, HOST_MARK_PLAN); /* the last plan may have left it out */
         if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
                 plan_alone(placing, i);
         else

@@ -41,6 +41,7 @@ static void read_storage(const Roster *roster, Instance *i, const Members *membe
         if (r < 0)
                 return;
         i->storage_nodes = storage.nodes;
+        i->storage_known = true;
         i->news |= NEWS_STORAGE;
 }
 

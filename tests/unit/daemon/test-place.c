@@ -1,5 +1,7 @@
 /* Placing: what the daemon gives to the planner, and what it does with the answer. */
 
+#include <errno.h>
+
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
@@ -250,6 +252,34 @@ HOST_TEST(a_disk_that_becomes_known) {
         place_note_devices(&h->rooms.placing, kept);
         assert_place(h, kept, "1"); /* it was found there: it has memory by now */
         assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
+}
+
+/* It is waited for, so that the instance is not bound and moved twice; not for ever. */
+HOST_TEST(a_disk_that_is_being_looked_for) {
+        Instance *found, *other, *never;
+
+        h->rooms.host.ready = true;
+        h->rooms.roster.describe_timer = (sd_event_source *)h; /* only its presence counts */
+        h->policies[1].place.near = NEAR_STORAGE;
+        found = host_add(h, "found", 1);
+        found->first_seen_usec = clock_monotonic_usec();
+        assert_int_equal(place_ensure(&h->rooms.placing, found), -EAGAIN);
+        other = host_add(h, "other", 0);
+        assert_int_equal(place_ensure(&h->rooms.placing, other), 0);
+        assert_true(other->planned.known);
+        assert_false(found->planned.known);
+        found->storage_nodes = node_set("3");
+        found->storage_known = true;
+        place_note_devices(&h->rooms.placing, found);
+        assert_int_equal(place_ensure(&h->rooms.placing, found), 0);
+        assert_ids(found->planned.placement.nodes, "3");
+        never = host_add(h, "never", 1);
+        never->first_seen_usec = clock_monotonic_usec();
+        assert_int_equal(place_ensure(&h->rooms.placing, never), -EAGAIN);
+        never->first_seen_usec -= UINT64_C(3) * 1000 * 1000;
+        assert_int_equal(place_ensure(&h->rooms.placing, never), 0);
+        assert_true(never->planned.warnings & WARN_DEVICE_UNKNOWN);
+        h->rooms.roster.describe_timer = NULL;
 }
 
 /* What its unit sets itself is read before it is bound for the first time. */

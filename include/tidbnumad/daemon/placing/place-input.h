@@ -9,7 +9,12 @@ PlannedUnit *place_find_unit(const Placing *placing, const char *name);
 /* Fills in the input of one instance. */
 void place_input_fill(const Placing *placing, Instance *instance, PlacementInstance *ret);
 
-/* Everything that is planned, and the instance or unit of each entry. */
+/* Is its place still to follow from a disk that is being looked for? For seconds at most: on a busy
+ * host a process may not answer at once, and would be bound, and its memory moved, twice. */
+bool place_awaits_storage(const Placing *placing, const Instance *instance);
+
+/* Everything that is planned, but for instances that await their storage, and the instance or unit
+ * of each entry. */
 typedef struct PlaceEntry {
         Instance *instance; /* or */
         PlannedUnit *unit;

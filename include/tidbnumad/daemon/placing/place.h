@@ -50,7 +50,8 @@ void place_remove_unit(Placing *placing, PlannedUnit *unit);
 bool place_take_change(Assignment *planned);
 
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan
- * for all instances: a storm of starts must not make one for each. -ENOMEM. */
+ * for all instances: a storm of starts must not make one for each. -EAGAIN: the disk of its data is
+ * being looked for; ask again soon. -ENOMEM. */
 int place_ensure(Placing *placing, Instance *instance);
 
 /* The CPUs of any instance of the policy, if the policy has explicit nodes that do not depend on

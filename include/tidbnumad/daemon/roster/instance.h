@@ -243,6 +243,7 @@ typedef struct Instance {
         size_t n_ports;
         char *data_dir;        /* NULL: none, or not known; owned */
         NodeSet storage_nodes; /* nodes of the disks under `data_dir` */
+        bool storage_known;    /* these were read; there may be none */
         unsigned n_described;  /* number of reads of ports and data directory since a process joined
                                 */
         uint64_t describe_due_usec;
