@@ -81,10 +81,16 @@ static size_t key_column(const Line *line) {
 /* The nearest line above that is neither empty nor a comment; the line itself where there is none.
  */
 static Line line_above(const SourceFile *file, const Line *line) {
-        for (size_t i = line->number; i > 0; i--) {
-                Line above = find_line(file, i - 1);
-                const char *p = skip_blanks(above.start, above.end);
+        Line above = *line;
 
+        while (above.number > 0 && above.start > file->text) {
+                const char *p;
+
+                above.end = above.start - 1; /* its newline */
+                p = memrchr(file->text, '\n', (size_t)(above.end - file->text));
+                above.start = p ? p + 1 : file->text;
+                above.number--;
+                p = skip_blanks(above.start, above.end);
                 if (p < above.end && *p != '#' && *p != '\r')
                         return above;
         }
