@@ -19,7 +19,8 @@ set_qemu_base() {
         amd64) qemu_base=(-machine q35,i8042=off,smbus=off,sata=off,vmport=off) ;;
         arm64) qemu_base=(-machine virt,gic-version=3 -bios "$("$vm_dir/firmware")") ;;
         esac
-        qemu_base+=(-no-user-config -nodefaults -display none -no-reboot)
+        qemu_base+=(-no-user-config -nodefaults -display none)
+        [[ -n ${boots_again:-} ]] || qemu_base+=(-no-reboot)
 }
 
 # qemu_machine IMAGE [KERNEL-WORD…]: sets the array qemu for the loaded machine; the caller adds its consoles.

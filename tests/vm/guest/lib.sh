@@ -88,6 +88,13 @@ plan() {
         ((vm_failed == 0))
 }
 
+# boot_again: the last line of the first part of a scenario with '# boots: 2' in its head. The machine boots once more, and the
+# scenario runs once more, on the disk that it left and with VM_BOOT=2.
+boot_again() {
+        touch /var/lib/vm-boot-again
+        plan
+}
+
 # wait_until SECONDS DESCRIPTION COMMAND…: a check in itself only when it fails, and then the scenario's last.
 wait_until() {
         local limit=$1 description=$2 output
