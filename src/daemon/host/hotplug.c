@@ -67,6 +67,8 @@ static void take_over(Topology *topology, Topology *fresh) {
 
                 *node = now ? *now : (Node){ .id = node->id, .package = node->package };
         }
+        free(topology->core);
+        topology->core = TAKE_PTR(fresh->core); /* a core's lowest CPU may have come or gone */
         topology->offline_cpus = fresh->offline_cpus;
         topology->isolated_cpus = fresh->isolated_cpus;
         topology->nohz_full_cpus = fresh->nohz_full_cpus;

@@ -39,9 +39,12 @@ int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
                 return machine.error;
         *ret = (Topology){ .nodes = calloc(machine.n_nodes, sizeof(Node)),
                            .n_nodes = machine.n_nodes,
+                           .core = calloc(CPU_SET_MAX, sizeof(uint16_t)),
                            .offline_cpus = cpu_set("5") };
         for (uint32_t i = 0; i < machine.n_nodes; i++)
                 fill_node(&ret->nodes[i], i);
+        for (uint16_t cpu = 0; cpu < 2 * NODES; cpu++) /* two threads each */
+                ret->core[cpu] = id_set_has(&machine.online, cpu & ~1u) ? cpu & 0xfffeu : cpu;
         return 0;
 }
 
@@ -143,6 +146,7 @@ HOST_TEST(one_cpu_goes_and_comes) {
         assert_ids(h->m.host.backend.all_cpus, "1-5");
         assert_ids(h->m.host.topology.nodes[0].first_threads, "1");
         assert_ids(h->m.host.topology.offline_cpus, "5");
+        assert_ids(topology_core(&h->m.host.topology, 1), "1"); /* the lowest of its core now */
         check(h);
         assert_int_equal(machine.n_loads, 1);
         show(h, "0-5", "0-2", "0-2");
