@@ -31,7 +31,7 @@
 enum { FIND_IRQBALANCE_SOON = 5 };
 
 /* When the daemon exits: time for the unit that sets the sysctl. */
-enum { LAST_TRIES = 30, LAST_WAIT_MSEC = 100 };
+enum { LAST_TRIES = 10, LAST_WAIT_MSEC = 100 };
 
 /* --- owners of CPUs --- */
 
@@ -301,6 +301,7 @@ void irq_give_all_back(Interrupts *irq) {
         static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const IrqDesiredList none = { 0 };
         IrqHost host = { 0 };
+        bool known;
 
         if (!irq || !may_change(irq))
                 return;
@@ -308,10 +309,12 @@ void irq_give_all_back(Interrupts *irq) {
              i++) /* no later attempt is possible, except by a unit */
                 if (irq->settings[i].progress.error != -EINPROGRESS)
                         irq->settings[i].progress.retry_usec = 0;
-        if (irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
-                                  irq->host->policies.n_irqs, &host) >= 0)
+        /* Devices that cannot be read are not gone: their records stay. */
+        known = irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
+                                      irq->host->policies.n_irqs, &host) >= 0;
+        if (known)
                 irq_give_back(irq, &host, &none, false);
-        for (unsigned i = 0; i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
+        for (unsigned i = 0; known && i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
                 /* The loop, which would send it, does not run again. */
                 if (irq->host->backend.bus)
                         (void)bus_units_flush(irq->host->backend.bus,

@@ -234,3 +234,23 @@ HOST_TEST(end_with_broken_policies) {
         assert_untouched(h);
         assert_false(has_record(h));
 }
+
+/* Devices that cannot be read are not gone. */
+HOST_TEST(end_without_devices) {
+        struct rlimit limit, none;
+        size_t n;
+
+        h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+        start(h);
+        reconcile_after(h, SECOND);
+        n = h->interrupts->undo.n_settings;
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+        none = limit;
+        none.rlim_cur = 0;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        irq_give_all_back(h->interrupts);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        assert_int_equal(h->interrupts->undo.n_settings, n);
+        irq_give_all_back(h->interrupts);
+        assert_untouched(h);
+}
