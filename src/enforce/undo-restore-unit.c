@@ -175,7 +175,7 @@ static int read_mems(int cgroup_fd, IdSet *ret) {
 
 /* Has the group what was written, within what the group above allows? */
 static bool is_wide(int fd, int above_fd, ReadEffective read_effective, IdView want) {
-        IdSet now, allowed, above;
+        IdSet now, allowed, above = { 0 };
 
         if (read_effective(fd, &now) < 0)
                 return true; /* the controller is gone from it: nothing is narrow */

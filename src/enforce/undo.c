@@ -241,5 +241,5 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
                 if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_HOST_FILE) != 0 &&
                     strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
                         r = load_one(undo, entry->d_name, bad_file, userdata);
-        return r;
+        return r < 0 || entry ? r : -errno; /* 0 at the end of the folder */
 }

@@ -58,12 +58,14 @@ static inline void freep(void *p) {
         free(*(void **)p);
 }
 
-/* Keeps errno, so that it can be called between a failing call and `return -errno`. */
+/* Keeps errno, so that it can be called between a failing call and `return -errno`. Leaves no number
+ * behind that could be closed once more, by then another file's. */
 static inline void closep(int *fd) {
         int saved = errno;
 
         if (*fd >= 0)
                 (void)close(*fd);
+        *fd = -EBADF;
         errno = saved;
 }
 
