@@ -81,21 +81,18 @@ static void read_nodes(const Reader *r, const YamlNode *entry, TiupServer *serve
         server->numa_at = node->at;
 }
 
-/* systemd's syntax; a percentage, or what it refuses, counts as not known. */
+/* systemd's syntax, in which a letter is a power of 1024; a percentage, or what it refuses, counts
+ * as not known. */
 static uint64_t parse_limit(const char *text) {
-        static const char units[] = "KMGTPE";
-        char *end;
-        double value = text ? strtod(text, &end) : 0;
-        const char *unit;
+        const size_t n = text ? strlen(text) : 0;
+        const bool has_unit = n > 0 && strchr("KMGT", text[n - 1]);
+        char size[32];
+        uint64_t bytes;
 
-        if (!text || value <= 0 || value > 1e18)
+        if (n == 0 || n + sizeof("iB") > sizeof(size))
                 return 0;
-        unit = *end ? strchr(units, *end) : NULL;
-        if (*end && (!unit || end[1]))
-                return 0;
-        for (const char *u = units; unit && u <= unit; u++)
-                value *= 1024;
-        return value < 1e18 ? (uint64_t)value : 0;
+        (void)snprintf(size, sizeof(size), "%s%s", text, has_unit ? "iB" : "B");
+        return parse_size(size, &bytes) == 0 ? bytes : 0;
 }
 
 static void read_limit(const Reader *r, const YamlNode *entry, TiupServer *server) {

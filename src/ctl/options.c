@@ -188,7 +188,7 @@ const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS
                         all |= rows[i].commands;
         n = (unsigned)__builtin_popcount(all);
         buffer[0] = '\0';
-        for (unsigned c = 0; c < N_COMMANDS; c++) {
+        for (unsigned c = 0; c < N_COMMANDS && length < OPTIONS_COMMANDS_MAX; c++) {
                 if (!(all & (1u << c)))
                         continue;
                 length += (size_t)snprintf(buffer + length, OPTIONS_COMMANDS_MAX - length, "%s%s",

@@ -114,6 +114,8 @@ int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients
         init_condition(&clients->changed);
         r = pthread_create(&clients->thread, NULL, watch, clients);
         if (r > 0) {
+                (void)pthread_cond_destroy(&clients->changed);
+                (void)pthread_mutex_destroy(&clients->lock);
                 free(clients);
                 return -r;
         }

@@ -68,6 +68,9 @@ TEST(numa_node_and_limits_are_read) {
                        { "1048576", 1 << 20 },
                        { "80%", 0 },
                        { "16GB", 0 },
+                       { "16K", 16384 },
+                       { "-1G", 0 },
+                       { "G", 0 },
                        { "lots", 0 } };
 
         for (size_t i = 0; i < ELEMENTSOF(limits); i++) {
