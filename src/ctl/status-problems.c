@@ -4,13 +4,9 @@
 
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/status-problems.h"
-#include "tidbnumad/plan/advice.h"
 
 /* Maximum number of names of one reason, and of errors of policies, that are listed. */
 enum { NAMES_LISTED = 8, ERRORS_LISTED = 5 };
-
-/* Threads that a Go program may have in addition to two for each CPU. */
-enum { GO_THREADS_SPARE = 8 };
 
 /* `what` ends the line; `next` is the remedy, "" if none is known. */
 static void append_end(Text *text, const char *what, const char *code, const char *next) {
@@ -152,40 +148,6 @@ static void append_units(const StatusQuestion *q, Text *text) {
         }
 }
 
-/* A Go program runs as many threads at a time as it had CPUs when it started (GOMAXPROCS), and
- * keeps more for calls that block. */
-static bool has_too_many_threads(const StatusInstance *i, uint32_t *ret_cpus) {
-        const AdviceProduct product = advice_product_of(i->exe);
-        CpuSet cpus;
-
-        if ((product != PRODUCT_TIDB && product != PRODUCT_PD) || !i->cpu_bound || !i->cpus ||
-            id_set_parse_list(i->cpus, &cpus) < 0)
-                return false;
-        *ret_cpus = id_set_count(&cpus);
-        return i->n_threads > 2 * (uint64_t)*ret_cpus + GO_THREADS_SPARE;
-}
-
-static void append_threads(const StatusQuestion *q, Text *text) {
-        for (size_t i = 0; i < q->status->n_instances; i++) {
-                const StatusInstance *one = &q->status->instances[i];
-                _cleanup_text_ Text next = { 0 };
-                uint32_t n_cpus;
-
-                if (!status_is_asked(q, one) || !has_too_many_threads(one, &n_cpus))
-                        continue;
-                text_appendf(&next,
-                             "set GOMAXPROCS=%" PRIu32 " in its environment and restart it; "
-                             "tidbnumactl advise has the line",
-                             n_cpus);
-                append_problem(
-                        text, one->name, next.data ? next.data : "",
-                        "it runs %" PRIu64 " threads on %" PRIu32
-                        " CPUs: a Go program that started before it was bound still counts on "
-                        "the CPUs that it had then",
-                        one->n_threads, n_cpus);
-        }
-}
-
 /* --- releases, interrupts --- */
 
 static void append_releases(const StatusFile *s, Text *text) {
@@ -234,7 +196,6 @@ void status_problems_render(const StatusQuestion *q, Text *text) {
         append_instances(q, true, &problems);
         append_instances(q, false, &problems);
         append_units(q, &problems);
-        append_threads(q, &problems);
         if (q->n_names == 0) {
                 append_releases(q->status, &problems);
                 append_devices(q->status, &problems);

@@ -11,9 +11,11 @@ static void haproxy_threads(AdviceRules *rules) {
         const char *reason =
                 n > ADVICE_HAPROXY_THREADS_MAX
                         ? "64 threads are the maximum of a thread group; it is bound to {cpus}. "
-                          "HAProxy's default is the number of CPUs that it sees when it starts."
-                        : "One thread for each CPU: it is bound to {cpus}. HAProxy's default is "
-                          "the number of CPUs that it sees when it starts.";
+                          "HAProxy counts CPUs when it starts, and from 2.4 on only those of one "
+                          "node of the host, which it chooses and keeps to."
+                        : "One thread for each CPU: it is bound to {cpus}. HAProxy counts CPUs "
+                          "when it starts, and from 2.4 on only those of one node of the host, "
+                          "which it chooses and keeps to.";
         const Advice advice = { .rule = ADVICE_HAPROXY,
                                 .setting = "nbthread",
                                 .where = IN_HAPROXY,
@@ -22,30 +24,6 @@ static void haproxy_threads(AdviceRules *rules) {
                                 .effect = HOLDS_RELOAD,
                                 .reason = reason };
 
-        advice_rules_add(rules, advice);
-}
-
-/* One CPU for each thread, in this order. haproxy.cfg separates ranges by blanks. */
-static void haproxy_map(AdviceRules *rules) {
-        const AdviceSubject *subject = rules->subject;
-        Advice advice = {
-                .rule = ADVICE_HAPROXY,
-                .setting = "cpu-map",
-                .where = IN_HAPROXY,
-                .unit = ADVICE_TEXT,
-                .effect = HOLDS_RELOAD,
-                .reason =
-                        "A CPU of its own for each thread: it is bound to {cpus}. Remove the line "
-                        "again when its policy changes.",
-        };
-        char list[ID_SET_LIST_MAX];
-
-        if (subject->n_cpus > ADVICE_HAPROXY_THREADS_MAX ||
-            id_set_render_list(&subject->cpus, list, sizeof(list)) < 0)
-                return;
-        for (char *comma = strchr(list, ','); comma; comma = strchr(comma, ','))
-                *comma = ' ';
-        (void)snprintf(advice.text, sizeof(advice.text), "auto:1/1-%u %s", subject->n_cpus, list);
         advice_rules_add(rules, advice);
 }
 
@@ -69,7 +47,6 @@ static void haproxy_connections(AdviceRules *rules) {
 
 void advice_rules_haproxy(AdviceRules *rules) {
         haproxy_threads(rules);
-        haproxy_map(rules);
         haproxy_connections(rules);
 }
 

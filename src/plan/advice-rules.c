@@ -91,49 +91,39 @@ static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
         return base + base / 900 * slope + base % 900 * slope / 900;
 }
 
-static const char *gogc_reason(const AdviceSubject *subject, bool first) {
-        if (!first)
-                return "The next step if the previous one helped: it needs about {cost} in "
-                       "addition to {base}.";
+static const char *gogc_reason(const AdviceSubject *subject) {
         if (subject->resident_bytes >= ADVICE_GOGC_BASE_BYTES)
-                return "Memory is free, and less frequent garbage collection raised a field case "
-                       "from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). This step needs about "
-                       "{cost} in addition to the {base} that it uses now.";
-        return "Memory is free, and less frequent garbage collection raised a field case from 4365 "
-               "to 7205 TPS (100 to 1000, 2 to 16 GB). This step needs about {cost} in addition to "
-               "{base}, its assumed size under load.";
-}
-
-static void gogc_step(AdviceRules *rules, uint64_t gogc, bool first, uint64_t base, uint64_t need) {
-        static const char note[] = "TiDB 6.4 and later set it themselves, up to 500 "
-                                   "(tidb_gogc_tuner_max_value since 7.5), while "
-                                   "tidb_enable_gogc_tuner is ON, the default.";
-        const Advice advice = { .rule = ADVICE_GOGC,
-                                .setting = "GOGC",
-                                .where = IN_ENVIRONMENT,
-                                .unit = ADVICE_PERCENT,
-                                .value = gogc,
-                                .effect = HOLDS_RESTART,
-                                .reason = gogc_reason(rules->subject, first),
-                                .note = first ? note : "",
-                                .base_bytes = base,
-                                .cost_bytes = need - base };
-
-        advice_rules_add(rules, advice);
+                return "Memory is free for more than the 500 up to which TiDB raises GOGC by "
+                       "itself: less frequent garbage collection raised a field case from 4365 to "
+                       "7205 TPS (100 to 1000, 2 to 16 GB). It needs up to {cost} in addition to "
+                       "the {base} that it uses now.";
+        return "Memory is free for more than the 500 up to which TiDB raises GOGC by itself: less "
+               "frequent garbage collection raised a field case from 4365 to 7205 TPS (100 to "
+               "1000, 2 to 16 GB). It needs up to {cost} in addition to {base}, its assumed size "
+               "under load.";
 }
 
 static void gogc(AdviceRules *rules, uint64_t light_bytes) {
-        static const uint64_t steps[] = { 200, 500, 1000 };
         const uint64_t limit = memory_limit_bytes(rules->subject);
         const uint64_t room = limit - advice_min(limit, light_bytes);
         const uint64_t base = advice_max(rules->subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
+        const uint64_t need = gogc_need(base, ADVICE_GOGC_MOST);
+        const Advice advice = {
+                .rule = ADVICE_GOGC,
+                .setting = "tidb_gogc_tuner_max_value",
+                .where = IN_SQL,
+                .unit = ADVICE_INTEGER,
+                .value = ADVICE_GOGC_MOST,
+                .effect = HOLDS_ONLINE,
+                .reason = gogc_reason(rules->subject),
+                .note = "A variable of TiDB 7.5 and later, for the whole cluster. GOGC in the "
+                        "environment does nothing since TiDB 5.2, which sets it itself.",
+                .base_bytes = base,
+                .cost_bytes = need - base,
+        };
 
-        for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
-                uint64_t need = gogc_need(base, steps[i]);
-
-                if (need <= room)
-                        gogc_step(rules, steps[i], i == 0, base, need);
-        }
+        if (need <= room)
+                advice_rules_add(rules, advice);
 }
 
 static void add_integer(AdviceRules *rules, AdviceRule rule, const char *setting, uint64_t value,
@@ -147,40 +137,45 @@ static void add_integer(AdviceRules *rules, AdviceRule rule, const char *setting
                                           .reason = reason });
 }
 
+static bool shares_cpus(const AdviceSubject *subject) {
+        return subject->cpu_share < subject->n_cpus;
+}
+
+static bool has_tidb_beside(const AdviceRules *rules) {
+        const AdviceSubject *subject = rules->subject;
+
+        for (size_t i = 0; i < subject->n_sharers; i++)
+                if (rules->report->subjects[subject->sharers[i]].product == PRODUCT_TIDB)
+                        return true;
+        return false;
+}
+
+/* On CPUs of its own TiKV's defaults suit: they count the CPUs that it has when it starts. */
 static void threads(AdviceRules *rules) {
         const uint32_t n = rules->subject->cpu_share;
 
         add_integer(rules, ADVICE_READPOOL, "readpool.unified.max-thread-count",
-                    advice_max(advice_percent_of(n, 80), 1), HOLDS_ONLINE,
-                    "80 % of its CPUs: it has {cpu_part}. The threads should be 60 to 90 % busy.");
-        add_integer(rules, ADVICE_GRPC, "server.grpc-concurrency", n <= 16 ? 2 : 4, HOLDS_RESTART,
-                    "2 up to 16 CPUs, else 4: it has {cpu_part}. Raise it when these threads are "
-                    "more than 80 % busy.");
-        add_integer(rules, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size",
-                    n <= 8   ? 2
-                    : n < 16 ? 4
-                             : 8,
-                    HOLDS_ONLINE,
-                    "2 up to 8 CPUs, 8 from 16 on, 4 between: it has {cpu_part}. The threads "
-                    "should be 50 to 75 % busy.");
-}
-
-/* PingCAP's published benchmarks (sysbench, from 3.0 to 6.2) set it on their TiDB servers, which
- * have 16 CPUs. */
-static void batch_wait(AdviceRules *rules) {
-        if (rules->subject->cpu_share < ADVICE_POOLS_CPUS)
-                return;
-        add_integer(rules, ADVICE_POOLS, "tikv-client.max-batch-wait-time", 2000000, HOLDS_RESTART,
-                    "2 ms from 16 CPUs on, as in PingCAP's published benchmarks: it has "
-                    "{cpu_part}. Requests to a busy TiKV are then sent in larger batches. TiDB's "
-                    "default is 0: compare the latencies of your own load.");
+                    advice_max(advice_percent_of(n, 80), ADVICE_READPOOL_LEAST), HOLDS_ONLINE,
+                    "80 % of its CPUs, and at least 4: it has {cpu_part}. The threads should be 60 "
+                    "to 90 % busy.");
+        if (n < ADVICE_FEW_CPUS && shares_cpus(rules->subject) && has_tidb_beside(rules))
+                add_integer(rules, ADVICE_GRPC, "server.grpc-concurrency", 2, HOLDS_RESTART,
+                            "2 beside a TiDB on fewer than 8 CPUs each: it has {cpu_part}. TiKV "
+                            "takes 5, or 5 to 14 by its CPUs from 8.5.4 on. Raise it when these "
+                            "threads are more than 80 % busy.");
+        if (n <= ADVICE_FEW_CPUS && shares_cpus(rules->subject))
+                add_integer(rules, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size", 2,
+                            HOLDS_ONLINE,
+                            "2 up to 8 CPUs that others use too: it has {cpu_part}. The threads "
+                            "should be 50 to 75 % busy.");
 }
 
 /* The field's 8-node hosts; with fewer CPUs TiKV's default of 2 suits. */
 static void pools(AdviceRules *rules) {
         static const char reason[] =
                 "3 from 16 CPUs on, as on the field's hosts of 8 nodes: it has {cpu_part}. TiKV's "
-                "default is 2. Raise it when these threads are more than 80 % busy.";
+                "default is 2. Watch whether it helps: from 8.0 on writes have a pool of their "
+                "own (raftstore.store-io-pool-size).";
 
         if (rules->subject->cpu_share < ADVICE_POOLS_CPUS)
                 return;
@@ -188,19 +183,19 @@ static void pools(AdviceRules *rules) {
         add_integer(rules, ADVICE_POOLS, "raftstore.apply-pool-size", 3, HOLDS_ONLINE, reason);
 }
 
-/* Beyond 8 CPUs TiKV's own defaults suit: they are few, and do not grow with a larger host. */
 static void compaction(AdviceRules *rules) {
-        if (rules->subject->cpu_share > 8)
+        if (rules->subject->cpu_share > ADVICE_FEW_CPUS || !shares_cpus(rules->subject))
                 return;
         add_integer(rules, ADVICE_COMPACTION, "rocksdb.max-background-jobs", 3, HOLDS_ONLINE,
-                    "3 up to 8 CPUs: it has {cpu_part}. If writes stall, raise this first.");
+                    "3 up to 8 CPUs that others use too: it has {cpu_part}. If writes stall, raise "
+                    "this first.");
         add_integer(rules, ADVICE_COMPACTION, "rocksdb.max-sub-compactions", 1, HOLDS_RESTART,
-                    "1 up to 8 CPUs: it has {cpu_part}. If writes still stall with more "
-                    "rocksdb.max-background-jobs, raise it to 2 or 3.");
+                    "1 up to 8 CPUs that others use too: it has {cpu_part}. If writes still stall "
+                    "with more rocksdb.max-background-jobs, raise it to 2 or 3.");
 }
 
 static void disk_rate(AdviceRules *rules) {
-        Advice advice = {
+        const Advice advice = {
                 .rule = ADVICE_DISK_RATE,
                 .setting = "rocksdb.rate-bytes-per-sec",
                 .where = IN_CONFIG,
@@ -212,15 +207,8 @@ static void disk_rate(AdviceRules *rules) {
                           "if writes stall or the device is faster.",
         };
 
-        if (rules->subject->n_device_sharers == 0)
-                return;
-        advice_rules_add(rules, advice);
-        advice.setting = "gc.max-write-bytes-per-sec";
-        advice.value = 300 * ADVICE_KIB;
-        advice.reason =
-                "Its device {device} also serves {device_sharers}: a limit smooths the removal of "
-                "old versions. 300KB fitted a host with 16 CPUs; raise it if old versions pile up.";
-        advice_rules_add(rules, advice);
+        if (rules->subject->n_device_sharers > 0)
+                advice_rules_add(rules, advice);
 }
 
 static void block_cache(AdviceRules *rules) {
@@ -272,7 +260,6 @@ int advice_rules_apply(AdviceReport *report, size_t subject, uint64_t light_byte
                 max_procs(&rules);
                 memory_limit(&rules);
                 gogc(&rules, light_bytes);
-                batch_wait(&rules);
                 address(&rules, "--advertise-address");
                 break;
         case PRODUCT_TIKV:

@@ -5,7 +5,10 @@
 
 /* Constants of the rules, with their sources. */
 #define ADVICE_GOGC_BASE_BYTES (UINT64_C(2) << 30) /* the field's TiDB at GOGC=100 … */
-#define ADVICE_GOGC_GROWTH 8u /* … needed this many times the memory at GOGC=1000 */
+#define ADVICE_GOGC_GROWTH 8u    /* … needed this many times the memory at GOGC=1000 */
+#define ADVICE_GOGC_MOST 1000u   /* beyond which nothing was measured */
+#define ADVICE_READPOOL_LEAST 4u /* TiKV's own minimum (UnifiedReadPoolConfig, 5.0 on) */
+#define ADVICE_FEW_CPUS 8u       /* on which TiKV's defaults are too many beside others (field) */
 #define ADVICE_MEMORY_LIMIT_MIN (UINT64_C(512) << 20) /* TiDB raises smaller values to this */
 #define ADVICE_HAPROXY_THREADS_MAX                                                                 \
         64u /* maximum of one thread group, and of HAProxy before 2.7                              \

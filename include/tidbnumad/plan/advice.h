@@ -8,24 +8,24 @@
  *
  * - A1 tidb performance.max-procs: N, at least 1; PD GOMAXPROCS: the CPUs bound
  * - A2 tidb tidb_server_memory_limit: 80 % of M, at least the 512 MiB TiDB takes
- * - A3 tidb GOGC: 200, 500, 1000: an item for each step that fits into A2's 80 %, by the field's
- *   2 GB -> 16 GB
- * - A4 tikv readpool.unified.max-thread-count: 80 % of N, at least 1
- * - A5 tikv server.grpc-concurrency: 2 for N <= 16, else 4
- * - A6 tikv storage.scheduler-worker-pool-size: 2 for N <= 8, 4 for N < 16, else 8
- * - A7 tikv rocksdb.max-background-jobs: 3 for N <= 8; rocksdb.max-sub-compactions: 1 likewise;
- *   nothing beyond: TiKV's own default
- * - A8 tikv rocksdb.rate-bytes-per-sec: 200 MiB/s, gc.max-write-bytes-per-sec: 300 KiB/s, where
- *   another instance's data is on the same device; nothing else
+ * - A3 tidb tidb_gogc_tuner_max_value: 1000, where that fits into A2's 80 %, by the field's 2 GB ->
+ *   16 GB. Not GOGC: TiDB sets it itself since 5.2 (performance.gogc), and its tuner goes up to 500
+ *   since 6.4
+ * - A4 tikv readpool.unified.max-thread-count: 80 % of N, at least 4 as TiKV's own
+ * - A5 tikv server.grpc-concurrency: 2 for N < 8 beside a TiDB; else TiKV's own: 5, from 8.5.4 by
+ * its CPUs 5 to 14
+ * - A6 tikv storage.scheduler-worker-pool-size: 2 for N <= 8 on shared CPUs; else TiKV's own
+ * - A7 tikv rocksdb.max-background-jobs: 3, rocksdb.max-sub-compactions: 1, likewise
+ * - A8 tikv rocksdb.rate-bytes-per-sec: 200 MiB/s, where another instance's data is on the same
+ *   device. Not gc.max-write-bytes-per-sec: it does nothing with the compaction filter, since 5.0
  * - A9 tikv storage.block-cache.capacity: 45 % of M, at least 1 MiB
- * - A10 haproxy nbthread: the CPUs bound, at most 64; cpu-map: a CPU for each thread; maxconn:
- *   20000, less where they would take more than a tenth of its nodes' memory
+ * - A10 haproxy nbthread: the CPUs bound, at most 64; maxconn: 20000, less where they would take
+ * more than a tenth of its nodes' memory. No cpu-map: its threads would have chosen fewer CPUs
  * - A11 JVM: ActiveProcessorCount: the CPUs bound; ParallelGCThreads by HotSpot's own formula;
  * -Xmx: 60 % of the memory of its nodes, beside TiDB or TiKV 15 %, divided among the JVMs there;
  *   -UseNUMA on one node
- * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2;
- *   tidb tikv-client.max-batch-wait-time: 2 ms for N >= 16. The other settings of A12 have no
- *   figure that depends on the place: committer-concurrency, copr-cache, grpc-compression-type
+ * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2.
+ *   Not tidb tikv-client.max-batch-wait-time: from 8.3 on batch-policy decides
  * - R12 where the policies name several network cards: the address of the card of its own node
  *
  * What depends on M is left out where M is 0 (a machine description without memory). What is not

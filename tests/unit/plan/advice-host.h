@@ -65,20 +65,15 @@ static inline void host_advise(Host *host) {
 }
 
 /* The n-th advice of that setting for that instance; NULL: none. */
-static inline const Advice *host_find_nth(const Host *host, const char *instance,
-                                          const char *setting, size_t nth) {
+static inline const Advice *host_find(const Host *host, const char *instance, const char *setting) {
         for (size_t i = 0; i < host->report.n_items; i++) {
                 const Advice *advice = &host->report.items[i];
 
                 if (strcmp(host->report.subjects[advice->subject].name, instance) == 0 &&
-                    strcmp(advice->setting, setting) == 0 && nth-- == 0)
+                    strcmp(advice->setting, setting) == 0)
                         return advice;
         }
         return NULL;
-}
-
-static inline const Advice *host_find(const Host *host, const char *instance, const char *setting) {
-        return host_find_nth(host, instance, setting, 0);
 }
 
 static inline void host_assert(const Host *host, const char *instance, const char *setting,

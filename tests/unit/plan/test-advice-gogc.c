@@ -1,77 +1,65 @@
-/* Sizing advice: GOGC, what a running process has, what a disk shares, and none at all. */
+/* Sizing advice: the most GOGC, what a running process has, what a disk shares, and none at all. */
 
 #include "../../support/test.h"
 
 #include "advice-host.h"
 
-static size_t gogc_steps(Host *host, const char *name) {
-        size_t n = 0;
+static const char setting[] = "tidb_gogc_tuner_max_value";
 
+static bool gogc_fits(Host *host, const char *name) {
         host_advise(host);
-        while (host_find_nth(host, name, "GOGC", n))
-                n++;
-        return n;
+        return host_find(host, name, setting);
 }
 
-/* 80 % of what it needs at most: 2 GiB grow to 3.56, 8.22 and 16 GiB. */
-static size_t gogc_steps_with(uint64_t memory, uint64_t resident, uint64_t pd_resident) {
+/* 80 % of what it needs at most: 2 GiB grow to 16 GiB. */
+static bool gogc_fits_with(uint64_t memory, uint64_t resident, uint64_t pd_resident) {
         _cleanup_host_ Host host;
 
         host_init(&host, 1, 4, memory);
         host_add(&host, "x", "tidb-server", "0")->resident_bytes = resident;
         host_add(&host, "pd", "pd-server", "0")->resident_bytes = pd_resident;
-        return gogc_steps(&host, "x");
+        return gogc_fits(&host, "x");
 }
 
-TEST(gogc_steps) {
-        assert_int_equal(gogc_steps_with(0, 0, 0), 0);
-        assert_int_equal(gogc_steps_with(4 * GIB, 0, 0), 0);
-        assert_int_equal(gogc_steps_with(5 * GIB, 0, 0), 1);
-        assert_int_equal(gogc_steps_with(10 * GIB, 0, 0), 1);
-        assert_int_equal(gogc_steps_with(11 * GIB, 0, 0), 2);
-        assert_int_equal(gogc_steps_with(20 * GIB - 1, 0, 0), 2);
-        assert_int_equal(gogc_steps_with(20 * GIB, 0, 0), 3);
+TEST(gogc_fits) {
+        assert_false(gogc_fits_with(0, 0, 0));
+        assert_false(gogc_fits_with(20 * GIB - 1, 0, 0));
+        assert_true(gogc_fits_with(20 * GIB, 0, 0));
         /* an idle TiDB is not taken for a small one */
-        assert_int_equal(gogc_steps_with(11 * GIB, MIB, 0), 2);
-        assert_int_equal(gogc_steps_with(20 * GIB, 4 * GIB, 0), 1);
-        assert_int_equal(gogc_steps_with(40 * GIB, 4 * GIB, 0), 3);
-        assert_int_equal(gogc_steps_with(40 * GIB, 5 * GIB, 0), 2);
+        assert_false(gogc_fits_with(11 * GIB, MIB, 0));
+        assert_true(gogc_fits_with(40 * GIB, 4 * GIB, 0));
+        assert_false(gogc_fits_with(40 * GIB, 5 * GIB, 0));
         /* what others hold there is not to spare */
-        assert_int_equal(gogc_steps_with(20 * GIB, 0, 1), 2);
-        assert_int_equal(gogc_steps_with(20 * GIB, 0, 15 * GIB), 0);
-        assert_int_equal(gogc_steps_with(20 * GIB, 0, UINT64_MAX), 0);
-        assert_int_equal(gogc_steps_with(UINT64_MAX, UINT64_MAX, 0), 0);
+        assert_false(gogc_fits_with(20 * GIB, 0, 1));
+        assert_false(gogc_fits_with(20 * GIB, 0, UINT64_MAX));
+        assert_false(gogc_fits_with(UINT64_MAX, UINT64_MAX, 0));
 }
 
 HOST_TEST(gogc_costs, 1, 4, 256 * GIB) {
-        const Advice *first, *last;
+        const Advice *advice;
 
         host_add(host, "idle", "tidb-server", "0");
         host_advise(host);
-        first = host_find_nth(host, "idle", "GOGC", 0);
-        last = host_find_nth(host, "idle", "GOGC", 2);
-        assert_int_equal(first->value, 200);
-        assert_int_equal(host_find_nth(host, "idle", "GOGC", 1)->value, 500);
-        assert_int_equal(last->value, 1000);
-        assert_int_equal(first->base_bytes, 2 * GIB);
-        assert_int_equal(first->cost_bytes / MIB, 1592); /* 7/9 of 2 GiB */
-        assert_int_equal(last->cost_bytes, 14 * GIB);
-        assert_int_equal(first->where, IN_ENVIRONMENT);
-        assert_int_equal(first->unit, ADVICE_PERCENT);
-        assert_int_equal(first->effect, HOLDS_RESTART);
-        assert_non_null(strstr(first->reason, "assumed size"));
-        assert_non_null(strstr(first->note, "tidb_enable_gogc_tuner"));
-        assert_string_equal(last->note, "");
+        advice = host_find(host, "idle", setting);
+        assert_int_equal(advice->value, 1000);
+        assert_int_equal(advice->base_bytes, 2 * GIB);
+        assert_int_equal(advice->cost_bytes, 14 * GIB);
+        assert_int_equal(advice->where, IN_SQL);
+        assert_int_equal(advice->unit, ADVICE_INTEGER);
+        assert_int_equal(advice->effect, HOLDS_ONLINE);
+        assert_non_null(strstr(advice->reason, "assumed size"));
+        assert_non_null(strstr(advice->note, "7.5"));
+        assert_null(host_find(host, "idle", "GOGC")); /* TiDB overrides it since 5.2 */
 }
 
 HOST_TEST(gogc_goes_by_the_resident_size, 1, 4, 256 * GIB) {
-        const Advice *first;
+        const Advice *advice;
 
         host_add(host, "busy", "tidb-server", "0")->resident_bytes = 3 * GIB;
         host_advise(host);
-        first = host_find(host, "busy", "GOGC");
-        assert_int_equal(first->base_bytes, 3 * GIB);
-        assert_non_null(strstr(first->reason, "uses now"));
+        advice = host_find(host, "busy", setting);
+        assert_int_equal(advice->base_bytes, 3 * GIB);
+        assert_non_null(strstr(advice->reason, "uses now"));
 }
 
 /* The PD of two nodes takes half of its memory from each; two TiDB share what is left. */
@@ -81,24 +69,22 @@ HOST_TEST(gogc_divides_what_others_hold, 2, 4, 40 * GIB) {
         host_add(host, "c", "tidb-server", "1");
         host_add(host, "pd", "pd-server", "0-1")->resident_bytes = 30 * GIB;
         /* a: 16 - 15/2 = 8.5; c: 32 - 15 = 17 */
-        assert_int_equal(gogc_steps(host, "a"), 2);
+        assert_false(gogc_fits(host, "a"));
         advice_report_done(&host->report);
-        assert_int_equal(gogc_steps(host, "c"), 3);
+        assert_true(gogc_fits(host, "c"));
         advice_report_done(&host->report);
-        host->instances[3].resident_bytes = 34 * GIB; /* 16 - 17/2 = 7.5; 32 - 17 = 15 */
-        assert_int_equal(gogc_steps(host, "a"), 1);
-        advice_report_done(&host->report);
-        assert_int_equal(gogc_steps(host, "c"), 2);
+        host->instances[3].resident_bytes = 34 * GIB; /* 32 - 17 = 15 */
+        assert_false(gogc_fits(host, "c"));
 }
 
 /* All of a PD that has the same two nodes. */
 HOST_TEST(gogc_on_two_nodes, 2, 4, 15 * GIB) {
         host_add(host, "a", "tidb-server", "0-1");
         host_add(host, "pd", "pd-server", "0-1")->resident_bytes = 9 * GIB; /* 24 - 9 = 15 */
-        assert_int_equal(gogc_steps(host, "a"), 2);
+        assert_false(gogc_fits(host, "a"));
         advice_report_done(&host->report);
         host->instances[1].resident_bytes = 8 * GIB;
-        assert_int_equal(gogc_steps(host, "a"), 3);
+        assert_true(gogc_fits(host, "a"));
 }
 
 TEST(max_procs_of_a_running_process) {
@@ -148,14 +134,12 @@ HOST_TEST(disk_rate, 4, 4, 16 * GIB) {
         advice = host_find(host, "a", "rocksdb.rate-bytes-per-sec");
         assert_int_equal(advice->value, 200 * MIB);
         assert_int_equal(advice->unit, ADVICE_BYTES_PER_SEC);
-        host_assert(host, "a", "gc.max-write-bytes-per-sec", 300 * KIB);
         assert_int_equal(host->report.subjects[0].n_device_sharers, 1);
         assert_int_equal(host->report.subjects[0].device_sharers[0], 1);
         for (const char *name = "bcdefg"; /* PD has no such bound */ *name; name++) {
                 const char instance[] = { *name, '\0' };
 
                 assert_null(host_find(host, instance, "rocksdb.rate-bytes-per-sec"));
-                assert_null(host_find(host, instance, "gc.max-write-bytes-per-sec"));
         }
 }
 
@@ -166,7 +150,7 @@ HOST_TEST(disk_rate_with_one_not_placed, 1, 4, 16 * GIB) {
         host->choices[1].placement.cpus = cpu_set("0-3");
         host_advise(host);
         host_assert(host, "a", "rocksdb.rate-bytes-per-sec", 200 * MIB);
-        host_assert(host, "a", "readpool.unified.max-thread-count", 3); /* it has all CPUs */
+        host_assert(host, "a", "readpool.unified.max-thread-count", 4); /* it has all CPUs */
         assert_int_equal(host_count(host, "b"), 0);
 }
 

@@ -56,17 +56,10 @@ static uint64_t value_for(const char *exe, const char *setting, uint32_t cpus, u
 TEST(threads) {
         static const struct {
                 uint32_t cpus;
-                uint64_t procs, readpool, grpc, scheduler, jobs, sub;
+                uint64_t procs, readpool;
         } cases[] = {
-                { 1, 1, 1, 2, 2, 3, 1 },
-                { 2, 2, 1, 2, 2, 3, 1 },
-                { 5, 5, 4, 2, 2, 3, 1 },
-                { 8, 8, 6, 2, 2, 3, 1 },
-                { 9, 9, 7, 2, 4, NONE, NONE },
-                { 15, 15, 12, 2, 4, NONE, NONE },
-                { 16, 16, 12, 2, 8, NONE, NONE },
-                { 17, 17, 13, 4, 8, NONE, NONE },
-                { 512, 512, 409, 4, 8, NONE, NONE },
+                { 1, 1, 4 }, { 2, 2, 4 },    { 5, 5, 4 },    { 6, 6, 4 },    { 7, 7, 5 },
+                { 8, 8, 6 }, { 15, 15, 12 }, { 16, 16, 12 }, { 17, 17, 13 }, { 512, 512, 409 }
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -77,15 +70,40 @@ TEST(threads) {
                 assert_int_equal(
                         value_for("tikv-server", "readpool.unified.max-thread-count", n, GIB),
                         cases[i].readpool);
-                assert_int_equal(value_for("tikv-server", "server.grpc-concurrency", n, GIB),
+        }
+}
+
+/* On CPUs of its own TiKV's own values suit. */
+TEST(pools_on_shared_cpus) {
+        static const struct {
+                const char *beside; /* NULL: nothing */
+                uint32_t cpus;
+                bool grpc, others;
+        } cases[] = {
+                { NULL, 4, false, false },           { "tidb-server", 4, true, true },
+                { "tidb-server", 14, true, true },   { "tidb-server", 16, false, true },
+                { "tidb-server", 18, false, false }, { "tikv-server", 8, false, true },
+                { "pd-server", 4, false, false },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_host_ Host host;
+
+                host_init(&host, 1, cases[i].cpus, GIB);
+                host_add(&host, "x", "tikv-server", "0");
+                if (cases[i].beside)
+                        host_add(&host, "y", cases[i].beside, "0");
+                host_advise(&host);
+                print_message("%zu\n", i);
+                assert_int_equal(host_find(&host, "x", "server.grpc-concurrency") != NULL,
                                  cases[i].grpc);
-                assert_int_equal(
-                        value_for("tikv-server", "storage.scheduler-worker-pool-size", n, GIB),
-                        cases[i].scheduler);
-                assert_int_equal(value_for("tikv-server", "rocksdb.max-background-jobs", n, GIB),
-                                 cases[i].jobs);
-                assert_int_equal(value_for("tikv-server", "rocksdb.max-sub-compactions", n, GIB),
-                                 cases[i].sub);
+                assert_int_equal(host_find(&host, "x", "storage.scheduler-worker-pool-size") !=
+                                         NULL,
+                                 cases[i].others);
+                assert_int_equal(host_find(&host, "x", "rocksdb.max-background-jobs") != NULL,
+                                 cases[i].others);
+                assert_int_equal(host_find(&host, "x", "rocksdb.max-sub-compactions") != NULL,
+                                 cases[i].others);
         }
 }
 
@@ -163,18 +181,6 @@ static void assert_text(const Host *host, const char *name, const char *setting,
         assert_string_equal(advice->text, expected);
 }
 
-/* A thread a CPU, and no line where there are more CPUs than threads. */
-HOST_TEST(haproxy_map, 2, 48, 64 * GIB) {
-        host_add(host, "one", "haproxy", "0");
-        host_add(host, "two", "haproxy", "0-1");
-        host_add(host, "holes", "haproxy", "0");
-        host->choices[2].placement.cpus = cpu_set("0-3,24-27");
-        host_advise(host);
-        assert_text(host, "one", "cpu-map", "auto:1/1-48 0-47");
-        assert_text(host, "holes", "cpu-map", "auto:1/1-8 0-3 24-27");
-        assert_null(host_find(host, "two", "cpu-map"));
-}
-
 HOST_TEST(jvm, 4, 16, 64 * GIB) {
         host_add(host, "alone", "/opt/jdk/bin/java", "0");
         host_add(host, "beside", "java", "1");
@@ -219,10 +225,6 @@ TEST(pools) {
         assert_int_equal(value_for("tikv-server", "raftstore.store-pool-size", 15, GIB), NONE);
         assert_int_equal(value_for("tikv-server", "raftstore.store-pool-size", 16, GIB), 3);
         assert_int_equal(value_for("tikv-server", "raftstore.apply-pool-size", 64, GIB), 3);
-        assert_int_equal(value_for("tidb-server", "tikv-client.max-batch-wait-time", 15, GIB),
-                         NONE);
-        assert_int_equal(value_for("tidb-server", "tikv-client.max-batch-wait-time", 16, GIB),
-                         2000000);
 }
 
 /* R12, each server in its own words. */

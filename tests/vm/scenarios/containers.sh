@@ -4,7 +4,7 @@
 # timeout: 1200
 
 # The containers are those of runc, with the cgroups that Docker and the kubelet ask of it, of runc without root in a user's own
-# service, and of systemd-nspawn. The user services are as TiUP's with --scope user.
+# service, and of systemd-nspawn. The user services are as TiUP's with systemd_mode: user.
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
