@@ -58,8 +58,8 @@ static inline void freep(void *p) {
         free(*(void **)p);
 }
 
-/* Keeps errno, so that it can be called between a failing call and `return -errno`. Leaves no number
- * behind that could be closed once more, by then another file's. */
+/* Keeps errno, so that it can be called between a failing call and `return -errno`. Leaves no
+ * number behind that could be closed once more, by then another file's. */
 static inline void closep(int *fd) {
         int saved = errno;
 
