@@ -15,6 +15,7 @@
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/daemon/turn.h"
+#include "tidbnumad/daemon/undo/undo-admin.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
@@ -82,6 +83,7 @@ Manager *manager_free(Manager *m) {
         scan_list_done(&m->roster.scan);
         units_done(&m->units);
         undo_release_done(&m->undo);
+        undo_admin_end(&m->undo);
         undo_done(&m->undo.records);
         sd_event_source_unref(m->roster.connector_source);
         sd_event_source_unref(m->binding.work_timer);

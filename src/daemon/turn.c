@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
@@ -12,6 +13,7 @@
 #include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/daemon/sampling/access.h"
 #include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/undo/undo-admin.h"
 #include "tidbnumad/daemon/undo/undo-adopt.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
@@ -135,6 +137,8 @@ static void hand_on(Manager *m, Instance *i, uint64_t now_usec) {
             ((news & NEWS_RENAMED) &&
              undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released))
                 binding_restart(i, now_usec);
+        if (undo_admin_take_change(i))
+                binding_restart(i, now_usec);
         if (undo_take_reset(i))
                 binding_reset(i, now_usec);
 }
@@ -216,6 +220,9 @@ int turn_finish_start(Manager *m) {
 }
 
 void turn_run(Manager *m) {
+        if (host_take_mark(&m->host, HOST_MARK_RELOADED))
+                ROSTER_FOREACH(i, &m->roster)
+                        drift_note_reload(i, clock_monotonic_usec());
         turn_hand_on(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);

@@ -38,8 +38,8 @@ static int on_matched_job(_unused_ sd_bus_message *message, _unused_ void *userd
 static int on_reloading(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         int begins;
 
-        if (sd_bus_message_read(message, "b", &begins) >= 0 && !begins)
-                report(userdata, BUS_EVENT_RELOADED, NULL, NULL);
+        if (sd_bus_message_read(message, "b", &begins) >= 0)
+                report(userdata, begins ? BUS_EVENT_RELOADING : BUS_EVENT_RELOADED, NULL, NULL);
         return 0;
 }
 

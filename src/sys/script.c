@@ -41,7 +41,7 @@ static int open_regular(int folder_fd, const char *name) {
         return fd < 0 ? -errno : fd;
 }
 
-static int read_text(int fd, char **ret) {
+static int read_text(int fd, bool any, char **ret) {
         _cleanup_free_ char *text = malloc(SCRIPT_BYTES_MAX + 1);
         size_t n = 0;
 
@@ -55,14 +55,14 @@ static int read_text(int fd, char **ret) {
                 if (r < 0)
                         return -errno;
                 n += (size_t)r;
-                if (n >= 2 && memcmp(text, "#!", 2) != 0)
+                if (!any && n >= 2 && memcmp(text, "#!", 2) != 0)
                         return -ENOEXEC;
                 if (n > SCRIPT_BYTES_MAX)
                         return -E2BIG;
                 if (r == 0)
                         break;
         }
-        if (n < 2)
+        if (!any && n < 2)
                 return -ENOEXEC;
         text[n] = '\0';
         *ret = TAKE_PTR(text);
@@ -79,7 +79,7 @@ static bool is_link(int folder_fd, const char *name, char link[PATH_MAX]) {
         return true;
 }
 
-static int read_below(int root_fd, const char *path, unsigned n_links, char **ret) {
+static int read_below(int root_fd, const char *path, bool any, unsigned n_links, char **ret) {
         const char *name = strrchr(path, '/');
         _cleanup_close_ int folder_fd = -EBADF, fd = -EBADF;
         _cleanup_free_ char *folder = NULL, *target = NULL;
@@ -97,14 +97,14 @@ static int read_below(int root_fd, const char *path, unsigned n_links, char **re
                 if (n_links == 0)
                         return -ELOOP;
                 target = link[0] == '/' ? strdup(link) : text_new("%s/%s", folder, link);
-                return target ? read_below(root_fd, target, n_links - 1, ret) : -ENOMEM;
+                return target ? read_below(root_fd, target, any, n_links - 1, ret) : -ENOMEM;
         }
         fd = open_regular(folder_fd, name + 1);
-        return fd < 0 ? fd : read_text(fd, ret);
+        return fd < 0 ? fd : read_text(fd, any, ret);
 }
 
-int script_read(const Sysroot *sysroot, const char *path, char **ret) {
+int script_read(const Sysroot *sysroot, const char *path, bool any, char **ret) {
         _cleanup_close_ int root_fd = open_root(sysroot);
 
-        return root_fd < 0 ? root_fd : read_below(root_fd, path, LINKS_MAX, ret);
+        return root_fd < 0 ? root_fd : read_below(root_fd, path, any, LINKS_MAX, ret);
 }

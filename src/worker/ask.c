@@ -191,13 +191,14 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
         return 0;
 }
 
-int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, char **ret) {
-        WorkerRequest request = { .job = WORKER_SCRIPT };
+int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
+                       char **ret) {
+        WorkerRequest request = { .job = WORKER_SCRIPT, .any_text = any };
         WorkerReply reply;
         int r;
 
         if (!are_started(workers))
-                return script_read(sysroot, path, ret);
+                return script_read(sysroot, path, any, ret);
         r = request_set_path(&request, path);
         if (r < 0)
                 return r;

@@ -90,9 +90,9 @@ static int read_storage(const Sysroot *sysroot, const ProcHandle *handle, const 
         return keep_text(reply, storage.chain ? storage.chain : "");
 }
 
-static int read_script(const Sysroot *sysroot, const char *path, WorkerReply *reply) {
+static int read_script(const Sysroot *sysroot, const WorkerRequest *request, WorkerReply *reply) {
         _cleanup_free_ char *text = NULL;
-        int r = script_read(sysroot, path, &text);
+        int r = script_read(sysroot, request->path, request->any_text, &text);
 
         return r < 0 ? r : keep_text(reply, text);
 }
@@ -235,7 +235,7 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
         case WORKER_USER:
                 return look_up_user(request->path, reply);
         case WORKER_SCRIPT:
-                return read_script(sysroot, request->path, reply);
+                return read_script(sysroot, request, reply);
         case WORKER_PROBE:
                 return probe(handle);
         case WORKER_DRAW:

@@ -98,9 +98,10 @@ typedef struct UndoRecord {
         size_t n_processes, processes_allocated;
 
         /* Not written down. */
-        bool releasing; /* it is being restored: nothing else may change the instance */
-        bool busy;      /* a write of the unit's properties is under way */
-        bool stale;     /* not yet all in the file */
+        bool releasing;  /* it is being restored: nothing else may change the instance */
+        bool busy;       /* a write of the unit's properties is under way */
+        bool read_again; /* what unit files set besides is to be read */
+        bool stale;      /* not yet all in the file */
         UndoFormer former;
         char *file; /* its name; NULL: not written yet; owned */
 } UndoRecord;

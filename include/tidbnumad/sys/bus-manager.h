@@ -14,6 +14,7 @@ typedef enum BusEvent {
         BUS_EVENT_SUBSCRIBED,  /* signals arrive from now on: read everything once */
         BUS_EVENT_LOST,        /* the bus is gone, or systemd does not answer: open it again later.
                                 * Close it, if at all, from a source of the loop's own */
+        BUS_EVENT_RELOADING,   /* systemd begins to read its unit files again */
         BUS_EVENT_RELOADED,    /* systemd has reloaded its unit files */
         BUS_EVENT_UNIT_NEW,    /* it has loaded `unit` */
         BUS_EVENT_JOB_REMOVED, /* a job of a watched `unit` came to an end */

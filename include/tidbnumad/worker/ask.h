@@ -32,7 +32,8 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
                               size_t size);
 
 /* As script_read(). The file system of the path is somebody's: -ETIME, it does not answer. */
-int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, char **ret);
+int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
+                       char **ret);
 
 /* user_to_uid(), without a wait if the host's own file has the user. A name service gets
  * WORKER_CALL_USEC for each lookup. */

@@ -73,6 +73,7 @@ typedef struct WorkerRequest {
                       directory is that of its control group */
         uint64_t start_ticks;
         CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
+        bool any_text; /* SCRIPT: a file of any kind of text */
         NodeSet nodes; /* DRAW: all nodes; MOVE: nodes to stay on; MEMS: nodes to set */
         union {
                 WorkerMove move;

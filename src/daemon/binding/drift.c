@@ -11,6 +11,7 @@
 
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/undo/undo-admin.h"
 #include "tidbnumad/sys/clock.h"
 
 #define WINDOW_USEC (UINT64_C(60) * 1000 * 1000)
@@ -18,6 +19,9 @@
 /* Writes come in groups: systemd writes several files of a control group. They are collected for
  * this time, so an instance is reconciled at most this often because of them. */
 #define DELAY_USEC (UINT64_C(20) * 1000)
+
+/* A repair this long before the end of a daemon-reload was one of its effects. */
+#define RELOAD_USEC (UINT64_C(2) * 1000 * 1000)
 
 static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 
@@ -154,10 +158,34 @@ static void log_drift(const Binder *b, const Instance *i, DriftKind kind, const 
                             i->name, what, found_list, ours_list);
 }
 
+/* A daemon-reload puts in force what a unit file sets, before what was set at run time. That is no
+ * contest: it is repaired as often as it happens. */
+static bool is_of_reload(const Binder *b, const Instance *i, uint64_t now_usec) {
+        return now_usec < b->host->units_reload_usec && i->binding.ladder.rung == RUNG_UNIT;
+}
+
+void drift_note_reload(Instance *i, uint64_t now_usec) {
+        Drift *drifts[] = { &i->binding.cpus_drift, &i->binding.mems_drift };
+
+        if (i->binding.ladder.rung != RUNG_UNIT)
+                return;
+        /* Repaired before the signal came. */
+        for (size_t k = 0; k < ELEMENTSOF(drifts); k++)
+                if (drifts[k]->n_repairs > 0 && now_usec < drifts[k]->last_usec + RELOAD_USEC)
+                        drifts[k]->n_repairs--;
+        if (wants_reconcile(i, now_usec))
+                i->binding.due_usec = now_usec + DELAY_USEC;
+}
+
 static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
         const bool mems = kind == DRIFT_MEMS;
         Drift *drift = mems ? &i->binding.mems_drift : &i->binding.cpus_drift;
 
+        if (i->binding.ladder.rung == RUNG_UNIT && i->undo.record)
+                undo_admin_read(b->undo, i->undo.record);
+        if (is_of_reload(b, i, now_usec))
+                return;
+        drift->last_usec = now_usec;
         drift->n_repairs = drift_repairs(drift, now_usec) + 1;
         /* The minute of back-off begins with the last repair. */
         if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)

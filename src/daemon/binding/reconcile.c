@@ -304,8 +304,21 @@ static bool reconcile_once(const Binder *b, Instance *i, uint64_t now_usec) {
         return act(b, i, &step, now_usec);
 }
 
+/* What the admin has set since leaves nothing of its nodes: that stands, and not our values. */
+static bool gives_way(const Binder *b, Instance *i) {
+        UndoRecord *record = i->undo.record;
+
+        if (!i->binding.own_refuses || !record || !undo_record_has_unit(record) ||
+            !host_enforces(b->host))
+                return false;
+        undo_release_begin(b->undo, record, i->binding.own_refuses);
+        return true;
+}
+
 static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
         choose_placement(b, i);
+        if (gives_way(b, i))
+                return;
         bind_check_start(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
         begin_blind(b, i, now_usec);

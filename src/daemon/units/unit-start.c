@@ -53,7 +53,8 @@ static void start_read_script(Start *start, const char *path) {
         int r;
 
         r = start->n_files++ < FILES_MAX
-                    ? worker_read_script(&start->host->workers, &start->host->sysroot, path, &text)
+                    ? worker_read_script(&start->host->workers, &start->host->sysroot, path, false,
+                                         &text)
                     : -E2BIG;
         if (r >= 0) {
                 hash_text(&start->hash, text);

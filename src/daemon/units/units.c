@@ -2,6 +2,7 @@
 #include <sys/inotify.h>
 #include <systemd/sd-login.h>
 
+#include "tidbnumad/daemon/undo/undo-admin.h"
 #include "tidbnumad/daemon/units/unit-list.h"
 #include "tidbnumad/daemon/units/unit-start.h"
 #include "tidbnumad/daemon/units/units.h"
@@ -10,6 +11,10 @@
 
 /* Retry interval while the bus or systemd is not available. */
 #define RETRY_USEC (UINT64_C(1000) * 1000)
+
+/* A reload lasts milliseconds for each unit. It writes the cgroup files before its signal. */
+#define RELOAD_USEC (UINT64_C(90) * 1000 * 1000)
+#define RELOADED_USEC (UINT64_C(2) * 1000 * 1000)
 
 /* Maximum time that the start of the daemon waits for the first preparation. */
 #define FIRST_TIMEOUT_USEC (UINT64_C(5) * 1000 * 1000)
@@ -84,8 +89,14 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
         case BUS_EVENT_LOST:
                 try_later(units);
                 break;
+        case BUS_EVENT_RELOADING:
+                units->host->units_reload_usec = clock_monotonic_usec() + RELOAD_USEC;
+                break;
         case BUS_EVENT_RELOADED:
+                units->host->units_reload_usec = clock_monotonic_usec() + RELOADED_USEC;
+                host_mark(units->host, HOST_MARK_RELOADED);
                 unit_list_reconcile_all(units);
+                undo_admin_read_all(units->undo);
                 break;
         case BUS_EVENT_UNIT_NEW:
                 unit_list_ask(units, name);

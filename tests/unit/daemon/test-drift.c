@@ -108,6 +108,43 @@ UNIT_TEST(cpus) {
         assert_int_equal(drift_repairs(&h->instance->binding.mems_drift, SEC(3)), 0);
 }
 
+/* Something else changes it while systemd reads its unit files. */
+static void change_cpus(TestHost *h, uint64_t now, const char *says) {
+        h->instance->binding.observed.cpus = cpu_set("4-7");
+        drift_note(h->instance, &h->in);
+        h->instance->binding.observed.cpus = cpu_set("0-31");
+        drift_note(h->instance, &h->in);
+        count(h, &set_cpus, now, says);
+}
+
+UNIT_TEST(a_daemon_reload_is_no_contest) {
+        Drift *drift = &h->instance->binding.cpus_drift;
+
+        h->instance->binding.ladder.rung = RUNG_UNIT;
+        h->rooms.host.units_reload_usec = SEC(10);
+        for (unsigned i = 1; i < 10; i++)
+                change_cpus(h, SEC(i), "");
+        assert_int_equal(drift_repairs(drift, SEC(10)), 0);
+        assert_int_equal(counted(h, DRIFT_CPUS), 0);
+        change_cpus(h, SEC(10), "something else changed its CPUs");
+        assert_int_equal(drift_repairs(drift, SEC(10)), 1);
+        /* the signal comes after the repair */
+        drift_note_reload(h->instance, SEC(11));
+        assert_int_equal(drift_repairs(drift, SEC(11)), 0);
+        assert_true(h->instance->binding.due_usec < SEC(12));
+        change_cpus(h, SEC(20), "something else changed its CPUs");
+        drift_note_reload(h->instance, SEC(23)); /* that was before it */
+        assert_int_equal(drift_repairs(drift, SEC(23)), 1);
+}
+
+/* A scope, or threads, are none of a reload's business. */
+UNIT_TEST(a_daemon_reload_changes_no_scope) {
+        h->instance->binding.ladder.rung = RUNG_SCOPE;
+        h->rooms.host.units_reload_usec = SEC(10);
+        change_cpus(h, SEC(1), "something else changed its CPUs");
+        assert_int_equal(drift_repairs(&h->instance->binding.cpus_drift, SEC(2)), 1);
+}
+
 UNIT_TEST(mems) {
         const Step step = narrow();
 

@@ -19,10 +19,11 @@ uint64_t __wrap_clock_monotonic_usec(void) {
         return now_usec;
 }
 
-int __wrap_worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path,
+int __wrap_worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
                               char **ret);
 int __wrap_worker_read_script(_unused_ Workers *workers, _unused_ const Sysroot *sysroot,
-                              const char *path, char **ret) {
+                              const char *path, bool any, char **ret) {
+        assert_false(any);
         if (strcmp(path, "/run.sh") != 0)
                 return -ENOEXEC;
         if (script_error < 0)

@@ -13,7 +13,7 @@ static int try(const char *folder, const char *name, char **ret) {
 
         assert_int_equal(sysroot_open(NULL, &sysroot), 0);
         (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-        return script_read(&sysroot, path, ret);
+        return script_read(&sysroot, path, false, ret);
 }
 
 static void write_file(const char *folder, const char *name, const char *text, size_t n) {

@@ -22,6 +22,9 @@ void drift_note(Instance *instance, StepInput *input);
 /* Counts a repair if the step is about to change CPUs or memory nodes that were in force. */
 void drift_count(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);
 
+/* systemd has read its unit files again: what that changed is repaired, and not counted. */
+void drift_note_reload(Instance *instance, uint64_t now_usec);
+
 /* Number of repairs within the last minute. */
 unsigned drift_repairs(const Drift *drift, uint64_t now_usec);
 

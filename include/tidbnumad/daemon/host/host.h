@@ -29,6 +29,7 @@ typedef enum HostMark {
         HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
         HOST_MARK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
         HOST_MARK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
+        HOST_MARK_RELOADED = 1 << 9, /* systemd has read its unit files again */
         HOST_MARK_NONE = 1 << 8, /* the event was of processes that concern no policy: no turn */
 } HostMark;
 
@@ -48,6 +49,8 @@ struct Host {
         sd_event *event;
         uint32_t marks; /* HostMark */
         Backend backend;
+        uint64_t units_reload_usec; /* monotonic: until then, a value that differs from ours may be
+                                     * of a unit file that systemd has read again */
         bool ready;
         bool stopping; /* the daemon releases all instances and exits then */
         bool memory_lock_tried;

@@ -43,6 +43,7 @@ typedef struct Drift {
         bool in_force;      /* as of the last reconcile; tidbnumad wrote nothing since */
         unsigned n_repairs; /* within the minute that ends at `end_usec` */
         uint64_t end_usec;
+        uint64_t last_usec; /* when the last one was counted */
 } Drift;
 
 /* State of the full-node guard; see guard.h. */
@@ -114,6 +115,7 @@ typedef struct InstanceUndo {
                              becomes known; owned */
         BackendNote note; /* a read of the present values that is in flight */
         bool released;    /* named by enforcement.release */
+        bool again;       /* what the admin has set on its unit has changed */
         bool reset; /* its record is being released or is gone: binding starts from the beginning */
 } InstanceUndo;
 

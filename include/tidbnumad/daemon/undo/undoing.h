@@ -35,4 +35,6 @@ typedef struct Undoing {
         Roster *roster; /* undo writes only the part `undo` of its instances */
         Undo records;
         UndoReleases releases;
+        sd_bus_slot *admin_call; /* see undo-admin.h: the read that is in flight */
+        char *admin_unit;        /* of it; owned */
 } Undoing;
