@@ -13,6 +13,8 @@ static const char *const placement_refusal_ids[N_REFUSALS] = {
         [REFUSAL_NO_NODE_LEFT] = "no-node-left",
         [REFUSAL_TOO_FEW_NODES] = "too-few-nodes",
         [REFUSAL_NO_PACKAGE] = "no-package",
+        [REFUSAL_ISOLATED] = "isolated",
+        [REFUSAL_TAKEN] = "taken",
         [REFUSAL_CGROUP_NODES] = "cgroup-nodes",
         [REFUSAL_CGROUP_CPUS] = "cgroup-cpus",
         [REFUSAL_RESERVED] = "reserved",
@@ -39,6 +41,12 @@ static const char *const placement_refusal_strings[N_REFUSALS] = {
                                   "for; lower place.count or widen place.nodes",
         [REFUSAL_NO_PACKAGE] = "no socket has as many available nodes as place.count asks "
                                "for; lower place.count or set place.same_package to false",
+        [REFUSAL_ISOLATED] =
+                "all CPUs of its nodes are isolated (isolcpus=, nohz_full=): threads are not "
+                "balanced over them; name these CPUs in cpus, or the nodes in instances, if they "
+                "are meant for it",
+        [REFUSAL_TAKEN] = "a cpuset partition has taken the CPUs of its nodes; end the partition "
+                          "(tidbnumactl check names it), or choose other nodes",
         [REFUSAL_CGROUP_NODES] =
                 "its unit or the cgroup above it does not allow enough of the nodes that "
                 "its policy leaves; widen AllowedMemoryNodes= of the unit or its slice, or "

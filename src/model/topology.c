@@ -119,6 +119,14 @@ CpuSet topology_cpus(const Topology *topology) {
         return topology_cpus_of(topology, &nodes);
 }
 
+CpuSet topology_withheld_cpus(const Topology *topology) {
+        CpuSet cpus = topology->isolated_cpus;
+
+        id_set_union(&cpus, &topology->nohz_full_cpus);
+        id_set_union(&cpus, &topology->taken_cpus);
+        return cpus;
+}
+
 CpuSet topology_cpus_of(const Topology *topology, const NodeSet *nodes) {
         CpuSet cpus = { 0 };
 

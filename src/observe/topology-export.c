@@ -63,6 +63,8 @@ static int note_topology(hwloc_topology_t t, const Topology *topology) {
         if (r >= 0)
                 r = note_set(root, TOPOLOGY_INFO_NOHZ_FULL, ID_VIEW(&topology->nohz_full_cpus));
         if (r >= 0)
+                r = note_set(root, TOPOLOGY_INFO_TAKEN_CPUS, ID_VIEW(&topology->taken_cpus));
+        if (r >= 0)
                 r = note_set(root, TOPOLOGY_INFO_HIDDEN_CPUS, ID_VIEW(&topology->hidden_cpus));
         if (r >= 0)
                 r = note_set(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_VIEW(&topology->hidden_nodes));

@@ -78,6 +78,7 @@ static int fill(hwloc_topology_t t, const TopologySource *source, Topology *ret)
         fill_info(root, TOPOLOGY_INFO_OFFLINE, ID_TARGET(&ret->offline_cpus));
         fill_info(root, TOPOLOGY_INFO_ISOLATED, ID_TARGET(&ret->isolated_cpus));
         fill_info(root, TOPOLOGY_INFO_NOHZ_FULL, ID_TARGET(&ret->nohz_full_cpus));
+        fill_info(root, TOPOLOGY_INFO_TAKEN_CPUS, ID_TARGET(&ret->taken_cpus));
         fill_info(root, TOPOLOGY_INFO_HIDDEN_CPUS, ID_TARGET(&ret->hidden_cpus));
         fill_info(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_TARGET(&ret->hidden_nodes));
         fill_info(root, TOPOLOGY_INFO_LOST_NODES, ID_TARGET(&ret->lost_nodes));

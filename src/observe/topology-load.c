@@ -1,5 +1,9 @@
 /* This machine's topology, or a dump's: hwloc's objects, and what only /sys has beside them. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/base/parse.h"
@@ -166,6 +170,72 @@ static void fill_isolated(const Sysroot *sysroot, Topology *topology) {
                 id_set_union(&topology->isolated_cpus, &partitions);
 }
 
+/* --- cpuset partitions ---------------------------------------------------------------------- */
+
+/* Control groups that are looked at to find out which one is the partition. */
+enum { GROUPS_MAX = 1024 };
+
+typedef struct Search {
+        char *name; /* of the partition that was found */
+        size_t size;
+        unsigned n;
+} Search;
+
+/* "root" and "isolated"; "root invalid (…)" has taken nothing. */
+static bool is_partition(int group_fd) {
+        char text[64];
+
+        if (read_file_at(group_fd, "cpuset.cpus.partition", text, sizeof(text)) < 0)
+                return false;
+        return (strncmp(text, "root", 4) == 0 || strncmp(text, "isolated", 8) == 0) &&
+               !strstr(text, "invalid");
+}
+
+/* A partition is at the top, or in one. */
+static bool find_partition(Search *search, int parent_fd, const char *parent, unsigned depth) {
+        int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        const struct dirent *entry;
+        bool found = false;
+
+        if (!dir)
+                closep(&fd);
+        while (dir && !found && search->n < GROUPS_MAX && (entry = readdir(dir))) {
+                _cleanup_close_ int group_fd = -EBADF;
+                char path[PATH_MAX];
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                search->n++;
+                group_fd = openat(parent_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                if (group_fd < 0 || (size_t)snprintf(path, sizeof(path), "%s/%s", parent,
+                                                     entry->d_name) >= sizeof(path))
+                        continue;
+                found = is_partition(group_fd);
+                if (found)
+                        (void)snprintf(search->name, search->size, "%s", path);
+                else if (depth > 0)
+                        found = find_partition(search, group_fd, path, depth - 1);
+        }
+        return found;
+}
+
+/* The root group of cgroup v2 lacks the CPUs of partitions, whatever the kernel has besides to tell
+ * of them. */
+static void fill_taken(const Sysroot *sysroot, Topology *topology) {
+        Search search = { .name = topology->taken_by, .size = sizeof(topology->taken_by) };
+        CpuSet offered;
+
+        if (sysroot->cgroup_fd < 0 ||
+            !read_set(sysroot->cgroup_fd, "cpuset.cpus.effective", ID_TARGET(&offered)) ||
+            id_set_is_empty(&offered))
+                return;
+        topology->taken_cpus = topology_cpus(topology);
+        id_set_subtract(&topology->taken_cpus, &offered);
+        if (!id_set_is_empty(&topology->taken_cpus))
+                (void)find_partition(&search, sysroot->cgroup_fd, "", 1);
+}
+
 /* --- our own cgroup ------------------------------------------------------------------------- */
 
 /* What cannot be read hides nothing. */
@@ -198,6 +268,7 @@ int topology_load(const Sysroot *sysroot, Topology *ret) {
         fill_packages(sysroot, &topology);
         fill_memory(sysroot, &topology);
         fill_lost(sysroot, &topology);
+        fill_taken(sysroot, &topology);
         fill_offline(sysroot, &topology);
         fill_isolated(sysroot, &topology);
         if (sysroot->live)

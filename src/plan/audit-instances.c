@@ -130,10 +130,10 @@ static void gomaxprocs(const AuditInstance *i, AuditReport *report) {
 }
 
 static void lost_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
-        CpuSet lost = input->topology->isolated_cpus;
+        CpuSet lost = topology_withheld_cpus(input->topology);
         char cpus[ID_SET_LIST_MAX] = "";
 
-        id_set_union(&lost, &input->topology->nohz_full_cpus);
+        id_set_subtract(&lost, &input->topology->taken_cpus);
         id_set_intersect(&lost, &i->cpus);
         audit_report_hold(report, AUDIT_LOST_CPUS);
         if (id_set_is_empty(&lost))
@@ -182,6 +182,22 @@ static void offline_cpus(const AuditInput *input, AuditReport *report) {
                    has_untrusted_node(input->topology) ? ", or no node lists them" : "");
 }
 
+static void taken_cpus(const AuditInput *input, AuditReport *report) {
+        const Topology *t = input->topology;
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        if (id_set_is_empty(&t->taken_cpus))
+                return;
+        (void)id_set_render_list(&t->taken_cpus, cpus, sizeof(cpus));
+        audit_find(report, AUDIT_LOST_CPUS, AUDIT_WARNING,
+                   text_new("/sys/fs/cgroup%s/cpuset.cpus.partition", t->taken_by),
+                   text_new("echo member >/sys/fs/cgroup%s/cpuset.cpus.partition, if nothing needs "
+                            "it; else leave these CPUs out of the policies",
+                            *t->taken_by ? t->taken_by : "/GROUP"),
+                   "CPUs %s are taken by a cpuset partition%s%s: nothing else runs on them", cpus,
+                   *t->taken_by ? ", " : "", t->taken_by);
+}
+
 static void starts(const AuditInput *input, AuditReport *report) {
         if (input->units)
                 audit_report_hold(report, AUDIT_START);
@@ -193,6 +209,7 @@ static void starts(const AuditInput *input, AuditReport *report) {
 
 void audit_instances(const AuditInput *input, AuditReport *report) {
         offline_cpus(input, report);
+        taken_cpus(input, report);
         starts(input, report);
         for (size_t i = 0; i < input->n_instances; i++) {
                 if (input->instances[i].placed)

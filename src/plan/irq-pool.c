@@ -12,8 +12,7 @@ IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
                 if (!input->owners[i].shared)
                         id_set_union(&cpus.exclusive, &input->owners[i].cpus);
         }
-        cpus.isolated = input->topology->isolated_cpus;
-        id_set_union(&cpus.isolated, &input->topology->nohz_full_cpus);
+        cpus.isolated = topology_withheld_cpus(input->topology);
         id_set_intersect(&cpus.owned, &cpus.online);
         id_set_intersect(&cpus.exclusive, &cpus.online);
         id_set_intersect(&cpus.isolated, &cpus.online);

@@ -171,9 +171,13 @@ static uint32_t count_cores(const PlacementInput *input, uint32_t n_cores) {
 }
 
 static void add_cores(const PlacementInput *input, const Node *node, CpuSet *cpus) {
-        uint32_t left = count_cores(input, id_set_count(&node->first_threads));
+        const CpuSet withheld = topology_withheld_cpus(input->topology);
+        CpuSet firsts = node->first_threads;
+        uint32_t left;
 
-        ID_SET_FOREACH(first, &node->first_threads) {
+        id_set_subtract(&firsts, &withheld); /* no interrupts go there */
+        left = count_cores(input, id_set_count(&firsts));
+        ID_SET_FOREACH(first, &firsts) {
                 CpuSet core;
 
                 if (left-- == 0)

@@ -11,9 +11,9 @@ static bool allows_nodes(const PlacementInstance *in, const NodeSet *nodes) {
         return id_set_is_empty(&in->allowed_nodes) || id_set_is_subset(nodes, &in->allowed_nodes);
 }
 
-/* What of these CPUs the policy chooses and the parent cgroup allows. CPUs that it lists are its
- * own even if they are reserved. */
-static CpuSet usable_cpus(const PlanProblem *problem, const PlanItem *item, const Node *node) {
+/* CPUs that the policy lists are its own even if they are reserved or isolated, and so are isolated
+ * ones of nodes that an entry of `instances` names. */
+static CpuSet own_cpus(const PlanProblem *problem, const PlanItem *item, const Node *node) {
         CpuSet cpus =
                 item->policy->cpus.choice == CPUS_ONE_PER_CORE ? node->first_threads : node->cpus;
 
@@ -21,6 +21,16 @@ static CpuSet usable_cpus(const PlanProblem *problem, const PlanItem *item, cons
                 id_set_intersect(&cpus, &item->policy->cpus.list);
         else
                 id_set_subtract(&cpus, &problem->reserved_cpus);
+        if (item->policy->cpus.choice != CPUS_LIST && !item->choice->entry)
+                id_set_subtract(&cpus, &problem->isolated_cpus);
+        id_set_subtract(&cpus, &problem->taken_cpus);
+        return cpus;
+}
+
+/* What of these the parent cgroup allows. */
+static CpuSet usable_cpus(const PlanProblem *problem, const PlanItem *item, const Node *node) {
+        CpuSet cpus = own_cpus(problem, item, node);
+
         if (!id_set_is_empty(&item->in->allowed_cpus))
                 id_set_intersect(&cpus, &item->in->allowed_cpus);
         return cpus;
@@ -44,6 +54,16 @@ static CpuSet online_cpus_of(const PlanProblem *problem, const NodeBits *nodes) 
         ID_SET_FOREACH(i, nodes)
         id_set_union(&all, &problem->nodes[i].node->cpus);
         return all;
+}
+
+static bool has_own_cpus(const PlanProblem *problem, const PlanItem *item, const NodeBits *nodes) {
+        ID_SET_FOREACH(i, nodes) {
+                const CpuSet cpus = own_cpus(problem, item, problem->nodes[i].node);
+
+                if (!id_set_is_empty(&cpus))
+                        return true;
+        }
+        return false;
 }
 
 static bool allows_list(const PlanItem *item) {
@@ -79,6 +99,11 @@ static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanIte
                 return REFUSAL_CPUS_ABSENT;
         if (!allows_nodes(item->in, nodes))
                 return REFUSAL_CGROUP_NODES;
+        if (id_set_is_subset(&cpus, &problem->taken_cpus) ||
+            (list && id_set_intersects(&item->policy->cpus.list, &problem->taken_cpus)))
+                return REFUSAL_TAKEN;
+        if (!has_own_cpus(problem, item, &bits))
+                return REFUSAL_ISOLATED;
         usable = placement_usable_cpus(problem, item, &bits);
         return id_set_is_empty(&usable) || (list && !allows_list(item)) ? REFUSAL_CGROUP_CPUS
                                                                         : REFUSAL_NONE;
@@ -186,6 +211,25 @@ static bool narrow_by_cpus(const PlanProblem *problem, PlanItem *item) {
         return refuse(item, check_feasible(problem, item, &item->feasible)) == REFUSAL_NONE;
 }
 
+/* A node of which it would have no CPU. */
+static bool narrow_by_isolation(const PlanProblem *problem, PlanItem *item) {
+        NodeBits with_cpus = { 0 };
+        bool taken = true;
+
+        if (item->policy->cpus.choice == CPUS_LIST)
+                return !id_set_intersects(&item->policy->cpus.list, &problem->taken_cpus) ||
+                       refuse(item, REFUSAL_TAKEN) == REFUSAL_NONE;
+        ID_SET_FOREACH(i, &item->feasible) {
+                const Node *node = problem->nodes[i].node;
+                const CpuSet cpus = own_cpus(problem, item, node);
+
+                taken &= id_set_is_subset(&node->cpus, &problem->taken_cpus);
+                if (!id_set_is_empty(&cpus))
+                        id_set_add(&with_cpus, (size_t)i);
+        }
+        return narrow(problem, item, &with_cpus, taken ? REFUSAL_TAKEN : REFUSAL_ISOLATED);
+}
+
 static bool narrow_by_cgroup(const PlanProblem *problem, PlanItem *item) {
         NodeBits allowed = placement_problem_bits(problem, &item->in->allowed_nodes);
         NodeBits with_cpus = { 0 };
@@ -196,7 +240,7 @@ static bool narrow_by_cgroup(const PlanProblem *problem, PlanItem *item) {
         if (item->policy->cpus.choice == CPUS_LIST)
                 return allows_list(item) || refuse(item, REFUSAL_CGROUP_CPUS) == REFUSAL_NONE;
         if (id_set_is_empty(&item->in->allowed_cpus))
-                return true; /* homes have CPUs, and each core a first thread */
+                return true; /* each of them has CPUs */
         ID_SET_FOREACH(i, &item->feasible) {
                 CpuSet cpus = usable_cpus(problem, item, problem->nodes[i].node);
 
@@ -239,7 +283,8 @@ static bool still_fits(const PlanProblem *problem, const PlanItem *item) {
 
 static int judge_chosen(PlanProblem *problem, PlanItem *item) {
         if (!narrow_by_policy(problem, item) || !narrow_by_cpus(problem, item) ||
-            !narrow_by_cgroup(problem, item) || !narrow_by_reserve(problem, item))
+            !narrow_by_isolation(problem, item) || !narrow_by_cgroup(problem, item) ||
+            !narrow_by_reserve(problem, item))
                 return 0;
         if (still_fits(problem, item))
                 return fix(problem, item, &item->former, BASIS_KEPT);

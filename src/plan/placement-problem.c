@@ -223,8 +223,12 @@ static int finish_items(PlanProblem *problem) {
 }
 
 int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, PlanProblem *ret) {
-        _cleanup_placement_problem_ PlanProblem problem = { .input = input,
-                                                            .reserved_cpus = plan->reserved_cpus };
+        _cleanup_placement_problem_ PlanProblem problem = {
+                .input = input,
+                .reserved_cpus = plan->reserved_cpus,
+                .isolated_cpus = topology_withheld_cpus(input->topology),
+                .taken_cpus = input->topology->taken_cpus,
+        };
 
         if (build_nodes(&problem, &plan->reserved) < 0 || build_items(&problem, plan) < 0 ||
             placement_feasible(&problem) < 0)
@@ -281,10 +285,12 @@ uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes) {
 
 uint64_t placement_cpu_part(const PlacementInput *input, size_t node) {
         const CpuSet reserved = placement_reserved_cpus(input);
+        const CpuSet withheld = topology_withheld_cpus(input->topology);
         CpuSet cpus = input->topology->nodes[node].cpus;
         uint32_t n_cpus;
 
         id_set_subtract(&cpus, &reserved);
+        id_set_subtract(&cpus, &withheld);
         n_cpus = id_set_count(&cpus);
         return n_cpus ? (1000 + n_cpus - 1) / n_cpus : 0;
 }

@@ -215,12 +215,16 @@ bool placement_is_explicit(const Policy *policy, const char *unit, const uint16_
 
 NodeSet placement_bound_nodes(const Topology *topology, const CpuSet *cpus, const CpuSet *allowed) {
         const NodeSet homes = topology_homes(topology);
+        const CpuSet withheld = topology_withheld_cpus(topology);
         CpuSet could = topology_cpus(topology), bound = *cpus;
         NodeSet nodes, all;
 
         if (!id_set_is_empty(allowed))
                 id_set_intersect(&could, allowed);
         id_set_intersect(&bound, &could);
+        /* Every process begins without isolated CPUs: that binds none. */
+        id_set_subtract(&could, &withheld);
+        id_set_union(&could, &bound);
         nodes = topology_nodes_of(topology, &bound);
         all = topology_nodes_of(topology, &could);
         id_set_intersect(&nodes, &homes);

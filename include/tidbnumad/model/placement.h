@@ -29,6 +29,8 @@ typedef enum PlacementRefusal {
         REFUSAL_NO_NODE_LEFT,  /* place.nodes less place.avoid, homes only: nothing is left */
         REFUSAL_TOO_FEW_NODES, /* fewer are left than place.count */
         REFUSAL_NO_PACKAGE,    /* no socket has so many of them */
+        REFUSAL_ISOLATED,      /* all CPUs of its nodes are isolated, and not named */
+        REFUSAL_TAKEN,         /* all CPUs of its nodes are a cpuset partition's */
         REFUSAL_CGROUP_NODES,  /* its parent cgroup does not allow such nodes */
         REFUSAL_CGROUP_CPUS,   /* nor CPUs of them */
         REFUSAL_RESERVED,      /* only reserved nodes are left, and `strict` is set */

@@ -46,6 +46,9 @@ typedef struct Topology {
         CpuSet offline_cpus;  /* present, and not online */
         CpuSet isolated_cpus; /* isolcpus= and isolated cpuset partitions */
         CpuSet nohz_full_cpus;
+        CpuSet taken_cpus;       /* online, and taken from all others by a cpuset partition
+                                  * (cgroup-v2.rst,       cpuset.cpus.partition) */
+        char taken_by[128];      /* the cgroup of one such partition, "/build"; "": not found */
         CpuSet hidden_cpus;      /* online, but not for the cgroup that the reader runs in */
         NodeSet hidden_nodes;    /* likewise */
         NodeSet lost_nodes;      /* online, and not in `nodes`: they cannot be read */
@@ -65,6 +68,10 @@ NodeSet topology_nodes(const Topology *topology);
 /* The nodes that have memory: no cpuset.mems.effective ever holds another. */
 NodeSet topology_memory_nodes(const Topology *topology);
 CpuSet topology_cpus(const Topology *topology);
+
+/* CPUs on which the kernel balances no threads, and those that nobody else gets: instances are not
+ * placed on them unless a policy names them, and never on those that are taken. */
+CpuSet topology_withheld_cpus(const Topology *topology);
 
 /* The online CPUs of the core whose lowest CPU is this one. */
 CpuSet topology_core(const Topology *topology, uint32_t first);

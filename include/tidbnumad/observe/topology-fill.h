@@ -16,6 +16,7 @@ static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
 #define TOPOLOGY_INFO_OFFLINE "TidbnumadOfflineCPUs"
 #define TOPOLOGY_INFO_ISOLATED "TidbnumadIsolatedCPUs"
 #define TOPOLOGY_INFO_NOHZ_FULL "TidbnumadNohzFullCPUs"
+#define TOPOLOGY_INFO_TAKEN_CPUS "TidbnumadTakenCPUs"
 #define TOPOLOGY_INFO_HIDDEN_CPUS "TidbnumadHiddenCPUs"
 #define TOPOLOGY_INFO_HIDDEN_NODES "TidbnumadHiddenNodes"
 #define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU" /* nodes */

@@ -55,6 +55,7 @@ typedef struct PlanProblem {
         size_t n_packages, n_policies;
         NodeBits homes, reserved;
         CpuSet reserved_cpus;
+        CpuSet isolated_cpus, taken_cpus;
         PlanItem *items; /* by name */
         size_t n_items;
 } PlanProblem;

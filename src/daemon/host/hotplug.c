@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/daemon/host/host.h"
@@ -18,17 +19,31 @@ static bool read_set(const Host *h, const char *path, IdTarget ret) {
                id_target_parse_list(text, ret) >= 0;
 }
 
+static void read_offered(const Host *h, Hotplug *ret) {
+        char text[ID_SET_LIST_MAX];
+
+        if (h->sysroot.cgroup_fd < 0 ||
+            read_file_at(h->sysroot.cgroup_fd, "cpuset.cpus.effective", text, sizeof(text)) < 0 ||
+            id_set_parse_list(text, &ret->offered) < 0)
+                ret->offered = (CpuSet){ 0 };
+}
+
 /* False: it cannot be read, so no change is assumed. */
 static bool read_present(const Host *h, Hotplug *ret) {
+        read_offered(h, ret);
         return read_set(h, SYSTEM "cpu/online", ID_TARGET(&ret->cpus)) &&
                read_set(h, SYSTEM "node/online", ID_TARGET(&ret->nodes)) &&
                (read_set(h, SYSTEM "node/has_memory", ID_TARGET(&ret->memory)) ||
                 read_set(h, SYSTEM "node/has_normal_memory", ID_TARGET(&ret->memory)));
 }
 
+static bool is_same_hardware(const Hotplug *a, const Hotplug *b) {
+        return id_set_equal(&a->cpus, &b->cpus) && id_set_equal(&a->nodes, &b->nodes) &&
+               id_set_equal(&a->memory, &b->memory);
+}
+
 static bool has_changed(const Hotplug *a, const Hotplug *b) {
-        return !id_set_equal(&a->cpus, &b->cpus) || !id_set_equal(&a->nodes, &b->nodes) ||
-               !id_set_equal(&a->memory, &b->memory);
+        return !is_same_hardware(a, b) || !id_set_equal(&a->offered, &b->offered);
 }
 
 /* --- changes --- */
@@ -42,6 +57,22 @@ static void log_change(const Host *h, const Hotplug *now) {
         journal_log(&h->journal, LOG_NOTICE, NULL,
                     "CPUs %s are online now, %s were before; memory is on nodes %s: planning again",
                     cpus, before, memory);
+}
+
+static void log_taken(const Host *h, const Topology *fresh) {
+        char cpus[ID_SET_LIST_MAX];
+
+        if (id_set_equal(&h->topology.taken_cpus, &fresh->taken_cpus))
+                return;
+        (void)id_set_render_list(&fresh->taken_cpus, cpus, sizeof(cpus));
+        if (id_set_is_empty(&fresh->taken_cpus))
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "No cpuset partition takes CPUs any more");
+        else
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "CPUs %s are taken by a cpuset partition%s%s: nothing else can run on "
+                            "them, and instances there get another place",
+                            cpus, *fresh->taken_by ? ", " : "", fresh->taken_by);
 }
 
 /* Arrays by node have one element for each node that was present at the start. */
@@ -72,6 +103,8 @@ static void take_over(Topology *topology, Topology *fresh) {
         topology->offline_cpus = fresh->offline_cpus;
         topology->isolated_cpus = fresh->isolated_cpus;
         topology->nohz_full_cpus = fresh->nohz_full_cpus;
+        topology->taken_cpus = fresh->taken_cpus;
+        (void)snprintf(topology->taken_by, sizeof(topology->taken_by), "%s", fresh->taken_by);
         topology->hidden_cpus = fresh->hidden_cpus;
         topology->hidden_nodes = fresh->hidden_nodes;
         topology->lost_nodes = fresh->lost_nodes;
@@ -82,6 +115,7 @@ static void remember(Hotplug *hotplug, const Hotplug *now) {
         hotplug->cpus = now->cpus;
         hotplug->nodes = now->nodes;
         hotplug->memory = now->memory;
+        hotplug->offered = now->offered;
         hotplug->known = true;
 }
 
@@ -100,7 +134,9 @@ void hotplug_check(Host *h) {
                             strerror(-r));
                 return;
         }
-        log_change(h, &now);
+        if (!is_same_hardware(&h->hotplug, &now))
+                log_change(h, &now);
+        log_taken(h, &fresh);
         log_new_nodes(h, &fresh);
         take_over(&h->topology, &fresh);
         h->backend.all_cpus = topology_cpus(&h->topology);

@@ -16,6 +16,7 @@ static struct {
         size_t n_nodes;
         CpuSet online;
         NodeSet memory;
+        CpuSet taken;
 } machine;
 
 int __wrap_topology_load(const Sysroot *sysroot, Topology *ret);
@@ -40,6 +41,7 @@ int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
         *ret = (Topology){ .nodes = calloc(machine.n_nodes, sizeof(Node)),
                            .n_nodes = machine.n_nodes,
                            .core = calloc(CPU_SET_MAX, sizeof(uint16_t)),
+                           .taken_cpus = machine.taken,
                            .offline_cpus = cpu_set("5") };
         for (uint32_t i = 0; i < machine.n_nodes; i++)
                 fill_node(&ret->nodes[i], i);
@@ -152,6 +154,23 @@ HOST_TEST(one_cpu_goes_and_comes) {
         show(h, "0-5", "0-2", "0-2");
         check(h);
         assert_placed(h, "0", "0-1");
+}
+
+/* The hardware stays as it is. */
+HOST_TEST(a_partition_takes_cpus) {
+        fake_write(&h->tree, "sys/fs/cgroup/cpuset.cpus.effective", "2-5");
+        machine.taken = cpu_set("0-1");
+        check(h);
+        assert_int_equal(machine.n_loads, 1);
+        assert_ids(h->m.host.topology.taken_cpus, "0-1");
+        assert_placed(h, "1", "2-3");
+        check(h);
+        assert_int_equal(machine.n_loads, 1);
+        fake_write(&h->tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-5");
+        machine.taken = cpu_set("");
+        check(h);
+        assert_ids(h->m.host.topology.taken_cpus, "");
+        assert_placed(h, "1", "2-3"); /* it stays where it fits */
 }
 
 /* What groups above allow is read again: it was without the CPU that has come. */

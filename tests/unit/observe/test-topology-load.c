@@ -101,6 +101,27 @@ MACHINE_TEST(cpus_that_are_set_apart) {
         assert_ids(t.nohz_full_cpus, "");
 }
 
+MACHINE_TEST(cpus_of_a_partition) {
+        _cleanup_topology_ Topology t = { 0 };
+
+        fake_write(tree, "sys/fs/cgroup/cpuset.cpus.effective", "0-3\n");
+        fake_write(tree, "sys/fs/cgroup/a/cpuset.cpus.partition", "member\n");
+        fake_write(tree, "sys/fs/cgroup/a/b/cpuset.cpus.partition", "root invalid (Parent)\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
+        assert_ids(t.taken_cpus, "");
+        assert_string_equal(t.taken_by, "");
+        topology_done(&t);
+        fake_write(tree, "sys/fs/cgroup/cpuset.cpus.effective", "0,2-3\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
+        assert_ids(t.taken_cpus, "1");
+        assert_string_equal(t.taken_by, ""); /* by whom is not found */
+        topology_done(&t);
+        fake_write(tree, "sys/fs/cgroup/a/b/cpuset.cpus.partition", "isolated\n");
+        assert_int_equal(topology_load(&tree->sysroot, &t), 0);
+        assert_string_equal(t.taken_by, "/a/b");
+        assert_ids(topology_withheld_cpus(&t), "1");
+}
+
 static void assert_note(const Topology *t, unsigned number, const char *expected) {
         _cleanup_text_ Text note = { 0 };
 

@@ -124,6 +124,57 @@ ONE_TEST(explicit_nodes_in_a_cgroup, true) {
         assert_placed(one, BASIS_EXPLICIT, "0-1", "3-4", 0);
 }
 
+/* --- isolated CPUs, and those of a partition --- */
+
+ONE_TEST(isolated_cpus, true) {
+        PolicyInstance entry = { .match = { .unit = (char *)"tidb-*.service" },
+                                 .nodes = node_set("0") };
+        CpuSet *isolated = &one->world->topology.isolated_cpus;
+
+        *isolated = cpu_set("0-2");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", 0); /* it has more */
+        one->policy->place.nodes = node_set("0");
+        assert_placed(one, BASIS_CHOSEN, "0", "3", 0); /* what is left of it */
+        one->world->topology.nohz_full_cpus = cpu_set("3");
+        assert_refused(one, REFUSAL_ISOLATED);
+        one->policy->place.nodes = (NodeSet){ 0 };
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", 0);
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("1-2") };
+        assert_placed(one, BASIS_CHOSEN, "0", "1-2", 0); /* it is named */
+        one->policy->cpus = (PolicyCpus){ 0 };
+        one->policy->instances = &entry;
+        one->policy->n_instances = 1;
+        assert_placed(one, BASIS_EXPLICIT, "0", "0-3", 0);
+        one->policy->n_instances = 0;
+        one->policy->place.nodes = node_set("0");
+        assert_refused(one, REFUSAL_ISOLATED);
+        one->policy->place.count_is_set = false;
+        assert_refused(one, REFUSAL_ISOLATED);
+        one->policy->place.nodes = node_set("0-1");
+        assert_placed(one, BASIS_EXPLICIT, "0-1", "4-7", 0);
+}
+
+/* Nobody else gets them, whatever a policy says. */
+ONE_TEST(cpus_of_a_partition, true) {
+        PolicyInstance entry = { .match = { .unit = (char *)"tidb-*.service" },
+                                 .nodes = node_set("0") };
+
+        one->in->in_force = node_set("0");
+        assert_placed(one, BASIS_KEPT, "0", "0-3", 0);
+        one->world->topology.taken_cpus = cpu_set("0-1");
+        assert_placed(one, BASIS_KEPT, "0", "2-3", 0);
+        one->policy->cpus = (PolicyCpus){ .choice = CPUS_LIST, .list = cpu_set("1-2") };
+        assert_refused(one, REFUSAL_TAKEN);
+        one->policy->cpus = (PolicyCpus){ 0 };
+        one->world->topology.taken_cpus = cpu_set("0-3");
+        assert_placed(one, BASIS_CHOSEN, "1", "4-7", WARN_MOVED);
+        one->policy->place.nodes = node_set("0");
+        assert_refused(one, REFUSAL_TAKEN);
+        one->policy->instances = &entry;
+        one->policy->n_instances = 1;
+        assert_refused(one, REFUSAL_TAKEN);
+}
+
 /* --- chosen nodes --- */
 
 ONE_TEST(no_node_left, false) {

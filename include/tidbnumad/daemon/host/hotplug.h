@@ -1,4 +1,5 @@
-/* CPUs and memory that are added or removed while the daemon runs.
+/* CPUs and memory that are added or removed while the daemon runs, and CPUs that a cpuset partition
+ * takes.
  *
  * The kernel removes an offline CPU from all cpusets, and gives a group without any CPU left those
  * of its parent: its processes then run anywhere. Therefore the plan is made again with what is
@@ -17,6 +18,8 @@ typedef struct Hotplug {
         CpuSet cpus;    /* online CPUs, as in the kernel's file when last read; likewise below */
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
+        CpuSet offered; /* by the root of cgroup v2, without those of partitions; empty: not known
+                         */
         CpuSet come;    /* CPUs that came online at the last change */
         NodeSet logged; /* new nodes, which are not used before the next start; logged once */
         Uevents uevents;
