@@ -78,8 +78,28 @@ static int parse_id(const char **p, size_t n_words, uint32_t *ret) {
         return 0;
 }
 
+/* Of "0-15:1/2", as bitmap_parselist() of the kernel has it: the first one of each two. */
+static int parse_stride(const char **p, size_t n_words, uint32_t *ret_used, uint32_t *ret_group) {
+        int r;
+
+        *ret_used = *ret_group = 1;
+        if (**p != ':')
+                return 0;
+        (*p)++;
+        r = parse_id(p, n_words, ret_used);
+        if (r < 0)
+                return r;
+        if (**p != '/')
+                return -EINVAL;
+        (*p)++;
+        r = parse_id(p, n_words, ret_group);
+        if (r < 0)
+                return r;
+        return *ret_used == 0 || *ret_used > *ret_group ? -EINVAL : 0;
+}
+
 static int parse_range(const char **p, IdTarget set) {
-        uint32_t first, last;
+        uint32_t first, last, used, group;
         int r;
 
         r = parse_id(p, set.n_words, &first);
@@ -94,8 +114,12 @@ static int parse_range(const char **p, IdTarget set) {
                 if (last < first)
                         return -EINVAL;
         }
+        r = parse_stride(p, set.n_words, &used, &group);
+        if (r < 0)
+                return r;
         for (uint32_t id = first; id <= last; id++)
-                id_target_add(set, id);
+                if ((id - first) % group < used)
+                        id_target_add(set, id);
         return 0;
 }
 

@@ -22,6 +22,17 @@ static int read_number(int dir_fd, const char *path) {
         return (int)value;
 }
 
+/* "true" and "false", as sysfs_emit() writes them; also "1" and "0". */
+static int read_switch(int dir_fd, const char *path) {
+        char buffer[16];
+
+        if (read_file_at(dir_fd, path, buffer, sizeof(buffer)) <= 0)
+                return HOST_FACT_UNKNOWN;
+        return *buffer == 't' || *buffer == '1'   ? 1
+               : *buffer == 'f' || *buffer == '0' ? 0
+                                                  : HOST_FACT_UNKNOWN;
+}
+
 /* Of "always [madvise] never" the word in brackets. */
 static void read_choice(int dir_fd, const char *path, char *ret, size_t size) {
         char buffer[WORDS_MAX], *begin, *end;
@@ -111,6 +122,7 @@ void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts
                 .swappiness = read_number(sysroot->proc_fd, "sys/vm/swappiness"),
                 .n_packages = count_packages(sysroot, &cpus),
         };
+        ret->demotion = read_switch(sysroot->sys_fd, "kernel/mm/numa/demotion_enabled");
         read_choice(sysroot->sys_fd, "kernel/mm/transparent_hugepage/enabled", ret->huge_pages,
                     sizeof(ret->huge_pages));
         read_irqbalance(sysroot, ret);

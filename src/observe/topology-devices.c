@@ -115,12 +115,17 @@ static hwloc_obj_t find_pci(hwloc_obj_t object) {
         return object;
 }
 
+/* A memory expander is "Block" to hwloc 2. */
+static bool is_memory(hwloc_obj_t object) {
+        return object->subtype && strncmp(object->subtype, "CXL", 3) == 0;
+}
+
 static bool is_wanted(hwloc_obj_t object) {
         if (!object->name || !*object->name || !object->attr)
                 return false;
         if (object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
                 return true;
-        return object->attr->osdev.type == HWLOC_OBJ_OSDEV_BLOCK &&
+        return object->attr->osdev.type == HWLOC_OBJ_OSDEV_BLOCK && !is_memory(object) &&
                disk_name_counts(object->name) && (find_pci(object) || !object->subtype);
 }
 

@@ -94,6 +94,13 @@ static int drop_marks(const char *xml, size_t size, hwloc_topology_t *t) {
         return r;
 }
 
+/* The format of hwloc 3, which hwloc 2 does not read: <topology version="3.0">. */
+static bool is_newer_format(const char *xml) {
+        const char *at = strstr(xml, "<topology version=\"");
+
+        return at && at[strlen("<topology version=\"")] > '2';
+}
+
 static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_free_ char *xml = NULL;
@@ -106,6 +113,12 @@ static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message)
         r = load_buffer(xml, size, true, &t);
         if (r >= 0 && has_marks(t))
                 r = drop_marks(xml, size, &t);
+        if (r < 0 && r != -ENOMEM && is_newer_format(xml))
+                return fail(
+                        ret_message, -EINVAL,
+                        "%s is XML of hwloc 3 or later, and this program has hwloc 2; export it "
+                        "with \"lstopo --export-xml-flags v2 FILE.xml\"",
+                        path);
         if (r < 0)
                 return fail(ret_message, r == -ENOMEM ? r : -EINVAL,
                             "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);

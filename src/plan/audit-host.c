@@ -6,6 +6,9 @@
 
 enum { SWAPPINESS_MAX = 10 };
 
+/* Documentation/admin-guide/sysctl/kernel.rst: bits. */
+enum { BALANCING_NORMAL = 1, BALANCING_TIERS = 2 };
+
 static void number(AuditReport *report, AuditRule rule, const char *key, int value, int max) {
         char path[64];
 
@@ -27,14 +30,43 @@ static void numa_balancing(const AuditInput *input, AuditReport *report) {
         if (value == HOST_FACT_UNKNOWN)
                 return;
         audit_report_hold(report, AUDIT_NUMA_BALANCING);
-        if (value == 0)
+        if (value & BALANCING_NORMAL)
+                audit_find(
+                        report, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                        text_new("/proc/sys/kernel/numa_balancing"),
+                        text_new("sysctl -w kernel.numa_balancing=%d", value & ~BALANCING_NORMAL),
+                        "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
+                        "moves pages that are already where they should be",
+                        value);
+        else if (value & BALANCING_TIERS)
+                audit_find(report, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                           text_new("/proc/sys/kernel/numa_balancing"),
+                           text_new("sysctl -w kernel.numa_balancing=0, unless slow memory (CXL, "
+                                    "NVM) is there to be used"),
+                           "the kernel moves pages between fast and slow memory "
+                           "(kernel.numa_balancing is %d, memory tiering): it takes page faults "
+                           "for that, and fills the fast nodes",
+                           value);
+}
+
+static bool has_slow_memory(const Topology *topology) {
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (id_set_is_empty(&topology->nodes[i].cpus) &&
+                    topology_has_memory(&topology->nodes[i]))
+                        return true;
+        return false;
+}
+
+/* Demotion does not look at cpusets before Linux 6.16 (vmscan.c, demote_folio_list()). */
+static void demotion(const AuditInput *input, AuditReport *report) {
+        if (input->facts->demotion != 1 || !has_slow_memory(input->topology))
                 return;
         audit_find(report, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
-                   text_new("/proc/sys/kernel/numa_balancing"),
-                   text_new("sysctl -w kernel.numa_balancing=0"),
-                   "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
-                   "moves pages that are already where they should be",
-                   value);
+                   text_new("/sys/kernel/mm/numa/demotion_enabled"),
+                   text_new("echo 0 >/sys/kernel/mm/numa/demotion_enabled"),
+                   "where memory is short, the kernel moves pages to slower nodes "
+                   "(demotion_enabled); before Linux 6.16 also those of instances that are bound "
+                   "strictly to others");
 }
 
 static void swap(const AuditInput *input, AuditReport *report) {
@@ -141,6 +173,7 @@ void audit_host(const AuditInput *input, AuditReport *report) {
         if (!facts)
                 return;
         numa_balancing(input, report);
+        demotion(input, report);
         number(report, AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode", facts->zone_reclaim_mode, 0);
         huge_pages(input, report);
         swap(input, report);

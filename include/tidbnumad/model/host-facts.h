@@ -10,6 +10,7 @@
 
 typedef struct HostFacts {
         int numa_balancing;    /* kernel.numa_balancing; HOST_FACT_UNKNOWN, as the others */
+        int demotion;          /* /sys/kernel/mm/numa/demotion_enabled: 0 or 1 */
         int zone_reclaim_mode; /* vm.zone_reclaim_mode */
         int swappiness;        /* vm.swappiness */
         bool swap_known;

@@ -19,14 +19,18 @@ TEST(list_round_trip) {
         assert_round_trip("0", "0");
         assert_round_trip("0-3,8\n", "0-3,8");
         assert_round_trip("8,0,1,2,3", "0-3,8");
+        assert_round_trip("0-7:1/2,9", "0,2,4,6,9");
+        assert_round_trip("4-12:2/4", "4-5,8-9,12");
+        assert_round_trip("3:1/1", "3");
         assert_round_trip("63,64,65", "63-65");
         assert_round_trip("  5-5 ", "5");
         assert_round_trip("8191", "8191");
 }
 
 TEST(list_refuses) {
-        static const char *const bad[] = { "a",   "1-",  "-1",  "1,",    ",1",     "1,,2",
-                                           "3-1", "1 2", "0x1", "1-2-3", "0-8:2/4" };
+        static const char *const bad[] = { "a",     "1-",      "-1",      "1,",    ",1",
+                                           "1,,2",  "3-1",     "1 2",     "0x1",   "1-2-3",
+                                           "0-8:2", "0-8:0/4", "0-8:5/4", "0-8:/4" };
         CpuSet set = { { 7 } };
 
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

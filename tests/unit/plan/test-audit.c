@@ -24,6 +24,17 @@ static void numa_balancing(World *w) {
         w->facts.numa_balancing = 1;
 }
 
+static void memory_tiering(World *w) {
+        w->facts.numa_balancing = 2;
+}
+
+static void demotion(World *w) {
+        w->facts.demotion = 1;
+        w->topology.nodes[1].cpus = (CpuSet){ 0 };
+        w->instances[1].nodes = node_set("0");
+        w->input.n_instances = 1;
+}
+
 static void zone_reclaim(World *w) {
         w->facts.zone_reclaim_mode = 1;
 }
@@ -163,6 +174,9 @@ TEST(each_mistake) {
         } rows[] = {
                 { numa_balancing, AUDIT_NUMA_BALANCING, AUDIT_WARNING, "is 1",
                   "sysctl -w kernel.numa_balancing=0" },
+                { memory_tiering, AUDIT_NUMA_BALANCING, AUDIT_WARNING, "is 2, memory tiering",
+                  "unless slow memory" },
+                { demotion, AUDIT_NUMA_BALANCING, AUDIT_WARNING, "demotion_enabled", "echo 0" },
                 { zone_reclaim, AUDIT_ZONE_RECLAIM, AUDIT_WARNING, "is 1",
                   "sysctl -w vm.zone_reclaim_mode=0" },
                 { huge_pages, AUDIT_HUGE_PAGES, AUDIT_WARNING, "'always'", "echo never" },
