@@ -276,6 +276,41 @@ static void set_default_dirs(Args *args) {
                 args->policy_dirs[args->n_policy_dirs++] = dirs[i];
 }
 
+static const OptionRow *find_option(const char *word) {
+        const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : word;
+        const OptionRow *rows;
+        size_t n = options_rows(&rows);
+
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(rows[i].name, name) == 0)
+                        return &rows[i];
+        return NULL;
+}
+
+static bool is_command(const char *word) {
+        for (unsigned c = 0; c < N_COMMANDS; c++)
+                if (strcmp(word, args_command_name(c)) == 0)
+                        return true;
+        return false;
+}
+
+/* Options may also stand before the command. */
+static void put_command_first(int argc, char *argv[]) {
+        char *command;
+        int at = 1;
+
+        while (at < argc && argv[at][0] == '-') {
+                const OptionRow *row = find_option(argv[at]);
+
+                at += row && row->argument ? 2 : 1;
+        }
+        if (at == 1 || at >= argc || !is_command(argv[at]))
+                return;
+        command = argv[at];
+        memmove(&argv[2], &argv[1], (size_t)(at - 1) * sizeof(argv[0]));
+        argv[1] = command;
+}
+
 int args_parse(Args *args, int argc, char *argv[]) {
         int r;
 
@@ -284,14 +319,15 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 output_line(stderr, "tidbnumactl: no command. Try 'tidbnumactl --help'.");
                 return -EINVAL;
         }
+        put_command_first(argc, argv);
         args->version = strcmp(argv[1], "--version") == 0;
         if (args->version || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
             strcmp(argv[1], "help") == 0)
                 return answer(args, false);
         if (argv[1][0] == '-') {
                 output_line(stderr,
-                            "tidbnumactl: the command must come before '%s'. Try "
-                            "'tidbnumactl --help'.",
+                            "tidbnumactl: no command behind '%s'. Try 'tidbnumactl "
+                            "--help'.",
                             argv[1]);
                 return -EINVAL;
         }

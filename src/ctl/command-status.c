@@ -97,6 +97,11 @@ static int exit_of(const StatusQuestion *q) {
                 if (status_unit_is_asked(q, &q->status->units[i]) &&
                     status_unit_is_problem(&q->status->units[i]))
                         return COMMAND_EXIT_REFUSED;
+        for (size_t i = 0; i < q->status->n_devices && q->n_names == 0; i++)
+                if (q->status->devices[i].vectors[IRQ_STATE_CONTESTED] +
+                            q->status->devices[i].vectors[IRQ_STATE_FAILED] >
+                    0)
+                        return COMMAND_EXIT_REFUSED;
         return q->status->load_failed || q->status->n_releases > 0 ? COMMAND_EXIT_REFUSED
                                                                    : EXIT_SUCCESS;
 }

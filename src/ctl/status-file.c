@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -306,10 +307,12 @@ const StatusInstance *status_file_find(const StatusFile *status, const char *nam
 }
 
 bool status_unit_is_named(const StatusUnit *unit, const char *name) {
-        const size_t n = strlen(name);
+        const size_t n = strlen(unit->name), suffix = strlen(".service");
+        char label[256];
 
-        return strncmp(unit->name, name, n) == 0 &&
-               (unit->name[n] == '\0' || strcmp(unit->name + n, ".service") == 0);
+        (void)snprintf(label, sizeof(label), "%.*s", (int)(n > suffix ? n - suffix : n),
+                       unit->name);
+        return fnmatch(name, unit->name, 0) == 0 || fnmatch(name, label, 0) == 0;
 }
 
 const StatusUnit *status_file_find_unit(const StatusFile *status, const char *name) {

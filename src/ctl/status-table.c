@@ -1,5 +1,6 @@
 /* Renders the published status: problems first, then instances, interrupts and ignored processes.
  */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -15,8 +16,8 @@ enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
 
 bool status_is_asked(const StatusQuestion *q, const StatusInstance *i) {
         for (size_t k = 0; k < q->n_names; k++)
-                if (strcmp(q->names[k], i->name) == 0 ||
-                    (i->unit && strcmp(q->names[k], i->unit) == 0))
+                if (fnmatch(q->names[k], i->name, 0) == 0 ||
+                    (i->unit && fnmatch(q->names[k], i->unit, 0) == 0))
                         return true;
         return q->n_names == 0;
 }

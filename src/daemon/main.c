@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sysexits.h>
 
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/binding/silent.h"
@@ -85,7 +86,7 @@ int main(int argc, char *argv[]) {
                 return worker_serve(WORKER_FD);
         r = args_parse(&args, argc, argv);
         if (r <= 0)
-                return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+                return r < 0 ? EX_USAGE : EXIT_SUCCESS;
         (void)sigemptyset(&signals);
         (void)sigaddset(&signals, SIGHUP);
         (void)sigaddset(&signals, SIGTERM);

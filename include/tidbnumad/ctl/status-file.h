@@ -113,7 +113,7 @@ bool status_file_is_fresh(const StatusFile *status, double now_seconds);
 
 const StatusInstance *status_file_find(const StatusFile *status, const char *name);
 
-/* `name` is that of the unit, or what an instance in it is called. */
+/* The glob matches the name of the unit, or what an instance in it is called. */
 bool status_unit_is_named(const StatusUnit *unit, const char *name);
 
 /* NULL: no such unit is known. */

@@ -152,7 +152,18 @@ TEST(wrong_commands) {
         WRONG("pause takes no argument 'a'", "pause", "a");
         WRONG("pause has no option --undo; it is an option of release\n", "pause", "--undo");
         WRONG("status has no option --policy-dir", "status", "--policy-dir=a");
-        WRONG("the command must come before '--json'", "--json", "plan");
+        WRONG("no command behind '--json'", "--json");
+        WRONG("no command behind '--policy'", "--policy", "plan"); /* that is its argument */
+}
+
+TEST(options_before_the_command) {
+        Args args;
+
+        assert_int_equal(PARSE(&args, "--json", "--runtime-dir", "status", "status", "a"), 1);
+        assert_int_equal(args.command, COMMAND_STATUS);
+        assert_true(args.json);
+        assert_string_equal(args.runtime_dir, "status");
+        assert_string_equal(args.names[0], "a");
 }
 
 TEST(wrong_options) {
