@@ -15,6 +15,7 @@ typedef struct Setting {
         const char *key;
         IdSet set;
         const char *file; /* the last one that changed it; NULL: none */
+        bool at_run_time; /* there is a value of run time beside */
 } Setting;
 
 /* What was set at run time, by `systemctl set-property --runtime` or by us. A transient unit has it
@@ -34,8 +35,13 @@ static int read_file(const Undoing *undo, const char *path, Setting *cpus, Setti
         _cleanup_free_ char *text = NULL;
         int r;
 
-        if (*path == '\0' || is_runtime(path, cpus->key) || is_runtime(path, mems->key))
+        if (*path == '\0')
                 return 0;
+        for (size_t i = 0; i < ELEMENTSOF(settings); i++)
+                if (is_runtime(path, settings[i]->key)) {
+                        settings[i]->at_run_time = true;
+                        return 0;
+                }
         r = worker_read_script(&undo->host->workers, &undo->host->sysroot, path, true, &text);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
@@ -72,12 +78,14 @@ static void log_change(const Undoing *undo, const UndoRecord *record, const Sett
                             record->instance, s->file, s->key, list, record->unit);
 }
 
-/* A value that was set at run time before ours stands before those of files. */
+/* A value that was set at run time before ours stands before those of files, as long as there is
+ * one: `systemctl revert` removes it. */
 static bool take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
                  const Setting *s) {
         const bool set = !id_set_is_empty(&s->set);
 
-        if (id_set_equal(&property->before, &s->set) || property->origin == UNDO_RUNTIME)
+        if (id_set_equal(&property->before, &s->set) ||
+            (property->origin == UNDO_RUNTIME && s->at_run_time))
                 return false;
         property->before = s->set;
         property->origin = set ? UNDO_PERSISTENT : UNDO_UNSET;

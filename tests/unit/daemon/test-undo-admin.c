@@ -120,8 +120,12 @@ WORLD_TEST(values_of_run_time) {
         assert_true(read_again(w, "sets AllowedCPUs=3"));
         w->record->cpus.origin = UNDO_RUNTIME;
         w->record->cpus.before = id_set("2");
+        systemd.path = "/run/systemd/system.control/x.service.d/50-AllowedCPUs.conf";
         assert_false(read_again(w, NULL));
         assert_id_view(ID_VIEW(&w->record->cpus.before), "2");
+        systemd.path = "/etc/x.conf"; /* reverted */
+        systemd.drop_in = "[Service]\n";
+        assert_true(read_again(w, "no file of x.service sets AllowedCPUs="));
 }
 
 WORLD_TEST(what_is_not_known_changes_nothing) {
