@@ -29,7 +29,7 @@ enum {
 
 typedef struct Region {
         char *start;
-        size_t bytes;
+        size_t bytes, touched;
 } Region;
 
 static Region regions[MAX_REGIONS];
@@ -146,12 +146,12 @@ static void touch_from(int node, char *start, size_t bytes) {
 
 /* Gives each node its share of the region, in whole units, the last node what rounding left. */
 static void touch_spread(const Region *region, size_t unit, const Spread *spread) {
-        uint64_t total = 0, before = 0, units = region->bytes / unit;
+        uint64_t total = 0, before = 0, units = region->touched / unit;
 
         for (int node = 0; node < MAX_NODES; node++)
                 total += spread->share[node];
         if (total == 0)
-                touch_from(-1, region->start, region->bytes);
+                touch_from(-1, region->start, region->touched);
         for (int node = 0; node < MAX_NODES; node++) {
                 uint64_t after = before + spread->share[node];
 
@@ -202,7 +202,8 @@ static char *map_aligned(size_t bytes, int flags, int fd) {
         return p;
 }
 
-void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *spread) {
+void memory_hold(RegionKind kind, size_t bytes, size_t touch, const char *dir,
+                 const Spread *spread) {
         static const int flags[N_REGION_KINDS] = {
                 [REGION_ANON] = MAP_PRIVATE | MAP_ANONYMOUS,
                 [REGION_HUGE] = MAP_PRIVATE | MAP_ANONYMOUS,
@@ -223,7 +224,9 @@ void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *s
         fd = kind == REGION_FILE              ? open_file(dir, bytes)
              : kind == REGION_RESERVED_SHARED ? open_reserved(bytes)
                                               : -1;
-        *region = (Region){ .start = map_aligned(bytes, flags[kind], fd), .bytes = bytes };
+        *region = (Region){ .start = map_aligned(bytes, flags[kind], fd),
+                            .bytes = bytes,
+                            .touched = touch < bytes ? touch : bytes };
         if (fd >= 0)
                 (void)close(fd);
         /* Base pages where asked for, whatever the host's setting for huge ones is. */
@@ -232,6 +235,15 @@ void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *s
                               kind == REGION_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
         touch_spread(region, unit, spread);
         n_regions++;
+}
+
+void memory_touch_rest(void) {
+        for (size_t i = 0; i < n_regions; i++) {
+                Region *r = &regions[i];
+
+                touch_from(-1, r->start + r->touched, r->bytes - r->touched);
+                r->touched = r->bytes;
+        }
 }
 
 /* --- stalls ------------------------------------------------------------------------------------
@@ -258,7 +270,7 @@ static _Noreturn void *watch_thread(void *argument) {
         (void)argument;
         for (;;)
                 for (size_t i = 0; i < n_regions; i++)
-                        for (size_t at = 0; at < regions[i].bytes; at += PAGE_BYTES) {
+                        for (size_t at = 0; at < regions[i].touched; at += PAGE_BYTES) {
                                 time_access(regions[i].start + at);
                                 if (++count % TOUCHES_BEFORE_REST == 0)
                                         (void)nanosleep(&rest, NULL);

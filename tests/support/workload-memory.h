@@ -27,8 +27,12 @@ typedef struct Spread {
 /* "NODE:SHARE,…", or every node this process may use, alike, where text is NULL. */
 void spread_parse(const char *text, Spread *ret);
 
-/* Maps a region and touches all of it. A file's directory is `dir`. */
-void memory_hold(RegionKind kind, size_t bytes, const char *dir, const Spread *spread);
+/* Maps a region and touches the first `touch` bytes of it. A file's directory is `dir`. */
+void memory_hold(RegionKind kind, size_t bytes, size_t touch, const char *dir,
+                 const Spread *spread);
+
+/* Touches what memory_hold() has left. */
+void memory_touch_rest(void);
 
 /* A thread that will touch `bytes_per_sec` each second, until it is `max`. These touches count for
  * the stall report too. */

@@ -26,6 +26,7 @@ static const char HELP[] =
         "  --file SIZE             a mapped file, in --data-dir or else /var/tmp\n"
         "  --reserved SIZE         anonymous memory in huge pages that the host has reserved\n"
         "  --reserved-shared SIZE  shared memory in such pages\n"
+        "  --reserved-touch SIZE   touch no more of each of these two; SIGUSR2 touches the rest\n"
         "  --spread                lay the memory evenly over the nodes this process may use\n"
         "  --spread=NODE:SHARE,…   lay it over these nodes in these shares\n"
         "  --grow RATE:MAX         on SIGUSR2, touch RATE more a second until MAX; the next one\n"
@@ -97,6 +98,7 @@ typedef enum Option {
         OPTION_FILE,
         OPTION_RESERVED,
         OPTION_RESERVED_SHARED,
+        OPTION_RESERVED_TOUCH,
         OPTION_SPREAD,
         OPTION_GROW,
         OPTION_THREADS,
@@ -117,6 +119,7 @@ static const struct option OPTIONS[] = {
         { "file", required_argument, NULL, OPTION_FILE },
         { "reserved", required_argument, NULL, OPTION_RESERVED },
         { "reserved-shared", required_argument, NULL, OPTION_RESERVED_SHARED },
+        { "reserved-touch", required_argument, NULL, OPTION_RESERVED_TOUCH },
         { "spread", optional_argument, NULL, OPTION_SPREAD },
         { "grow", required_argument, NULL, OPTION_GROW },
         { "threads", required_argument, NULL, OPTION_THREADS },
@@ -156,6 +159,9 @@ static void take_option(WorkloadOptions *o, Option option, const char *name, con
         case OPTION_RESERVED:
         case OPTION_RESERVED_SHARED:
                 (void)parse_size(name, value, '\0', &o->hold_bytes[option - OPTION_ANON]);
+                break;
+        case OPTION_RESERVED_TOUCH:
+                (void)parse_size(name, value, '\0', &o->reserved_touch);
                 break;
         case OPTION_GROW:
                 value = parse_size(name, value, ':', &o->grow_bytes_per_sec);

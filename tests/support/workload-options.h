@@ -10,6 +10,7 @@
 
 typedef struct WorkloadOptions {
         size_t hold_bytes[N_REGION_KINDS];
+        size_t reserved_touch; /* 0: all */
         size_t grow_bytes_per_sec, grow_max;
         unsigned threads, churn_hz;
         uint16_t port;

@@ -130,6 +130,7 @@ static void serve(int signals, int listening) {
                 if (!polled[0].revents || read(signals, &got, sizeof(got)) != sizeof(got))
                         continue;
                 if (got.ssi_signo == SIGUSR2) {
+                        memory_touch_rest();
                         memory_grow_turn();
                         continue;
                 }
@@ -163,7 +164,10 @@ int main(int argc, char **argv) {
         if (o.data_dir)
                 hold_file(o.data_dir);
         for (RegionKind kind = REGION_ANON; kind < N_REGION_KINDS; kind++)
-                memory_hold(kind, o.hold_bytes[kind], o.data_dir ?: "/var/tmp", &o.spread);
+                memory_hold(kind, o.hold_bytes[kind],
+                            kind >= REGION_RESERVED && o.reserved_touch > 0 ? o.reserved_touch
+                                                                            : SIZE_MAX,
+                            o.data_dir ?: "/var/tmp", &o.spread);
         for (unsigned i = 0; i < o.threads; i++)
                 start_thread(sleeping_thread, NULL);
         if (o.churn_hz > 0)
