@@ -58,7 +58,7 @@ static const Rule sys_rules[] = {
             "physical_line_partition" } },
         { "devices/system/node", 3, { "*" } },
         { "kernel/mm/transparent_hugepage", 0, { "enabled", "defrag" } },
-        { "kernel/mm/hugepages", 1, { "nr_hugepages" } },
+        { "kernel/mm/hugepages", 1, { "nr_hugepages", "resv_hugepages" } },
         { "class/net", 0, { "*" } },
         { "class/block", 0, { "*" } },
         { "class/nvme", 0, { "*" } },

@@ -82,7 +82,7 @@ static bool take_hex(const char **line, char behind, uint64_t *ret) {
 
 /* Exactly as the kernel writes it, and not by sscanf(3): a server may have 50,000 lines. */
 static bool take_numbers(const char **line, uint64_t *start, uint64_t *end, char permissions[5],
-                         uint64_t *major, uint64_t *minor) {
+                         uint64_t *major, uint64_t *minor, uint64_t *inode) {
         uint64_t offset;
         size_t n_inode;
 
@@ -96,17 +96,18 @@ static bool take_numbers(const char **line, uint64_t *start, uint64_t *end, char
             !take_hex(line, ' ', minor))
                 return false;
         n_inode = strspn(*line, "0123456789");
+        *inode = strtoull(*line, NULL, 10);
         *line += n_inode;
         return n_inode > 0 && *major <= UINT_MAX && *minor <= UINT_MAX;
 }
 
 int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
-        uint64_t start, end, major, minor;
+        uint64_t start, end, major, minor, inode;
         char permissions[5];
         bool is_shared;
         dev_t device;
 
-        if (!take_numbers(&line, &start, &end, permissions, &major, &minor) || start >= end)
+        if (!take_numbers(&line, &start, &end, permissions, &major, &minor, &inode) || start >= end)
                 return -EBADMSG;
         line += strspn(line, " ");
         device = makedev((unsigned)major, (unsigned)minor);
@@ -115,6 +116,9 @@ int maps_parse_line(const char *line, const ShmemDevices *shmem, Mapping *ret) {
                 .start = start,
                 .end = end,
                 .kind = kind_of(permissions, line, device != 0 && device == shmem->kernel),
+                .device = device,
+                .inode = inode,
+                .is_private = permissions[3] == 'p',
                 .has_file = *line == '/',
                 .on_disk = *line == '/' && major != 0,
                 .is_shmem = is_shared && (device == shmem->kernel || device == shmem->dev_shm),

@@ -27,7 +27,7 @@ int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
 
 ssize_t node_read_file(const Sysroot *sysroot, uint32_t node, const char *name, char *buffer,
                        size_t size) {
-        char path[64];
+        char path[128];
         ssize_t n;
 
         (void)snprintf(path, sizeof(path), "devices/system/node/node%" PRIu32 "/%s", node, name);

@@ -23,7 +23,10 @@ typedef struct Mapping {
         bool has_file; /* of MAPPING_PRIVATE: what was not written to is the file's */
         bool on_disk;  /* its file is on a block device: no other process serves it, as with FUSE */
         bool is_shmem; /* of a shared one: its pages count as shared memory, no disk has them */
-        bool is_huge;  /* of a shared one: huge pages that the host has reserved, hugetlbfs */
+        dev_t device;  /* of its file, as the next; 0: none */
+        uint64_t inode;
+        bool is_private;
+        bool is_huge; /* of a shared one: huge pages that the host has reserved, hugetlbfs */
 } Mapping;
 
 /* The devices of shared memory. A name in maps proves nothing: with a bind mount in a namespace of
