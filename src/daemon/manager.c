@@ -96,6 +96,7 @@ Manager *manager_free(Manager *m) {
         closep(&m->roster.connector_fd);
         free(m->binding.policy_counters);
         free(m->placing.left_bytes);
+        huge_pools_done(&m->placing.pools);
         free(m->placing.units);
         hotplug_done(&m->host);
         report_done(&m->report);

@@ -27,6 +27,12 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_NO_ROOM] = { "no-room", "its memory does not fit on its nodes",
                              "free memory on these nodes, or give it more nodes; the move then "
                              "continues" },
+        [REASON_HUGE_POOL] = { "huge-pool",
+                               "its nodes have fewer free huge pages than it has reserved and not "
+                               "touched, or than its next start will reserve",
+                               "give these nodes more huge pages: nr_hugepages in "
+                               "/sys/devices/system/node/nodeN/hugepages; tidbnumactl check says "
+                               "how many" },
         [REASON_NODE_FULL] = { "node-full", "its nodes are nearly full",
                                "free memory on these nodes, or give it more nodes" },
         [REASON_PINNED_PAGES] = { "pinned-pages",

@@ -205,6 +205,10 @@ static Step step_widened(const StepInput *in) {
 
         id_set_union(&wide, &in->extra);
         is_wide = id_set_is_subset(&wide, mems);
+        if (is_wide && in->extra_for_pool && !in->extra_pending)
+                return step_for(STEP_WIDENED, REASON_HUGE_POOL,
+                                "its nodes have fewer free huge pages than it has reserved: it may "
+                                "use other nodes until they have had enough for a minute");
         if (is_wide && !in->extra_pending)
                 return step_for(STEP_WIDENED, REASON_NODE_FULL,
                                 "its nodes are nearly full: it may use other nodes until there has "
@@ -282,6 +286,14 @@ static Step step_bind(const StepInput *in) {
         }
         if (!pulled && !in->in_scope)
                 return step(STEP_PULL);
+        /* The touch of a page that only other nodes have would end the process. */
+        if (in->huge_short)
+                return step_for(STEP_PARTLY, REASON_HUGE_POOL,
+                                "its nodes have fewer free huge pages than it has reserved huge "
+                                "pages to touch: preferred instead of bound until they have "
+                                "enough");
+        if (in->huge_awaited)
+                return step(STEP_SETTLE);
         return write_mems(in, STEP_NARROW, &nodes);
 }
 

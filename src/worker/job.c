@@ -14,6 +14,7 @@ static const char *const names[N_WORKER_JOBS] = {
         [WORKER_MEMORY_POLICY] = "memory-policy",
         [WORKER_USER] = "user",
         [WORKER_SCRIPT] = "script",
+        [WORKER_HUGE] = "huge-pages",
         [WORKER_PROBE] = "probe",
         [WORKER_DRAW] = "sample",
         [WORKER_MOVE] = "move",
@@ -91,6 +92,8 @@ size_t worker_reply_size(const WorkerReply *reply) {
                 return head + strlen(reply->text) + 1;
         case WORKER_PORTS:
                 return head + sizeof(reply->ports);
+        case WORKER_HUGE:
+                return head + sizeof(reply->huge);
         case WORKER_DRAW:
                 return head + sizeof(reply->draw);
         default:

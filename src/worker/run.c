@@ -8,6 +8,7 @@
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/observe/devices-load.h"
+#include "tidbnumad/observe/huge-load.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -236,6 +237,8 @@ static int run(const Sysroot *sysroot, WorkerWalks **walks, const WorkerRequest 
                 return look_up_user(request->path, reply);
         case WORKER_SCRIPT:
                 return read_script(sysroot, request, reply);
+        case WORKER_HUGE:
+                return huge_maps_read(sysroot, handle, &request->nodes, &reply->huge);
         case WORKER_PROBE:
                 return probe(handle);
         case WORKER_DRAW:

@@ -12,6 +12,7 @@ typedef enum Reason {
         REASON_NOT_STRICT,         /* the backend cannot bind memory */
         REASON_NOT_MOVED,          /* migrate: none */
         REASON_NO_ROOM,            /* its memory does not fit on its nodes */
+        REASON_HUGE_POOL,          /* its nodes have too few of the huge pages it has reserved */
         REASON_NODE_FULL,          /* its nodes are nearly full */
         REASON_PINNED_PAGES,       /* the kernel does not move some pages */
         REASON_MEMORY_UNREADABLE,  /* the location of its memory is not counted */

@@ -31,6 +31,10 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
 int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
                               size_t size);
 
+/* members_read_huge_maps(). -ETIME, -EBUSY and -ENOMEM: ask again later. */
+int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
+                          HugeMaps *ret);
+
 /* As script_read(). The file system of the path is somebody's: -ETIME, it does not answer. */
 int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
                        char **ret);

@@ -11,6 +11,7 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/observe/huge-load.h"
 #include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/listen-ports.h"
@@ -27,6 +28,7 @@ typedef enum WorkerJob {
         WORKER_MEMORY_POLICY,
         WORKER_USER,          /* the number of a user, from the name service */
         WORKER_SCRIPT,        /* the text of the script that starts a unit */
+        WORKER_HUGE,          /* its mappings of reserved huge pages */
         WORKER_PROBE,         /* does the memory map answer? */
         WORKER_DRAW,          /* where pages are located */
         WORKER_MOVE,          /* a step of the mover */
@@ -74,7 +76,8 @@ typedef struct WorkerRequest {
         uint64_t start_ticks;
         CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
         bool any_text; /* SCRIPT: a file of any kind of text */
-        NodeSet nodes; /* DRAW: all nodes; MOVE: nodes to stay on; MEMS: nodes to set */
+        NodeSet nodes; /* DRAW: all nodes; HUGE: those to count; MOVE: nodes to stay on; MEMS: nodes
+                          to set */
         union {
                 WorkerMove move;
                 struct {
@@ -109,6 +112,7 @@ typedef struct WorkerReply {
         NodeSet nodes;     /* STORAGE */
         union {
                 WorkerMoved moved;
+                HugeMaps huge;
                 PortSet ports;
                 struct {
                         Draws draws; /* the pointer in it is not valid */

@@ -63,3 +63,48 @@ void guard_log_widened(const Binder *b, const Instance *i, const NodeSet *before
                     " as well, until there has been room for a minute",
                     i->name, danger, node);
 }
+
+static void describe_pool(const NodeSet *nodes, const HugeShortage *s, char *text, size_t size) {
+        const bool several = id_set_count(nodes) > 1;
+        char list[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(nodes, list, sizeof(list));
+        (void)snprintf(text, size,
+                       "node%s %s %s %" PRIu64 " free huge pages of %" PRIu64 " KiB, and %" PRIu64
+                       " are reserved and may be touched",
+                       several ? "s" : "", list, several ? "have" : "has", s->n_free,
+                       s->page_bytes >> 10, s->n_wanted);
+}
+
+void guard_log_pool_danger(const Binder *b, Instance *i, const NodeSet *nodes,
+                           const HugeShortage *shortage, const char *what) {
+        const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
+                                       .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_HUGE_POOL };
+        char danger[ID_SET_LIST_MAX + 160];
+
+        if (i->binding.guard.logged)
+                return;
+        i->binding.guard.logged = true;
+        describe_pool(nodes, shortage, danger, sizeof(danger));
+        journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
+        binding_set_failure(i, REASON_HUGE_POOL, "%s; %s", danger, what);
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+void guard_log_pool_widened(const Binder *b, const Instance *i, const NodeSet *nodes,
+                            const HugeShortage *shortage, const NodeSet *more) {
+        const JournalFields fields = { .message_id = JOURNAL_WIDENED,
+                                       .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_HUGE_POOL };
+        char danger[ID_SET_LIST_MAX + 160], list[ID_SET_LIST_MAX];
+
+        describe_pool(nodes, shortage, danger, sizeof(danger));
+        (void)id_set_render_list(more, list, sizeof(list));
+        journal_log(&b->host->journal, LOG_WARNING, &fields,
+                    "%s: %s: it may use memory of node%s %s as well, until there have been enough "
+                    "for a minute",
+                    i->name, danger, id_set_count(more) > 1 ? "s" : "", list);
+}

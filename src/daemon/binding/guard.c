@@ -6,6 +6,7 @@
 #include "tidbnumad/daemon/binding/guard-log.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
+#include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/plan/guard.h"
@@ -168,6 +169,12 @@ static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
+static const char no_memory[] =
+        "the kernel has no memory to widen its binding: tried again at once; free memory there";
+static const char not_yet[] =
+        "the kernel has not widened its binding yet, because one of its processes is stalled: "
+        "tried again at once; free memory there";
+
 static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet before = usable_by(i);
         uint32_t node;
@@ -181,13 +188,7 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 if (r == -ESRCH)
                         return false; /* its exit is logged elsewhere */
                 if (r == -ENOMEM || r == -ETIME) {
-                        guard_log_danger(b, i, &before, o,
-                                         r == -ENOMEM
-                                                 ? "the kernel has no memory to widen its binding: "
-                                                   "tried again at once; free memory there"
-                                                 : "the kernel has not widened its binding yet, "
-                                                   "because one of its processes is stalled: "
-                                                   "tried again at once; free memory there");
+                        guard_log_danger(b, i, &before, o, r == -ENOMEM ? no_memory : not_yet);
                         return true;
                 }
                 if (r >= 0) {
@@ -215,20 +216,137 @@ static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_
         return false;
 }
 
+/* --- pools of reserved huge pages --- */
+
+static NodeSet nodes_with_pages(const Binder *b, const HugePools *pools, uint64_t page_bytes) {
+        const HugePool *pool = huge_pools_find(pools, page_bytes);
+        const Topology *topology = &b->host->topology;
+        NodeSet nodes = { 0 };
+
+        for (size_t n = 0; pool && n < topology->n_nodes; n++)
+                if (pool->n_free[n] > 0)
+                        id_set_add(&nodes, topology->nodes[n].id);
+        return nodes;
+}
+
+/* `nodes` and `home` are not empty. */
+static int nearest(const Topology *topology, const NodeSet *home, const NodeSet *nodes) {
+        uint16_t least = UINT16_MAX;
+        int best = -1;
+
+        ID_SET_FOREACH(node, nodes) {
+                ID_SET_FOREACH(from, home) {
+                        const uint16_t distance =
+                                topology_distance(topology, (uint32_t)from, (uint32_t)node);
+
+                        if (best < 0 || distance < least) {
+                                least = distance;
+                                best = node;
+                        }
+                }
+        }
+        return best;
+}
+
+/* The nearest nodes whose pools have what is missing; reserved nodes when no other will do. Empty:
+ * there are none. */
+static NodeSet choose_pools(const Binder *b, Instance *i, const HugePools *pools) {
+        const NodeSet home = home_of(b, i), barred = barred_for(b, i), usable = usable_by(i);
+        const NodeSet *reserved = &b->placing->reserved;
+        NodeSet all = usable, more;
+        HugeShortage shortage;
+
+        while (huge_room_lacks(b->placing, i, pools, &all, &shortage)) {
+                NodeSet open = nodes_with_pages(b, pools, shortage.page_bytes), first;
+
+                id_set_subtract(&open, &barred);
+                id_set_subtract(&open, &all);
+                first = id_set_minus(&open, reserved);
+                if (id_set_is_empty(&first) && !b->host->policies.host.reserve.strict)
+                        first = open;
+                if (id_set_is_empty(&first))
+                        break;
+                id_set_add(&all, (uint32_t)nearest(&b->host->topology, &home, &first));
+        }
+        more = all;
+        id_set_subtract(&more, &usable);
+        return more;
+}
+
+/* True: try again soon. */
+static bool widen_to_pools(const Binder *b, Instance *i, const HugePools *pools,
+                           const HugeShortage *shortage, uint64_t now_usec) {
+        const NodeSet before = usable_by(i), more = choose_pools(b, i, pools);
+        NodeSet mems = before;
+        int r;
+
+        if (id_set_is_empty(&more)) {
+                guard_log_pool_danger(b, i, &before, shortage,
+                                      "no other node that it may use has such pages: add some "
+                                      "there (nr_hugepages), or the kernel will end it (SIGBUS)");
+                return false;
+        }
+        id_set_union(&mems, &more);
+        r = bind_widen_now(b, i, &mems, now_usec);
+        if (r == -ESRCH)
+                return false;
+        if (r < 0) {
+                guard_log_pool_danger(b, i, &before, shortage, r == -ENOMEM ? no_memory : not_yet);
+                return true;
+        }
+        i->binding.guard.for_pool = true;
+        guard_log_pool_widened(b, i, &before, shortage, &more);
+        note_widened(b, i, &mems);
+        return true;
+}
+
+static uint64_t count_free_huge(const Binder *b, const HugePools *pools, const NodeSet *nodes) {
+        uint64_t n_free = 0;
+
+        for (size_t p = 0; p < pools->n; p++)
+                for (size_t n = 0; n < b->host->topology.n_nodes; n++)
+                        if (id_set_has(nodes, b->host->topology.nodes[n].id))
+                                n_free += pools->list[p].n_free[n];
+        return n_free;
+}
+
+/* True: pages were taken since the last time, by whomever, so look again soon. */
+static bool attend_pools(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
+        const NodeSet mems = usable_by(i);
+        const uint64_t n_free = count_free_huge(b, pools, &mems),
+                       n_before = i->binding.guard.n_free_huge;
+        HugeShortage shortage;
+
+        i->binding.guard.n_free_huge = n_free;
+        if (!huge_room_lacks(b->placing, i, pools, &mems, &shortage))
+                return n_free < n_before;
+        i->binding.guard.rested_since_usec = 0;
+        if (i->policy->on_full == ON_FULL_WIDEN)
+                return widen_to_pools(b, i, pools, &shortage, now_usec);
+        guard_log_pool_danger(b, i, &mems, &shortage,
+                              "it stays bound as it is (on_full: keep), and the kernel may "
+                              "end it (SIGBUS)");
+        return n_free < n_before;
+}
+
 /* --- and back --- */
 
 /* Ends the widening. The usual steps then pull back the memory that fits, and narrow the nodes. */
 static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
-        i->binding.guard.extra_pending = false;
+        i->binding.guard.extra_pending = i->binding.guard.for_pool = false;
         binding_restart(i, now_usec);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static void let_rest(const Binder *b, Instance *i, uint64_t now_usec) {
+static void let_rest(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
         const NodeSet home = home_of(b, i);
         const GuardOutlook o = outlook_on(b, &home);
 
+        if (pools->n > 0 && huge_room_lacks(b->placing, i, pools, &home, NULL)) {
+                i->binding.guard.rested_since_usec = 0;
+                return;
+        }
         if (!guard_has_rested(&o, &i->binding.guard.rested_since_usec, now_usec))
                 return;
         guard_log_safe(b, i);
@@ -237,22 +355,26 @@ static void let_rest(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 /* True: the nodes of the instance must be read again soon. */
-static bool attend(const Binder *b, Instance *i, uint64_t now_usec) {
+static bool attend(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
         const GuardOutlook o = outlook_on(b, &mems);
         const GuardVerdict verdict = guard_judge(&o);
+        const bool pools_move = pools->n > 0 && attend_pools(b, i, pools, now_usec);
 
         if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
                 lift(b, i, now_usec); /* the policy changed meanwhile */
         if (verdict == GUARD_WIDEN)
                 return relieve(b, i, &o, now_usec);
-        let_rest(b, i, now_usec);
+        if (pools_move)
+                return true;
+        let_rest(b, i, pools, now_usec);
         return verdict == GUARD_WATCH;
 }
 
 /* --- the timer --- */
 
 uint64_t guard_tick(Binder *b, uint64_t now_usec) {
+        _cleanup_huge_pools_ HugePools pools = { 0 };
         NodeSet nodes = { 0 };
         bool fast = false;
 
@@ -267,9 +389,10 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
         if (id_set_is_empty(&nodes))
                 return INSTANCE_NEVER;
         read_nodes(b, &nodes, now_usec);
+        (void)huge_room_read(b->placing, &pools); /* without memory: at the next tick */
         ROSTER_FOREACH(i, b->roster)
                 if (i->binding.guard.watched)
-                        fast |= attend(b, i, now_usec);
+                        fast |= attend(b, i, &pools, now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
 }
 

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
@@ -13,9 +14,11 @@
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/binding/silent.h"
 #include "tidbnumad/daemon/binding/thread-rounds.h"
+#include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/scope.h"
+#include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/observe/binding-load.h"
@@ -36,6 +39,9 @@
 
 /* A reconcile of all instances pauses after this time, so that the loop handles other events. */
 #define RECONCILES_USEC (UINT64_C(20) * 1000)
+
+/* So long after its start a process may still map its huge pages. */
+#define HUGE_YOUNG_SECONDS 60.0
 
 /* With a backend that answers at once; a step without effect is tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
@@ -169,6 +175,51 @@ static void check_room(const Binder *b, const Instance *i, StepInput *in) {
         in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
 }
 
+/* A process may map its huge pages some time after its start. */
+static bool is_young(const Instance *i) {
+        const double started =
+                (double)i->members[0].handle->start_ticks / (double)sysconf(_SC_CLK_TCK);
+
+        return clock_boottime_seconds() - started < HUGE_YOUNG_SECONDS;
+}
+
+static bool is_narrow(const Instance *i) {
+        return id_set_equal(&i->binding.observed.mems, &i->binding.placement.nodes);
+}
+
+/* With affinity the memory nodes stay wide. What a unit is given holds for its next start as well.
+ * Where the pools cannot be read, nothing is narrowed. What is narrow already is the guard's. */
+static void check_pools(const Binder *b, Instance *i, StepInput *in) {
+        const bool restarts = in->backend == BACKEND_SYSTEMD && instance_is_service(i);
+        const HugeNeed *last = units_last_huge(b->units, i->unit);
+        const NodeSet *nodes = &i->binding.placement.nodes;
+        const InstanceHuge *huge = &i->sampling.huge;
+        _cleanup_huge_pools_ HugePools pools = { 0 };
+        bool young;
+
+        if (in->placement->memory != MEMORY_BIND || in->backend == BACKEND_AFFINITY ||
+            id_set_is_empty(nodes) || i->n_members == 0)
+                return;
+        if (huge_room_read(b->placing, &pools) < 0) {
+                in->huge_short = true;
+                return;
+        }
+        if (pools.n == 0)
+                return;
+        young = is_young(i);
+        if (is_narrow(i))
+                sample_huge(b->sampling, i, &pools, false);
+        else if (restarts)
+                in->huge_short = huge_room_lacks_for_start(b->placing, i, &pools, nodes,
+                                                           young ? last : NULL);
+        else
+                in->huge_short = huge_room_lacks(b->placing, i, &pools, nodes, NULL);
+        in->huge_awaited =
+                young && !last && huge_pools_have_elsewhere(&pools, &b->host->topology, nodes);
+        if (huge->known && (huge->most.n > 0 || !young))
+                units_note_huge(b->units, i->unit, &huge->most, young);
+}
+
 static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         Reason cannot_code;
         const char *cannot = bind_refuses(b, i, &cannot_code);
@@ -192,6 +243,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .outside_bytes = i->binding.outside_bytes,
                 .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
                 .extra = i->binding.guard.extra,
+                .extra_for_pool = i->binding.guard.for_pool,
                 .extra_pending = i->binding.guard.extra_pending,
                 .cpu_writes = i->binding.progress.cpu_writes,
                 .mem_writes = i->binding.progress.mem_writes,
@@ -206,6 +258,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         if (step_needs_scope(&in))
                 in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
         check_room(b, i, &in);
+        check_pools(b, i, &in);
         move_progress_note_files(b, i, &in);
         i->binding.fits = in.fits;
         in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&

@@ -7,6 +7,7 @@
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
+#include "tidbnumad/observe/huge-load.h"
 #include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/plan/sampling.h"
 #include "tidbnumad/sample/sampler.h"
@@ -65,6 +66,60 @@ void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes
         own->memory_known = is_its_own && !scope_of(i) && sample_count(s, i, cgroup_fd) == 0;
         own->remote_ratio = own->memory_known ? residency_ratio(topology, own->by_node, nodes)
                                               : sample_ratio(i, nodes);
+}
+
+/* Mappings are not read again within this time, and not within the second where they could not be
+ * read. */
+#define HUGE_AGAIN_USEC (UINT64_C(20) * 1000)
+#define HUGE_FAILED_USEC (UINT64_C(1000) * 1000)
+
+static uint64_t count_reserved(const HugePools *pools) {
+        uint64_t n = 0;
+
+        for (size_t i = 0; i < pools->n; i++)
+                n += pools->list[i].n_reserved;
+        return n;
+}
+
+static bool huge_is_due(const Instance *i, uint64_t n_reserved, bool again, uint64_t now_usec) {
+        const InstanceHuge *huge = &i->sampling.huge;
+
+        return huge->read_usec == 0 || huge->n_member_changes != i->n_member_changes ||
+               !id_set_equal(&huge->nodes, &i->binding.placement.nodes) ||
+               ((again || !huge->known || n_reserved > huge->n_reserved) &&
+                now_usec >= huge->read_usec + (huge->known ? HUGE_AGAIN_USEC : HUGE_FAILED_USEC));
+}
+
+void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool again) {
+        const Members members = instance_members(i, &s->host->sysroot);
+        const uint64_t now = clock_monotonic_usec(), n_reserved = count_reserved(pools);
+        InstanceHuge *huge = &i->sampling.huge;
+        HugeNeed most = huge->most;
+        HugeMaps maps;
+        int r;
+
+        if (pools->n == 0) {
+                *huge = (InstanceHuge){ .known = true };
+                return;
+        }
+        if (!huge_is_due(i, n_reserved, again, now)) {
+                if (n_reserved < huge->n_reserved)
+                        huge->n_reserved = n_reserved;
+                return;
+        }
+        r = worker_read_huge_maps(&s->host->workers, &members, &i->binding.placement.nodes, &maps);
+        if (r == -ESRCH)
+                return; /* it ends: what it had is what its next start will need */
+        *huge = (InstanceHuge){ .need = r >= 0 ? huge_maps_need(&maps, pools)
+                                               : huge_need_unknown(pools),
+                                .known = r >= 0,
+                                .nodes = i->binding.placement.nodes,
+                                .read_usec = now,
+                                .n_member_changes = i->n_member_changes,
+                                .n_reserved = n_reserved };
+        if (huge->known)
+                huge_need_raise(&most, &huge->need);
+        huge->most = most;
 }
 
 void sample_end(Instance *i) {

@@ -1,4 +1,5 @@
 #include "tidbnumad/daemon/units/unit-desired.h"
+#include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/daemon/units/unit-start.h"
@@ -17,6 +18,32 @@ static bool has_room(const Unit *u, const Placement *p) {
         return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
                fit_check(rooms, n_rooms,
                          known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
+}
+
+static const char huge_unknown[] =
+        "other nodes have reserved huge pages, and whether it maps some is not known before it has "
+        "run: only its CPUs until then";
+static const char huge_short[] =
+        "its nodes have fewer free huge pages than it had reserved when it last ran, so its start "
+        "would fail there: only its CPUs";
+
+/* Inside nodes with too few of them a start that reserves huge pages fails (ENOMEM). NULL: it does
+ * not. */
+static const char *lacks_huge_pages(const Unit *u, const Placement *p, Reason *ret_code) {
+        const Topology *topology = &u->units->host->topology;
+        _cleanup_huge_pools_ HugePools pools = { 0 };
+        HugeNeed need = u->place.huge;
+
+        *ret_code = REASON_NONE;
+        if (huge_room_read(u->units->placing, &pools) < 0)
+                return huge_unknown;
+        if (!u->place.huge_known)
+                return huge_pools_have_elsewhere(&pools, topology, &p->nodes) ? huge_unknown : NULL;
+        huge_room_add_others(u->units->placing, NULL, &p->nodes, &need);
+        if (!huge_pools_lack(&pools, topology, &need, &p->nodes, NULL))
+                return NULL;
+        *ret_code = REASON_HUGE_POOL;
+        return huge_short;
 }
 
 /* True if the unit's own files set the property: systemd writes a request into the drop-in
@@ -87,6 +114,12 @@ UnitDesired unit_desired_make(const Unit *u) {
                 take_what_starts(u, &w);
                 return w;
         }
+        w.reason = lacks_huge_pages(u, &p, &w.code);
+        if (w.reason) {
+                take_what_starts(u, &w);
+                return w;
+        }
+        w.reason = p.reason;
         if (has_room(u, &p)) {
                 w.mems = topology_memory_nodes(&units->host->topology);
                 id_set_intersect(&w.mems, &p.nodes);

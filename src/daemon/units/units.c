@@ -275,6 +275,24 @@ void units_note_shared(const Units *units, const char *unit, bool shared) {
                 u->shared = shared;
 }
 
+void units_note_huge(const Units *units, const char *unit, const HugeNeed *need, bool starting) {
+        Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        if (!u)
+                return;
+        if (starting)
+                huge_need_raise(&u->place.huge, need);
+        else
+                u->place.huge = *need;
+        u->place.huge_known = true;
+}
+
+const HugeNeed *units_last_huge(const Units *units, const char *unit) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        return u && u->place.huge_known ? &u->place.huge : NULL;
+}
+
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {
         Unit *u = unit ? unit_list_find(units, unit) : NULL;
 

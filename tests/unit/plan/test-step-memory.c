@@ -230,3 +230,39 @@ REST_TEST(rest_is_swept) {
         s->in.sweeps = STEP_SWEEPS_MAX;
         assert_step(s, STEP_PARTLY, "did not move some");
 }
+
+/* A touch of a reserved page that only other nodes have would end it: everything but the narrowing
+ * is done. */
+SITUATION_TEST(bind_waits_for_the_pools_of_its_nodes, MEMORY_BIND) {
+        s->binding.mems = node_set("0-3");
+        s->in.huge_short = true;
+        s->in.outside_bytes = 5000;
+        assert_step(s, STEP_PULL, "");
+        s->in.outside_bytes = 0;
+        assert_step(s, STEP_PARTLY, "reserved huge pages");
+        assert_int_equal(step_next(&s->in).code, REASON_HUGE_POOL);
+        s->in.backend = BACKEND_CGROUP1;
+        assert_step(s, STEP_PARTLY, "reserved huge pages");
+        s->in.in_scope = s->in.pulled = true;
+        s->in.backend = BACKEND_SYSTEMD;
+        assert_step(s, STEP_PARTLY, "reserved huge pages");
+        s->in.in_scope = s->in.pulled = false;
+        s->in.huge_short = false;
+        s->in.huge_awaited = true;
+        assert_step(s, STEP_SETTLE, "");
+        s->in.huge_awaited = false;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.huge_short = true; /* narrow already: the guard's matter */
+        s->binding.mems = node_set("1");
+        assert_step(s, STEP_DONE, "");
+}
+
+SITUATION_TEST(bind_stays_widened_for_the_pools, MEMORY_BIND) {
+        s->binding.mems = s->in.extra = node_set("1-2");
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->in.extra_for_pool = true;
+        assert_step(s, STEP_WIDENED, "huge pages");
+        assert_int_equal(step_next(&s->in).code, REASON_HUGE_POOL);
+        s->in.extra_pending = true;
+        assert_mems(s, STEP_WIDEN, "1-2");
+}

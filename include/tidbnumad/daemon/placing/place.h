@@ -23,6 +23,8 @@ typedef struct PlannedUnit {
         bool uid_known;
         uid_t uid;
         KnownProperty cpus;
+        HugeNeed huge;      /* reserved huge pages that its instance mapped when it last ran */
+        bool huge_known;    /* it has run, on this host's pools */
         StartLimits start;  /* what its start itself asks for */
         Assignment planned; /* its place; that of its instance while it runs */
 } PlannedUnit;
@@ -40,6 +42,7 @@ typedef struct Placing {
         NodeSet reserved;     /* by host.reserve, in the last plan */
         uint64_t *left_bytes; /* by index of the topology's nodes; owned */
         bool left_known;
+        HugePools pools; /* of the last plan; owned */
 } Placing;
 
 /* Includes the unit in plans. It is borrowed until it is removed. -ENOMEM. */

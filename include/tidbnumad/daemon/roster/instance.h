@@ -12,6 +12,7 @@
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
@@ -51,6 +52,8 @@ typedef struct InstanceGuard {
         bool watched;  /* its memory nodes were narrowed by tidbnumad, as of the last reconcile */
         NodeSet extra; /* nodes that the guard added to its own; empty: none */
         bool extra_pending;         /* the backend has not yet confirmed them */
+        bool for_pool;              /* they were added for their reserved huge pages */
+        uint64_t n_free_huge;       /* on the nodes that it may use, when last read */
         bool widened;               /* it was widened, and is not narrow again yet */
         bool logged;                /* that its nodes fill up, and nothing can be done */
         NodeSet barred;             /* nodes that its cgroup does not allow */
@@ -88,6 +91,16 @@ typedef struct Steady {
         uint64_t n_member_changes, migrated_bytes;
 } Steady;
 
+/* Reserved huge pages that it has mapped; see sample_huge(). */
+typedef struct InstanceHuge {
+        HugeNeed need;
+        HugeNeed most;      /* of its whole life, with nothing touched: what its next start needs */
+        bool known;         /* `need` was read; else it is what it may be at most */
+        NodeSet nodes;      /* of its place, when that was read */
+        uint64_t read_usec; /* monotonic; 0: never */
+        uint64_t n_member_changes, n_reserved; /* as they were then */
+} InstanceHuge;
+
 /* The room of sampling: where its memory is located. */
 typedef struct InstanceSampling {
         NodeMemory *by_node;  /* n_nodes of the topology; NULL: not counted yet; owned */
@@ -99,6 +112,7 @@ typedef struct InstanceSampling {
         NodeSet sampled_nodes; /* the two ratios are of memory outside these nodes */
         bool not_drawn_logged; /* the journal has the reason why it cannot be sampled */
         Steady steady;
+        InstanceHuge huge;
         struct Drawing *drawing; /* a sample that is under way, see sample.h; NULL: none; owned */
         InstanceAccess access;
 } InstanceSampling;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/model/snapshot.h"
 
 typedef struct Sampling Sampling;
@@ -32,6 +33,12 @@ int sample_count(Sampling *s, Instance *i, int cgroup_fd);
 /* Reads the memory of its control group: bytes by node, the limit, and the bytes outside `nodes`.
  */
 void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes);
+
+/* Reads the reserved huge pages that the instance has mapped, and how many of these it has touched:
+ * at the first call, when a process has joined or left or its place has changed, and when more is
+ * reserved on the host than before; `again`: also when nothing of that has changed. Nothing is read
+ * on a host without such pages. */
+void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool again);
 
 /* Frees what sampling keeps of an instance that has ended. */
 void sample_end(Instance *i);

@@ -8,7 +8,8 @@ typedef struct UnitDesired {
         CpuSet cpus;          /* empty: not to be set */
         NodeSet mems;         /* likewise */
         const char *reason;   /* why nothing, or not everything, is set; a constant; "" otherwise */
-        Reason code;          /* REASON_START_LIMITS, REASON_START_FAILED: that is why; else none */
+        Reason code; /* REASON_START_LIMITS, REASON_START_FAILED, REASON_HUGE_POOL: that is why;
+                        else none */
 } UnitDesired;
 
 /* Reads the policies in force and the free memory of the unit's nodes. */

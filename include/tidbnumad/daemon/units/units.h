@@ -43,6 +43,14 @@ bool units_is_reading(const Units *units, const char *unit);
  * is not prepared for its next start, as they would be bound with it. */
 void units_note_shared(const Units *units, const char *unit, bool shared);
 
+/* Notes the reserved huge pages that the next start of this unit (may be NULL) will need: as many
+ * as its instance has mapped. `starting`: it may map more, so what is known already holds as well.
+ */
+void units_note_huge(const Units *units, const char *unit, const HugeNeed *need, bool starting);
+
+/* What was last noted for the unit (may be NULL); NULL: nothing is known. */
+const HugeNeed *units_last_huge(const Units *units, const char *unit);
+
 /* Notes memory nodes that were set on this unit (may be NULL) for its instance. If tidbnumad had
  * set nodes before the start, it owns the new ones as well. */
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems);

@@ -1,0 +1,245 @@
+/* Pools of reserved huge pages: the guard widens to those that have what may still be touched, and
+ * a unit is prepared only within nodes that have what its last run had mapped. The clock and what
+ * the process has mapped are the test's. */
+#include "guard-host.h"
+#include "tidbnumad/daemon/units/unit-desired.h"
+
+static uint64_t now_usec;
+static HugeMaps maps;
+static int maps_error;
+static unsigned n_reads;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return now_usec;
+}
+
+int __wrap_worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
+                                 HugeMaps *ret);
+int __wrap_worker_read_huge_maps(_unused_ Workers *workers, _unused_ const Members *members,
+                                 _unused_ const NodeSet *nodes, HugeMaps *ret) {
+        n_reads++;
+        *ret = maps;
+        return maps_error;
+}
+
+static void set_touched(uint64_t n_mapped, uint64_t n_touched) {
+        maps = (HugeMaps){ .list = { { .page_bytes = MIB(2),
+                                       .n_mapped = n_mapped,
+                                       .n_touched = n_touched,
+                                       .n_inside = n_touched } },
+                           .n = 1 };
+}
+
+static void set_pool(TestHost *h, unsigned node, unsigned n_pages, unsigned n_free) {
+        const char *folder = fmt("sys/devices/system/node/node%u/hugepages/hugepages-2048kB", node);
+
+        fake_write(&h->tree, fmt("%s/nr_hugepages", folder), fmt("%u\n", n_pages));
+        fake_write(&h->tree, fmt("%s/free_hugepages", folder), fmt("%u\n", n_free));
+}
+
+static void set_reserved(TestHost *h, unsigned n) {
+        fake_write(&h->tree, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "90\n");
+        fake_write(&h->tree, "sys/kernel/mm/hugepages/hugepages-2048kB/resv_hugepages",
+                   fmt("%u\n", n));
+}
+
+/* 30 pages a node; 26 are mapped, 2 of them touched on node 1. */
+static void pools_init(TestHost *h) {
+        host_init(h);
+        n_reads = 0;
+        maps_error = 0;
+        now_usec = SEC(1000);
+        for (unsigned node = 0; node < NODES; node++)
+                set_pool(h, node, 30, 30);
+        set_pool(h, 1, 30, 28);
+        set_reserved(h, 24);
+        set_touched(26, 2);
+}
+#define POOL_TEST(test) TEST_WITH(test, TestHost, h, pools_init, host_done)
+
+static void tick(TestHost *h, uint64_t seconds) {
+        now_usec += SEC(seconds);
+        (void)guard_tick(&h->rooms.binding, now_usec);
+}
+
+POOL_TEST(nothing_while_its_nodes_have_enough) {
+        (void)add(h, 10, "1");
+        for (unsigned i = 0; i < 5; i++)
+                tick(h, 1);
+        set_pool(h, 1, 30, 24); /* to the page */
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 0);
+        assert_int_equal(n_reads, 1);
+}
+
+/* What it has touched itself is no shortage; what another program took is. */
+POOL_TEST(who_took_the_pages) {
+        const Instance *i = add(h, 10, "1");
+
+        tick(h, 1);
+        set_pool(h, 1, 30, 10);
+        set_touched(26, 20);
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 0);
+        assert_int_equal(n_reads, 2);
+        set_pool(h, 1, 30, 5);
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 1);
+        assert_ids(seen.widened, "0-1"); /* the nearest, the lowest */
+        assert_ids(i->binding.guard.extra, "0");
+        assert_true(i->binding.guard.for_pool);
+}
+
+POOL_TEST(as_many_nodes_as_it_takes) {
+        (void)add(h, 10, "1");
+        set_pool(h, 0, 30, 0);
+        set_pool(h, 1, 30, 3);
+        set_pool(h, 2, 30, 20);
+        set_pool(h, 3, 30, 1);
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 1);
+        assert_ids(seen.widened, "1-3");
+}
+
+/* It is narrowed again once its own nodes have had enough for a minute. */
+POOL_TEST(and_back) {
+        Instance *i = add(h, 10, "1");
+
+        set_pool(h, 1, 30, 3);
+        tick(h, 1);
+        assert_ids(i->binding.guard.extra, "0");
+        observe_applied(h, i);
+        for (unsigned k = 0; k < 70; k++)
+                tick(h, 1);
+        assert_ids(i->binding.guard.extra, "0");
+        set_pool(h, 1, 30, 28);
+        for (unsigned k = 0; k < 50; k++)
+                tick(h, 1);
+        assert_ids(i->binding.guard.extra, "0");
+        for (unsigned k = 0; k < 15; k++)
+                tick(h, 1);
+        assert_ids(i->binding.guard.extra, "");
+        assert_false(i->binding.guard.for_pool);
+        assert_int_equal(seen.n_widened, 1);
+}
+
+/* It has mapped more since it was bound. */
+POOL_TEST(a_larger_mapping) {
+        (void)add(h, 10, "1");
+        tick(h, 1);
+        set_touched(52, 2);
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 0); /* as the pools are read, nothing has changed */
+        set_reserved(h, 50);
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 1);
+}
+
+/* Two on a node, each of which would fit alone. */
+POOL_TEST(others_on_the_node) {
+        (void)add(h, 10, "1");
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 0);
+        (void)add(h, 11, "1");
+        tick(h, 1);
+        assert_true(seen.n_widened > 0);
+}
+
+POOL_TEST(what_cannot_be_read_may_be_all_that_is_reserved) {
+        maps_error = -ETIME;
+        (void)add(h, 10, "1");
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 0); /* 24 of 28 */
+        set_reserved(h, 29);
+        tick(h, 2);
+        assert_int_equal(seen.n_widened, 1);
+}
+
+POOL_TEST(nothing_can_be_done) {
+        const Instance *i = add(h, 10, "1");
+
+        h->policy.on_full = ON_FULL_KEEP;
+        set_pool(h, 1, 30, 3);
+        tick(h, 1);
+        assert_int_equal(seen.n_widened, 0);
+        assert_int_equal(i->binding.failure_code, REASON_HUGE_POOL);
+        assert_non_null(strstr(i->binding.failure, "SIGBUS"));
+}
+
+/* Nobody's mappings are read where the host has no such pages. */
+HOST_TEST(a_host_without_pools) {
+        now_usec = SEC(1000);
+        n_reads = 0;
+        (void)add(h, 10, "1");
+        tick(h, 1);
+        fake_write(&h->tree, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n");
+        tick(h, 1);
+        assert_int_equal(n_reads, 0);
+        assert_int_equal(seen.n_widened, 0);
+}
+
+/* --- units --- */
+
+static UnitDesired desired(TestHost *h, bool known, uint64_t n_mapped) {
+        Unit unit = { .units = &h->rooms.units,
+                      .place = { .name = (char *)"tidb-4000.service",
+                                 .label = (char *)"tidb-4000",
+                                 .known = true,
+                                 .loaded = true,
+                                 .uid_known = true } };
+
+        h->policy.match.unit = (char *)"tidb-4000.service";
+        h->policy.match.exe = (char *)"tidb-server";
+        h->rooms.host.policies.policies = &h->policy;
+        h->rooms.host.policies.n_policies = 1;
+        unit.place.planned.known = true;
+        unit.place.planned.placement = (Placement){
+                .nodes = node_set("1"), .cpus = cpu_set("1"), .memory = MEMORY_BIND, .reason = ""
+        };
+        unit.place.huge_known = known;
+        huge_need_add(&unit.place.huge, &(HugeUse){ .page_bytes = MIB(2), .n_mapped = n_mapped });
+        return unit_desired_make(&unit);
+}
+
+POOL_TEST(a_unit_whose_need_is_there) {
+        UnitDesired w = desired(h, true, 26);
+
+        assert_string_equal(w.reason, "");
+        assert_ids(w.cpus, "1");
+        assert_ids(w.mems, "1");
+        set_pool(h, 1, 30, 25); /* one too few: its start would fail */
+        w = desired(h, true, 26);
+        assert_ids(w.cpus, "1");
+        assert_ids(w.mems, "");
+        assert_int_equal(w.code, REASON_HUGE_POOL);
+        w = desired(h, true, 0);
+        assert_ids(w.mems, "1");
+}
+
+/* That others on the node may touch is not there for it. */
+POOL_TEST(a_unit_beside_others) {
+        UnitDesired w;
+
+        (void)add(h, 10, "1");
+        tick(h, 1);
+        w = desired(h, true, 4);
+        assert_ids(w.mems, "1");
+        w = desired(h, true, 5);
+        assert_ids(w.mems, "");
+}
+
+POOL_TEST(a_unit_that_has_not_run) {
+        UnitDesired w = desired(h, false, 0);
+
+        assert_ids(w.cpus, "1");
+        assert_ids(w.mems, "");
+        assert_non_null(strstr(w.reason, "not known before it has run"));
+        assert_int_equal(w.code, REASON_NONE);
+        set_pool(h, 0, 0, 0);
+        set_pool(h, 2, 0, 0);
+        set_pool(h, 3, 0, 0); /* nothing is kept from it */
+        w = desired(h, false, 0);
+        assert_ids(w.mems, "1");
+        assert_string_equal(w.reason, "");
+}
