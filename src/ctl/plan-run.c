@@ -25,6 +25,7 @@ void plan_run_done(PlanRun *planned) {
         free(planned->notes);
         free(planned->instances);
         free(planned->free_bytes);
+        huge_pools_done(&planned->pools);
         free(planned->rows);
         *planned = (PlanRun){ 0 };
 }
@@ -68,6 +69,7 @@ static PlacementInstance input_running(const PlanRunFrom *from, const Observed *
                                     .allowed_cpus = o->allowed_cpus,
                                     .device_nodes = o->storage.nodes,
                                     .exe = o->members[0].process.exe,
+                                    .huge = o->huge_known ? &o->huge : NULL,
                                     .cpus_used = o->cpus_used,
                                     .need_bytes = fit_need_bytes(o->by_node,
                                                                  from->machine->topology.n_nodes,
@@ -256,6 +258,7 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
                                                &from->machine->devices,
                                                (const char *const *)cards->words, cards->n_words),
                                        .free_bytes = p->free_bytes,
+                                       .pools = &p->pools,
                                        .instances = p->instances,
                                        .n_instances = count(from),
                                        .explain = true };
@@ -297,6 +300,8 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
         ret->instances = calloc(n + 1, sizeof(*ret->instances));
         ret->rows = calloc(n + 1, sizeof(*ret->rows));
         r = ret->instances && ret->rows ? read_free(from, &ret->free_bytes) : -ENOMEM;
+        if (r >= 0 && from->machine->runs && !from->whole_memory)
+                r = huge_pools_load(&from->machine->sysroot, &from->machine->topology, &ret->pools);
         for (size_t i = 0; r >= 0 && i < n; i++)
                 ret->instances[i] = from->running
                                             ? input_running(from, &from->running->instances[i])

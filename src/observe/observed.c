@@ -140,7 +140,19 @@ static int read_memory_policy(Observed *o) {
         return 0;
 }
 
-static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed *o) {
+/* What this user may not read is not known; so is what a dump lacks. */
+static void read_huge(const Members *m, const HugePools *pools, Observed *o) {
+        HugeMaps maps;
+
+        if (pools->n == 0 || o->policy->memory != MEMORY_BIND ||
+            members_read_huge_maps(m, &(NodeSet){ 0 }, &maps) < 0 || maps.partial)
+                return;
+        o->huge = huge_maps_need(&maps, pools);
+        o->huge_known = true;
+}
+
+static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
+                      Observed *o) {
         const Members members = {
                 .sysroot = sysroot, .list = o->members, .n = o->n_members, .unit = o->unit
         };
@@ -152,6 +164,7 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, Observed
                 r = read_memory(&members, topology, o);
         if (r >= 0)
                 r = read_memory_policy(o);
+        read_huge(&members, pools, o);
         members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY,
                              &o->allowed_cpus, &o->allowed_nodes);
         (void)members_read_cpus(&members, &o->cpus);
@@ -187,8 +200,12 @@ static int compare(const void *a, const void *b) {
 }
 
 int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list) {
+        _cleanup_huge_pools_ HugePools pools = { 0 };
+
+        if (sysroot->live && huge_pools_load(sysroot, topology, &pools) < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < list->n_instances; i++) {
-                int r = read_facts(sysroot, topology, &list->instances[i]);
+                int r = read_facts(sysroot, topology, &pools, &list->instances[i]);
 
                 if (r >= 0 && !list->instances[i].name)
                         r = give_name(list, &list->instances[i]);

@@ -29,7 +29,7 @@ int placement_counts_init(PlanCounts *counts, const PlanProblem *problem) {
                 .of_policy = calloc(policies * n, sizeof(uint32_t)),
                 .exclusive_in = calloc(p, sizeof(uint32_t)),
                 .of_policy_in = calloc(policies * p, sizeof(uint32_t)),
-                .used_mib = calloc(n, sizeof(uint64_t)),
+                .used_mib = calloc(n * problem->n_pools, sizeof(uint64_t)),
                 .weight = calloc(n, sizeof(uint64_t)),
         };
         if (!counts->all || !counts->exclusive || !counts->of_policy || !counts->exclusive_in ||
@@ -93,8 +93,9 @@ static void count(PlanCounts *counts, const PlanItem *item, const uint16_t *node
                 of_policy[nodes[k]] += by;
                 if (item->exclusive)
                         counts->exclusive[nodes[k]] += by;
-                if (node->node->memory_bytes)
-                        counts->used_mib[nodes[k]] += item->share_mib * (uint64_t)(int32_t)by;
+                for (size_t p = 0; node->node->memory_bytes && p < problem->n_pools; p++)
+                        counts->used_mib[nodes[k] * problem->n_pools + p] +=
+                                item->share_mib[p] * (uint64_t)(int32_t)by;
                 if (!is_first_in(problem, nodes, k))
                         continue;
                 of_policy_in[node->package] += by;

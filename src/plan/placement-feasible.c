@@ -124,8 +124,7 @@ static int fix(PlanProblem *problem, PlanItem *item, const NodeBits *bits, Place
         placement_problem_set_nodes(item, bits);
         item->feasible = *bits;
         item->count = item->n_nodes;
-        item->share_mib =
-                placement_share_mib(item->in->need_bytes, count_with_memory(problem, bits));
+        placement_split_need(problem, item, count_with_memory(problem, bits));
         item->weight = placement_node_weight(item->in, item->n_nodes);
         item->placed = true;
         item->choice->basis = basis;

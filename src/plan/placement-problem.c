@@ -49,6 +49,34 @@ uint64_t placement_free_mib(const PlacementInput *input, size_t node) {
                20;
 }
 
+/* A page of less than a MiB is counted with others. */
+static uint64_t pages_bytes(uint64_t n_pages, uint64_t page_bytes) {
+        return n_pages < UINT64_MAX / page_bytes ? n_pages * page_bytes : UINT64_MAX;
+}
+
+void placement_split_need(const PlanProblem *problem, PlanItem *item, size_t n) {
+        const HugeNeed *huge = item->in->huge;
+
+        item->share_mib[0] = placement_share_mib(item->in->need_bytes, n);
+        for (size_t p = 1; huge && p < problem->n_pools; p++) {
+                const uint64_t page_bytes = problem->input->pools->list[p - 1].page_bytes;
+
+                item->share_mib[p] = placement_share_mib(
+                        pages_bytes(huge_need_untouched(huge, page_bytes), page_bytes), n);
+        }
+}
+
+static void measure_pools(const PlanProblem *problem, size_t node, uint64_t *ret_mib) {
+        const PlacementInput *input = problem->input;
+
+        ret_mib[0] = placement_free_mib(input, node);
+        for (size_t p = 1; p < problem->n_pools; p++) {
+                const HugePool *pool = &input->pools->list[p - 1];
+
+                ret_mib[p] = pages_bytes(pool->n_free[node], pool->page_bytes) >> 20;
+        }
+}
+
 /* --- nodes --- */
 
 static uint32_t find_package(const PlanProblem *problem, size_t n, const Node *node) {
@@ -70,7 +98,7 @@ static void add_node(PlanProblem *problem, size_t i, const NodeSet *reserved) {
         n->reserved = id_set_has(reserved, node->id);
         n->cpu_part = placement_cpu_part(problem->input, i);
         n->room_part = placement_room_part(problem->input->topology, i);
-        n->free_mib = placement_free_mib(problem->input, i);
+        measure_pools(problem, i, n->free_mib);
         if (n->home)
                 id_set_add(&problem->homes, i);
         if (n->reserved)
@@ -185,7 +213,8 @@ void placement_problem_set_nodes(PlanItem *item, const NodeBits *bits) {
 
 static bool is_interchangeable(const PlanProblem *problem, const PlanItem *a, const PlanItem *b) {
         if (a->policy_index != b->policy_index || a->count != b->count ||
-            a->share_mib != b->share_mib || a->weight != b->weight || a->n_former != b->n_former ||
+            memcmp(a->share_mib, b->share_mib, sizeof(a->share_mib)) != 0 ||
+            a->weight != b->weight || a->n_former != b->n_former ||
             (a->device == NULL) != (b->device == NULL))
                 return false;
         if (a->device && memcmp(a->device, b->device, problem->n_nodes * sizeof(a->device[0])) != 0)
@@ -214,7 +243,7 @@ static int finish_items(PlanProblem *problem) {
                         continue;
                 if (placement_problem_reserve(item, item->count) < 0)
                         return -ENOMEM;
-                item->share_mib = placement_share_mib(item->in->need_bytes, item->count);
+                placement_split_need(problem, item, item->count);
                 item->weight = placement_node_weight(item->in, item->count);
         }
         for (size_t i = 0; i < problem->n_items; i++)
@@ -225,6 +254,7 @@ static int finish_items(PlanProblem *problem) {
 int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, PlanProblem *ret) {
         _cleanup_placement_problem_ PlanProblem problem = {
                 .input = input,
+                .n_pools = 1 + (input->pools ? input->pools->n : 0),
                 .reserved_cpus = plan->reserved_cpus,
                 .isolated_cpus = topology_withheld_cpus(input->topology),
                 .taken_cpus = input->topology->taken_cpus,

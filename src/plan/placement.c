@@ -27,16 +27,25 @@ static bool is_far(const PlanProblem *problem, const PlanItem *item) {
                !(item->policy->place.near == NEAR_NIC && id_set_is_subset(&devices, &reserved));
 }
 
-static bool lacks_memory(const PlanCounts *counts, const PlanItem *item) {
+static bool lacks_pool(const PlanCounts *counts, const PlanItem *item, size_t pool) {
+        const PlanProblem *problem = counts->problem;
         uint64_t used = 0, room = 0;
 
         for (size_t i = 0; i < item->n_nodes; i++) {
-                used += counts->used_mib[item->nodes[i]];
-                room += counts->problem->nodes[item->nodes[i]].node->memory_bytes
-                                ? counts->problem->nodes[item->nodes[i]].free_mib
-                                : 0;
+                const PlanNode *node = &problem->nodes[item->nodes[i]];
+
+                used += counts->used_mib[item->nodes[i] * problem->n_pools + pool];
+                room += node->node->memory_bytes ? node->free_mib[pool] : 0;
         }
-        return item->policy->memory == MEMORY_BIND && item->in->need_bytes > 0 && used > room;
+        return item->share_mib[pool] > 0 && used > room;
+}
+
+static bool lacks_memory(const PlanCounts *counts, const PlanItem *item) {
+        bool lacks = false;
+
+        for (size_t p = 0; p < counts->problem->n_pools; p++)
+                lacks |= lacks_pool(counts, item, p);
+        return item->policy->memory == MEMORY_BIND && lacks;
 }
 
 /* Memory-only nodes beside the others do not count: nothing runs there. */

@@ -27,6 +27,7 @@ typedef struct PlanRun {
         PlacementInstance *instances; /* owned, as all below */
         PlacementPlan plan;
         uint64_t *free_bytes; /* NULL: not known */
+        HugePools pools;      /* of reserved huge pages; owned */
         PlanReportInstance *rows;
         char **notes;
         size_t n_notes, notes_allocated;

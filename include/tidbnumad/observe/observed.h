@@ -3,6 +3,7 @@
  * functions: members.h, members-memory.h. */
 #pragma once
 
+#include "tidbnumad/observe/huge-load.h"
 #include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/observe/processes.h"
@@ -21,6 +22,8 @@ typedef struct Observed {
         NodeSet allowed_nodes;
         NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */
         uint64_t limit_bytes;
+        HugeNeed huge;       /* reserved huge pages that it has mapped */
+        bool huge_known;     /* these were read: the host has some */
         bool shared;         /* unrelated processes are in its unit */
         uint32_t cpus_used;  /* see members_read_cpus_used() */
         char *memory_policy; /* the first that one of its processes has set; NULL: none is seen */

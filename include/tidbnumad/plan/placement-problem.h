@@ -15,6 +15,9 @@ typedef struct NodeBits {
         uint64_t words[PLACEMENT_NODES_MAX / 64];
 } NodeBits;
 
+/* Memory of one kind: base pages, the first, and each size of reserved huge pages. */
+enum { PLAN_POOLS_MAX = 1 + HUGE_SIZES_MAX };
+
 typedef struct PlanNode {
         const Node *node;
         uint32_t package; /* index of the socket */
@@ -22,7 +25,7 @@ typedef struct PlanNode {
         uint64_t cpu_part;  /* thousandths of all of its CPUs that one is */
         uint64_t room_part; /* likewise of a quarter of the largest memory, in twelfths; 0: all
                              * nodes have the same */
-        uint64_t free_mib;
+        uint64_t free_mib[PLAN_POOLS_MAX];
 } PlanNode;
 
 /* An instance. Those that are neither placed nor movable are refused. */
@@ -42,9 +45,9 @@ typedef struct PlanItem {
         NodeBits former;   /* those of in_force that are there */
         uint32_t n_former;
         uint32_t *device; /* by node, the distance to the nearest device; NULL: none; owned */
-        uint64_t share_mib;
-        uint32_t weight; /* of each node; see placement_node_weight() */
-        uint16_t *nodes; /* where it is, ascending; owned */
+        uint64_t share_mib[PLAN_POOLS_MAX]; /* of each node */
+        uint32_t weight;                    /* of each node; see placement_node_weight() */
+        uint16_t *nodes;                    /* where it is, ascending; owned */
         size_t n_nodes;
 } PlanItem;
 
@@ -52,7 +55,7 @@ typedef struct PlanProblem {
         const PlacementInput *input;
         PlanNode *nodes;
         size_t n_nodes;
-        size_t n_packages, n_policies;
+        size_t n_packages, n_policies, n_pools;
         NodeBits homes, reserved;
         CpuSet reserved_cpus;
         CpuSet isolated_cpus, taken_cpus;
@@ -75,9 +78,12 @@ void placement_problem_set_nodes(PlanItem *item, const NodeBits *bits);
 /* The nodes that count as an instance's device, and are there. */
 NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *in);
 
-/* MiB of each of `n` nodes that the need is split over; what a node has left. */
+/* MiB of each of `n` nodes that the need is split over; what a node has left of base pages. */
 uint64_t placement_share_mib(uint64_t need_bytes, size_t n);
 uint64_t placement_free_mib(const PlacementInput *input, size_t node);
+
+/* Splits the item's need of each pool over `n` nodes. */
+void placement_split_need(const PlanProblem *problem, PlanItem *item, size_t n);
 
 uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes);
 

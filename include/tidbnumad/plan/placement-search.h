@@ -23,7 +23,7 @@ typedef struct PlanCounts {
         uint32_t *of_policy;       /* by policy and node */
         uint32_t *exclusive_in;    /* by socket */
         uint32_t *of_policy_in;    /* by policy and socket */
-        uint64_t *used_mib;        /* by node */
+        uint64_t *used_mib;        /* by node and pool */
         uint64_t *weight;          /* by node */
 } PlanCounts;
 
@@ -36,7 +36,6 @@ static inline void placement_counts_price_node(const PlanCounts *counts, const P
                                                size_t i, PlanCost *cost) {
         const PlanProblem *problem = counts->problem;
         const PlanNode *node = &problem->nodes[i];
-        uint64_t used = counts->used_mib[i], more = node->node->memory_bytes ? item->share_mib : 0;
         /* by which the square of the sum grows */
         uint64_t squares = item->weight * (2 * counts->weight[i] + item->weight);
 
@@ -45,9 +44,16 @@ static inline void placement_counts_price_node(const PlanCounts *counts, const P
         cost->by[WEIGH_EXCLUSIVE] += item->exclusive ? counts->exclusive[i] : 0;
         cost->by[WEIGH_POLICY] += counts->of_policy[item->policy_index * problem->n_nodes + i];
         cost->by[WEIGH_RESERVED] += node->reserved;
-        if (used + more > node->free_mib)
-                cost->by[WEIGH_MEMORY] +=
-                        (int64_t)(used >= node->free_mib ? more : used + more - node->free_mib);
+        for (size_t p = 0; p < problem->n_pools; p++) {
+                const uint64_t used = counts->used_mib[i * problem->n_pools + p],
+                               more = node->node->memory_bytes ? item->share_mib[p] : 0;
+
+                if (used + more > node->free_mib[p])
+                        cost->by[WEIGH_MEMORY] +=
+                                (int64_t)(used >= node->free_mib[p]
+                                                  ? more
+                                                  : used + more - node->free_mib[p]);
+        }
         cost->by[WEIGH_ROOM] += (int64_t)(squares * node->room_part);
         cost->by[WEIGH_LOAD] += (int64_t)(squares * node->cpu_part);
         cost->by[WEIGH_NUMBER] += (int64_t)i;

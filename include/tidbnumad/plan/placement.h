@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/topology.h"
 
@@ -30,6 +31,7 @@ typedef struct PlacementInstance {
         NodeSet device_nodes; /* near: storage: the nodes of the disks under its data directory;
                                * empty: not known */
         uint64_t need_bytes;  /* resident now, or the limit of its cgroup; 0: not known */
+        const HugeNeed *huge; /* reserved huge pages that it may still touch; NULL: none known */
         const char *exe;      /* path or base name; NULL: not known, then the policy's counts */
         uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not
                                  known */
@@ -43,6 +45,7 @@ typedef struct PlacementInput {
         const uint64_t *free_bytes; /* by index of the topology's nodes: what each has left beside
                                      * what the instances here hold; NULL: not known, then all of
                                      * its memory */
+        const HugePools *pools;     /* of reserved huge pages; NULL: none */
         const PlacementInstance *instances;
         size_t n_instances;
         bool explain; /* collect alternatives */

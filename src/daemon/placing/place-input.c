@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/placing/place-input.h"
+#include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/fit.h"
@@ -73,6 +74,14 @@ static uint64_t need_bytes(const Placing *placing, const Instance *i) {
                               s->limit_bytes);
 }
 
+/* Of others nothing depends on it: their memory nodes stay wide. */
+static const HugeNeed *huge_need(const Placing *placing, Instance *i) {
+        if (placing->pools.n == 0 || i->policy->memory != MEMORY_BIND)
+                return NULL;
+        sample_huge(placing->sampling, i, &placing->pools, false);
+        return i->sampling.huge.known ? &i->sampling.huge.need : NULL;
+}
+
 /* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
  * them. */
 static bool is_explicit(const Instance *i) {
@@ -113,6 +122,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .device_nodes = p->device_nodes,
                 .need_bytes = need_bytes(placing, i),
                 .exe = i->n_members > 0 ? i->members[0].process.exe : NULL,
+                .huge = huge_need(placing, i),
                 .cpus_used = cpus_used_by(placing, i),
         };
         if (!is_explicit(i))
@@ -153,6 +163,7 @@ static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementIns
                                     .policy = policy,
                                     .unit = u->name,
                                     .device_nodes = u->planned.device_nodes,
+                                    .huge = u->huge_known ? &u->huge : NULL,
                                     .allowed_nodes = u->planned.allowed_nodes,
                                     .allowed_cpus = u->planned.allowed_cpus };
         if (u->planned.again)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sample.h"
@@ -108,6 +109,7 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
                 .nic_speed_mbps = device_nic_speed(
                         &placing->host->devices, (const char *const *)cards->words, cards->n_words),
                 .free_bytes = placing->left_known ? placing->left_bytes : NULL,
+                .pools = &placing->pools,
         };
 }
 
@@ -123,6 +125,9 @@ static uint64_t held_on(const Placing *placing, size_t node) {
 static void read_room(Placing *placing) {
         const Host *h = placing->host;
         _cleanup_free_ NodeUse *uses = NULL;
+
+        huge_pools_done(&placing->pools);
+        (void)huge_room_read(placing, &placing->pools);
 
         placing->left_known =
                 h->high_watermark_bytes &&

@@ -304,3 +304,25 @@ PLAN_TEST(refused_count_nothing, 1, 2, 4) {
         assert_plan(w, "- 0 1");
         assert_decides(w, NODES("", "1", "1"), WEIGH_EXCLUSIVE, 0, 1);
 }
+
+/* Reserved huge pages are memory of their own: the node that has them, though it comes later. */
+PLAN_TEST(memory_of_a_pool, 1, 4, 4) {
+        uint64_t n_free[4] = { 20, 10, 30, 60 };
+        const HugePools pools = { .list = { { .page_bytes = 2 << 20, .n_free = n_free } }, .n = 1 };
+        Policy *tidb = world_policy(w, "tidb");
+        PlacementInstance *in = world_add_many(w, tidb, 2);
+        HugeNeed need = { 0 }, other = { 0 };
+
+        tidb->memory = MEMORY_BIND;
+        huge_need_add(&need, &(HugeUse){ .page_bytes = 2 << 20, .n_mapped = 26, .n_touched = 2 });
+        huge_need_add(&other, &(HugeUse){ .page_bytes = 2 << 20, .n_mapped = 50 });
+        assert_plan(w, "0 1");
+        in[0].huge = &need;
+        in[1].huge = &other;
+        assert_plan(w, "0 1"); /* pools that are not known decide nothing */
+        w->input.pools = &pools;
+        assert_plan(w, "2 3");
+        n_free[2] = 23; /* one page less than it may still touch */
+        n_free[1] = 24;
+        assert_plan(w, "1 3");
+}
