@@ -32,6 +32,7 @@ typedef struct Check {
         NodeTimes times;
         NodeSnapshot *before, *now;
         AuditInstance *instances;
+        HugeNeed *huge;   /* of each instance */
         AuditUnit *units; /* NULL: no daemon knows any */
         size_t n_units;
 } Check;
@@ -42,6 +43,7 @@ static void check_done(Check *check) {
         free(check->before);
         free(check->now);
         free(check->instances);
+        free(check->huge);
         free(check->units);
 }
 
@@ -115,6 +117,21 @@ static void add_running(const Observed *o, AuditInstance *ret) {
         ret->gomaxprocs = instances_gomaxprocs(o);
 }
 
+/* Read again, now that it is known which pages are where they belong. */
+static void read_huge(const Situation *s, const Case *c, const Observed *o, HugeNeed *need,
+                      AuditInstance *ret) {
+        const Members members = { .sysroot = &s->machine.sysroot,
+                                  .list = o->members,
+                                  .n = o->n_members,
+                                  .unit = o->unit };
+        HugeMaps maps;
+
+        if (!o->huge_known || members_read_huge_maps(&members, &ret->nodes, &maps) < 0)
+                return;
+        *need = huge_maps_need(&maps, &c->planned.pools);
+        ret->huge = need;
+}
+
 static AuditInstance instance(const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
         AuditInstance new = { .name = row->name,
@@ -169,6 +186,7 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
                                    .irqs = check->irqs_known ? &check->irqs : NULL,
                                    .nodes_before = check->before,
                                    .nodes = check->now,
+                                   .pools = &c->planned.pools,
                                    .policies = &c->policies.set,
                                    .instances = check->instances,
                                    .n_instances = n,
@@ -178,8 +196,12 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
                                    .reserved = c->planned.report.reserved,
                                    .reserved_cpus = c->planned.report.reserved_cpus };
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
                 check->instances[i] = instance(c, i);
+                if (c->running.n_instances > 0)
+                        read_huge(s, c, &c->running.instances[i], &check->huge[i],
+                                  &check->instances[i]);
+        }
         return audit_build(&input, ret);
 }
 
@@ -219,7 +241,8 @@ int command_check(const Args *args) {
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
         check.instances = calloc(c.planned.report.n_instances + 1, sizeof(*check.instances));
-        r = check.instances ? build(&situation, &c, &check, &report) : -ENOMEM;
+        check.huge = calloc(c.planned.report.n_instances + 1, sizeof(*check.huge));
+        r = check.instances && check.huge ? build(&situation, &c, &check, &report) : -ENOMEM;
         if (r >= 0)
                 r = print(args, &report);
         if (r < 0)

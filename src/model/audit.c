@@ -9,6 +9,7 @@ static const struct {
 } names[N_AUDIT_RULES] = {
         [AUDIT_CPUSET] = { "cpuset", "" },
         [AUDIT_NODE_EXCEEDED] = { "node-exceeded", "R10" },
+        [AUDIT_HUGE_POOL] = { "huge-pool", "R10" },
         [AUDIT_HIDDEN_NODES] = { "hidden-nodes", "R9" },
         [AUDIT_NODE_SIZES] = { "node-sizes", "R8" },
         [AUDIT_TOPOLOGY] = { "topology", "" },

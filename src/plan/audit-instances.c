@@ -1,5 +1,6 @@
 /* Rules on single instances. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/plan/advice.h"
@@ -19,6 +20,57 @@ static void node_exceeded(const AuditInput *input, const AuditInstance *i, Audit
                    "%s needs %" PRIu64 " MiB, its nodes have %" PRIu64
                    " MiB, and its policy binds memory strictly",
                    i->name, i->need_bytes >> 20, bytes >> 20);
+}
+
+/* For its next start as well, and with what others that are bound within the same nodes may still
+ * touch there. */
+static HugeNeed wanted_within(const AuditInput *input, const AuditInstance *self) {
+        HugeNeed need = huge_need_of_restart(self->huge);
+
+        for (size_t k = 0; k < input->n_instances; k++) {
+                const AuditInstance *other = &input->instances[k];
+
+                if (other != self && other->placed && other->huge &&
+                    other->policy->memory == MEMORY_BIND &&
+                    id_set_is_subset(&other->nodes, &self->nodes))
+                        huge_need_add_untouched(&need, other->huge);
+        }
+        return need;
+}
+
+static uint64_t pages_of(const AuditInput *input, uint64_t page_bytes, uint32_t node) {
+        const HugePool *pool = huge_pools_find(input->pools, page_bytes);
+
+        for (size_t k = 0; pool && k < input->topology->n_nodes; k++)
+                if (input->topology->nodes[k].id == node)
+                        return pool->n_pages[k];
+        return 0;
+}
+
+static void huge_pool(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
+        const uint32_t node = (uint32_t)id_set_next(&i->nodes, 0);
+        char nodes[ID_SET_LIST_MAX], path[128];
+        HugeShortage s;
+        HugeNeed need;
+
+        if (!input->pools || !i->huge || i->huge->n == 0 || i->policy->memory != MEMORY_BIND)
+                return;
+        audit_report_hold(report, AUDIT_HUGE_POOL);
+        need = wanted_within(input, i);
+        if (!huge_pools_lack(input->pools, input->topology, &need, &i->nodes, &s))
+                return;
+        (void)id_set_render_list(&i->nodes, nodes, sizeof(nodes));
+        (void)snprintf(path, sizeof(path),
+                       "/sys/devices/system/node/node%" PRIu32 "/hugepages/hugepages-%" PRIu64 "kB",
+                       node, s.page_bytes >> 10);
+        audit_find(report, AUDIT_HUGE_POOL, AUDIT_WARNING, text_new("%s/free_hugepages", path),
+                   text_new("echo %" PRIu64 " >%s/nr_hugepages, or place.count: 2 in policy %s",
+                            pages_of(input, s.page_bytes, node) + s.n_wanted - s.n_free, path,
+                            i->policy->name),
+                   "%s has reserved huge pages of %" PRIu64 " KiB and needs %" PRIu64
+                   " more of them on its nodes, for those that it has not touched there: node %s "
+                   "has %" PRIu64 " free, others %" PRIu64 ", so its memory is not bound",
+                   i->name, s.page_bytes >> 10, s.n_wanted, nodes, s.n_free, s.n_elsewhere);
 }
 
 /* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's class device, whose number
@@ -151,6 +203,7 @@ static void lost_cpus(const AuditInput *input, const AuditInstance *i, AuditRepo
 
 static void judge(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
         node_exceeded(input, i, report);
+        huge_pool(input, i, report);
         storage_node(input, i, report);
         bound_by_hand(input, i, report);
         reserved_cpus(input, i, report);

@@ -10,6 +10,7 @@
 typedef enum AuditRule {
         AUDIT_CPUSET,        /* the cpuset controller, without which memory cannot be bound */
         AUDIT_NODE_EXCEEDED, /* R10: strict binding whose need exceeds the nodes */
+        AUDIT_HUGE_POOL,     /* R10: the same for reserved huge pages */
         AUDIT_HIDDEN_NODES,  /* R9 */
         AUDIT_NODE_SIZES,    /* R8 */
         AUDIT_TOPOLOGY,      /* what cannot be trusted about the machine */

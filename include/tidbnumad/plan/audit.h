@@ -13,6 +13,7 @@
 #include "tidbnumad/model/audit.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/host-facts.h"
+#include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
@@ -33,6 +34,7 @@ typedef struct AuditInstance {
         const char *disk;          /* under its data directory; NULL: not known */
         NodeSet disk_nodes;        /* empty: not known */
         uint64_t need_bytes;       /* 0: not known */
+        const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */
         uint32_t gomaxprocs;       /* in its environment; 0: none */
 } AuditInstance;
 
@@ -47,6 +49,7 @@ typedef struct AuditInput {
         const HostFacts *facts; /* NULL: of a described machine nothing is known */
         const IrqHost *irqs;    /* NULL: not read */
         const NodeSnapshot *nodes_before, *nodes; /* two readings, by index; both NULL: not read */
+        const HugePools *pools;                   /* of reserved huge pages; NULL: not read */
         const PolicySet *policies;
         const AuditInstance *instances;
         size_t n_instances;

@@ -24,6 +24,9 @@ typedef struct World {
         PolicySet set;
         AuditInstance instances[2];
         AuditUnit units[1];
+        uint64_t n_huge[2], n_free_huge[2];
+        HugeNeed huge;
+        HugePools pools;
         AuditInput input;
 } World;
 
@@ -95,6 +98,20 @@ static inline void init(World *w) {
                                            .disk = "nvme0n1",
                                            .disk_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB };
+        /* A node's pool holds what the TiDB has reserved, another's has pages as well. */
+        huge_need_add(
+                &w->huge,
+                &(HugeUse){ .page_bytes = 2 << 20, .n_mapped = 26, .n_touched = 2, .n_inside = 2 });
+        w->instances[0].huge = &w->huge;
+        for (size_t i = 0; i < 2; i++) {
+                w->n_huge[i] = 30;
+                w->n_free_huge[i] = 28;
+        }
+        w->pools = (HugePools){ .list = { { .page_bytes = 2 << 20,
+                                            .n_reserved = 24,
+                                            .n_pages = w->n_huge,
+                                            .n_free = w->n_free_huge } },
+                                .n = 1 };
         w->units[0] = (AuditUnit){ "tidb-4001.service", "numactl in its start", "take it out" };
         w->input = (AuditInput){ .topology = &w->topology,
                                  .devices = &w->device_list,
@@ -102,6 +119,7 @@ static inline void init(World *w) {
                                  .irqs = &w->irqs,
                                  .nodes_before = w->before,
                                  .nodes = w->now,
+                                 .pools = &w->pools,
                                  .policies = &w->set,
                                  .instances = w->instances,
                                  .n_instances = 2,

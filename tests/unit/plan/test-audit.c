@@ -43,6 +43,11 @@ static void huge_pages(World *w) {
         (void)strcpy(w->facts.huge_pages, "always");
 }
 
+static void small_pool(World *w) {
+        w->n_huge[0] = 20;
+        w->n_free_huge[0] = 18;
+}
+
 static void swap_used(World *w) {
         w->facts.swap_used_bytes = GIB;
 }
@@ -207,6 +212,11 @@ TEST(each_mistake) {
                   "near: storage" },
                 { two_on_a_disk, AUDIT_SHARED_DISK, AUDIT_WARNING, "tidb-4000 and tikv-20160", "" },
                 { exceeds_its_node, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, "66560 MiB", "preferred" },
+                { small_pool, AUDIT_HUGE_POOL, AUDIT_WARNING,
+                  "needs 24 more of them on its nodes, for those that it has not touched there: "
+                  "node 0 "
+                  "has 18 free, others 28",
+                  "echo 26 >/sys/devices/system/node/node0/hugepages/hugepages-2048kB/" },
                 { numactl, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "interleave:0-1", "numactl" },
                 { taskset, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "CPUs 0-1", "taskset" },
                 { not_startable, AUDIT_START, AUDIT_WARNING,
