@@ -81,13 +81,13 @@ typedef struct StepInput {
         bool has_room;          /* at least for a part of it */
         bool huge_short;        /* its nodes have too few reserved huge pages, see
                                  * huge_pools_lack() */
-        bool huge_awaited;      /* it has just started, and other nodes have such pages, which it may
-                                 * be about to map */
-        bool we_narrowed;       /* the memory nodes are narrow by our own doing */
-        NodeSet extra;          /* memory nodes that it is to have beside its own, for these are
-                                 * nearly full: the guard's, see plan/guard.h */
-        bool extra_for_pool;    /* it got them for their reserved huge pages */
-        bool extra_pending;     /* the kernel has them, the backend's manager not yet */
+        bool huge_awaited;   /* it has just started, and other nodes have such pages, which it may
+                              * be about to map */
+        bool we_narrowed;    /* the memory nodes are narrow by our own doing */
+        NodeSet extra;       /* memory nodes that it is to have beside its own, for these are
+                              * nearly full: the guard's, see plan/guard.h */
+        bool extra_for_pool; /* it got them for their reserved huge pages */
+        bool extra_pending;  /* the kernel has them, the backend's manager not yet */
 
         /* What was done since the instance, its placement or its memory changed. */
         unsigned scope_moves;
