@@ -7,21 +7,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/publish/object.h"
 
-enum { OUTPUT_WIDTH_MAX = 1000 };
-
 static unsigned width_of(int fd) {
-        const char *columns = getenv("COLUMNS");
         struct winsize size;
-        uint64_t width;
 
-        /* Who exports it wants that width in a pipe, too; a shell does not export its own. */
-        if (!isatty(fd) && columns && parse_u64(columns, &width) == 0 && width <= OUTPUT_WIDTH_MAX)
-                return (unsigned)width;
         return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) >= 0 ? size.ws_col : 0;
 }
 
