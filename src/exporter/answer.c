@@ -243,17 +243,29 @@ static int finish(int r, Answer *answer, Answer *ret) {
         return 0;
 }
 
+/* A client that is told of a proxy writes the whole URI, which each server has to take (RFC 9112,
+ * 3.2.2). */
+static const char *path_of(const char *target) {
+        static const char scheme[] = "http://";
+
+        if (strncasecmp(target, scheme, strlen(scheme)) != 0)
+                return target;
+        target = strchr(target + strlen(scheme), '/');
+        return target ? target : "/";
+}
+
 int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
+        const char *path = path_of(request->path);
         _cleanup_answer_ Answer answer = { 0 };
         int r = 0;
 
-        if (strcmp(request->path, "/metrics") == 0)
+        if (strcmp(path, "/metrics") == 0)
                 r = answer_metrics(store, request, &answer);
-        else if (strcmp(request->path, "/status") == 0)
+        else if (strcmp(path, "/status") == 0)
                 r = take_body(store, STORE_STATUS, JSON_TYPE, &answer);
-        else if (strcmp(request->path, "/healthz") == 0)
+        else if (strcmp(path, "/healthz") == 0)
                 r = answer_healthz(store, request->now_seconds, &answer);
-        else if (strcmp(request->path, "/") == 0)
+        else if (strcmp(path, "/") == 0)
                 answer_index(&answer);
         else {
                 set_plain(&answer, 404);

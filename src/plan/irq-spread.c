@@ -177,8 +177,7 @@ static int build_xps(const Topology *topology, IrqPlanDevice *device) {
 /* The kernel takes these out of rps_cpus by itself (Linux 5.9 and later). */
 static bool is_isolated(const Topology *topology, uint32_t cpu) {
         return id_set_has(&topology->isolated_cpus, cpu) ||
-               id_set_has(&topology->nohz_full_cpus, cpu) ||
-               id_set_has(&topology->taken_cpus, cpu);
+               id_set_has(&topology->nohz_full_cpus, cpu) || id_set_has(&topology->taken_cpus, cpu);
 }
 
 /* Packets of a queue go to the CPUs of its own CPU's node that serve the device (scaling.rst,

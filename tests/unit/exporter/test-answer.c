@@ -131,6 +131,11 @@ TEST(health_without_a_usable_interval, .setup_func = store_setup, .teardown_func
 TEST(other_paths, .setup_func = store_setup, .teardown_func = store_teardown) {
         check_status("/", 200, "/metrics");
         check_status("/metrics/", 404, "not found");
+        check_status("http://localhost", 200, "/metrics");
+        check_status("HTTP://localhost:9797/", 200, "/metrics");
+        check_status("http://localhost/healthz", 503, "");
+        check_status("http://localhost/undo", 404, "not found");
+        check_status("https://localhost/", 404, "not found");
         check_status("/../etc/passwd", 404, "not found");
         check_status("/undo", 404, "not found");
         check_status("/metrics.prom", 404, "not found");

@@ -65,6 +65,14 @@ HTTP_TEST(get) {
         assert_starts_with(body_of(answer.data), "a 1\n# HELP tidbnumad_exporter_snapshot_age");
 }
 
+HTTP_TEST(the_whole_uri) {
+        _cleanup_text_ Text answer = { 0 };
+
+        put_metrics();
+        client_request(fixture.socket_path, "GET", "http://localhost/metrics", &answer);
+        assert_starts_with(answer.data, "HTTP/1.1 200 ");
+}
+
 HTTP_TEST(head_has_the_length_and_no_body) {
         _cleanup_text_ Text get = { 0 }, head = { 0 };
 
