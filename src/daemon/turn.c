@@ -105,6 +105,7 @@ void turn_retry_records(Manager *m) {
  * no instance, a backend that the host did not have, or that could not be read, at the reload, and
  * undo records that could not be read before. */
 static void begin_round(Manager *m) {
+        journal_tell_left_out(&m->host.journal);
         turn_retry_records(m);
         if (!m->host.backend.ops) {
                 (void)bind_choose_backend(&m->binding);

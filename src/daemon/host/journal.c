@@ -9,8 +9,11 @@
 
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/daemon/host/journal.h"
+#include "tidbnumad/sys/clock.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
+
+#define MINUTE_USEC (UINT64_C(60) * 1000 * 1000)
 
 /* PIPE_BUF, pipe(7). */
 enum { LINE_MAX_BYTES = 4096 };
@@ -30,6 +33,8 @@ void journal_init(Journal *journal, bool debug) {
                 .path = JOURNAL_SOCKET,
                 .max_priority = debug ? LOG_DEBUG : LOG_INFO,
         };
+        if (!debug)
+                journal->limits = calloc(JOURNAL_LIMITS, sizeof(*journal->limits));
         if (!stderr_is_the_journal())
                 return;
         journal->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -37,6 +42,8 @@ void journal_init(Journal *journal, bool debug) {
 }
 
 void journal_done(Journal *journal) {
+        free(journal->limits);
+        journal->limits = NULL;
         if (journal->to_journal)
                 (void)close(journal->fd);
         journal->to_journal = false;
@@ -106,23 +113,11 @@ static void write_to_stderr(Text *line) {
                 (void)!write(STDERR_FILENO, line->data, line->length);
 }
 
-void journal_log(const Journal *journal, int priority, const JournalFields *fields,
-                 const char *format, ...) {
+static void put_line(const Journal *journal, int priority, const JournalFields *fields,
+                     const char *message) {
         static const JournalFields none = { 0 };
-        _cleanup_free_ char *message = NULL;
         _cleanup_text_ Text line = { 0 };
-        va_list args;
-        int n;
 
-        if (priority > journal->max_priority)
-                return;
-        va_start(args, format);
-        n = vasprintf(&message, format, args);
-        va_end(args);
-        if (n < 0) {
-                message = NULL;
-                return;
-        }
         if (journal->to_journal &&
             send_to_journal(journal, priority, fields ? fields : &none, message) >= 0)
                 return;
@@ -130,4 +125,73 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
         text_append(&line, "\n");
         if (line.error >= 0)
                 write_to_stderr(&line);
+}
+
+/* --- the limit --- */
+
+static void tell_left_out(const Journal *journal, JournalLimit *limit) {
+        const JournalFields fields = { .policy = *limit->policy ? limit->policy : NULL };
+        char message[256];
+
+        if (limit->n_left_out == 0)
+                return;
+        (void)snprintf(message, sizeof(message),
+                       "%u further messages%s%s within a minute were left out: processes start or "
+                       "change again and again",
+                       limit->n_left_out, *limit->policy ? " about instances of the policy " : "",
+                       limit->policy);
+        limit->n_left_out = 0;
+        put_line(journal, LOG_WARNING, &fields, message);
+}
+
+/* Policies that share a place share a limit. FNV-1a. */
+static JournalLimit *find_limit(const Journal *journal, const char *policy) {
+        uint32_t hash = 2166136261u;
+
+        for (const char *p = policy; *p; p++)
+                hash = (hash ^ (uint8_t)*p) * 16777619u;
+        return &journal->limits[hash % JOURNAL_LIMITS];
+}
+
+static bool is_left_out(const Journal *journal, int priority, const JournalFields *fields) {
+        const char *policy = fields && fields->policy ? fields->policy : "";
+        const uint64_t now = clock_monotonic_usec();
+        JournalLimit *limit;
+
+        if (!journal->limits || priority <= LOG_ERR)
+                return false;
+        limit = find_limit(journal, policy);
+        if (now >= limit->until_usec) {
+                tell_left_out(journal, limit);
+                limit->until_usec = now + MINUTE_USEC;
+                limit->n = 0;
+                (void)snprintf(limit->policy, sizeof(limit->policy), "%s", policy);
+        }
+        limit->n_left_out += limit->n >= JOURNAL_LINES_MAX;
+        return limit->n++ >= JOURNAL_LINES_MAX;
+}
+
+void journal_tell_left_out(const Journal *journal) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t i = 0; journal->limits && i < JOURNAL_LIMITS; i++)
+                if (now >= journal->limits[i].until_usec)
+                        tell_left_out(journal, &journal->limits[i]);
+}
+
+void journal_log(const Journal *journal, int priority, const JournalFields *fields,
+                 const char *format, ...) {
+        _cleanup_free_ char *message = NULL;
+        va_list args;
+        int n;
+
+        if (priority > journal->max_priority || is_left_out(journal, priority, fields))
+                return;
+        va_start(args, format);
+        n = vasprintf(&message, format, args);
+        va_end(args);
+        if (n < 0)
+                message = NULL;
+        else
+                put_line(journal, priority, fields, message);
 }

@@ -8,6 +8,13 @@
 #include "capture.h"
 #include "tidbnumad/daemon/host/journal.h"
 
+static uint64_t now_usec;
+
+uint64_t __wrap_clock_monotonic_usec(void);
+uint64_t __wrap_clock_monotonic_usec(void) {
+        return now_usec;
+}
+
 TEST(stderr) {
         const JournalFields fields = { .instance = "tikv-1", .policy = "tikv" };
         const JournalFields only_id = { .message_id = JOURNAL_BOUND };
@@ -50,6 +57,37 @@ TEST(priorities) {
         journal_log(&journal, LOG_DEBUG, NULL, "debug");
         capture_end(&capture);
         assert_string_equal(capture.text, "info\ndebug\n");
+}
+
+/* A user who starts processes in a loop is not to silence the others, nor to fill the disk. */
+TEST(a_flood_is_cut) {
+        const JournalFields loud = { .policy = "loud" }, other = { .policy = "other" };
+        Journal journal;
+        Capture capture;
+        size_t n = 0;
+
+        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+        journal_init(&journal, false);
+        now_usec = 1;
+        capture_begin(&capture, STDERR_FILENO);
+        for (unsigned i = 0; i < JOURNAL_LINES_MAX + 500; i++)
+                journal_log(&journal, LOG_NOTICE, &loud, "x");
+        journal_tell_left_out(&journal); /* its minute is not over */
+        journal_log(&journal, LOG_NOTICE, &other, "other");
+        journal_log(&journal, LOG_ERR, &loud, "error");
+        now_usec = UINT64_C(61000000);
+        journal_tell_left_out(&journal);
+        journal_tell_left_out(&journal); /* once */
+        journal_log(&journal, LOG_NOTICE, &loud, "again");
+        capture_end(&capture);
+        for (const char *p = capture.text; (p = strstr(p, "x\n")); p++)
+                n++;
+        assert_int_equal(n, JOURNAL_LINES_MAX);
+        assert_non_null(strstr(capture.text,
+                               "x\nother\nerror\n500 further messages about instances of the "
+                               "policy loud within a minute were left out: processes start or "
+                               "change again and again\nagain\n"));
+        journal_done(&journal);
 }
 
 static bool takes_for_the_journal(const char *stream) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <syslog.h>
 
 #include "tidbnumad/base/cleanup.h"
@@ -28,11 +29,24 @@
 #define JOURNAL_IRQ_FAILED "f29c61b70d8e4a53962f7be4c01d5a49"
 #define JOURNAL_EVENTS_LOST "9a8b7c6d5e4f4a3b8c2d1e0f9a8b7c66"
 
+/* Messages about the instances of one policy, or about none, within a minute. Whoever starts
+ * processes in a loop causes some of them for each; journald drops all messages of a service that
+ * sends more than 10,000 in 30 s (journald.conf(5), RateLimitBurst=), and with them those of
+ * others' instances. */
+enum { JOURNAL_LINES_MAX = 1000, JOURNAL_LIMITS = 64 };
+
+typedef struct JournalLimit {
+        uint64_t until_usec;
+        unsigned n, n_left_out;
+        char policy[64];
+} JournalLimit;
+
 typedef struct Journal {
-        bool to_journal;  /* else to stderr */
-        int fd;           /* socket to journald, if `to_journal` */
-        const char *path; /* of journald's socket */
-        int max_priority; /* LOG_INFO, or LOG_DEBUG with --debug */
+        bool to_journal;      /* else to stderr */
+        int fd;               /* socket to journald, if `to_journal` */
+        const char *path;     /* of journald's socket */
+        int max_priority;     /* LOG_INFO, or LOG_DEBUG with --debug */
+        JournalLimit *limits; /* JOURNAL_LIMITS of them, by policy; NULL: there are none; owned */
 } Journal;
 
 /* Subject of a message; all pointers may be NULL. */
@@ -46,5 +60,9 @@ typedef struct JournalFields {
 void journal_init(Journal *journal, bool debug);
 void journal_done(Journal *journal);
 
+/* Tells how many messages were left out, once their minute is over. To be called now and then. */
+void journal_tell_left_out(const Journal *journal);
+
+/* Errors are never left out. */
 void journal_log(const Journal *journal, int priority, const JournalFields *fields,
                  const char *format, ...) _printf_(4, 5);
