@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tidbnumad/observe/binding-load.h"
+#include "tidbnumad/observe/kinship.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 
@@ -46,9 +47,6 @@ static int inner_group_read(const Sysroot *sysroot, const ProcHandle *handle, co
         return 0;
 }
 
-/* More than any real chain of parents; a bound against races in which the chain is a circle. */
-enum { ANCESTORS_MAX = 64 };
-
 typedef struct Load {
         const Topology *topology;
         const Sysroot *sysroot;
@@ -57,6 +55,7 @@ typedef struct Load {
         const ProcHandle *member; /* the one whose threads are read */
         const CpuSet *cpus;
         CpuSet last_cpus;
+        Kinship kinship;
         Binding binding;
 } Load;
 
@@ -96,86 +95,17 @@ static int load_thread(pid_t tid, void *userdata) {
         return 0;
 }
 
-static const ProcHandle *find_member(const Load *load, pid_t pid) {
-        for (size_t i = 0; i < load->n_members; i++)
-                if (load->members[i].handle->pid == pid)
-                        return load->members[i].handle;
-        return NULL;
-}
-
-/* By its first thread: for a file of the whole process the kernel sums up all threads, which takes
- * half a millisecond for 500. */
-static pid_t parent_of_member(const ProcHandle *member) {
-        ProcStat stat;
-
-        return proc_stat_read(member, member->live ? member->pid : 0, &stat) < 0 ? 0 : stat.parent;
-}
-
-/* Called for many processes, so without a handle: a wrong result can only make the daemon do
- * less. */
-static pid_t parent_of(const Sysroot *sysroot, pid_t pid) {
-        char path[32], text[1024];
-        ProcStat stat;
-
-        (void)snprintf(path, sizeof(path), "%d/stat", pid);
-        if (proc_is_in_exec(sysroot, pid) ||
-            read_record_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
-            proc_stat_parse(text, &stat) < 0)
-                return 0;
-        return stat.parent;
-}
-
-/* Does the chain of parents of `pid` lead to `ancestor`, or to any member where that is 0? */
-static bool descends(const Load *load, pid_t pid, pid_t ancestor) {
-        for (unsigned i = 0; pid > 1 && i < ANCESTORS_MAX; i++) {
-                const ProcHandle *member = find_member(load, pid);
-
-                pid = member ? parent_of_member(member) : parent_of(load->sysroot, pid);
-                if (ancestor > 0 ? pid == ancestor : find_member(load, pid) != NULL)
-                        return true;
-        }
-        return false;
-}
-
-/* Programs that only start others and wait for them. Anything else that started the instance, such
- * as the agent of a control plane, has work of its own. */
-static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
-        static const char *const names[] = {
-                "ash",     "bash",      "busybox", "chrt",
-                "dash",    "dumb-init", "env",     "haproxy-systemd-wrapper",
-                "ionice",  "ksh",       "mksh",    "nice",
-                "numactl", "runuser",   "setpriv", "setsid",
-                "sh",      "su",        "sudo",    "supervise",
-                "taskset", "timeout",   "tini",    "zsh"
-        };
-        char exe[PATH_MAX];
-
-        if (proc_exe_read(sysroot, pid, exe, sizeof(exe)) < 0)
-                return true; /* the process is ending, or this user may not read it */
-        for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                if (strcmp(basename(exe), names[i]) == 0)
-                        return true;
-        return false;
-}
-
-static bool has_started(const Load *load, pid_t pid) {
-        for (size_t i = 0; i < load->n_members; i++)
-                if (descends(load, load->members[i].handle->pid, pid))
-                        return true;
-        return false;
-}
-
-/* A helper that the instance started and a wrapper that started it belong to it. */
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
 
-        if (find_member(load, pid) || descends(load, pid, 0))
+        switch (kinship_judge(&load->kinship, pid)) {
+        case KINSHIP_OURS:
+        case KINSHIP_ENDED:
                 return 0;
-        /* Its name first: it is one link, and the way up from a member may be long. */
-        if (is_launcher(load->sysroot, pid) && has_started(load, pid))
-                return 0;
-        if (parent_of(load->sysroot, pid) == 0)
-                return 0; /* ended meanwhile */
+        case KINSHIP_STRANGER:
+        case KINSHIP_TOO_MANY:
+                break;
+        }
         load->binding.alone = false;
         load->binding.intruder = pid;
         return -EBUSY; /* one is enough: the group may be the whole host's */
@@ -265,11 +195,15 @@ static bool is_still_there(const Load *load, const BindingGroups *groups) {
 static int load_neighbours(Load *load, const BindingGroups *groups) {
         int r = 0;
 
+        load->kinship = (Kinship){ .sysroot = load->sysroot,
+                                   .members = load->members,
+                                   .n_members = load->n_members };
         load->binding.alone = true;
         if (is_still_there(load, groups))
                 (void)check_neighbour(groups->suspect, load);
         if (load->binding.alone && groups->group_fd >= 0)
                 r = cgroup_foreach_pid(groups->group_fd, check_neighbour, load);
+        kinship_done(&load->kinship);
         return load->binding.alone ? r : 0;
 }
 

@@ -1,6 +1,8 @@
 /* Who shares the unit, on a fake machine of two nodes. */
 #include "binding-host.h"
 
+#include "tidbnumad/observe/kinship.h"
+
 /* Puts one more process into the unit and returns whether it counts as an intruder. */
 static bool intrudes_as(Host *h, int pid, int parent, const char *exe) {
         Binding b;
@@ -102,6 +104,43 @@ HOST_TEST(the_intruder_that_another_instance_has_met) {
                                                 &intruder),
                          0);
         assert_int_equal(intruder, 70);
+}
+
+static unsigned n_reads(Host *h, const char *pids) {
+        Kinship k = { .sysroot = &h->tree.sysroot, .members = h->members, .n_members = 1 };
+        unsigned n;
+
+        for (const char *p = pids; *p; p += strcspn(p, " "), p += *p == ' ')
+                (void)kinship_judge(&k, atoi(p));
+        n = k.n_reads;
+        kinship_done(&k);
+        return n;
+}
+
+/* A long chain below one member, and many leaves at its end: each process is read once. */
+HOST_TEST(a_chain_with_leaves) {
+        for (int pid = 101; pid <= 150; pid++)
+                fake_process(&h->tree, pid, pid == 101 ? 50 : pid - 1, "/bin/a", CGROUP, "4-7");
+        for (int pid = 201; pid <= 220; pid++)
+                fake_process(&h->tree, pid, 150, "/bin/a", CGROUP, "4-7");
+        assert_int_equal(n_reads(h, "150"), 50);
+        assert_int_equal(n_reads(h, "201 202 203 204 205"), 55);
+        assert_int_equal(n_reads(h, "110 120 130 140 150 201"), 51);
+        assert_false(intrudes_as(h, 220, 150, "/bin/a"));
+}
+
+/* Whoever makes more processes than are read has no group to himself. */
+HOST_TEST(too_many) {
+        Kinship k = { .sysroot = &h->tree.sysroot, .members = h->members, .n_members = 1 };
+
+        fake_process(&h->tree, 60, 50, "/bin/a", CGROUP, "4-7");
+        fake_process(&h->tree, 61, 60, "/bin/a", CGROUP, "4-7");
+        k.n_reads = KINSHIP_READS_MAX - 1;
+        assert_int_equal(kinship_judge(&k, 60), KINSHIP_OURS);
+        assert_int_equal(kinship_judge(&k, 61), KINSHIP_TOO_MANY);
+        assert_int_equal(kinship_judge(&k, 60), KINSHIP_OURS); /* it is known */
+        assert_int_equal(kinship_judge(&k, 50), KINSHIP_OURS);
+        kinship_done(&k);
 }
 
 /* Reused pids can look like a circle of parents. */
