@@ -76,6 +76,10 @@ int undo_process_find_mask(UndoProcess *p, const CpuSet *mask, uint32_t *ret) {
                         *ret = (uint32_t)i;
                         return 0;
                 }
+        if (p->n_masks == UNDO_MASKS_MAX) {
+                *ret = UNDO_FOLLOWS;
+                return 0;
+        }
         if (ARRAY_RESERVE(p->masks, p->masks_allocated, p->n_masks + 1) < 0)
                 return -ENOMEM;
         p->masks[p->n_masks] = *mask;

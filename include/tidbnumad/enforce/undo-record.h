@@ -46,6 +46,11 @@ typedef struct UndoFiles {
         NodeSet mems, mems_effective;
 } UndoFiles;
 
+/* Different masks of the threads of one process: a pinned thread for each CPU of the largest hosts.
+ * Anybody can make a thread for each subset of the CPUs; what is beyond is given back the CPUs of
+ * its cpuset. */
+enum { UNDO_MASKS_MAX = 512 };
+
 /* Threads of neighbouring numbers with the same CPUs. */
 typedef struct UndoThreads {
         pid_t first, last;
@@ -121,7 +126,8 @@ void undo_record_remove(UndoRecord *record, size_t index);
  * -ENOMEM. */
 int undo_process_add_thread(UndoProcess *process, pid_t tid, const CpuSet *mask);
 
-/* -ENOMEM: `*ret` is untouched. */
+/* UNDO_FOLLOWS where the process has UNDO_MASKS_MAX others already. -ENOMEM: `*ret` is untouched.
+ */
 int undo_process_find_mask(UndoProcess *process, const CpuSet *mask, uint32_t *ret);
 
 /* The CPUs that a thread had, or, when it was made later, those of the first one. NULL: it followed

@@ -121,6 +121,22 @@ TEST(masks_of_threads) {
         undo_record_free(r);
 }
 
+/* One for each subset of the CPUs is what an attacker makes. */
+TEST(not_every_mask_is_kept) {
+        UndoProcess p = { .id.pid = 1 };
+        uint32_t index;
+
+        for (uint32_t i = 0; i < UNDO_MASKS_MAX + 10; i++) {
+                CpuSet mask = { 0 };
+
+                id_set_add(&mask, i);
+                assert_int_equal(undo_process_find_mask(&p, &mask, &index), 0);
+                assert_int_equal(index, i < UNDO_MASKS_MAX ? i : UNDO_FOLLOWS);
+        }
+        assert_int_equal(p.n_masks, UNDO_MASKS_MAX);
+        free(p.masks);
+}
+
 TEST(young_threads_have_what_the_first_one_had) {
         UndoRecord *r = new_record();
         UndoProcess *p = new_process(r, 10);
