@@ -4,6 +4,7 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
+#include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/watch.h"
 
@@ -213,4 +214,22 @@ TREE_TEST(placed_by_its_disk_from_now_on) {
         assert_true(i->describe_due_usec != INSTANCE_NEVER);
         scan_list_done(&m.roster.scan);
         rooms_free_instances(&m);
+}
+
+/* A process that forks all the time is read all the same. */
+TEST(a_read_is_not_put_off) {
+        Instance i = { .describe_due_usec = INSTANCE_NEVER };
+        Rooms m;
+
+        rooms_init(&m);
+        describe_again(&m.roster, &i, 1000000);
+        assert_int_equal(i.describe_due_usec, 1200000);
+        describe_again(&m.roster, &i, 1100000);
+        assert_int_equal(i.describe_due_usec, 1200000);
+        i.n_described = 3;
+        i.describe_due_usec = 9000000;
+        describe_again(&m.roster, &i, 2000000); /* it may listen by now */
+        assert_int_equal(i.describe_due_usec, 3000000);
+        describe_again(&m.roster, &i, 2900000);
+        assert_int_equal(i.describe_due_usec, 3000000);
 }
