@@ -71,6 +71,7 @@ static PlacementInstance input_running(const PlanRunFrom *from, const Observed *
                                     .exe = o->members[0].process.exe,
                                     .huge = o->huge_known ? &o->huge : NULL,
                                     .cpus_used = o->cpus_used,
+                                    .by_node = o->by_node,
                                     .need_bytes = fit_need_bytes(o->by_node,
                                                                  from->machine->topology.n_nodes,
                                                                  o->limit_bytes) };

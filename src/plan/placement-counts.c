@@ -64,7 +64,7 @@ static bool is_first_in(const PlanProblem *problem, const uint16_t *nodes, size_
 PlanCost placement_counts_price(const PlanCounts *counts, const PlanItem *item,
                                 const uint16_t *nodes, size_t n) {
         const PlanProblem *problem = counts->problem;
-        PlanCost cost = { .by[WEIGH_STABILITY] = item->n_former };
+        PlanCost cost = { .by[WEIGH_STABILITY] = item->n_former, .by[WEIGH_MOVE] = item->all_mib };
 
         for (size_t k = 0; k < n; k++) {
                 placement_counts_price_node(counts, item, nodes[k], &cost);

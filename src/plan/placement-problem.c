@@ -162,6 +162,26 @@ static int measure_devices(const PlanProblem *problem, PlanItem *item) {
         return 0;
 }
 
+/* Less than this is not worth a place that is harder to read: the libraries and the stack of a
+ * server lie anywhere. */
+enum { MOVE_GRAIN_MIB = 16 };
+
+static int measure_memory(const PlanProblem *problem, PlanItem *item) {
+        if (!item->in->by_node)
+                return 0;
+        item->at_mib = calloc(problem->n_nodes + 1, sizeof(item->at_mib[0]));
+        if (!item->at_mib)
+                return -ENOMEM;
+        for (size_t i = 0; i < problem->n_nodes; i++) {
+                uint64_t mib = (item->in->by_node[i].anon_bytes >> 20) + MOVE_GRAIN_MIB / 2;
+
+                mib = mib < SHARE_MIB_MAX ? mib - mib % MOVE_GRAIN_MIB : SHARE_MIB_MAX;
+                item->at_mib[i] = (int64_t)mib;
+                item->all_mib += (int64_t)mib;
+        }
+        return 0;
+}
+
 static int describe_item(PlanProblem *problem, size_t i) {
         PlanItem *item = &problem->items[i];
         const Place *place = &item->policy->place;
@@ -175,7 +195,7 @@ static int describe_item(PlanProblem *problem, size_t i) {
         item->auto_count = place->count_is_set && place->count == PLACE_COUNT_AUTO;
         item->former = placement_problem_bits(problem, &item->in->in_force);
         item->n_former = id_set_count(&item->in->in_force);
-        return measure_devices(problem, item);
+        return measure_devices(problem, item) < 0 ? -ENOMEM : measure_memory(problem, item);
 }
 
 static int build_items(PlanProblem *problem, PlacementPlan *plan) {
@@ -218,6 +238,10 @@ static bool is_interchangeable(const PlanProblem *problem, const PlanItem *a, co
             (a->device == NULL) != (b->device == NULL))
                 return false;
         if (a->device && memcmp(a->device, b->device, problem->n_nodes * sizeof(a->device[0])) != 0)
+                return false;
+        if ((a->at_mib == NULL) != (b->at_mib == NULL) ||
+            (a->at_mib &&
+             memcmp(a->at_mib, b->at_mib, problem->n_nodes * sizeof(a->at_mib[0])) != 0))
                 return false;
         return id_set_equal(&a->feasible, &b->feasible) && id_set_equal(&a->must, &b->must) &&
                id_set_equal(&a->former, &b->former);
@@ -273,6 +297,7 @@ int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, Pl
 void placement_problem_done(PlanProblem *problem) {
         for (size_t i = 0; i < problem->n_items; i++) {
                 free(problem->items[i].device);
+                free(problem->items[i].at_mib);
                 free(problem->items[i].nodes);
         }
         free(problem->items);

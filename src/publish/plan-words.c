@@ -20,6 +20,7 @@ static const char *const plan_words_criterion_texts[N_CRITERIA] = {
         [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
         [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
         [WEIGH_LOAD] = "squared weights of instances per CPU of their nodes, in thousandths",
+        [WEIGH_MOVE] = "MiB of memory to move",
         [WEIGH_NUMBER] = "summed ranks of the nodes by number",
 };
 DEFINE_STRING_TABLE(plan_words_criterion, PlacementCriterion, plan_words_criterion_texts)
@@ -79,6 +80,8 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
                 return "nodes near each other";
         case WEIGH_LOAD:
                 return "its CPUs are the least loaded";
+        case WEIGH_MOVE:
+                return "the least memory to move";
         default:
                 return "a tie with other nodes; the lowest number is taken";
         }

@@ -57,6 +57,8 @@ typedef enum PlacementCriterion {
                           * of the largest node; 0 where the nodes have the same memory */
         WEIGH_DISTANCE,  /* R13: distances among the nodes of each instance */
         WEIGH_LOAD,      /* thousandths: the squares of the weights on each node per CPU of it */
+        WEIGH_MOVE,      /* MiB of anonymous memory that instances have elsewhere than on their
+                          * nodes, so that it must be moved */
         WEIGH_NUMBER,    /* the tie-break: sums of the nodes' ranks by number */
         N_CRITERIA,
 } PlacementCriterion;

@@ -45,6 +45,9 @@ typedef struct PlanItem {
         NodeBits former;   /* those of in_force that are there */
         uint32_t n_former;
         uint32_t *device; /* by node, the distance to the nearest device; NULL: none; owned */
+        int64_t *at_mib;  /* by node, of its memory what would not have to move; NULL: not known;
+                           * owned */
+        int64_t all_mib;  /* the sum of it */
         uint64_t share_mib[PLAN_POOLS_MAX]; /* of each node */
         uint32_t weight;                    /* of each node; see placement_node_weight() */
         uint16_t *nodes;                    /* where it is, ascending; owned */

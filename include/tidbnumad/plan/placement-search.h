@@ -31,7 +31,8 @@ int placement_counts_init(PlanCounts *counts, const PlanProblem *problem); /* of
 void placement_counts_done(PlanCounts *counts);
 #define _cleanup_placement_counts_ _cleanup_(placement_counts_done)
 
-/* Adds to `cost` the price of node `i` for an item that is not counted there. */
+/* Adds to `cost` the price of node `i` for an item that is not counted there. What it leaves, and
+ * what it has to move, are those of the whole item less what the node saves. */
 static inline void placement_counts_price_node(const PlanCounts *counts, const PlanItem *item,
                                                size_t i, PlanCost *cost) {
         const PlanProblem *problem = counts->problem;
@@ -56,6 +57,7 @@ static inline void placement_counts_price_node(const PlanCounts *counts, const P
         }
         cost->by[WEIGH_ROOM] += (int64_t)(squares * node->room_part);
         cost->by[WEIGH_LOAD] += (int64_t)(squares * node->cpu_part);
+        cost->by[WEIGH_MOVE] -= item->at_mib ? item->at_mib[i] : 0;
         cost->by[WEIGH_NUMBER] += (int64_t)i;
 }
 

@@ -13,6 +13,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 
 /* Nodes are counted up to the kernel's MAX_NUMNODES (CONFIG_NODES_SHIFT=10). */
@@ -30,7 +31,9 @@ typedef struct PlacementInstance {
         CpuSet allowed_cpus;
         NodeSet device_nodes; /* near: storage: the nodes of the disks under its data directory;
                                * empty: not known */
-        uint64_t need_bytes;  /* resident now, or the limit of its cgroup; 0: not known */
+        const NodeMemory *by_node; /* what it holds, by index of the topology's nodes; NULL: not
+                                    * known */
+        uint64_t need_bytes;       /* resident now, or the limit of its cgroup; 0: not known */
         const HugeNeed *huge; /* reserved huge pages that it may still touch; NULL: none known */
         const char *exe;      /* path or base name; NULL: not known, then the policy's counts */
         uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not

@@ -120,6 +120,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .allowed_nodes = p->allowed_nodes,
                 .allowed_cpus = p->allowed_cpus,
                 .device_nodes = p->device_nodes,
+                .by_node = i->sampling.memory_known ? i->sampling.by_node : NULL,
                 .need_bytes = need_bytes(placing, i),
                 .exe = i->n_members > 0 ? i->members[0].process.exe : NULL,
                 .huge = huge_need(placing, i),

@@ -112,6 +112,17 @@ static inline uint64_t inner_distances(const Topology *topology, const NodeSet *
         return sum;
 }
 
+/* In steps of 16, each node's rounded by itself. */
+static inline uint64_t mib_to_move(const Topology *topology, const PlacementInstance *in,
+                                   const NodeSet *nodes) {
+        uint64_t mib = 0;
+
+        for (size_t n = 0; in->by_node && !id_set_is_empty(nodes) && n < topology->n_nodes; n++)
+                if (!has_node(topology, nodes, n))
+                        mib += ((in->by_node[n].anon_bytes / (1 << 20)) + 8) / 16 * 16;
+        return mib;
+}
+
 static inline void score_instance(const PlacementInput *input, size_t i, const NodeSet *nodes,
                                   PlacementScore *score) {
         const PlacementInstance *in = &input->instances[i];
@@ -119,6 +130,7 @@ static inline void score_instance(const PlacementInput *input, size_t i, const N
         score->by[WEIGH_STABILITY] += given_up(in, nodes);
         score->by[WEIGH_DEVICE] += device_distances(input, in, nodes);
         score->by[WEIGH_DISTANCE] += inner_distances(input->topology, nodes);
+        score->by[WEIGH_MOVE] += mib_to_move(input->topology, in, nodes);
 }
 
 /* --- of one node --- */

@@ -17,6 +17,7 @@ typedef struct World {
         size_t n_policies;
         PlacementInstance instances[INSTANCES_MOST];
         char names[INSTANCES_MOST][24];
+        NodeMemory held[INSTANCES_MOST][NODES_MOST]; /* see world_hold() */
         PlacementInput input;
 } World;
 
@@ -86,6 +87,14 @@ static inline PlacementInstance *world_add_many(World *w, const Policy *policy, 
         for (unsigned i = 0; i < n; i++)
                 (void)world_add(w, policy, fmt("%.12s-%u", policy->name, i + 1));
         return first;
+}
+
+/* It holds so many MiB of anonymous memory there, `node` by index. */
+static inline void world_hold(World *w, PlacementInstance *in, size_t node, uint64_t mib) {
+        NodeMemory *held = w->held[in - w->instances];
+
+        held[node].anon_bytes = mib << 20;
+        in->by_node = held;
 }
 
 static inline void give_count(Policy *policy, uint32_t count) {

@@ -273,6 +273,47 @@ TEST(weight) {
         }
 }
 
+/* Each where most of its memory is, if nothing else tells the nodes apart: 18 GiB are moved, and
+ * not the 25 of the order of their names. */
+PLAN_TEST(move, 1, 4, 4) {
+        PlacementInstance *in = world_add_many(w, world_policy(w, "tikv"), 4);
+
+        for (size_t i = 0; i < 4; i++) {
+                world_hold(w, &in[i], i, 3 * 1024);
+                world_hold(w, &in[i], (i + 1) % 4, 5 * 1024);
+                world_hold(w, &in[i], (i + 2) % 4, 2 * 1024);
+        }
+        world_hold(w, &in[3], 0, 4 * 1024);
+        world_hold(w, &in[3], 1, 0);
+        assert_plan(w, "1 2 3 0");
+        assert_decides(w, NODES("0", "1", "2", "3"), WEIGH_MOVE, 18 * 1024, 25 * 1024);
+}
+
+/* It decides nothing before the load of the CPUs, and some MiB decide nothing at all. */
+PLAN_TEST(move_comes_late, 1, 2, 4) {
+        Policy *tidb = world_policy(w, "tidb"), *pd = world_policy(w, "pd"),
+               *proxy = world_policy(w, "haproxy");
+        PlacementInstance *a, *b, *c;
+
+        tidb->place.share = pd->place.share = proxy->place.share = SHARE_SHARED;
+        a = world_add(w, tidb, "tidb-1");
+        b = world_add(w, pd, "pd-1");
+        a->exe = "tidb-server";
+        b->exe = "pd-server";
+        world_hold(w, a, 0, 1024);
+        world_hold(w, b, 0, 1024);
+        assert_plan(w, "0 1");
+        world_hold(w, a, 1, 1536); /* now it is the heavier one's memory that stays */
+        assert_plan(w, "1 0");
+        world_hold(w, a, 1, 1024 + 7);
+        world_hold(w, b, 1, 1024);
+        assert_plan(w, "0 1");
+        c = world_add(w, proxy, "haproxy-1");
+        c->exe = "haproxy";
+        world_hold(w, c, 0, 4096);
+        assert_plan(w, "0 1 1");
+}
+
 PLAN_TEST(number, 1, 3, 4) {
         w->nodes[1].id = 4; /* ranks, not numbers */
         w->nodes[2].id = 9;
