@@ -58,8 +58,7 @@ static uint32_t gomaxprocs(const Situation *s, const Observed *o) {
 static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
         const PlacementInstance *input = &c->planned.instances[i];
         const bool running = c->running.n_instances > 0;
-
-        return (AdviceInstance){
+        AdviceInstance new = {
                 .name = input->name,
                 .policy = input->policy,
                 .exe = running ? c->running.instances[i].members[0].process.exe : NULL,
@@ -68,8 +67,13 @@ static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
                 .device = disk_of(c, i),
                 .resident_bytes = input->need_bytes,
                 .running = running,
-                .gomaxprocs = running ? gomaxprocs(s, &c->running.instances[i]) : 0
         };
+
+        if (running) {
+                new.by_hand = case_by_hand(s, c, i);
+                new.gomaxprocs = gomaxprocs(s, &c->running.instances[i]);
+        }
+        return new;
 }
 
 static int build(const Situation *s, const Case *c, AdviceInstance *subjects, Address *addresses,

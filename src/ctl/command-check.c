@@ -108,7 +108,14 @@ static int read_machine(const Situation *s, Check *check) {
         return r == -ENOMEM ? r : 0;
 }
 
-static void add_running(const Observed *o, AuditInstance *ret) {
+static void add_running(const Situation *s, const Case *c, size_t i, AuditInstance *ret) {
+        const Observed *o = &c->running.instances[i];
+        const StatusInstance *published = case_published(s, c, i);
+
+        ret->unit = o->unit;
+        ret->by_hand = case_by_hand(s, c, i);
+        ret->start_known = published;
+        ret->memory_source = published ? published->start_memory_by : START_NOTHING;
         ret->exe = o->members[0].process.exe;
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
@@ -132,12 +139,11 @@ static void read_huge(const Situation *s, const Case *c, const Observed *o, Huge
         ret->huge = need;
 }
 
-static AuditInstance instance(const Case *c, size_t i) {
+static AuditInstance instance(const Situation *s, const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
         AuditInstance new = { .name = row->name,
                               .policy = row->policy,
                               .placed = row->basis != BASIS_REFUSED,
-                              .bound_by_daemon = row->state && row->cpu_bound,
                               .disk_nodes = row->device_nodes,
                               .need_bytes = row->need_bytes };
 
@@ -146,7 +152,7 @@ static AuditInstance instance(const Case *c, size_t i) {
                 new.cpus = row->placement->cpus;
         }
         if (c->running.n_instances > 0)
-                add_running(&c->running.instances[i], &new);
+                add_running(s, c, i, &new);
         return new;
 }
 
@@ -197,7 +203,7 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
                                    .reserved_cpus = c->planned.report.reserved_cpus };
 
         for (size_t i = 0; i < n; i++) {
-                check->instances[i] = instance(c, i);
+                check->instances[i] = instance(s, c, i);
                 if (c->running.n_instances > 0)
                         read_huge(s, c, &c->running.instances[i], &check->huge[i],
                                   &check->instances[i]);

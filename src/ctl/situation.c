@@ -215,6 +215,30 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         return r;
 }
 
+const StatusInstance *case_published(const Situation *s, const Case *c, size_t i) {
+        return s->daemon_runs ? status_file_find(&s->status, c->planned.rows[i].name) : NULL;
+}
+
+ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
+        const PlanReportInstance *row = &c->planned.rows[i];
+        const Observed *o = &c->running.instances[i];
+        const StatusInstance *published = case_published(s, c, i);
+        const ByHandInput input = {
+                .topology = &s->machine.topology,
+                .thread_cpus = &o->thread_cpus,
+                .unit_cpus = &o->unit_cpus,
+                .mems = &o->mems,
+                .above_cpus = &o->allowed_cpus,
+                .above_nodes = &o->allowed_nodes,
+                .place_cpus = &row->placement->cpus,
+                .place_nodes = &row->placement->nodes,
+                .bound_by_daemon = row->state && row->cpu_bound,
+                .cpu_source = published ? published->start_cpus_by : START_NOTHING,
+        };
+
+        return by_hand_find(&input);
+}
+
 int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {
         const bool imagines = s->args->instances, runs = !imagines && s->machine.runs;
         PlanRunFrom from = { .machine = &s->machine,

@@ -67,6 +67,13 @@ static int take_memory(const json_t *array, StatusInstance *ret) {
         return 0;
 }
 
+static StartSource source_of(const json_t *object, const char *key) {
+        const char *name = string_of(object, key);
+        const StartSource source = name ? start_source_from_string(name) : START_NOTHING;
+
+        return source < N_START_SOURCES ? source : START_NOTHING;
+}
+
 static int take_instance(const json_t *o, StatusInstance *ret) {
         const char *nodes = string_of(o, "nodes");
 
@@ -83,6 +90,8 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .bound_by = string_of(o, "bound_by"),
                 .bound_by_reason = string_of(o, "bound_by_reason"),
                 .bound_by_reason_code = string_of(o, "bound_by_reason_code"),
+                .start_cpus_by = source_of(o, "start_cpus_by"),
+                .start_memory_by = source_of(o, "start_memory_by"),
                 .cpus = string_of(o, "cpus"),
                 .cpu_bound = json_is_true(json_object_get(o, "cpu_bound")),
                 .memory_bound = json_is_true(json_object_get(o, "memory_bound")),

@@ -86,6 +86,16 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_OWN_CPUS] = { "own-cpus",
                               "some of its threads have chosen fewer CPUs within its nodes",
                               "nothing, if that is intended; else restart it without taskset" },
+        [REASON_UNIT_AFFINITY] = { "unit-affinity",
+                                   "CPUAffinity= of its unit leaves out some of the CPUs of its "
+                                   "place",
+                                   "remove CPUAffinity= from the unit (systemctl cat UNIT shows "
+                                   "where it is), run systemctl daemon-reload, and restart it" },
+        [REASON_START_AFFINITY] = { "start-affinity",
+                                    "numactl or taskset in its start leaves out some of the CPUs "
+                                    "of its place",
+                                    "take numactl or taskset out of its start (TiUP: numa_node, "
+                                    "numa_cores), and restart it" },
         [REASON_START_FAILED] = { "start-failed",
                                   "its unit failed or was started again within a minute of a "
                                   "prepared start, so its preparation was taken back",

@@ -254,19 +254,52 @@ static int add_thread(pid_t tid, void *userdata) {
         return ++walk->n_threads >= THREADS_MAX ? -ENOSPC : 0;
 }
 
+static void add_threads(const ProcHandle *handle, CpuSet *cpus) {
+        ThreadWalk walk = { .handle = handle };
+
+        (void)proc_foreach_thread(handle, add_thread, &walk);
+        id_set_union(cpus, &walk.cpus);
+}
+
+int members_read_thread_cpus(const Members *m, const CpuSet *whole, CpuSet *ret) {
+        CpuSet cpus = { 0 };
+        ProcStatus status;
+
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                if (proc_status_read(m->list[p].handle, 0, &status) >= 0)
+                        id_set_union(&cpus, &status.cpus_allowed);
+        for (size_t p = 0; p < members_n_asked(m) && !id_set_is_subset(whole, &cpus); p++)
+                add_threads(m->list[p].handle, &cpus);
+        if (id_set_is_empty(&cpus))
+                return -ENODATA;
+        *ret = cpus;
+        return 0;
+}
+
 int members_read_cpus(const Members *m, CpuSet *ret) {
         CpuSet cpus = { 0 };
 
         if (members_read_unit_cpus(m, ret) >= 0)
                 return 0;
-        for (size_t p = 0; p < members_n_asked(m); p++) {
-                ThreadWalk walk = { .handle = m->list[p].handle };
-
-                (void)proc_foreach_thread(m->list[p].handle, add_thread, &walk);
-                id_set_union(&cpus, &walk.cpus);
-        }
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                add_threads(m->list[p].handle, &cpus);
         if (id_set_is_empty(&cpus))
                 return -ENODATA;
         *ret = cpus;
         return 0;
+}
+
+int members_read_mems(const Members *m, NodeSet *ret) {
+        _cleanup_free_ char *path =
+                cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
+        ProcStatus status;
+        CpuSet cpus;
+        int r;
+
+        if (path && read_sets(m->sysroot, path, &cpus, ret) >= 0)
+                return 0;
+        r = m->n > 0 ? proc_status_read(m->list[0].handle, 0, &status) : -ENODATA;
+        if (r >= 0)
+                *ret = status.mems_allowed;
+        return r;
 }

@@ -156,6 +156,7 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, const Hu
         const Members members = {
                 .sysroot = sysroot, .list = o->members, .n = o->n_members, .unit = o->unit
         };
+        const CpuSet all = topology_cpus(topology);
         int r = members_read_ports(&members, &o->ports);
 
         if (r >= 0)
@@ -167,7 +168,11 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, const Hu
         read_huge(&members, pools, o);
         members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY,
                              &o->allowed_cpus, &o->allowed_nodes);
+        (void)members_read_unit_cpus(&members, &o->unit_cpus);
         (void)members_read_cpus(&members, &o->cpus);
+        (void)members_read_thread_cpus(
+                &members, id_set_is_empty(&o->unit_cpus) ? &all : &o->unit_cpus, &o->thread_cpus);
+        (void)members_read_mems(&members, &o->mems);
         o->cpus_used = members_read_cpus_used(&members);
         return r;
 }

@@ -57,6 +57,7 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
         const AdviceInstance *instance = &input->instances[i];
         const Placement *placement = &input->plan->choices[i].placement;
         const CpuSet all = topology_cpus_of(input->topology, &placement->nodes);
+        const CpuSet *place = id_set_is_empty(&placement->cpus) ? &all : &placement->cpus;
 
         *subject = (AdviceSubject){
                 .name = instance->name,
@@ -65,7 +66,7 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .n_ports = instance->n_ports,
                 .unplaced = unplaced(&input->plan->choices[i]),
                 .nodes = placement->nodes,
-                .cpus = id_set_is_empty(&placement->cpus) ? all : placement->cpus,
+                .cpus = by_hand_left(&instance->by_hand, place),
                 .memory = placement->memory,
                 .memory_bytes = memory_of(input->topology, &placement->nodes),
                 .device = instance->device && instance->device[0] ? instance->device : NULL,

@@ -121,29 +121,119 @@ static void shared_disk(const AuditInput *input, const AuditInstance *i, AuditRe
                 }
 }
 
-/* By numactl or taskset in a run script: the daemon cannot change a memory policy that a process
- * has set itself. */
-static void bound_by_hand(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
-        const CpuSet all = topology_cpus(input->topology);
-        const bool narrow = !i->bound_by_daemon && !id_set_is_empty(&i->allowed_cpus) &&
-                            !id_set_equal(&i->allowed_cpus, &all) &&
-                            !id_set_equal(&i->allowed_cpus, &i->cpus);
+/* What has restricted it, as a part of a sentence. */
+static const char *hand_of(const AuditInstance *i, StartSource start) {
+        static const char *const texts[N_START_SOURCES] = {
+                [START_AFFINITY] = "CPUAffinity= of its unit",
+                [START_NUMA] = "NUMAPolicy= and NUMAMask= of its unit",
+                [START_NUMACTL] = "numactl in its start",
+                [START_TASKSET] = "taskset in its start",
+        };
+
+        if (texts[start])
+                return texts[start];
+        return i->unit && !i->start_known
+                       ? "its unit (CPUAffinity=), by numactl or taskset, or by itself (with a "
+                         "daemon that runs, check tells which)"
+                       : "taskset, or by itself";
+}
+
+static char *hand_remedy(const AuditInstance *i, StartSource start) {
+        const char *unit = i->unit ? i->unit : i->name; /* by the unit's start: it has one */
+
+        switch (start) {
+        case START_AFFINITY:
+                return text_new("remove CPUAffinity= from the unit (systemctl cat %s shows where "
+                                "it is), run systemctl daemon-reload, and restart it",
+                                unit);
+        case START_NUMA:
+                return text_new("remove NUMAPolicy= and NUMAMask= from the unit (systemctl cat %s "
+                                "shows where they are), run systemctl daemon-reload, and restart "
+                                "it",
+                                unit);
+        case START_NUMACTL:
+        case START_TASKSET:
+                return text_new("take %s out of its run script, unit or TiUP topology (numa_node, "
+                                "numa_cores), and restart it",
+                                start_source_to_string(start));
+        default:
+                return i->unit && !i->start_known
+                               ? text_new("take CPUAffinity=, numactl, taskset, numa_node and "
+                                          "numa_cores out of its unit, run script or TiUP "
+                                          "topology, and restart it")
+                               : text_new("restart it without taskset; or end its own setting "
+                                          "(HAProxy: cpu-map, TiDB: --affinity-cpus), if that is "
+                                          "not intended");
+        }
+}
+
+static void memory_by_hand(const AuditInstance *i, AuditReport *report) {
+        const StartSource start = i->memory_source;
+
+        audit_find(report, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                   text_new("/proc/%d/numa_maps", i->pid),
+                   start == START_NOTHING
+                           ? text_new("take numactl, NUMAPolicy= and numa_node out of its run "
+                                      "script, unit or TiUP topology, and restart it")
+                           : hand_remedy(i, start),
+                   "%s has the memory policy %s of its own%s%s", i->name, i->memory_policy,
+                   start == START_NOTHING ? "" : ", by ",
+                   start == START_NOTHING ? "" : hand_of(i, start));
+}
+
+static void append_set(const char *what, IdView set, Text *text) {
+        char list[ID_SET_LIST_MAX] = "";
+
+        if (id_view_next(set, 0) < 0)
+                return;
+        (void)id_view_render_list(set, list, sizeof(list));
+        text_appendf(text, "%s%s %s", text->length > 0 ? " and " : "", what, list);
+}
+
+static void cpuset_by_hand(const AuditInstance *i, AuditReport *report) {
+        _cleanup_text_ Text sets = { 0 };
+
+        append_set("CPUs", ID_VIEW(&i->by_hand.cpuset_cpus), &sets);
+        append_set("memory nodes", ID_VIEW(&i->by_hand.cpuset_nodes), &sets);
+        if (sets.error < 0)
+                report->error = sets.error;
+        if (sets.error < 0 || sets.length == 0)
+                return;
+        audit_find(report, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                   i->unit ? text_new("remove AllowedCPUs= and AllowedMemoryNodes= from the unit "
+                                      "(systemctl cat %s shows where they are), or name these "
+                                      "nodes in policy %s",
+                                      i->unit, i->policy->name)
+                           : text_new("take it out of that cgroup, or name these nodes in "
+                                      "policy %s",
+                                      i->policy->name),
+                   "%s is bound to %s by %s, not by tidbnumad", i->name, sets.data,
+                   i->unit ? "AllowedCPUs= or AllowedMemoryNodes= of its unit"
+                           : "the cpuset of its cgroup");
+}
+
+static void threads_by_hand(const AuditInstance *i, AuditReport *report) {
+        const StartSource start = i->by_hand.start;
         char cpus[ID_SET_LIST_MAX] = "";
 
+        if (id_set_is_empty(&i->by_hand.thread_cpus))
+                return;
+        (void)id_set_render_list(&i->by_hand.thread_cpus, cpus, sizeof(cpus));
+        audit_find(report, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                   hand_remedy(i, start), "%s is bound to CPUs %s by %s, not by tidbnumad", i->name,
+                   cpus, hand_of(i, start));
+}
+
+/* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
+ * later) keeps the CPUs that a thread has chosen. */
+static void bound_by_hand(const AuditInstance *i, AuditReport *report) {
         if (i->pid == 0)
                 return;
         audit_report_hold(report, AUDIT_BOUND_BY_HAND);
-        if (!narrow && !i->memory_policy)
-                return;
-        (void)id_set_render_list(&i->allowed_cpus, cpus, sizeof(cpus));
-        audit_find(report, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
-                   i->memory_policy ? text_new("/proc/%d/numa_maps", i->pid)
-                                    : text_new("/proc/%d/status", i->pid),
-                   text_new("take numactl, taskset, numa_node or numa_cores out of its run "
-                            "script, unit or TiUP topology, and restart it"),
-                   i->memory_policy ? "%s has the memory policy %s of its own"
-                                    : "%s is bound to CPUs %s, not by tidbnumad",
-                   i->name, i->memory_policy ? i->memory_policy : cpus);
+        cpuset_by_hand(i, report);
+        threads_by_hand(i, report);
+        if (i->memory_policy)
+                memory_by_hand(i, report);
 }
 
 static void reserved_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {
@@ -168,7 +258,8 @@ static void reserved_cpus(const AuditInput *input, const AuditInstance *i, Audit
 }
 
 static void gomaxprocs(const AuditInstance *i, AuditReport *report) {
-        const uint32_t n = id_set_count(&i->cpus);
+        const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
+        const uint32_t n = id_set_count(&left);
 
         if (i->gomaxprocs == 0 || n == 0)
                 return;
@@ -205,7 +296,7 @@ static void judge(const AuditInput *input, const AuditInstance *i, AuditReport *
         node_exceeded(input, i, report);
         huge_pool(input, i, report);
         storage_node(input, i, report);
-        bound_by_hand(input, i, report);
+        bound_by_hand(i, report);
         reserved_cpus(input, i, report);
         gomaxprocs(i, report);
         lost_cpus(input, i, report);

@@ -35,6 +35,21 @@ static const SourceText sources[N_START_SOURCES] = {
                            "its start script cannot be read: prepared, it might not start" },
 };
 
+static const char *const start_source_strings[N_START_SOURCES] = {
+        [START_NOTHING] = "",         [START_AFFINITY] = "CPUAffinity=",
+        [START_NUMA] = "NUMAPolicy=", [START_NUMACTL] = "numactl",
+        [START_TASKSET] = "taskset",  [START_SCRIPT] = "script",
+};
+DEFINE_STRING_TABLE(start_source_to_string, StartSource, start_source_strings)
+
+StartSource start_source_from_string(const char *name) {
+        StartSource source = 0;
+
+        while (source < N_START_SOURCES && strcmp(name, start_source_strings[source]) != 0)
+                source++;
+        return source;
+}
+
 static void start_limits_note(StartLimits *limits, StartSource source) {
         if (!limits->unknown)
                 limits->source = source;
@@ -57,11 +72,21 @@ static void start_limits_add_any_cpus(StartLimits *limits, const CpuSet *cpus) {
         limits->any_cpus_set = true;
 }
 
+static void start_limits_note_cpus(StartLimits *limits, StartSource source) {
+        limits->cpu_source = source;
+        start_limits_note(limits, source);
+}
+
+static void start_limits_note_memory(StartLimits *limits, StartSource source) {
+        limits->memory_source = source;
+        start_limits_note(limits, source);
+}
+
 void start_limits_add_affinity(StartLimits *limits, const CpuSet *cpus) {
         if (id_set_is_empty(cpus))
                 return;
         start_limits_add_any_cpus(limits, cpus);
-        start_limits_note(limits, START_AFFINITY);
+        start_limits_note_cpus(limits, START_AFFINITY);
 }
 
 static CpuSet cpus_of_nodes(const Topology *topology, const NodeSet *nodes) {
@@ -84,13 +109,13 @@ void start_limits_add_numa(StartLimits *limits, const Topology *topology, int po
                 const CpuSet cpus = cpus_of_nodes(topology, mask);
 
                 start_limits_add_any_cpus(limits, &cpus);
-                start_limits_note(limits, START_NUMA);
+                start_limits_note_cpus(limits, START_NUMA);
         }
         if (!masked)
                 return;
         limits->any_nodes = *mask;
         limits->any_nodes_set = true;
-        start_limits_note(limits, START_NUMA);
+        start_limits_note_memory(limits, START_NUMA);
 }
 
 /* --- commands --- */
@@ -173,16 +198,21 @@ static void limits_add_numactl_arg(StartLimits *limits, ArgKind kind, const char
         if (kind == ARG_CPUS && id_target_parse_list(value, ID_TARGET(&cpus)) >= 0 &&
             !id_set_is_empty(&cpus)) {
                 id_set_union(&limits->all_cpus, &cpus);
+                start_limits_note_cpus(limits, START_NUMACTL);
         } else if (kind != ARG_CPUS && id_target_parse_list(value, ID_TARGET(&nodes)) >= 0 &&
                    !id_set_is_empty(&nodes)) {
                 id_set_union(&limits->all_nodes, &nodes);
-                if (kind == ARG_CPU_NODES)
+                if (kind == ARG_CPU_NODES) {
                         id_set_union(&limits->cpu_nodes, &nodes);
+                        start_limits_note_cpus(limits, START_NUMACTL);
+                } else {
+                        start_limits_note_memory(limits, START_NUMACTL);
+                }
         } else {
+                start_limits_note_cpus(limits, START_NUMACTL);
+                start_limits_note_memory(limits, START_NUMACTL);
                 start_limits_add_unknown(limits, START_NUMACTL);
-                return;
         }
-        start_limits_note(limits, START_NUMACTL);
 }
 
 static void limits_add_numactl(StartLimits *limits, const char *const *words, size_t n) {
@@ -224,6 +254,10 @@ static void limits_add_numactl(StartLimits *limits, const char *const *words, si
         id_set_union(&limits->cpu_nodes, &asked.cpu_nodes);
         if (asked.any_cpus_set)
                 start_limits_add_any_cpus(limits, &asked.any_cpus);
+        if (asked.cpu_source != START_NOTHING)
+                limits->cpu_source = START_NUMACTL;
+        if (asked.memory_source != START_NOTHING)
+                limits->memory_source = START_NUMACTL;
         if (asked.unknown)
                 start_limits_add_unknown(limits, START_NUMACTL);
         else
@@ -253,11 +287,12 @@ static void limits_add_taskset(StartLimits *limits, const char *const *words, si
                  : id_target_parse_mask(words[i] + (strncmp(words[i], "0x", 2) == 0 ? 2 : 0),
                                         ID_TARGET(&cpus));
         if (r < 0 || id_set_is_empty(&cpus)) {
+                start_limits_note_cpus(limits, START_TASKSET);
                 start_limits_add_unknown(limits, START_TASKSET);
                 return;
         }
         start_limits_add_any_cpus(limits, &cpus);
-        start_limits_note(limits, START_TASKSET);
+        start_limits_note_cpus(limits, START_TASKSET);
 }
 
 static bool is_program(const char *word, const char *name) {
@@ -398,6 +433,24 @@ const char *start_limits_refuse(const StartLimits *limits, const Topology *topol
                                : sources[limits->source].other_cpus;
 }
 
+StartSource start_limits_leave_out(const StartLimits *limits, const Topology *topology,
+                                   const CpuSet *cpus) {
+        CpuSet left = *cpus;
+
+        if (limits->unknown)
+                return limits->cpu_source;
+        if (limits->any_cpus_set)
+                id_set_intersect(&left, &limits->any_cpus);
+        if (!id_set_is_empty(&limits->all_cpus))
+                id_set_intersect(&left, &limits->all_cpus);
+        if (!id_set_is_empty(&limits->cpu_nodes)) {
+                const CpuSet of = cpus_of_nodes(topology, &limits->cpu_nodes);
+
+                id_set_intersect(&left, &of);
+        }
+        return id_set_equal(&left, cpus) ? START_NOTHING : limits->cpu_source;
+}
+
 bool start_limits_conflict(const StartLimits *limits, const NodeSet *nodes) {
         NodeSet asked = limits->all_nodes;
 
@@ -409,6 +462,7 @@ bool start_limits_conflict(const StartLimits *limits, const NodeSet *nodes) {
 bool start_limits_equal(const StartLimits *a, const StartLimits *b) {
         return a->any_cpus_set == b->any_cpus_set && a->any_nodes_set == b->any_nodes_set &&
                a->unknown == b->unknown && a->source == b->source &&
+               a->cpu_source == b->cpu_source && a->memory_source == b->memory_source &&
                id_set_equal(&a->any_cpus, &b->any_cpus) &&
                id_set_equal(&a->any_nodes, &b->any_nodes) &&
                id_set_equal(&a->all_cpus, &b->all_cpus) &&

@@ -382,6 +382,23 @@ static bool are_nodes_kept_out(const StepInput *in) {
                !id_set_is_subset(&nodes, &in->binding->inner_mems);
 }
 
+static Step step_own_cpus(StartSource start) {
+        switch (start) {
+        case START_AFFINITY:
+        case START_NUMA:
+                return step_for(STEP_PARTLY, REASON_UNIT_AFFINITY,
+                                reason_to_sentence(REASON_UNIT_AFFINITY));
+        case START_NUMACTL:
+        case START_TASKSET:
+                return step_for(STEP_PARTLY, REASON_START_AFFINITY,
+                                reason_to_sentence(REASON_START_AFFINITY));
+        default:
+                return step_for(
+                        STEP_PARTLY, REASON_OWN_CPUS,
+                        "some of its threads have chosen fewer CPUs (taskset, sched_setaffinity)");
+        }
+}
+
 Step step_next(const StepInput *in) {
         Step next;
 
@@ -400,9 +417,7 @@ Step step_next(const StepInput *in) {
         if (next.kind == STEP_DONE && has_inner_cpus(in))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
         if (next.kind == STEP_DONE && in->binding->n_threads_off_cpus > 0)
-                return step_for(
-                        STEP_PARTLY, REASON_OWN_CPUS,
-                        "some of its threads have chosen fewer CPUs (taskset, sched_setaffinity)");
+                return step_own_cpus(in->start);
         return next;
 }
 

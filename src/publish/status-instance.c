@@ -115,6 +115,8 @@ static void set_plan(Fields *f, const InstanceSnapshot *instance) {
         set_string(f, "bound_by", instance->bound_by);
         set_string(f, "bound_by_reason", instance->bound_by_reason);
         set_string(f, "bound_by_reason_code", reason_to_string(instance->bound_by_code));
+        set_string(f, "start_cpus_by", instance->start_cpus_by);
+        set_string(f, "start_memory_by", instance->start_memory_by);
         set_string(f, "state", instance_state_to_string(instance->state));
         set_string(f, "reason", instance->reason);
         set_string(f, "reason_code", reason_to_string(instance->reason_code));

@@ -50,6 +50,10 @@ SERVERS = (("tidb-4000", "tidb-server", 1, None, 12), ("tidb-4001", "tidb-server
            ("pd-2379", "pd-server", 2, None, 2), ("haproxy", "haproxy", 2, None, 1))
 
 
+# By what of their start threads are restricted by hand; "": by nothing that it has.
+HAND = {"tidb-4000": "CPUAffinity=", "tidb-4001": "taskset", "tikv-20160": ""}
+
+
 def spread(gib):
     return {node: gib * GIB // 8 for node in range(8)}
 
@@ -58,14 +62,19 @@ def on(node, gib):
     return {node: gib * GIB}
 
 
-def lay_out(root, bound):
-    """/proc and /sys below root: with servers on all nodes, or where the daemon keeps them."""
+def lay_out(root, bound, by_hand=False):
+    """/proc and /sys below root: with servers on all nodes, or where the daemon keeps them; by hand, some are on CPUs 0-15, half of nodes
+    0 and 1, as their threads or their unit have it."""
     s = Situation()
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
         pid = FIRST_SERVER_PID + i
         at_home = bound and name != "tikv-20161"  # its memory is still being moved
         s.service(pid, program, name, node_cpus(node) if bound else "0-127", mems=str(node) if at_home else "0-7",
                   anon=on(node, gib) if at_home else spread(gib))
+        if by_hand and name in HAND:
+            s.host.processes[-1]["threads"] = [["0-15", 0]]
+        if by_hand and name == "tikv-20161":
+            s.unit("system.slice/tikv-20161.service", "0-15", "0-1", anon=spread(gib))
         s.files["proc/%d/environ" % pid] = "GOMAXPROCS=128\0" if name == "tidb-4001" else ""
         if disk is not None:
             s.files["proc/%d/cmdline" % pid] = "tikv-server\0--data-dir\0/tidb-data/%s\0" % name
@@ -104,7 +113,7 @@ def numa_maps(node, gib):
 
 # --- what the daemon publishes --------------------------------------------------------------------------------------------
 
-def published(bound):
+def published(bound, by_hand=False):
     """status.json: all bound but the second tikv, whose memory is being moved, and a tidb that somebody binds otherwise."""
     rows = []
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
@@ -114,6 +123,8 @@ def published(bound):
                "nodes": str(node), "cpus": node_cpus(node), "cpu_bound": True, "memory_bound": True, "threads": 40,
                "memory_by_node": [{"node": node, "anon_bytes": gib * GIB}], "remote_memory_ratio": 0.0,
                "migration_left_seconds": None, "pending_bytes": 0}
+        if by_hand:
+            row["start_cpus_by"] = HAND.get(name) or None
         if not bound:
             row.update(state="planned", reason="the daemon changes nothing; next it would bind the CPUs", reason_code="observe",
                        remedy="run tidbnumactl resume, or set enforcement.mode: enforce", cpu_bound=False, memory_bound=False,
@@ -202,11 +213,11 @@ def take_over(work):
         mount_empty(path, "-o", "mode=755")
     for server in SERVERS:
         mount_empty("/run/root/tidb-data/" + server[0])
-    for bound in True, False:
-        root = os.path.join(work, "bound" if bound else "unbound")
+    for kind in "bound", "unbound", "by-hand":
+        root = os.path.join(work, kind)
         mount_empty(root, "-o", "mode=755")
         Machine(os.path.join(HERE, "plans/epyc8/machine.json")).build(root)
-        lay_out(root, bound)
+        lay_out(root, kind == "bound", kind == "by-hand")
         os.symlink("/run/kernel/self", os.path.join(root, "proc/self"))
         for i in range(len(SERVERS)):  # which a user may not see of others' processes: the kernel decides
             ns = "%d/ns" % (FIRST_SERVER_PID + i)
@@ -221,9 +232,9 @@ def take_over(work):
     write("/etc/group", "".join("%s:x:%d:\n" % (user, uid) for user, uid in USERS.items()))
 
 
-def be(work, bound):
+def be(work, kind):
     """/proc and /sys; the last mount is the one that is seen."""
-    machine = os.path.join(work, "bound" if bound else "unbound")
+    machine = os.path.join(work, kind)
     if os.path.exists("/proc/cpuinfo") and os.path.samefile("/proc/cpuinfo", os.path.join(machine, "proc/cpuinfo")):
         return
     for path in "proc", "sys":

@@ -9,6 +9,7 @@
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/plan/by-hand.h"
 
 typedef struct Situation {
         const Args *args; /* borrowed */
@@ -28,6 +29,12 @@ typedef struct Case {
          * from, of the policies, and of the instances. */
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 } Case;
+
+/* What a daemon that runs publishes about this instance of the case; NULL: nothing. */
+const StatusInstance *case_published(const Situation *situation, const Case *c, size_t i);
+
+/* What restricts this running instance of the case beside the daemon. */
+ByHand case_by_hand(const Situation *situation, const Case *c, size_t i);
 
 /* These functions print errors to stderr. Their results must not move afterwards, and must be freed
  * in each case. */

@@ -28,6 +28,8 @@ typedef enum Reason {
         REASON_CONTROLLER_MISSING, /* the host lacks what the backend needs */
         REASON_CONTESTED,          /* something else keeps changing it */
         REASON_OWN_CPUS,           /* threads chose fewer CPUs themselves */
+        REASON_UNIT_AFFINITY,      /* CPUAffinity= of its unit leaves some CPUs out */
+        REASON_START_AFFINITY,     /* numactl or taskset in its start does */
         REASON_START_FAILED,       /* a prepared unit failed soon after its start */
         REASON_START_LIMITS,       /* its start asks for other CPUs or nodes than its place */
 

@@ -87,7 +87,10 @@ typedef struct InstanceSnapshot {
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; "": not yet */
         const char *bound_by_reason; /* why by affinity, where the host has more; NULL: it is not */
         Reason bound_by_code;
-        pid_t pid; /* the oldest process of the instance */
+        const char *start_cpus_by; /* what of the start of its unit chooses CPUs, such as "numactl";
+                                    * NULL: nothing, or it is not known */
+        const char *start_memory_by; /* likewise, memory nodes */
+        pid_t pid;                   /* the oldest process of the instance */
         size_t n_processes;
         NodeSet nodes; /* where it is to be; empty = the policy names none */
         CpuSet cpus;   /* the CPUs that it is to have */

@@ -76,3 +76,11 @@ int members_read_cpus(const Members *members, CpuSet *ret);
 
 /* The first part of it, the unit's cpuset. -EOPNOTSUPP: no service, or it has none. */
 int members_read_unit_cpus(const Members *members, CpuSet *ret);
+
+/* The CPUs that its threads may use, all together; of no more threads than show all of `whole`.
+ * -ENODATA: none can be read. */
+int members_read_thread_cpus(const Members *members, const CpuSet *whole, CpuSet *ret);
+
+/* The memory nodes that its group allows, or the kernel its first process. -ENODATA, or another
+ * negative errno: neither can be read. */
+int members_read_mems(const Members *members, NodeSet *ret);

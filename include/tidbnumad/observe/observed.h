@@ -18,6 +18,9 @@ typedef struct Observed {
         char *data_dir;         /* NULL: none, or not known */
         StorageDevices storage; /* under it; without a chain: not known */
         CpuSet cpus;            /* that it is bound to, see members_read_cpus(); empty: not known */
+        CpuSet unit_cpus;       /* the cpuset of its unit; empty: none */
+        CpuSet thread_cpus;     /* that its threads may use, all together; empty: not known */
+        NodeSet mems;           /* see members_read_mems(); empty: not known */
         CpuSet allowed_cpus;    /* by its parent cgroup; empty: everything */
         NodeSet allowed_nodes;
         NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */

@@ -38,6 +38,7 @@
 
 #include "tidbnumad/model/advice.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/plan/by-hand.h"
 #include "tidbnumad/plan/placement.h"
 
 /* An instance, running or imagined. Borrowed; `name`, `ports` and `device` must outlive the report.
@@ -52,6 +53,7 @@ typedef struct AdviceInstance {
         const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
         uint64_t resident_bytes; /* 0: not known */
         bool running;
+        ByHand by_hand;             /* it has only what that leaves of its place's CPUs */
         uint32_t gomaxprocs;        /* of a running Go process; 0: not known */
         const char *card, *address; /* see AdviceSubject */
 } AdviceInstance;

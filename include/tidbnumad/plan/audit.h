@@ -18,6 +18,7 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/plan/by-hand.h"
 
 /* An instance, running or imagined, and where the plan has it. Borrowed. */
 typedef struct AuditInstance {
@@ -29,8 +30,11 @@ typedef struct AuditInstance {
         NodeSet nodes; /* by the plan, as `cpus` */
         CpuSet cpus;
         CpuSet allowed_cpus;       /* that it may use now; empty: not known */
-        bool bound_by_daemon;      /* so that `allowed_cpus` are the daemon's own */
+        const char *unit;          /* NULL: none */
+        ByHand by_hand;            /* restricted by something else than the daemon */
         const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
+        StartSource memory_source; /* what of its start chooses memory nodes */
+        bool start_known;          /* a daemon told what its start chooses */
         const char *disk;          /* under its data directory; NULL: not known */
         NodeSet disk_nodes;        /* empty: not known */
         uint64_t need_bytes;       /* 0: not known */

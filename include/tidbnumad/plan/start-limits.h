@@ -24,6 +24,11 @@ typedef enum StartSource {
         N_START_SOURCES,
 } StartSource;
 
+/* As the operator knows it: "CPUAffinity="; "" for nothing. N_START_SOURCES: there is none of that
+ * name. */
+const char *start_source_to_string(StartSource source);
+StartSource start_source_from_string(const char *name);
+
 typedef struct StartLimits {
         bool any_cpus_set, any_nodes_set;
         CpuSet any_cpus;    /* at least one must be allowed: CPUAffinity=, taskset */
@@ -32,7 +37,8 @@ typedef struct StartLimits {
         NodeSet all_nodes;  /* each must be allowed, as a memory node: numactl's options */
         NodeSet cpu_nodes;  /* at least one CPU of each must be allowed: numactl --cpunodebind */
         StartSource source; /* what asks, for messages; the last one if there are several */
-        bool unknown;       /* it asks for something that is not understood, or cannot be read */
+        StartSource cpu_source, memory_source; /* likewise, what chooses CPUs, and memory nodes */
+        bool unknown; /* it asks for something that is not understood, or cannot be read */
 } StartLimits;
 
 /* CPUAffinity= of the unit; empty: not set. */
@@ -63,6 +69,11 @@ bool start_limits_allow(const StartLimits *limits, const Topology *topology, con
  * `ret_cpus`: it does with the CPUs alone, and asks for memory of their nodes. */
 const char *start_limits_refuse(const StartLimits *limits, const Topology *topology,
                                 const CpuSet *cpus, const NodeSet *mems, bool *ret_cpus);
+
+/* What leaves some of these CPUs out of those that its processes start with; START_NOTHING: they
+ * start with all of them, as far as is known. */
+StartSource start_limits_leave_out(const StartLimits *limits, const Topology *topology,
+                                   const CpuSet *cpus);
 
 /* Are all memory nodes that it asks for outside of these? On such CPUs all its memory is remote. */
 bool start_limits_conflict(const StartLimits *limits, const NodeSet *nodes);

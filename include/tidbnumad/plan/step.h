@@ -10,6 +10,7 @@
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/reason.h"
+#include "tidbnumad/plan/start-limits.h"
 
 typedef enum StepKind {
         STEP_WATCH,    /* nothing to enforce */
@@ -62,6 +63,7 @@ typedef struct StepInput {
         const char *cannot;     /* why not, where it cannot */
         Reason cannot_code;     /* of what kind that is */
         bool cpus_applied;      /* each of its processes got these CPUs once */
+        StartSource start;      /* what of its start leaves out some of the placement's CPUs */
         unsigned repairs;       /* repairs of CPUs within the last minute */
         unsigned mem_repairs;   /* of memory nodes, likewise */
         bool outside_unit;      /* it runs in no service and in no scope of ours */

@@ -253,8 +253,12 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .sweeps = i->binding.progress.sweeps,
                 .settles = i->binding.progress.settles,
         };
+        const StartLimits *start = units_start_limits(b->units, i->unit);
         Step next;
 
+        if (start)
+                in.start = start_limits_leave_out(start, &b->host->topology,
+                                                  &i->binding.placement.cpus);
         if (step_needs_scope(&in))
                 in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
         check_room(b, i, &in);

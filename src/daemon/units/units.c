@@ -260,6 +260,12 @@ const char *units_start_refuses(const Units *units, const char *unit, const Plac
         return unit_start_refuses(u, &cpus, &mems, &cpus_alone);
 }
 
+const StartLimits *units_start_limits(const Units *units, const char *unit) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        return u && u->place.known ? &u->place.start : NULL;
+}
+
 bool units_is_reading(const Units *units, const char *unit) {
         const Unit *u = unit ? unit_list_find(units, unit) : NULL;
 

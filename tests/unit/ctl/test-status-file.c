@@ -96,6 +96,8 @@ TEST(round_trip) {
                   .remote_ratio = (double)NAN,
                   .bound_by = "affinity",
                   .bound_by_reason = "it shares",
+                  .start_cpus_by = "taskset",
+                  .start_memory_by = "prayer",
                   .backend = "affinity" },
                 { .name = "tidb-4000",
                   .policy = "tidb",
@@ -195,6 +197,8 @@ TEST(round_trip) {
         assert_string_equal(i->remedy, reason_to_remedy(REASON_SHARED_UNIT));
         assert_string_equal(i->bound_by, "affinity");
         assert_string_equal(i->bound_by_reason, "it shares");
+        assert_int_equal(i->start_cpus_by, START_TASKSET);
+        assert_int_equal(i->start_memory_by, START_NOTHING);
         assert_string_equal(status.backend, "systemd");
         assert_true(isnan(i->remote_ratio));
         assert_int_equal(i->n_memory, 0);

@@ -240,3 +240,11 @@ HOST_TEST(address, 4, 8, GIB) {
         assert_text(host, "pd", "--advertise-client-urls", "(the address of eth2)");
         assert_null(host_find(host, "none", "--advertise-address"));
 }
+
+/* Threads on half of the CPUs use no more, however many the place has. */
+HOST_TEST(cpus_that_are_left, 1, 16, 64 * GIB) {
+        host_add(host, "x", "tidb-server", "0")->by_hand.thread_cpus = cpu_set("0-7,16-23");
+        host_advise(host);
+        assert_int_equal(host->report.subjects[0].n_cpus, 8);
+        host_assert(host, "x", "performance.max-procs", 8);
+}

@@ -150,8 +150,44 @@ static void numactl(World *w) {
         w->instances[1].memory_policy = "interleave:0-1";
 }
 
+static void numa_policy(World *w) {
+        numactl(w);
+        w->instances[1].memory_source = START_NUMA;
+        w->instances[1].unit = "tikv-20160.service";
+}
+
 static void taskset(World *w) {
-        w->instances[1].allowed_cpus = cpu_set("0-1");
+        w->instances[1].by_hand.thread_cpus = cpu_set("0-1");
+}
+
+static void taskset_of_a_unit(World *w) {
+        taskset(w);
+        w->instances[1].unit = "tikv-20160.service";
+}
+
+static void by_itself(World *w) {
+        taskset_of_a_unit(w);
+        w->instances[1].start_known = true;
+}
+
+static void cpu_affinity(World *w) {
+        by_itself(w);
+        w->instances[1].by_hand.start = START_AFFINITY;
+}
+
+static void numactl_in_the_script(World *w) {
+        by_itself(w);
+        w->instances[1].by_hand.start = START_NUMACTL;
+}
+
+static void allowed_cpus(World *w) {
+        by_itself(w);
+        w->instances[1].by_hand = (ByHand){ .cpuset_cpus = cpu_set("0-1") };
+}
+
+static void allowed_nodes(World *w) {
+        allowed_cpus(w);
+        w->instances[1].by_hand.cpuset_nodes = node_set("0");
 }
 
 static void go_with_all_cpus(World *w) {
@@ -218,7 +254,22 @@ TEST(each_mistake) {
                   "has 18 free, others 28",
                   "echo 26 >/sys/devices/system/node/node0/hugepages/hugepages-2048kB/" },
                 { numactl, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "interleave:0-1", "numactl" },
-                { taskset, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "CPUs 0-1", "taskset" },
+                { numa_policy, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "by NUMAPolicy=",
+                  "remove NUMAPolicy= and NUMAMask= from the unit (systemctl cat tikv-20160" },
+                { taskset, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                  "tikv-20160 is bound to CPUs 0-1 by taskset, or by itself", "without taskset" },
+                { taskset_of_a_unit, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                  "by its unit (CPUAffinity=), by numactl or taskset", "take CPUAffinity=" },
+                { by_itself, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "by taskset, or by itself",
+                  "without taskset" },
+                { cpu_affinity, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, "by CPUAffinity= of its unit",
+                  "remove CPUAffinity= from the unit (systemctl cat tikv-20160.service" },
+                { numactl_in_the_script, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                  "by numactl in its start", "take numactl out" },
+                { allowed_cpus, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                  "bound to CPUs 0-1 by AllowedCPUs=", "remove AllowedCPUs=" },
+                { allowed_nodes, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                  "bound to CPUs 0-1 and memory nodes 0 by", "policy tikv" },
                 { not_startable, AUDIT_START, AUDIT_WARNING,
                   "tidb-4001.service does not start bound: numactl", "take it out" },
                 { go_with_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 3 CPUs", "GOMAXPROCS=3" },
@@ -286,7 +337,6 @@ WORLD_TEST(bound_by_the_daemon) {
         _cleanup_audit_report_ AuditReport report = { 0 };
 
         w->instances[1].allowed_cpus = cpu_set("4-5");
-        w->instances[1].bound_by_daemon = true;
         assert_int_equal(audit_build(&w->input, &report), 0);
         assert_int_equal(report.n_findings, 0);
 }

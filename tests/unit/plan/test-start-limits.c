@@ -115,6 +115,51 @@ TEST(properties) {
         assert_false(start_limits_allow(&limits, &topology, &nodes[0].cpus, &mems[0]));
 }
 
+/* What a start leaves out of node 0, and what it chooses CPUs and memory nodes by. */
+TEST(left_out) {
+        static const struct {
+                const char *script;
+                StartSource leaves_out, cpus, memory;
+        } rows[] = {
+                { "exec bin/tidb-server", START_NOTHING, START_NOTHING, START_NOTHING },
+                { "numactl -N 0 -m 0 x", START_NOTHING, START_NUMACTL, START_NUMACTL },
+                { "numactl -N 0,1 x", START_NOTHING, START_NUMACTL, START_NOTHING },
+                { "numactl -m 1 x", START_NOTHING, START_NOTHING, START_NUMACTL },
+                { "numactl --interleave=all x", START_NOTHING, START_NOTHING, START_NOTHING },
+                { "numactl -C 0-1,4-5 x", START_NUMACTL, START_NUMACTL, START_NOTHING },
+                { "numactl -a -C 0-1,4-5 x", START_NUMACTL, START_NUMACTL, START_NOTHING },
+                { "numactl -N $NODE x", START_NUMACTL, START_NUMACTL, START_NUMACTL },
+                { "taskset -c 0-1,4-5 x", START_TASKSET, START_TASKSET, START_NOTHING },
+                { "taskset -c 0-3 numactl -m 0 x", START_NOTHING, START_TASKSET, START_NUMACTL },
+                { "taskset -c $CPUS x", START_TASKSET, START_TASKSET, START_NOTHING },
+        };
+        Node nodes[2];
+        const Topology topology = two_nodes(nodes);
+        const CpuSet halves = cpu_set("0-1,4-5");
+        StartLimits limits = { 0 };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                limits = (StartLimits){ 0 };
+                start_limits_add_script(&limits, rows[i].script);
+                print_message("%s\n", rows[i].script);
+                assert_int_equal(start_limits_leave_out(&limits, &topology, &nodes[0].cpus),
+                                 rows[i].leaves_out);
+                assert_int_equal(limits.cpu_source, rows[i].cpus);
+                assert_int_equal(limits.memory_source, rows[i].memory);
+        }
+        limits = (StartLimits){ 0 };
+        start_limits_add_affinity(&limits, &halves);
+        assert_int_equal(start_limits_leave_out(&limits, &topology, &nodes[0].cpus),
+                         START_AFFINITY);
+        assert_int_equal(start_limits_leave_out(&limits, &topology, &halves), START_NOTHING);
+        limits = (StartLimits){ 0 };
+        start_limits_add_unreadable(&limits);
+        assert_int_equal(start_limits_leave_out(&limits, &topology, &nodes[0].cpus), START_NOTHING);
+        for (StartSource s = 0; s < N_START_SOURCES; s++)
+                assert_int_equal(start_source_from_string(start_source_to_string(s)), s);
+        assert_int_equal(start_source_from_string("CPUAffinity"), N_START_SOURCES);
+}
+
 TEST(unreadable) {
         Node nodes[2];
         const Topology topology = two_nodes(nodes);

@@ -133,6 +133,16 @@ OPEN_TEST(memory, BACKEND_SYSTEMD, MEMORY_PREFERRED) {
 OPEN_TEST(own_cpus, BACKEND_SYSTEMD, MEMORY_NONE) {
         s->binding.n_threads_off_cpus = 1;
         assert_code(s, STEP_PARTLY, REASON_OWN_CPUS);
+        s->in.start = START_SCRIPT;
+        assert_code(s, STEP_PARTLY, REASON_OWN_CPUS);
+        s->in.start = START_AFFINITY;
+        assert_code(s, STEP_PARTLY, REASON_UNIT_AFFINITY);
+        s->in.start = START_NUMA;
+        assert_code(s, STEP_PARTLY, REASON_UNIT_AFFINITY);
+        s->in.start = START_NUMACTL;
+        assert_code(s, STEP_PARTLY, REASON_START_AFFINITY);
+        s->in.start = START_TASKSET;
+        assert_code(s, STEP_PARTLY, REASON_START_AFFINITY);
         s->binding.n_threads_off_cpus = 0;
         assert_code(s, STEP_DONE, REASON_NONE);
 }

@@ -63,6 +63,8 @@ EXAMPLE_TEST(instances) {
         e->instances[0].bound_by = "unit";
         e->instances[1].bound_by = "affinity";
         e->instances[1].bound_by_reason = "it shares";
+        e->instances[1].start_cpus_by = "CPUAffinity=";
+        e->instances[1].start_memory_by = "numactl";
         e->instances[1].bound_by_code = REASON_SHARED_UNIT;
         e->instances[0].basis = BASIS_CHOSEN;
         e->instances[0].warnings = WARN_RESERVED;
@@ -75,7 +77,8 @@ EXAMPLE_TEST(instances) {
                 "\"tikv-20160.service\", \"exe\": \"/srv/tikv/bin/tikv-server\", \"pid\": 1234, "
                 "\"processes\": 1, \"ports\": [20160, 20180], \"data_dir\": \"/data/tikv\", "
                 "\"backend\": \"systemd\", \"bound_by\": \"unit\", \"bound_by_reason\": null, "
-                "\"bound_by_reason_code\": \"\", \"state\": \"bound\", \"reason\": \"\", "
+                "\"bound_by_reason_code\": \"\", \"start_cpus_by\": null, \"start_memory_by\": "
+                "null, \"state\": \"bound\", \"reason\": \"\", "
                 "\"reason_code\": \"\", \"remedy\": \"\", \"nodes\": \"0\", \"cpus\": \"0-3\", "
                 "\"memory_mode\": \"bind\", \"basis\": \"chosen\", \"warnings\": [{\"rule\": "
                 "\"R2\", \"text\": \"it uses a reserved node: no other node was free when it was "
@@ -94,7 +97,8 @@ EXAMPLE_TEST(instances) {
                 "\"tikv\", \"unit\": null, \"exe\": \"/x\", \"pid\": 1, \"processes\": 0, "
                 "\"ports\": [], \"data_dir\": null, \"backend\": \"none\", \"bound_by\": "
                 "\"affinity\", \"bound_by_reason\": \"it shares\", \"bound_by_reason_code\": "
-                "\"shared-unit\", \"state\": \"waiting\", \"reason\": \"nothing to bind with\", "
+                "\"shared-unit\", \"start_cpus_by\": \"CPUAffinity=\", \"start_memory_by\": "
+                "\"numactl\", \"state\": \"waiting\", \"reason\": \"nothing to bind with\", "
                 "\"reason_code\": \"no-unit\", \"remedy\": \"run it as a system service\", "
                 "\"nodes\": \"\", \"cpus\": \"\", \"memory_mode\": \"none\", \"basis\": "
                 "\"refused\", \"warnings\": [], \"cpu_bound\": false, \"memory_bound\": false, "

@@ -36,6 +36,9 @@ bool units_did_narrow(const Units *units, const char *unit);
 const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
                                 bool *ret_conflict);
 
+/* What the start of this unit (may be NULL) asks for itself; NULL: it is not known. */
+const StartLimits *units_start_limits(const Units *units, const char *unit);
+
 /* Is the unit (may be NULL) being read for the first time? */
 bool units_is_reading(const Units *units, const char *unit);
 
