@@ -132,8 +132,8 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         return 0;
 }
 
-/* A read that is due earlier sees it as well: whoever starts processes all the time would put it off
- * for ever. */
+/* A read that is due earlier sees it as well: whoever starts processes all the time would put it
+ * off for ever. */
 void describe_again(Roster *roster, Instance *i, uint64_t now_usec) {
         const unsigned first = i->n_described > 0 ? 1 : 0;
         const uint64_t due = now_usec + delays_ms[first] * UINT64_C(1000);
