@@ -106,7 +106,12 @@ void turn_retry_records(Manager *m) {
  * undo records that could not be read before. */
 static void begin_round(Manager *m) {
         journal_tell_left_out(&m->host.journal);
+        host_keep_lock(&m->host);
         turn_retry_records(m);
+        if (undo_repair_records(&m->undo)) {
+                irq_write_record(m->irq);
+                turn_announce_starts(m);
+        }
         if (!m->host.backend.ops) {
                 (void)bind_choose_backend(&m->binding);
                 turn_announce_starts(m);

@@ -1,7 +1,9 @@
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-text.h"
 #include "tidbnumad/enforce/undo.h"
@@ -112,6 +114,25 @@ static int name_file(Undo *undo, UndoRecord *record) {
         return 0;
 }
 
+/* Zeros: there is no such file. */
+static UndoFileState state_of(int dir_fd, const char *name) {
+        struct stat st;
+
+        if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return (UndoFileState){ 0 };
+        return (UndoFileState){ .inode = st.st_ino,
+                                .size = (uint64_t)st.st_size,
+                                .changed_nsec = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
+                                                (uint64_t)st.st_mtim.tv_nsec };
+}
+
+static bool is_as_written(int dir_fd, const UndoRecord *record) {
+        const UndoFileState now = state_of(dir_fd, record->file);
+
+        return now.inode == record->written.inode && now.size == record->written.size &&
+               now.changed_nsec == record->written.changed_nsec;
+}
+
 int undo_write(Undo *undo, UndoRecord *record) {
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -128,9 +149,46 @@ int undo_write(Undo *undo, UndoRecord *record) {
                 r = -EFBIG; /* a later daemon would not read it: nothing is changed without it */
         if (r >= 0)
                 r = atomic_file_write(undo->dir_fd, record->file, text, size, 0600);
-        if (r >= 0)
-                record->stale = false;
+        if (r < 0)
+                return r;
+        record->written = state_of(undo->dir_fd, record->file);
+        record->stale = false;
         return r;
+}
+
+static bool is_named_folder(const Undo *undo, int runtime_fd) {
+        struct stat ours, named;
+
+        return fstat(undo->dir_fd, &ours) == 0 &&
+               fstatat(runtime_fd, UNDO_FOLDER, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+               ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+int undo_repair(Undo *undo, int runtime_fd) {
+        bool repaired = false;
+        int r = 0, fd;
+
+        if (undo->dir_fd < 0)
+                return 0;
+        if (!is_named_folder(undo, runtime_fd)) {
+                r = private_dir_open(runtime_fd, UNDO_FOLDER, &fd);
+                if (r < 0)
+                        return r;
+                closep(&undo->dir_fd);
+                undo->dir_fd = fd;
+                repaired = true;
+        }
+        for (size_t i = 0; i < undo->n_records; i++) {
+                UndoRecord *record = undo->records[i];
+                int error;
+
+                if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
+                        continue;
+                record->stale = repaired = true;
+                error = undo_write(undo, record);
+                r = error < 0 ? error : r;
+        }
+        return r < 0 ? r : repaired;
 }
 
 static bool is_removed(const Undo *undo, const char *file) {
@@ -198,8 +256,17 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
         if ((record->unit && undo_find(undo, record->unit, NULL)) ||
             (record->scope && undo_find_scope(undo, record->scope)))
                 return -EEXIST;
+        record->written = state_of(undo->dir_fd, name);
         *ret = TAKE_PTR(record);
         return 0;
+}
+
+/* Somebody may want to know what it was: it may be all that tells what is bound. */
+static void put_aside(const Undo *undo, const char *name) {
+        _cleanup_free_ char *aside = text_new(".bad-%s", name);
+
+        if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
+                (void)unlinkat(undo->dir_fd, name, 0);
 }
 
 static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
@@ -209,7 +276,7 @@ static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *us
         if (r < 0) {
                 bad_file(name, r, userdata);
                 if (!is_kept(r))
-                        (void)unlinkat(undo->dir_fd, name, 0);
+                        put_aside(undo, name);
                 return r == -ENOMEM ? r : 0;
         }
         r = take_in(undo, record);

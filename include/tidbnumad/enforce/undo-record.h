@@ -86,6 +86,11 @@ typedef struct UndoFormer {
         uint64_t default_tasks_max; /* of a scope without its own TasksMax=; 0: unknown */
 } UndoFormer;
 
+/* By which a file is told from another one of the same name. */
+typedef struct UndoFileState {
+        uint64_t inode, size, changed_nsec;
+} UndoFileState;
+
 typedef struct UndoRecord {
         char *instance; /* as backends know it (a cgroup1 folder has its name); owned */
         char *unit;     /* the service that the instance is; NULL: none; owned */
@@ -108,7 +113,8 @@ typedef struct UndoRecord {
         bool read_again; /* what unit files set besides is to be read */
         bool stale;      /* not yet all in the file */
         UndoFormer former;
-        char *file; /* its name; NULL: not written yet; owned */
+        char *file;            /* its name; NULL: not written yet; owned */
+        UndoFileState written; /* what it was like when we wrote or read it */
 } UndoRecord;
 
 /* `unit` may be NULL. -ENOMEM. */

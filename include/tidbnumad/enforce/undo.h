@@ -27,9 +27,13 @@ void undo_done(Undo *undo); /* the files stay */
 /* Opens the folder below the runtime folder, and makes it where it is not there. */
 int undo_open(Undo *undo, int runtime_fd);
 
+/* Writes again what somebody else has removed or changed since: the folder itself, or files in it.
+ * 1: something was; 0: all is as it was written; negative errno: it cannot be written. */
+int undo_repair(Undo *undo, int runtime_fd);
+
 /* Hears of each file that is no record: `error` as of private_file_read() and undo_text_parse().
- * Such a file is taken away, unless it could not be read for a reason that may pass, or is of a
- * newer version (-ENOTSUP). */
+ * Such a file is put aside (".bad-NAME"), unless it could not be read for a reason that may pass,
+ * or is of a newer version (-ENOTSUP). */
 typedef void (*UndoBadFile)(const char *name, int error, void *userdata);
 
 /* Reads the records of an earlier run of the daemon. Entries of processes that have ended are

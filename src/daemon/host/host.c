@@ -182,6 +182,27 @@ bool host_take_mark(Host *h, HostMark mark) {
         return was_set;
 }
 
+void host_keep_lock(Host *h) {
+        struct stat st;
+        int fd = -EBADF;
+        pid_t holder = 0;
+
+        if (h->lock_fd < 0 || h->runtime_fd < 0 || fstat(h->lock_fd, &st) < 0 || st.st_nlink > 0)
+                return;
+        if (lock_file_take(h->runtime_fd, RUNTIME_DIR_LOCK, &fd, &holder) >= 0) {
+                closep(&h->lock_fd);
+                h->lock_fd = fd;
+                h->lock_lost_logged = false;
+                return;
+        }
+        if (!h->lock_lost_logged)
+                journal_log(&h->journal, LOG_ERR, NULL,
+                            "Something else has removed %s/%s, and it cannot be taken again "
+                            "(process %d has it): stop the second daemon",
+                            h->args->runtime_dir, RUNTIME_DIR_LOCK, holder);
+        h->lock_lost_logged = true;
+}
+
 void host_lock_memory(Host *h) {
         int r;
 

@@ -297,6 +297,13 @@ void irq_reconcile(Interrupts *irq) {
         irq_events_schedule(irq);
 }
 
+void irq_write_record(Interrupts *irq) {
+        if (!irq || undo_host_is_empty(&irq->undo))
+                return;
+        irq->undo.stale = true;
+        (void)undo_host_write(irq->records, &irq->undo);
+}
+
 void irq_give_all_back(Interrupts *irq) {
         static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const IrqDesiredList none = { 0 };

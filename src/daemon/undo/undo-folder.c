@@ -32,6 +32,18 @@ static bool may_be_needed(const Host *host) {
         return host->sysroot.live && !host->args->dry_run;
 }
 
+bool undo_repair_records(Undoing *undo) {
+        int r = may_be_needed(undo->host) ? undo_repair(&undo->records, undo->host->runtime_fd) : 0;
+
+        if (r != 0 && r != undo->repair_told)
+                journal_log(&undo->host->journal, LOG_WARNING, NULL,
+                            "Something else has removed or changed undo records in %s/%s: %s",
+                            undo->host->args->runtime_dir, UNDO_FOLDER,
+                            r > 0 ? "they are written again" : strerror(-r));
+        undo->repair_told = r < 0 ? r : 0;
+        return r > 0;
+}
+
 bool undo_is_open(const Undoing *undo) {
         return undo->records.dir_fd >= 0 || !may_be_needed(undo->host);
 }

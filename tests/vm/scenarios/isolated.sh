@@ -58,7 +58,7 @@ refused() {
 }
 wait_until 60 'what is placed on isolated CPUs only has no place' refused
 check 'and the reason says so' grep -q 'isolated' <<<"$({ tidbnumactl status pd-2379 || true; })"
-tidbnumactl plan --json >/tmp/plan
+tidbnumactl plan --json >/tmp/plan || true # one has no place
 is "$(jq -c '[.instances[] | select(.name == "pd-2379") | .refusal]' /tmp/plan)" '["isolated"]' 'plan says the same'
 tidbnumactl check --json >/tmp/check || true
 is "$(jq -r '[.findings[] | select(.rule == "lost-cpus") | .found] | join(" ")' /tmp/check)" \

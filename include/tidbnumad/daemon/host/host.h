@@ -46,6 +46,7 @@ struct Host {
         uint64_t *high_watermark_bytes; /* by index of the topology's nodes; owned */
         int runtime_fd;                 /* -EBADF: nothing is published */
         int lock_fd;                    /* of the folder; held until the end */
+        bool lock_lost_logged;
         sd_event *event;
         uint32_t marks; /* HostMark */
         Backend backend;
@@ -72,6 +73,10 @@ struct Host {
  * Errors are logged. */
 int host_open(Host *host, const Args *args);
 void host_close(Host *host);
+
+/* Takes the lock of the runtime folder again if its file was removed: a second daemon could enforce
+ * beside this one. */
+void host_keep_lock(Host *host);
 
 /* Does the daemon change anything on this host? */
 bool host_enforces(const Host *host);

@@ -82,6 +82,9 @@ Interrupts *irq_free(Interrupts *irq);
 /* Reads the record of an earlier run, which could not be read when irq_start() tried. */
 void irq_read_record(Interrupts *irq);
 
+/* Writes the record again, which something else may have removed. */
+void irq_write_record(Interrupts *irq);
+
 /* Reconciles at once. `irq` may be NULL, here and below: not started. */
 void irq_reconcile(Interrupts *irq);
 

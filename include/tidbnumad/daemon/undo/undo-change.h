@@ -18,6 +18,9 @@ int undo_start(Undoing *undo);
  * its record of an earlier run; binding has to reconcile all of them. */
 bool undo_start_late(Undoing *undo);
 
+/* Writes again what something else has removed or changed in the folder. True: something was. */
+bool undo_repair_records(Undoing *undo);
+
 /* False: it is not known what an earlier run of the daemon changed, and nothing can be restored. */
 bool undo_is_open(const Undoing *undo);
 

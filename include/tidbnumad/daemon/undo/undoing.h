@@ -36,5 +36,6 @@ typedef struct Undoing {
         Undo records;
         UndoReleases releases;
         sd_bus_slot *admin_call; /* see undo-admin.h: the read that is in flight */
+        int repair_told;         /* the error that the journal has; 0: none */
         char *admin_unit;        /* of it; owned */
 } Undoing;
