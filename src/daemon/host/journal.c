@@ -28,13 +28,16 @@ static bool stderr_is_the_journal(void) {
                fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+/* A program has one journal. */
+static JournalLimit limits[JOURNAL_LIMITS];
+
 void journal_init(Journal *journal, bool debug) {
         *journal = (Journal){
                 .path = JOURNAL_SOCKET,
                 .max_priority = debug ? LOG_DEBUG : LOG_INFO,
         };
-        if (!debug)
-                journal->limits = calloc(JOURNAL_LIMITS, sizeof(*journal->limits));
+        memset(limits, 0, sizeof(limits));
+        journal->limits = debug ? NULL : limits;
         if (!stderr_is_the_journal())
                 return;
         journal->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -42,8 +45,6 @@ void journal_init(Journal *journal, bool debug) {
 }
 
 void journal_done(Journal *journal) {
-        free(journal->limits);
-        journal->limits = NULL;
         if (journal->to_journal)
                 (void)close(journal->fd);
         journal->to_journal = false;

@@ -130,9 +130,11 @@ static inline void random_instance(World *w, uint32_t *seed, const Shape *shape)
                              &w->nodes[next_number(seed, (uint32_t)w->topology.n_nodes)].cpus);
         if (shape->memory && !one_in(seed, 4))
                 in->need_bytes = (UINT64_C(1) << 28) * (1 + next_number(seed, 8));
-        for (unsigned i = 0; shape->memory && one_in(seed, 2) && i < 3; i++)
-                world_hold(w, in, next_number(seed, (uint32_t)w->topology.n_nodes),
-                           next_number(seed, 1024));
+        for (unsigned i = 0; shape->memory && one_in(seed, 2) && i < 3; i++) {
+                const uint32_t mib = next_number(seed, 1024);
+
+                world_hold(w, in, next_number(seed, (uint32_t)w->topology.n_nodes), mib);
+        }
 }
 
 static inline World *world_random(uint32_t *seed, const Shape *shape) {

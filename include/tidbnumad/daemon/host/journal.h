@@ -46,7 +46,7 @@ typedef struct Journal {
         int fd;               /* socket to journald, if `to_journal` */
         const char *path;     /* of journald's socket */
         int max_priority;     /* LOG_INFO, or LOG_DEBUG with --debug */
-        JournalLimit *limits; /* JOURNAL_LIMITS of them, by policy; NULL: there are none; owned */
+        JournalLimit *limits; /* JOURNAL_LIMITS of them, by policy; NULL: there are none */
 } Journal;
 
 /* Subject of a message; all pointers may be NULL. */
