@@ -35,6 +35,16 @@ static const ReasonText texts[N_REASONS] = {
                                "how many" },
         [REASON_NODE_FULL] = { "node-full", "its nodes are nearly full",
                                "free memory on these nodes, or give it more nodes" },
+        [REASON_NODE_FILLING] = { "node-filling",
+                                  "the memory of its nodes is being taken fast, so it may use "
+                                  "other nodes until that has ended",
+                                  "nothing, if something has just started there; else give it more "
+                                  "nodes, or find what takes the memory" },
+        [REASON_NODE_FREED] = { "node-freed",
+                                "its nodes have room again after they were nearly full or filled "
+                                "fast, and it returns to them within a minute if its memory fits",
+                                "nothing; if it does not return, its memory does not fit on its "
+                                "nodes: give it more" },
         [REASON_PINNED_PAGES] = { "pinned-pages",
                                   "the kernel does not move some pages: they are pinned, or shared "
                                   "with a process outside the instance",

@@ -85,10 +85,37 @@ static double fall_over(const GuardNode *node, uint64_t span_usec) {
                (double)(elapsed > span_usec ? elapsed : span_usec);
 }
 
+static uint64_t usec_until_gone(uint64_t room_bytes, double fall) {
+        const double usec = fall > 0 ? (double)room_bytes * 1e6 / fall : 1e18;
+
+        if (room_bytes == 0)
+                return 0;
+        return usec < 1e18 ? (uint64_t)usec : UINT64_MAX;
+}
+
+static uint64_t room_on(const GuardNode *node) {
+        return fit_minus(guard_left_bytes(reading_at(node, 0)), node->headroom_bytes);
+}
+
+/* Of a fall it keeps what was left when it began: three seconds before it was noticed. */
+static void follow_fall(GuardNode *node) {
+        const double fall = fall_over(node, LONG_USEC);
+        size_t age = 0;
+
+        if (node->n_readings > 1 && fall > 0 &&
+            usec_until_gone(room_on(node), fall) <= GUARD_WATCH_USEC)
+                return;
+        while (age + 1 < node->n_readings &&
+               reading_at(node, 0)->usec - reading_at(node, age)->usec < LONG_USEC)
+                age++;
+        node->level_before = level_at(node, age);
+}
+
 void guard_add(GuardNode *node, const GuardReading *reading) {
         double fall;
 
         add_reading(node, reading);
+        follow_fall(node);
         fall = fall_over(node, SHORT_USEC);
         if (fall > (double)node->burst_bytes_per_sec)
                 node->burst_bytes_per_sec = (uint64_t)fall;
@@ -96,12 +123,10 @@ void guard_add(GuardNode *node, const GuardReading *reading) {
 
 /* --- a set of nodes --- */
 
-static uint64_t usec_until_gone(uint64_t room_bytes, double fall) {
-        const double usec = fall > 0 ? (double)room_bytes * 1e6 / fall : 1e18;
+static uint64_t taken_on(const GuardNode *node) {
+        const double taken = node->level_before - level_at(node, 0);
 
-        if (room_bytes == 0)
-                return 0;
-        return usec < 1e18 ? (uint64_t)usec : UINT64_MAX;
+        return taken > 0 ? (uint64_t)taken : 0;
 }
 
 GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet *set) {
@@ -114,7 +139,8 @@ GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet
                 if (n->n_readings == 0 || !id_set_has(set, n->node))
                         continue;
                 o.known = true;
-                o.room_bytes += fit_minus(guard_left_bytes(reading_at(n, 0)), n->headroom_bytes);
+                o.room_bytes += room_on(n);
+                o.taken_bytes += taken_on(n);
                 o.headroom_bytes += n->headroom_bytes;
                 o.burst_bytes_per_sec += n->burst_bytes_per_sec;
                 fall_short += fall_over(n, SHORT_USEC);
@@ -135,23 +161,38 @@ static bool is_within_a_burst(const GuardOutlook *o) {
         return o->room_bytes / GUARD_BURST_SECONDS < o->burst_bytes_per_sec;
 }
 
+/* It may take as much again as it has taken. */
+static bool may_end_in_time(const GuardOutlook *o) {
+        return o->room_bytes > o->headroom_bytes && o->room_bytes > o->taken_bytes;
+}
+
 GuardVerdict guard_judge(const GuardOutlook *o) {
         if (!o->known)
                 return GUARD_QUIET;
         if (o->gone_usec <= GUARD_WIDEN_USEC)
-                return GUARD_WIDEN;
+                return may_end_in_time(o) ? GUARD_WATCH : GUARD_WIDEN;
         return is_falling(o) || is_within_a_burst(o) ? GUARD_WATCH : GUARD_QUIET;
 }
 
-bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec) {
-        const bool calm =
-                home->known && !is_falling(home) && home->room_bytes >= home->headroom_bytes;
+static bool is_calm(const GuardOutlook *home) {
+        return home->known && !is_falling(home) && home->room_bytes >= home->headroom_bytes;
+}
+
+Reason guard_reason(const GuardOutlook *home) {
+        if (is_calm(home))
+                return REASON_NODE_FREED;
+        return home->room_bytes > 0 && is_falling(home) ? REASON_NODE_FILLING : REASON_NODE_FULL;
+}
+
+bool guard_has_rested(const GuardOutlook *home, uint64_t calm_usec, uint64_t *since_usec,
+                      uint64_t now_usec) {
+        const bool calm = is_calm(home);
 
         if (!calm)
                 *since_usec = 0;
         else if (*since_usec == 0)
                 *since_usec = now_usec;
-        return calm && now_usec - *since_usec >= GUARD_CALM_USEC;
+        return calm && now_usec - *since_usec >= calm_usec;
 }
 
 /* --- the node to widen to --- */
@@ -181,16 +222,19 @@ static bool will_do(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes
         return room >= r->headroom_bytes && (room >= s->want_bytes || room >= most_bytes / 2);
 }
 
-static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r) {
+static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
+        const Node *node = topology_find(s->topology, r->node);
+
         return room_of(r) > 0 && !id_set_has(s->barred, r->node) &&
-               !(s->strict && id_set_has(s->reserved, r->node));
+               !(s->strict && id_set_has(s->reserved, r->node)) &&
+               (node && topology_is_home(node)) == home;
 }
 
-static uint64_t most_room(const GuardSearch *s) {
+static uint64_t most_room(const GuardSearch *s, bool home) {
         uint64_t most = 0;
 
         for (size_t i = 0; i < s->n_rooms; i++)
-                if (may_be_chosen(s, &s->rooms[i]) && room_of(&s->rooms[i]) > most)
+                if (may_be_chosen(s, &s->rooms[i], home) && room_of(&s->rooms[i]) > most)
                         most = room_of(&s->rooms[i]);
         return most;
 }
@@ -205,8 +249,9 @@ static uint32_t rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_byte
         return lasts_not << 18 | reserved << 17 | is_small << 16 | distance_to(s, r->node);
 }
 
-int guard_choose(const GuardSearch *s) {
-        const uint64_t most = most_room(s);
+/* Among the nodes on which instances can be placed, or among the others. */
+static int choose_among(const GuardSearch *s, bool home) {
+        const uint64_t most = most_room(s, home);
         uint32_t best_rank = UINT32_MAX;
         int best = -1;
 
@@ -214,7 +259,7 @@ int guard_choose(const GuardSearch *s) {
                 const NodeRoom *r = &s->rooms[i];
                 uint32_t its;
 
-                if (!may_be_chosen(s, r))
+                if (!may_be_chosen(s, r, home))
                         continue;
                 its = rank(s, r, most);
                 if (its < best_rank ||
@@ -224,4 +269,10 @@ int guard_choose(const GuardSearch *s) {
                 }
         }
         return best;
+}
+
+int guard_choose(const GuardSearch *s) {
+        const int best = choose_among(s, true);
+
+        return best >= 0 ? best : choose_among(s, false);
 }

@@ -62,6 +62,12 @@ static bool has_what_it_wants(const VerdictInput *in, const Verdict *v) {
         return v->cpu_bound && (v->memory_bound || in->placement->memory == MEMORY_NONE);
 }
 
+/* The step was decided when it was widened, and its nodes may have room again since. */
+static bool is_widened_otherwise(const VerdictInput *in) {
+        return !in->failure && in->state == INSTANCE_WIDENED && in->widened_why != REASON_NONE &&
+               in->widened_why != REASON_NODE_FULL && in->step->code == REASON_NODE_FULL;
+}
+
 /* A binding that was undone since the last decision is not reported as bound until the next one. */
 Verdict verdict_of(const VerdictInput *in) {
         Verdict verdict = {
@@ -72,6 +78,10 @@ Verdict verdict_of(const VerdictInput *in) {
                 .reason = in->failure ? in->failure : in->step->reason,
         };
 
+        if (is_widened_otherwise(in)) {
+                verdict.code = in->widened_why;
+                verdict.reason = reason_to_sentence(in->widened_why);
+        }
         if (verdict.state == INSTANCE_BOUND && !has_what_it_wants(in, &verdict))
                 verdict.state = INSTANCE_WAITING;
         return verdict;

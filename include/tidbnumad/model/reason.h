@@ -14,6 +14,8 @@ typedef enum Reason {
         REASON_NO_ROOM,            /* its memory does not fit on its nodes */
         REASON_HUGE_POOL,          /* its nodes have too few of the huge pages it has reserved */
         REASON_NODE_FULL,          /* its nodes are nearly full */
+        REASON_NODE_FILLING,       /* they are being filled fast */
+        REASON_NODE_FREED,         /* they have room again */
         REASON_PINNED_PAGES,       /* the kernel does not move some pages */
         REASON_MEMORY_UNREADABLE,  /* the location of its memory is not counted */
         REASON_STATE_UNREADABLE,   /* its /proc or cgroup files cannot be read */

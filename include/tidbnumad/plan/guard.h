@@ -17,6 +17,11 @@
  *                   memory there: it stops at the headroom by itself. It counts as falling only if
  *                   it fell over the last second and over the last three: a burst of a second
  *                   counts for a third, at the very start as well.
+ *   how much it has fallen   since it began to fall so fast that this could matter. A start takes
+ *                   memory fast, and ends. So of each growth as much again is expected as it has
+ *                   taken: while more than that is free, and the headroom once more, its rate
+ *                   alone is no danger. One that goes on is met when half of what there was is
+ *                   left at the latest, with as much time as it has taken so far.
  *
  * Of several nodes the sum counts: the kernel takes from all of them before it kills. All
  * instances that may use the same nodes are judged alike and widened together: the victim may be
@@ -27,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tidbnumad/model/reason.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/plan/fit.h"
 
@@ -36,8 +42,10 @@
 #define GUARD_WATCH_USEC (UINT64_C(60) * 1000 * 1000)
 #define GUARD_BURST_SECONDS 4u
 
-/* So long the room must have been back before the binding is narrowed again. */
+/* So long the room must have been back before the binding is narrowed again; and where it was never
+ * gone, as a fall was foreseen that ended before. */
 #define GUARD_CALM_USEC (UINT64_C(60) * 1000 * 1000)
+#define GUARD_CALM_FORESEEN_USEC (UINT64_C(15) * 1000 * 1000)
 
 /* How often nodes are read. */
 #define GUARD_INTERVAL_USEC (UINT64_C(1000) * 1000)
@@ -62,6 +70,8 @@ typedef struct GuardNode {
         uint64_t pulled_bytes[GUARD_READINGS]; /* beside it: lost to the mover so far */
         size_t n_readings, newest;
         uint64_t burst_bytes_per_sec; /* the fastest fall over a second that was ever seen */
+        double level_before;          /* what was left before the present fall, or three seconds ago
+                                       * while there is none */
 } GuardNode;
 
 /* A reading that is not later than the last one is dropped. After a gap the past is forgotten. */
@@ -75,6 +85,7 @@ typedef struct GuardOutlook {
         uint64_t room_bytes;
         uint64_t headroom_bytes;
         uint64_t fall_bytes_per_sec;  /* 0: it does not fall */
+        uint64_t taken_bytes;         /* by the present fall, so far */
         uint64_t burst_bytes_per_sec; /* the fastest fall that was seen, of all of them at once */
         uint64_t gone_usec;           /* until the room is used up; UINT64_MAX: never at the present
                                        * rate */
@@ -91,10 +102,15 @@ typedef enum GuardVerdict {
 
 GuardVerdict guard_judge(const GuardOutlook *outlook);
 
-/* Has there been room for a minute on the nodes that the binding was widened from? Room is as much
+/* Has there been room for so long on the nodes that the binding was widened from? Room is as much
  * as the headroom once more, and no fast fall. Whether the memory outside fits in is
  * decided by the steps (fit_check()). `since_usec`, 0 at first, is kept from call to call. */
-bool guard_has_rested(const GuardOutlook *home, uint64_t *since_usec, uint64_t now_usec);
+bool guard_has_rested(const GuardOutlook *home, uint64_t calm_usec, uint64_t *since_usec,
+                      uint64_t now_usec);
+
+/* What is now true of the nodes that a binding was widened from: REASON_NODE_FULL, _FILLING or
+ * _FREED. */
+Reason guard_reason(const GuardOutlook *home);
 
 typedef struct GuardSearch {
         const Topology *topology;
@@ -107,7 +123,9 @@ typedef struct GuardSearch {
         uint64_t want_bytes; /* of room, so that it lasts a while */
 } GuardSearch;
 
-/* The index in `rooms` of the node to widen to; -1: no node has room. A node is suitable if it
+/* The index in `rooms` of the node to widen to; -1: no node has room. Nodes on which instances can
+ * be placed (topology_is_home()) come first: memory of a GPU, of a CXL device and the like is taken
+ * only where none of these has room left, for that is better than a kill. A node is suitable if it
  * keeps twice its own headroom and has the required room, or at least half the room of the node
  * with the most. The nearest suitable node is chosen, of equally near ones the one with the most
  * room. If no node is suitable: the nearest of those with at least half of the most room. */

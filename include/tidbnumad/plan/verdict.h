@@ -24,7 +24,9 @@ typedef struct VerdictInput {
         NodeSet open_nodes;     /* all memory nodes that it could have */
         bool memory_known;      /* `outside_bytes` was read */
         uint64_t outside_bytes; /* anonymous bytes outside its nodes */
-        const char *failure;    /* of the last attempt; NULL: none */
+        Reason widened_why;  /* of INSTANCE_WIDENED: what is now true of its nodes; REASON_NONE: not
+                              * known */
+        const char *failure; /* of the last attempt; NULL: none */
         Reason failure_code;
 } VerdictInput;
 

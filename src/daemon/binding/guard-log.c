@@ -55,13 +55,15 @@ void guard_log_widened(const Binder *b, const Instance *i, const NodeSet *before
                                        .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = REASON_NODE_FULL };
+        const Node *found = topology_find(&b->host->topology, node);
+        const char *kind = found ? topology_why_no_home(found) : "";
         char danger[ID_SET_LIST_MAX + 128];
 
         describe(before, o, danger, sizeof(danger));
         journal_log(&b->host->journal, LOG_WARNING, &fields,
-                    "%s: %s: it may use memory of node %" PRIu32
-                    " as well, until there has been room for a minute",
-                    i->name, danger, node);
+                    "%s: %s: it may use memory of node %" PRIu32 "%s%s%s as well, until %s",
+                    i->name, danger, node, *kind ? " (" : "", kind, *kind ? ")" : "",
+                    o->room_bytes > 0 ? "that has ended" : "there has been room for a minute");
 }
 
 static void describe_pool(const NodeSet *nodes, const HugeShortage *s, char *text, size_t size) {

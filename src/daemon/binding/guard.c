@@ -156,6 +156,13 @@ static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o
         return 0;
 }
 
+/* Before it is widened. */
+static void note_foreseen(Instance *i, const GuardOutlook *o) {
+        i->binding.guard.foreseen =
+                o->room_bytes > 0 && (!i->binding.guard.widened || i->binding.guard.foreseen);
+        i->binding.guard.why = o->room_bytes > 0 ? REASON_NODE_FILLING : REASON_NODE_FULL;
+}
+
 static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
         const NodeSet home = home_of(b, i);
 
@@ -193,6 +200,7 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 }
                 if (r >= 0) {
                         guard_log_widened(b, i, &before, o, node);
+                        note_foreseen(i, o);
                         note_widened(b, i, &mems);
                         return true;
                 }
@@ -339,15 +347,31 @@ static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
+/* What was true when it was widened need not be true any more. */
+static void note_reason(const Binder *b, Instance *i, const GuardOutlook *home) {
+        const Reason why = guard_reason(home);
+
+        if (!i->binding.guard.widened || !home->known)
+                return;
+        i->binding.guard.foreseen &= home->room_bytes > 0;
+        if (i->binding.guard.why == why)
+                return;
+        i->binding.guard.why = why;
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
 static void let_rest(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
         const NodeSet home = home_of(b, i);
         const GuardOutlook o = outlook_on(b, &home);
+        const uint64_t calm_usec =
+                i->binding.guard.foreseen ? GUARD_CALM_FORESEEN_USEC : GUARD_CALM_USEC;
 
+        note_reason(b, i, &o);
         if (pools->n > 0 && huge_room_lacks(b->placing, i, pools, &home, NULL)) {
                 i->binding.guard.rested_since_usec = 0;
                 return;
         }
-        if (!guard_has_rested(&o, &i->binding.guard.rested_since_usec, now_usec))
+        if (!guard_has_rested(&o, calm_usec, &i->binding.guard.rested_since_usec, now_usec))
                 return;
         guard_log_safe(b, i);
         if (!id_set_is_empty(&i->binding.guard.extra))

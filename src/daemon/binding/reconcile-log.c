@@ -12,6 +12,7 @@ Verdict reconcile_verdict(const Binder *b, const Instance *i) {
                 .open_nodes = undo_open_nodes(b->undo, i),
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
+                .widened_why = i->binding.guard.widened ? i->binding.guard.why : REASON_NONE,
                 .failure = i->binding.failure,
                 .failure_code = i->binding.failure_code,
         });

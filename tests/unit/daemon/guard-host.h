@@ -88,6 +88,7 @@ static inline void host_init(TestHost *h) {
         fake_init(&h->tree);
         for (uint32_t i = 0; i < NODES; i++) {
                 h->nodes[i] = (Node){ .id = i, .memory_bytes = MIB(1000) };
+                id_set_add(&h->nodes[i].cpus, i);
                 for (uint32_t k = 0; k < NODES; k++)
                         h->distances[i * NODES + k] = (uint16_t)(10 + 2 * (i > k ? i - k : k - i));
                 set_memory(h, i, 800, 0);

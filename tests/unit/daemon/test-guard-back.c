@@ -67,6 +67,48 @@ HOST_TEST(becomes_keep) {
 
 /* --- and back --- */
 
+/* A growth that was to fill the node in seconds, and ended: it returns soon, and what is said of it
+ * is true each time. */
+HOST_TEST(foreseen_and_ended) {
+        Instance *i = add(h, 10, "1");
+
+        for (unsigned s = 1; s <= 11; s++) {
+                set_memory(h, 1, 820 - 40 * s, 0);
+                (void)guard_tick(&h->rooms.binding, SEC(s));
+        }
+        observe_applied(h, i);
+        assert_true(i->binding.guard.widened && i->binding.guard.foreseen);
+        assert_int_equal(i->binding.guard.why, REASON_NODE_FILLING);
+        (void)host_take_mark(&h->rooms.host, HOST_MARK_PUBLISH);
+        ticks(h, 12, 14);
+        assert_int_equal(i->binding.guard.why, REASON_NODE_FREED);
+        assert_true(host_take_mark(&h->rooms.host, HOST_MARK_PUBLISH));
+        ticks(h, 15, 26);
+        assert_false(id_set_is_empty(&i->binding.guard.extra));
+        ticks(h, 27, 27);
+        assert_true(id_set_is_empty(&i->binding.guard.extra));
+}
+
+/* It was full after all: then a minute. */
+HOST_TEST(foreseen_and_full) {
+        Instance *i = add(h, 10, "1");
+
+        for (unsigned s = 1; s <= 11; s++) {
+                set_memory(h, 1, 820 - 40 * s, 0);
+                (void)guard_tick(&h->rooms.binding, SEC(s));
+        }
+        observe_applied(h, i);
+        set_memory(h, 1, 10, 0);
+        ticks(h, 12, 12);
+        assert_int_equal(i->binding.guard.why, REASON_NODE_FULL);
+        set_memory(h, 1, 500, 0);
+        ticks(h, 13, 72);
+        assert_int_equal(i->binding.guard.why, REASON_NODE_FREED);
+        assert_false(id_set_is_empty(&i->binding.guard.extra));
+        ticks(h, 73, 73);
+        assert_true(id_set_is_empty(&i->binding.guard.extra));
+}
+
 HOST_TEST(narrows_again) {
         Instance *i = add(h, 10, "1");
 

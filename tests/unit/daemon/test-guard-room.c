@@ -103,7 +103,7 @@ HOST_TEST(what_the_mover_brings) {
         assert_int_equal(seen.n_widened, 0);
         one->binding.moving = false;
         other->binding.placement.nodes = node_set("2"); /* not there */
-        for (unsigned s = 9; s <= 11; s++) {
+        for (unsigned s = 9; s <= 13; s++) {
                 set_memory(h, 1, 100 - 10 * (s - 8), 0);
                 (void)guard_tick(&h->rooms.binding, SEC(s));
         }

@@ -146,6 +146,23 @@ HOST_TEST(widens_a_full_node) {
         assert_int_equal(h->counters[0].memory_widenings, 2);
 }
 
+/* The planner's rule for homes is the guard's, too. */
+HOST_TEST(memory_of_a_gpu) {
+        Capture c;
+
+        h->nodes[0].cpus = h->nodes[2].cpus = (CpuSet){ 0 };
+        h->nodes[2].kind = NODE_GPU;
+        (void)add(h, 10, "1");
+        set_memory(h, 1, 5, 0);
+        (void)guard_tick(&h->rooms.binding, SEC(1));
+        assert_ids(seen.widened, "1,3"); /* 0 and 2 are nearer */
+        set_memory(h, 0, 5, 0);
+        set_memory(h, 3, 5, 0);
+        CAPTURE_STDERR(&c, (void)guard_tick(&h->rooms.binding, SEC(2)));
+        assert_contains(c.text, "memory of node 2 (GPU memory) as well");
+        assert_ids(seen.widened, "1-3");
+}
+
 HOST_TEST(foresees) {
         Capture c;
 
@@ -155,18 +172,18 @@ HOST_TEST(foresees) {
                 assert_int_equal(guard_tick(&h->rooms.binding, SEC(s)),
                                  s < 2 ? GUARD_INTERVAL_USEC : GUARD_FAST_INTERVAL_USEC);
         }
-        for (unsigned s = 6; s <= 10; s++) {
+        for (unsigned s = 6; s <= 11; s++) {
                 set_memory(h, 1, 820 - 40 * s, 0);
-                if (s < 10)
+                if (s < 11)
                         (void)guard_tick(&h->rooms.binding, SEC(s));
         }
-        assert_int_equal(seen.n_widened, 0);
-        set_memory(h, 0, 400, 0); /* would last 9.5 s */
+        assert_int_equal(seen.n_widened, 0); /* it has taken 360 MiB, and 400 were left */
+        set_memory(h, 0, 400, 0);            /* would last 9.5 s */
         set_memory(h, 2, 400, 0);
-        CAPTURE_STDERR(&c, (void)guard_tick(&h->rooms.binding, SEC(10)));
+        CAPTURE_STDERR(&c, (void)guard_tick(&h->rooms.binding, SEC(11)));
         assert_contains(c.text,
-                        "node 1 will be full in 10.0 s (400.0 MiB of room, 40.0 MiB less each "
-                        "second)");
+                        "node 1 will be full in 9.0 s (360.0 MiB of room, 40.0 MiB less each "
+                        "second): it may use memory of node 3 as well, until that has ended");
         assert_ids(seen.widened, "1,3");
 }
 

@@ -76,13 +76,83 @@ TEST(the_borders_in_time) {
                 GuardNode node = { .headroom_bytes = MIB(50) };
                 GuardOutlook o;
 
-                for (unsigned s = 0; s <= 5; s++)
-                        add_free(&node, SEC(s + 1), MIB(50) + cases[i].room + MIB(10) * (5 - s));
+                for (unsigned s = 0; s <= 12; s++) /* it has taken more than the room */
+                        add_free(&node, SEC(s + 1), MIB(50) + cases[i].room + MIB(10) * (12 - s));
                 o = predict(&node);
                 assert_int_equal(o.fall_bytes_per_sec, MIB(10));
                 assert_int_equal(o.gone_usec, cases[i].room * 1000000 / MIB(10));
                 assert_int_equal(guard_judge(&o), cases[i].verdict);
         }
+}
+
+/* MiB that are free each second, of a node of 377 with a headroom of 84, as the kernel's watermarks
+ * make it: the growth of a server that starts. Not widened where it ends in time; one that goes on
+ * is. */
+TEST(a_start_ends) {
+        static const struct {
+                const char *what;
+                unsigned free[16];
+                int widened; /* the second; -1: never */
+        } series[] = {
+                { "a TiDB of 96 MiB that fits",
+                  { 316, 316, 316, 309, 284, 252, 224, 220, 220, 220, 220, 220, 220, 220, 220,
+                    220 },
+                  -1 },
+                { "in a second", { 316, 316, 316, 220, 220, 220, 220 }, -1 },
+                { "in two steps",
+                  { 316, 316, 280, 250, 250, 250, 250, 250, 225, 205, 190, 190, 190, 190 },
+                  -1 },
+                { "and goes on", /* half of 232 is taken at 200 */
+                  { 316, 316, 316, 291, 266, 241, 216, 191, 166, 141, 116, 91, 66, 41, 16 },
+                  7 },
+                { "while little is left", { 110, 110, 110, 108, 106, 104, 102, 100 }, 5 },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(series); i++) {
+                GuardNode node = { .headroom_bytes = MIB(84) };
+                int widened = -1;
+
+                for (unsigned s = 0; s < 16 && series[i].free[s] && widened < 0; s++) {
+                        add_free(&node, SEC(s + 1), MIB(series[i].free[s]));
+                        if (judge(&node) == GUARD_WIDEN)
+                                widened = (int)s;
+                }
+                print_message("%s: %d\n", series[i].what, widened);
+                assert_int_equal(widened, series[i].widened);
+        }
+}
+
+/* What a fall has taken counts from its begin, and a slow one before it does not. */
+TEST(what_a_fall_has_taken) {
+        GuardNode node = { .headroom_bytes = MIB(8) };
+
+        for (unsigned s = 1; s <= 100; s++)
+                add_free(&node, SEC(s), MIB(1000 - s)); /* in 900 s */
+        assert_int_equal(predict(&node).taken_bytes, MIB(3));
+        for (unsigned s = 101; s <= 104; s++)
+                add_free(&node, SEC(s), MIB(900 - 50 * (s - 100)));
+        assert_int_equal(predict(&node).taken_bytes, MIB(203));
+        for (unsigned s = 105; s <= 107; s++)
+                add_free(&node, SEC(s), MIB(700));
+        assert_int_equal(predict(&node).taken_bytes, 0); /* it has ended */
+}
+
+TEST(what_is_true_of_the_nodes) {
+        GuardOutlook o = { .known = true,
+                           .room_bytes = MIB(100),
+                           .headroom_bytes = MIB(10),
+                           .gone_usec = UINT64_MAX };
+
+        assert_int_equal(guard_reason(&o), REASON_NODE_FREED);
+        o.gone_usec = GUARD_WATCH_USEC;
+        assert_int_equal(guard_reason(&o), REASON_NODE_FILLING);
+        o.room_bytes = o.gone_usec = 0;
+        assert_int_equal(guard_reason(&o), REASON_NODE_FULL);
+        o = (GuardOutlook){ .known = true,
+                            .room_bytes = MIB(5),
+                            .headroom_bytes = MIB(10),
+                            .gone_usec = UINT64_MAX };
+        assert_int_equal(guard_reason(&o), REASON_NODE_FULL); /* not yet room enough to return */
 }
 
 /* A burst that has ended, and one that has just begun. */
@@ -117,8 +187,8 @@ TEST(within_a_burst) {
         assert_int_equal(o.fall_bytes_per_sec, 0);
         assert_int_equal(o.burst_bytes_per_sec, MIB(450));
         assert_int_equal(guard_judge(&o), GUARD_WATCH);
-        assert_false(guard_has_rested(&o, &since_usec, SEC(7)));
-        assert_true(guard_has_rested(&o, &since_usec, SEC(7) + GUARD_CALM_USEC));
+        assert_false(guard_has_rested(&o, GUARD_CALM_USEC, &since_usec, SEC(7)));
+        assert_true(guard_has_rested(&o, GUARD_CALM_USEC, &since_usec, SEC(7) + GUARD_CALM_USEC));
         add_free(&node, SEC(7), MIB(50 + 4 * 450));
         assert_int_equal(judge(&node), GUARD_QUIET);
         add_free(&node, SEC(8), MIB(50 + 4 * 450) - 4);

@@ -107,6 +107,39 @@ FACTS_TEST(undone_since, MEMORY_NONE) {
         assert_verdict(f, INSTANCE_WAITING, true, false);
 }
 
+/* What is told is what is true now, not when the step was decided. */
+FACTS_TEST(widened, MEMORY_BIND) {
+        const Step step = { .kind = STEP_WIDENED,
+                            .code = REASON_NODE_FULL,
+                            .reason = "its nodes are nearly full" };
+        const Step other = { .kind = STEP_WIDENED, .code = REASON_SLICE_TOO_TIGHT, .reason = "x" };
+        Verdict v;
+
+        f->in.state = INSTANCE_WIDENED;
+        f->in.step = &step;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "its nodes are nearly full");
+        f->in.widened_why = REASON_NODE_FULL;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "its nodes are nearly full");
+        f->in.widened_why = REASON_NODE_FREED;
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_NODE_FREED);
+        assert_non_null(strstr(v.reason, "have room again"));
+        f->in.step = &other;
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_SLICE_TOO_TIGHT); /* of another kind: it stands */
+        f->in.step = &step;
+        f->in.failure = "no other node";
+        f->in.failure_code = REASON_NODE_FULL;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "no other node");
+        f->in.failure = NULL;
+        f->in.state = INSTANCE_MOVING; /* on its way back */
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_NODE_FULL);
+}
+
 FACTS_TEST(threads_of_their_own_choice, MEMORY_NONE) {
         f->in.state = INSTANCE_PARTLY;
         f->binding.n_threads_off_cpus = 1;

@@ -10,7 +10,7 @@
 rounds=1
 [[ -z ${long:-} ]] || rounds=20
 
-trap 'rm -f /var/tmp/guard-cache; systemctl stop neighbour.service tikv-20160.service tikv-20161.service 2>/dev/null || true' EXIT
+trap 'rm -f /var/tmp/guard-cache; systemctl stop neighbour.service "tikv-2016*" 2>/dev/null || true' EXIT
 
 guard_policy() {
         policy guard <<EOT
@@ -77,6 +77,25 @@ workload_start tikv-20160 tikv-20161
 wait_until 90 'tikv-20160 is bound' bound "$tikv"
 wait_until 90 'tikv-20161 is bound' bound 'name="tikv-20161"'
 is "$(mems_of tikv-20160)" 3 'it may use memory of node 3 only'
+
+# --- a start that ends -------------------------------------------------------------------------------------------------
+
+# At the rate of its first seconds the node would be full in some five more; it ends, and leaves more free than it has taken.
+workload_unit tikv 20162 tikv-server - --anon 4M --threads 1 --grow 32M:60M
+workload_start tikv-20162
+wait_until 90 'tikv-20162 is bound' bound 'name="tikv-20162"'
+rooms
+turn tikv-20162
+has_started() {
+        kview anon tikv-20162.service --json | tee /dev/stderr | jq -e '.["3"] > 56 * 1048576'
+}
+wait_until 120 'it has taken 60 MiB of node 3' has_started
+daemon_looks
+daemon_looks
+rooms
+is "$(metric tidbnumad_memory_widenings_total 'name="tikv-20162"')" 0 'a start that ends is no danger'
+is "$(mems_of tikv-20162)" 3 'and its binding stays strict'
+systemctl stop tikv-20162
 
 # --- page cache --------------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,8 @@ typedef struct InstanceGuard {
         bool for_pool;              /* they were added for their reserved huge pages */
         uint64_t n_free_huge;       /* on the nodes that it may use, when last read */
         bool widened;               /* it was widened, and is not narrow again yet */
+        bool foreseen;              /* before its nodes were full, and they never were since */
+        Reason why;                 /* see guard_reason(); as of the last reading */
         bool logged;                /* that its nodes fill up, and nothing can be done */
         NodeSet barred;             /* nodes that its cgroup does not allow */
         uint64_t rested_since_usec; /* see guard_has_rested() */
