@@ -114,7 +114,7 @@ static void add_running(const Situation *s, const Case *c, size_t i, AuditInstan
 
         ret->unit = o->unit;
         ret->by_hand = case_by_hand(s, c, i);
-        ret->start_known = published;
+        ret->start_known = published && published->start_known;
         ret->memory_source = published ? published->start_memory_by : START_NOTHING;
         ret->exe = o->members[0].process.exe;
         ret->pid = o->members[0].process.id.pid;

@@ -90,6 +90,7 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .bound_by = string_of(o, "bound_by"),
                 .bound_by_reason = string_of(o, "bound_by_reason"),
                 .bound_by_reason_code = string_of(o, "bound_by_reason_code"),
+                .start_known = string_of(o, "start_cpus_by") != NULL,
                 .start_cpus_by = source_of(o, "start_cpus_by"),
                 .start_memory_by = source_of(o, "start_memory_by"),
                 .cpus = string_of(o, "cpus"),

@@ -133,8 +133,8 @@ static const char *hand_of(const AuditInstance *i, StartSource start) {
         if (texts[start])
                 return texts[start];
         return i->unit && !i->start_known
-                       ? "its unit (CPUAffinity=), by numactl or taskset, or by itself (with a "
-                         "daemon that runs, check tells which)"
+                       ? "its unit (CPUAffinity=), by numactl or taskset, or by itself (a daemon "
+                         "that enforces knows which)"
                        : "taskset, or by itself";
 }
 

@@ -124,7 +124,7 @@ def published(bound, by_hand=False):
                "memory_by_node": [{"node": node, "anon_bytes": gib * GIB}], "remote_memory_ratio": 0.0,
                "migration_left_seconds": None, "pending_bytes": 0}
         if by_hand:
-            row["start_cpus_by"] = HAND.get(name) or None
+            row["start_cpus_by"] = HAND.get(name, "")
         if not bound:
             row.update(state="planned", reason="the daemon changes nothing; next it would bind the CPUs", reason_code="observe",
                        remedy="run tidbnumactl resume, or set enforcement.mode: enforce", cpu_bound=False, memory_bound=False,

@@ -27,8 +27,8 @@ typedef struct StatusInstance {
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */
         const char *bound_by_reason;      /* why it is bound by affinity; NULL: not applicable */
         const char *bound_by_reason_code; /* likewise */
-        StartSource start_cpus_by, start_memory_by; /* see InstanceSnapshot; START_NOTHING also: an
-                                                     * older daemon does not report them */
+        bool start_known;                 /* so are the next two */
+        StartSource start_cpus_by, start_memory_by; /* see InstanceSnapshot */
         pid_t pid;
         uint64_t n_threads;
         NodeSet nodes;

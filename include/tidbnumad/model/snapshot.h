@@ -88,7 +88,7 @@ typedef struct InstanceSnapshot {
         const char *bound_by_reason; /* why by affinity, where the host has more; NULL: it is not */
         Reason bound_by_code;
         const char *start_cpus_by; /* what of the start of its unit chooses CPUs, such as "numactl";
-                                    * NULL: nothing, or it is not known */
+                                    * "": nothing; NULL: not known */
         const char *start_memory_by; /* likewise, memory nodes */
         pid_t pid;                   /* the oldest process of the instance */
         size_t n_processes;

@@ -18,10 +18,6 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 
-static const char *source_name(StartSource source) {
-        return source == START_NOTHING ? NULL : start_source_to_string(source);
-}
-
 static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
         const Verdict verdict = reconcile_verdict(report->binding, i);
@@ -41,8 +37,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
                 .bound_by = rung_to_string(i->binding.ladder.rung),
                 .bound_by_reason = i->binding.ladder.why,
                 .bound_by_code = i->binding.ladder.code,
-                .start_cpus_by = start ? source_name(start->cpu_source) : NULL,
-                .start_memory_by = start ? source_name(start->memory_source) : NULL,
+                .start_cpus_by = start ? start_source_to_string(start->cpu_source) : NULL,
+                .start_memory_by = start ? start_source_to_string(start->memory_source) : NULL,
                 .pid = i->n_members > 0 ? i->members[0].process.id.pid : 0,
                 .n_processes = i->n_members,
                 .nodes = i->binding.placement.nodes,

@@ -191,12 +191,14 @@ TEST(round_trip) {
         assert_int_equal(i->memory[0].node, 3);
         assert_int_equal(i->memory[0].bytes, 4096);
         assert_string_equal(i->reason_code, "");
+        assert_false(i->start_known);
         i = status_file_find(&status, "pd-2379");
         assert_null(i->unit);
         assert_string_equal(i->reason_code, "shared-unit");
         assert_string_equal(i->remedy, reason_to_remedy(REASON_SHARED_UNIT));
         assert_string_equal(i->bound_by, "affinity");
         assert_string_equal(i->bound_by_reason, "it shares");
+        assert_true(i->start_known);
         assert_int_equal(i->start_cpus_by, START_TASKSET);
         assert_int_equal(i->start_memory_by, START_NOTHING);
         assert_string_equal(status.backend, "systemd");

@@ -86,6 +86,46 @@ systemctl stop tikv-20161.service
 look
 is "$(state_of shared-disk)" ok 'and are not once one has ended'
 
+# --- by hand, and how -----------------------------------------------------------------------------------------------------
+
+cpulist() {
+        cat "/sys/devices/system/node/node$1/cpulist"
+}
+half_state() {
+        scrape /status | jq -r '.instances[] | select(.name == "tikv-20160") | .state + " " + .reason_code' | tee /dev/stderr
+}
+is_half() {
+        [[ $(half_state) == 'partly unit-affinity' ]]
+}
+systemctl stop tikv-20160.service
+mkdir -p /etc/systemd/system/tikv-20160.service.d
+printf '[Service]\nCPUAffinity=%s\n' "$(cpulist 2)" >/etc/systemd/system/tikv-20160.service.d/half.conf
+systemctl daemon-reload
+check_policy 'nodes: "2-3"'
+sed -i 's/mode: observe/mode: enforce/' /etc/tidbnumad.d/check.yaml
+systemctl reload tidbnumad
+is_prepared() {
+        [[ -n $(systemctl show -P AllowedCPUs tikv-20160) ]]
+}
+wait_until 120 'its unit is prepared: CPUAffinity= has a CPU of its place' is_prepared
+workload_start tikv-20160
+wait_until 120 'half of the CPUs are left by CPUAffinity=, and the status says so' is_half
+kview threads tikv-20160.service --unique
+look
+is "$(state_of bound-by-hand)" warning 'half of the CPUs of its place: it is found'
+check 'with what did it' jq -e '.findings[] | select(.rule == "bound-by-hand") | .found | contains("by CPUAffinity= of its unit")' <<<"$found"
+check 'and what is to be removed' grep -q '^remove CPUAffinity= from the unit' <<<"$(remedy_of bound-by-hand)"
+jq -c '.findings[] | select(.rule == "bound-by-hand")' <<<"$found"
+rm -r /etc/systemd/system/tikv-20160.service.d
+systemctl daemon-reload
+systemctl restart tikv-20160
+bound_whole() {
+        metric_is 1 tidbnumad_instance_bound 'name="tikv-20160".*kind="cpu"' && [[ $(half_state) == 'bound ' ]]
+}
+wait_until 120 'without it the server is bound to the whole of its place' bound_whole
+look
+is "$(state_of bound-by-hand)" ok 'and nothing is found'
+
 # --- without root, without a daemon, and on a terminal ------------------------------------------------------------------
 
 sysctl -qw kernel.numa_balancing=1
