@@ -256,11 +256,25 @@ static int nearest(const Topology *topology, const NodeSet *home, const NodeSet 
         return best;
 }
 
+/* As guard_choose() has it: nodes on which instances can be placed come first, reserved ones last.
+ */
+static NodeSet first_choice(const Binder *b, const NodeSet *open) {
+        const NodeSet homes = topology_homes(&b->host->topology), *reserved = &b->placing->reserved;
+        NodeSet may = *open, at_home, free;
+
+        if (b->host->policies.host.reserve.strict)
+                id_set_subtract(&may, reserved);
+        at_home = id_set_and(&may, &homes);
+        if (!id_set_is_empty(&at_home))
+                may = at_home;
+        free = id_set_minus(&may, reserved);
+        return id_set_is_empty(&free) ? may : free;
+}
+
 /* The nearest nodes whose pools have what is missing; reserved nodes when no other will do. Empty:
  * there are none. */
 static NodeSet choose_pools(const Binder *b, Instance *i, const HugePools *pools) {
         const NodeSet home = home_of(b, i), barred = barred_for(b, i), usable = usable_by(i);
-        const NodeSet *reserved = &b->placing->reserved;
         NodeSet all = usable, more;
         HugeShortage shortage;
 
@@ -269,9 +283,7 @@ static NodeSet choose_pools(const Binder *b, Instance *i, const HugePools *pools
 
                 id_set_subtract(&open, &barred);
                 id_set_subtract(&open, &all);
-                first = id_set_minus(&open, reserved);
-                if (id_set_is_empty(&first) && !b->host->policies.host.reserve.strict)
-                        first = open;
+                first = first_choice(b, &open);
                 if (id_set_is_empty(&first))
                         break;
                 id_set_add(&all, (uint32_t)nearest(&b->host->topology, &home, &first));

@@ -102,6 +102,19 @@ POOL_TEST(as_many_nodes_as_it_takes) {
         assert_ids(seen.widened, "1-3");
 }
 
+/* Pages on nodes without CPUs come last, as with base pages. */
+POOL_TEST(nodes_without_cpus_last) {
+        (void)add(h, 10, "1");
+        h->nodes[0].cpus = h->nodes[2].cpus = (CpuSet){ 0 };
+        set_pool(h, 1, 30, 3);
+        tick(h, 1);
+        assert_ids(seen.widened, "1,3");
+        set_pool(h, 1, 30, 0);
+        set_pool(h, 3, 30, 0);
+        tick(h, 1);
+        assert_ids(seen.widened, "0-1,3");
+}
+
 /* It is narrowed again once its own nodes have had enough for a minute. */
 POOL_TEST(and_back) {
         Instance *i = add(h, 10, "1");
