@@ -127,6 +127,7 @@ int host_open(Host *h, const Args *args) {
         h->sysroot = SYSROOT_NONE;
         h->runtime_fd = h->lock_fd = -EBADF;
         journal_init(&h->journal, args->debug);
+        h->journal.limits = args->debug ? NULL : h->journal_limits;
         policy_set_init(&h->policies);
         h->brakes = BRAKES_NONE;
         r = read_machine(h);

@@ -28,16 +28,11 @@ static bool stderr_is_the_journal(void) {
                fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-/* A program has one journal. */
-static JournalLimit limits[JOURNAL_LIMITS];
-
 void journal_init(Journal *journal, bool debug) {
         *journal = (Journal){
                 .path = JOURNAL_SOCKET,
                 .max_priority = debug ? LOG_DEBUG : LOG_INFO,
         };
-        memset(limits, 0, sizeof(limits));
-        journal->limits = debug ? NULL : limits;
         if (!stderr_is_the_journal())
                 return;
         journal->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -62,12 +62,14 @@ TEST(priorities) {
 /* A user who starts processes in a loop is not to silence the others, nor to fill the disk. */
 TEST(a_flood_is_cut) {
         const JournalFields loud = { .policy = "loud" }, other = { .policy = "other" };
+        JournalLimit limits[JOURNAL_LIMITS] = { 0 };
         Journal journal;
         Capture capture;
         size_t n = 0;
 
         assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
         journal_init(&journal, false);
+        journal.limits = limits;
         now_usec = 1;
         capture_begin(&capture, STDERR_FILENO);
         for (unsigned i = 0; i < JOURNAL_LINES_MAX + 500; i++)

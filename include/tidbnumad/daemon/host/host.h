@@ -37,6 +37,7 @@ typedef enum HostMark {
 struct Host {
         const Args *args; /* borrowed */
         Journal journal;
+        JournalLimit journal_limits[JOURNAL_LIMITS];
         Notifier notifier;
         Sysroot sysroot;
         Workers workers;

@@ -42,11 +42,12 @@ typedef struct JournalLimit {
 } JournalLimit;
 
 typedef struct Journal {
-        bool to_journal;      /* else to stderr */
-        int fd;               /* socket to journald, if `to_journal` */
-        const char *path;     /* of journald's socket */
-        int max_priority;     /* LOG_INFO, or LOG_DEBUG with --debug */
-        JournalLimit *limits; /* JOURNAL_LIMITS of them, by policy; NULL: there are none */
+        bool to_journal;  /* else to stderr */
+        int fd;           /* socket to journald, if `to_journal` */
+        const char *path; /* of journald's socket */
+        int max_priority; /* LOG_INFO, or LOG_DEBUG with --debug */
+        JournalLimit
+                *limits; /* JOURNAL_LIMITS of them, by policy; borrowed; NULL: there are none */
 } Journal;
 
 /* Subject of a message; all pointers may be NULL. */
@@ -57,6 +58,7 @@ typedef struct JournalFields {
         Reason reason;        /* TIDBNUMAD_REASON=, its word */
 } JournalFields;
 
+/* Without limits, which the caller may give it. */
 void journal_init(Journal *journal, bool debug);
 void journal_done(Journal *journal);
 
