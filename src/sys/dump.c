@@ -59,6 +59,7 @@ static const Rule sys_rules[] = {
         { "devices/system/node", 3, { "*" } },
         { "kernel/mm/transparent_hugepage", 0, { "enabled", "defrag" } },
         { "kernel/mm/hugepages", 1, { "nr_hugepages", "resv_hugepages" } },
+        { "kernel/mm/numa", 0, { "demotion_enabled" } },
         { "class/net", 0, { "*" } },
         { "class/block", 0, { "*" } },
         { "class/nvme", 0, { "*" } },
