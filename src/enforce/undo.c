@@ -263,7 +263,7 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
 
 /* Somebody may want to know what it was: it may be all that tells what is bound. */
 static void put_aside(const Undo *undo, const char *name) {
-        _cleanup_free_ char *aside = text_new(".bad-%s", name);
+        _cleanup_free_ char *aside = text_new(".%s.bad", name);
 
         if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
                 (void)unlinkat(undo->dir_fd, name, 0);

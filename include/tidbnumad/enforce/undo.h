@@ -32,7 +32,7 @@ int undo_open(Undo *undo, int runtime_fd);
 int undo_repair(Undo *undo, int runtime_fd);
 
 /* Hears of each file that is no record: `error` as of private_file_read() and undo_text_parse().
- * Such a file is put aside (".bad-NAME"), unless it could not be read for a reason that may pass,
+ * Such a file is put aside (".NAME.bad"), unless it could not be read for a reason that may pass,
  * or is of a newer version (-ENOTSUP). */
 typedef void (*UndoBadFile)(const char *name, int error, void *userdata);
 

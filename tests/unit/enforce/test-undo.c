@@ -216,7 +216,7 @@ HOST_TEST(nonsense) {
         assert_int_equal(h->undo.n_records, 1);
         assert_int_equal(count_files(h), 1);
         /* It may be all that tells what is bound. */
-        assert_int_equal(faccessat(h->undo.dir_fd, ".bad-x.json", F_OK, 0), 0);
+        assert_int_equal(faccessat(h->undo.dir_fd, ".x.json.bad", F_OK, 0), 0);
         load_again(h);
         assert_int_equal(h->n_bad, 0);
 }
