@@ -4,7 +4,6 @@
 
 #include "tidbnumad/daemon/undo/undo-admin.h"
 #include "tidbnumad/daemon/units/unit-list.h"
-#include "tidbnumad/daemon/units/unit-start.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
@@ -257,7 +256,7 @@ const char *units_start_refuses(const Units *units, const char *unit, const Plac
         if (ret_conflict)
                 *ret_conflict = start_limits_conflict(&u->place.start, &place->nodes);
         id_set_convert(&place->cpus, &cpus);
-        return unit_start_refuses(u, &cpus, &mems, &cpus_alone);
+        return start_limits_refuse(&u->place.start, topology, &cpus, &mems, &cpus_alone);
 }
 
 const StartLimits *units_start_limits(const Units *units, const char *unit) {
