@@ -97,7 +97,7 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         if (start.unread && u->start_hash != 0)
                 return; /* what was read before still holds, as far as is known */
         if (start.hash != u->start_hash)
-                u->start_refused = NULL;
+                unit_start_forgive(u);
         u->start_hash = start.hash;
         if (!start_limits_equal(&start.limits, &u->place.start))
                 host_mark(u->units->host, HOST_MARK_PLAN);
@@ -124,15 +124,32 @@ static bool is_young(const Unit *u) {
 }
 
 bool unit_start_is_watched(const Unit *u) {
-        return u->place.known && is_prepared(u) && !u->start_refused && is_young(u);
+        return u->place.known && is_prepared(u) && is_young(u);
+}
+
+static void note_start(Unit *u, uint64_t usec) {
+        u->started_usec = usec;
+        u->start_inside = is_prepared(u);
+}
+
+static bool began_inside(const Unit *u) {
+        return u->started_usec == 0 ? is_prepared(u) : u->start_inside;
+}
+
+/* It failed soon after its start. True: perhaps because of values of ours. */
+static bool judge(Unit *u, bool inside) {
+        if (!inside)
+                unit_start_forgive(u);
+        return inside;
 }
 
 bool unit_start_note_state(Unit *u, const char *active_state) {
-        const bool seen = u->started_usec != 0, watched = unit_start_is_watched(u);
+        const bool seen = u->started_usec != 0, young = u->place.known && is_young(u),
+                   inside = began_inside(u);
 
         if (!is_end(active_state)) {
                 if (!seen)
-                        u->started_usec = clock_monotonic_usec();
+                        note_start(u, clock_monotonic_usec());
                 return false;
         }
         u->started_usec = 0;
@@ -140,7 +157,7 @@ bool unit_start_note_state(Unit *u, const char *active_state) {
         if (!seen)
                 return false; /* or a signal of another property: the read tells */
         u->end_judged = true;
-        return is_failure(active_state) && watched;
+        return is_failure(active_state) && young && judge(u, inside);
 }
 
 bool unit_start_note_read(Unit *u, const BusUnit *read) {
@@ -151,7 +168,7 @@ bool unit_start_note_read(Unit *u, const BusUnit *read) {
                            read->begun_usec != u->begun_usec;
         /* systemd counts a restart when it begins: one whose end was seen is no news. */
         const bool again = u->place.known && read->n_restarts > u->n_restarts && !u->end_seen;
-        const bool too_soon = unit_start_is_watched(u) && (ended || again);
+        const bool too_soon = is_young(u) && (ended || again), inside = began_inside(u);
 
         u->begun_usec = read->begun_usec;
         u->n_restarts = read->n_restarts;
@@ -160,10 +177,15 @@ bool unit_start_note_read(Unit *u, const BusUnit *read) {
         if (is_end(state))
                 u->started_usec = 0;
         else if (u->started_usec == 0 || again)
-                u->started_usec = read->active_usec != 0 && strcmp(state, "active") == 0
-                                          ? read->active_usec
-                                          : clock_monotonic_usec();
-        return too_soon;
+                note_start(u, read->active_usec != 0 && strcmp(state, "active") == 0
+                                      ? read->active_usec
+                                      : clock_monotonic_usec());
+        return too_soon && judge(u, inside);
+}
+
+void unit_start_forgive(Unit *u) {
+        u->start_refused = NULL;
+        u->start_failed_again = false;
 }
 
 void unit_start_revoke(Unit *u) {
@@ -172,6 +194,7 @@ void unit_start_revoke(Unit *u) {
                                        .instance = u->place.label,
                                        .reason = REASON_START_FAILED };
 
+        u->start_failed_again = u->start_refused != NULL;
         u->start_refused = revoked;
         u->units->n_revoked++;
         u->state = "unprepared";

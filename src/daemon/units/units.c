@@ -4,6 +4,7 @@
 
 #include "tidbnumad/daemon/undo/undo-admin.h"
 #include "tidbnumad/daemon/units/unit-list.h"
+#include "tidbnumad/daemon/units/unit-start.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
@@ -209,7 +210,7 @@ void units_reload(Units *units) {
         }
         for (size_t i = 0; i < units->n_units; i++) {
                 units->units[i]->place.released = false;
-                units->units[i]->start_refused = NULL;
+                unit_start_forgive(units->units[i]);
         }
         unit_list_reconcile_all(units);
 }
@@ -255,6 +256,8 @@ const char *units_start_refuses(const Units *units, const char *unit, const Plac
         }
         if (ret_conflict)
                 *ret_conflict = start_limits_conflict(&u->place.start, &place->nodes);
+        if (u->start_failed_again)
+                return u->start_refused;
         id_set_convert(&place->cpus, &cpus);
         return start_limits_refuse(&u->place.start, topology, &cpus, &mems, &cpus_alone);
 }

@@ -175,6 +175,46 @@ TEST(stopped_or_not_ours) {
         assert_false(signals(&s, "failed"));
 }
 
+/* One that fails without values of ours as well does so by itself. */
+TEST(fails_without_ours_too) {
+        Scene s;
+
+        scene_init(&s);
+        s.unit.start_refused = "a test";
+        s.unit.start_failed_again = true;
+        s.unit.place.cpus.ours = false;
+        assert_false(signals(&s, "active"));
+        s.unit.place.cpus.ours = true; /* it was bound while it ran */
+        now_usec += SECOND;
+        assert_true(unit_start_is_watched(&s.unit));
+        assert_false(signals(&s, "failed"));
+        assert_null(s.unit.start_refused);
+        assert_false(s.unit.start_failed_again);
+        assert_false(reads(&s, "auto-restart", true));
+
+        assert_false(signals(&s, "active")); /* with these values */
+        now_usec += SECOND;
+        assert_true(signals(&s, "failed"));
+}
+
+/* What was revoked once is watched still, for it is bound while it runs. */
+TEST(fails_again) {
+        Scene s;
+
+        scene_init(&s);
+        assert_false(signals(&s, "active"));
+        assert_true(signals(&s, "failed"));
+        unit_start_revoke(&s.unit);
+        assert_false(s.unit.start_failed_again);
+        assert_false(signals(&s, "active"));
+        assert_true(signals(&s, "failed"));
+        unit_start_revoke(&s.unit);
+        assert_true(s.unit.start_failed_again);
+        unit_start_forgive(&s.unit);
+        assert_null(s.unit.start_refused);
+        assert_false(s.unit.start_failed_again);
+}
+
 /* A revocation ends with a change of what starts the unit, and not because its script is silent for
  * a moment. */
 TEST(script_that_changes) {

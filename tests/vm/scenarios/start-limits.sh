@@ -171,22 +171,43 @@ fi
 
 ran_for_a_minute() {
         local since now
-        since=$(systemctl show -P ActiveEnterTimestampMonotonic asks-nothing)
+        since=$(systemctl show -P ActiveEnterTimestampMonotonic "asks-$1")
         now=$(awk '{ printf "%d", $1 * 1000000 }' /proc/uptime)
         ((now - since > 61000000))
 }
-wait_until 120 'asks-nothing has run for a minute' ran_for_a_minute
+wait_until 120 'asks-nothing has run for a minute' ran_for_a_minute nothing
 revocations=$(metric tidbnumad_preparations_revoked_total)
 before=$(main_pid asks-nothing)
 kill -9 "$before"
 again() {
-        runs nothing && [[ $(main_pid asks-nothing) != "$before" ]]
+        systemctl show -P NRestarts,ActiveState "asks-$1"
+        runs "$1" && [[ $(main_pid "asks-$1") != "$before" ]]
 }
-wait_until 60 'asks-nothing runs again' again
+wait_until 60 'asks-nothing runs again' again nothing
 is "$(sed -n 's/^Cpus_allowed_list:\s*//p' "/proc/$(main_pid asks-nothing)/status")" "$(cpus_of 0)" 'a server that crashed later starts on its CPUs'
 daemon_looks
 is "$(metric tidbnumad_preparations_revoked_total)" "$revocations" 'and its preparation was not taken back'
 check 'but is kept' prepared nothing
+
+# --- nor does one that no start can bear keep what it was bound by while it ran ------------------------------------------------
+
+if runs hidden; then
+        wait_until 120 'asks-hidden has run for a minute' ran_for_a_minute hidden
+        wait_until 90 'asks-hidden was bound while it ran' reached hidden bound
+        before=$(main_pid asks-hidden) restarts=$(systemctl show -P NRestarts asks-hidden)
+        kill -9 "$before"
+        wait_until 90 'asks-hidden runs again' again hidden
+        ok 'what its start cannot bear is not left on its unit'
+        check 'it was started twice at most' test "$(systemctl show -P NRestarts asks-hidden)" -le $((restarts + 2))
+        wait_until 90 'asks-hidden is bound by affinity' reached hidden partly
+        is "$(allowed hidden)" '' 'after a second failure nothing is set on its unit'
+        before=$(main_pid asks-hidden)
+        systemctl restart asks-hidden
+        wait_until 60 'asks-hidden is restarted' again hidden
+        is "$(systemctl show -P NRestarts asks-hidden)" 0 'so it is restarted at the first attempt'
+else
+        skip 'a start that its preparation prevents, later' 'node 0 has more than one CPU here'
+fi
 systemctl stop asks-nothing
 wait_until 60 'status has a row for a server that was stopped' row nothing prepared 'stopped; starts on node 0'
 ok 'a server that is stopped stays visible'

@@ -28,7 +28,9 @@ typedef struct Unit {
         bool end_judged;            /* a signal told of the end that will be read */
         bool start_unread;          /* its script did not answer: read it at the next scan */
         uint64_t start_hash;        /* of its unit files and its script */
+        bool start_inside;          /* its present start began with values of ours */
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
+        bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
         KnownProperty next_cpus, next_mems; /* values after the write that is in flight */
         bool writes_cpus, writes_mems;

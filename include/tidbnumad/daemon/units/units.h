@@ -31,9 +31,9 @@ void units_scan(Units *units);
 bool units_did_narrow(const Units *units, const char *unit);
 
 /* Why this unit (may be NULL) could not be started again with the values of this place: its start
- * asks for others. A preparation that was revoked does not count: it says nothing of the running
- * server. A constant sentence; NULL: it could, or nothing is known of it. `ret_conflict` (may be
- * NULL): it asks for memory of other nodes only. */
+ * asks for others, or failed with values of ours twice; one failure says little of the server that
+ * runs since. A constant sentence; NULL: it could, or nothing is known of it. `ret_conflict` (may
+ * be NULL): it asks for memory of other nodes only. */
 const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
                                 bool *ret_conflict);
 
