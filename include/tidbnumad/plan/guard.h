@@ -118,7 +118,8 @@ typedef struct GuardSearch {
         const NodeSet *barred;   /* not these */
         const NodeSet *reserved; /* only when no other will do */
         bool strict;             /* not even then */
-        const NodeRoom *rooms;   /* with `reclaimable_bytes` as guard_left_bytes() has it */
+        const NodeRoom *rooms; /* of base pages, with `reclaimable_bytes` as guard_left_bytes() has
+                                * it; or of one pool of reserved huge pages */
         size_t n_rooms;
         uint64_t want_bytes; /* of room, so that it lasts a while */
 } GuardSearch;

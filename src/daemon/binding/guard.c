@@ -130,25 +130,27 @@ static NodeSet barred_for(const Binder *b, const Instance *i) {
         return barred;
 }
 
+static GuardSearch search_beside(const Binder *b, const NodeSet *home, const NodeSet *barred,
+                                 const NodeRoom *rooms) {
+        return (GuardSearch){ .topology = &b->host->topology,
+                              .home = home,
+                              .barred = barred,
+                              .reserved = &b->placing->reserved,
+                              .strict = b->host->policies.host.reserve.strict,
+                              .rooms = rooms };
+}
+
 /* -ENOSPC: there is none. */
 static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o, uint32_t *ret) {
         const NodeSet home = home_of(b, i), barred = barred_for(b, i);
         _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
-        GuardSearch search;
+        GuardSearch search = search_beside(b, &home, &barred, rooms);
         int best;
 
         if (!rooms)
                 return -ENOMEM;
-        search = (GuardSearch){
-                .topology = &b->host->topology,
-                .home = &home,
-                .barred = &barred,
-                .reserved = &b->placing->reserved,
-                .strict = b->host->policies.host.reserve.strict,
-                .rooms = rooms,
-                .n_rooms = read_rooms(b, &barred, rooms),
-                .want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000),
-        };
+        search.n_rooms = read_rooms(b, &barred, rooms);
+        search.want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000);
         best = guard_choose(&search);
         if (best < 0)
                 return -ENOSPC;
@@ -226,88 +228,60 @@ static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_
 
 /* --- pools of reserved huge pages --- */
 
-static NodeSet nodes_with_pages(const Binder *b, const HugePools *pools, uint64_t page_bytes) {
+/* A pool has no headroom: each of its pages may be taken. */
+static size_t pool_rooms(const Binder *b, const HugePools *pools, uint64_t page_bytes,
+                         NodeRoom *rooms) {
         const HugePool *pool = huge_pools_find(pools, page_bytes);
         const Topology *topology = &b->host->topology;
-        NodeSet nodes = { 0 };
 
-        for (size_t n = 0; pool && n < topology->n_nodes; n++)
-                if (pool->n_free[n] > 0)
-                        id_set_add(&nodes, topology->nodes[n].id);
-        return nodes;
+        for (size_t n = 0; n < topology->n_nodes; n++)
+                rooms[n] = (NodeRoom){ .node = topology->nodes[n].id,
+                                       .free_bytes = pool ? pool->n_free[n] * page_bytes : 0 };
+        return topology->n_nodes;
 }
 
-/* `nodes` and `home` are not empty. */
-static int nearest(const Topology *topology, const NodeSet *home, const NodeSet *nodes) {
-        uint16_t least = UINT16_MAX;
-        int best = -1;
-
-        ID_SET_FOREACH(node, nodes) {
-                ID_SET_FOREACH(from, home) {
-                        const uint16_t distance =
-                                topology_distance(topology, (uint32_t)from, (uint32_t)node);
-
-                        if (best < 0 || distance < least) {
-                                least = distance;
-                                best = node;
-                        }
-                }
-        }
-        return best;
-}
-
-/* As guard_choose() has it: nodes on which instances can be placed come first, reserved ones last.
- */
-static NodeSet first_choice(const Binder *b, const NodeSet *open) {
-        const NodeSet homes = topology_homes(&b->host->topology), *reserved = &b->placing->reserved;
-        NodeSet may = *open, at_home, free;
-
-        if (b->host->policies.host.reserve.strict)
-                id_set_subtract(&may, reserved);
-        at_home = id_set_and(&may, &homes);
-        if (!id_set_is_empty(&at_home))
-                may = at_home;
-        free = id_set_minus(&may, reserved);
-        return id_set_is_empty(&free) ? may : free;
-}
-
-/* The nearest nodes whose pools have what is missing; reserved nodes when no other will do. Empty:
- * there are none. */
-static NodeSet choose_pools(const Binder *b, Instance *i, const HugePools *pools) {
-        const NodeSet home = home_of(b, i), barred = barred_for(b, i), usable = usable_by(i);
-        NodeSet all = usable, more;
+/* The nodes whose pools have what is missing. -ENOSPC: there are none. */
+static int choose_pools(const Binder *b, Instance *i, const HugePools *pools, NodeSet *ret) {
+        const NodeSet home = home_of(b, i), usable = usable_by(i);
+        _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
+        NodeSet all = usable, barred = barred_for(b, i);
+        GuardSearch search = search_beside(b, &home, &barred, rooms);
         HugeShortage shortage;
 
+        if (!rooms)
+                return -ENOMEM;
         while (huge_room_lacks(b->placing, i, pools, &all, &shortage)) {
-                NodeSet open = nodes_with_pages(b, pools, shortage.page_bytes), first;
+                int best;
 
-                id_set_subtract(&open, &barred);
-                id_set_subtract(&open, &all);
-                first = first_choice(b, &open);
-                if (id_set_is_empty(&first))
+                search.n_rooms = pool_rooms(b, pools, shortage.page_bytes, rooms);
+                search.want_bytes = shortage.page_bytes;
+                best = guard_choose(&search);
+                if (best < 0)
                         break;
-                id_set_add(&all, (uint32_t)nearest(&b->host->topology, &home, &first));
+                id_set_add(&all, rooms[best].node);
+                id_set_add(&barred, rooms[best].node);
         }
-        more = all;
-        id_set_subtract(&more, &usable);
-        return more;
+        *ret = id_set_minus(&all, &usable);
+        return id_set_is_empty(ret) ? -ENOSPC : 0;
 }
 
 /* True: try again soon. */
 static bool widen_to_pools(const Binder *b, Instance *i, const HugePools *pools,
                            const HugeShortage *shortage, uint64_t now_usec) {
-        const NodeSet before = usable_by(i), more = choose_pools(b, i, pools);
-        NodeSet mems = before;
-        int r;
+        const NodeSet before = usable_by(i);
+        NodeSet mems = before, more;
+        int r = choose_pools(b, i, pools, &more);
 
-        if (id_set_is_empty(&more)) {
+        if (r == -ENOSPC) {
                 guard_log_pool_danger(b, i, &before, shortage,
                                       "no other node that it may use has such pages: add some "
                                       "there (nr_hugepages), or the kernel will end it (SIGBUS)");
                 return false;
         }
-        id_set_union(&mems, &more);
-        r = bind_widen_now(b, i, &mems, now_usec);
+        if (r >= 0) {
+                id_set_union(&mems, &more);
+                r = bind_widen_now(b, i, &mems, now_usec);
+        }
         if (r == -ESRCH)
                 return false;
         if (r < 0) {
