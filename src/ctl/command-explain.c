@@ -27,12 +27,10 @@ typedef struct Found {
         const Process *process;        /* NULL: it is imagined; borrowed */
         const Policy *full;     /* policy that ignores it because of max_instances; NULL: none */
         Process own;            /* storage for `process` if no instance contains it */
-        const StatusUnit *unit; /* that does not run, and that the daemon knows; NULL: none */
-        StatusFile status;      /* storage for it */
+        const StatusUnit *unit; /* of the daemon, that does not run; NULL: none; borrowed */
 } Found;
 
 static void found_done(Found *found) {
-        status_file_done(&found->status);
         process_done(&found->own);
 }
 
@@ -131,14 +129,6 @@ static int refuse(const Case *c, const char *subject, int error) {
         return denied ? -EACCES : -ENOENT;
 }
 
-/* The daemon alone knows what a unit that does not run was prepared for. */
-static bool find_unit(const Situation *s, const char *subject, Found *ret) {
-        if (status_file_read(s->args->runtime_dir, &ret->status) < 0)
-                return false;
-        ret->unit = status_file_find_unit(&ret->status, subject);
-        return ret->unit != NULL;
-}
-
 static int find(const Situation *s, const Case *c, Found *ret) {
         const char *subject = s->args->subject;
         const Observed *running = observed_list_find_subject(&c->running, subject), *ignored;
@@ -155,8 +145,10 @@ static int find(const Situation *s, const Case *c, Found *ret) {
         r = s->machine.runs && !s->args->instances
                     ? find_process(&s->machine.sysroot, subject, &ret->own)
                     : -ESRCH;
-        if (r < 0 && r != -ENOMEM && s->machine.runs && !s->args->instances &&
-            find_unit(s, subject, ret))
+        /* The daemon alone knows what a unit that does not run was prepared for. */
+        if (r < 0 && r != -ENOMEM && !s->args->instances)
+                ret->unit = status_file_find_unit(&s->status, subject);
+        if (ret->unit)
                 return 0;
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(c, subject, r);
@@ -283,16 +275,6 @@ static json_t *process_json(const Process *p) {
                          { "unit", object_string(p->unit) }, { "uid", json_integer(p->uid) });
 }
 
-static json_t *unit_json(const StatusUnit *u) {
-        return OBJECT_OF(
-                { "name", object_string(u->name) }, { "policy", object_string(u->policy) },
-                { "state", object_string(u->state) }, { "reason", object_string(u->reason) },
-                { "reason_code", object_string(u->reason_code) },
-                { "remedy", object_string(u->remedy) },
-                { "nodes", object_list(ID_VIEW(&u->nodes)) }, { "cpus", object_string(u->cpus) },
-                { "memory_nodes", object_string(u->mems) });
-}
-
 static int print_json(const Case *c, const Found *found) {
         const Process *p = found->process;
         const PlanReportInstance *row = found->row;
@@ -303,7 +285,7 @@ static int print_json(const Case *c, const Found *found) {
                           { "ignored", object_string(found->full ? "max_instances" : NULL) },
                           { "instance", row ? plan_json_instance(row) : json_null() },
                           { found->unit ? "unit" : NULL,
-                            found->unit ? unit_json(found->unit) : json_null() }));
+                            json_incref(found->unit ? found->unit->published : NULL) }));
 }
 
 int command_explain(const Args *args) {

@@ -144,10 +144,11 @@ static int take_units(const json_t *array, StatusFile *ret) {
         if (!ALLOCATE_FOR(array, ret->units))
                 return -ENOMEM;
         for (size_t i = 0; i < json_array_size(array); i++) {
-                const json_t *o = json_array_get(array, i);
+                json_t *o = json_array_get(array, i);
                 StatusUnit *unit = &ret->units[ret->n_units];
 
-                *unit = (StatusUnit){ .name = string_of(o, "name"),
+                *unit = (StatusUnit){ .published = o,
+                                      .name = string_of(o, "name"),
                                       .policy = string_of(o, "policy"),
                                       .state = word_of(o, "state"),
                                       .reason = word_of(o, "reason"),
@@ -316,12 +317,16 @@ const StatusInstance *status_file_find(const StatusFile *status, const char *nam
         return NULL;
 }
 
-bool status_unit_is_named(const StatusUnit *unit, const char *name) {
+void status_unit_label(const StatusUnit *unit, char ret[static NAME_MAX]) {
         const size_t n = strlen(unit->name), suffix = strlen(".service");
-        char label[256];
 
-        (void)snprintf(label, sizeof(label), "%.*s", (int)(n > suffix ? n - suffix : n),
-                       unit->name);
+        (void)snprintf(ret, NAME_MAX, "%.*s", (int)(n > suffix ? n - suffix : n), unit->name);
+}
+
+bool status_unit_is_named(const StatusUnit *unit, const char *name) {
+        char label[NAME_MAX];
+
+        status_unit_label(unit, label);
         return fnmatch(name, unit->name, 0) == 0 || fnmatch(name, label, 0) == 0;
 }
 

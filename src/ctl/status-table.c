@@ -172,10 +172,10 @@ static bool is_row(const StatusQuestion *q, const StatusUnit *u) {
 
 /* A unit without an instance, under the name that its instance would have. */
 static void add_unit(Table *table, const StatusUnit *u, Text *cell) {
-        const size_t n = strlen(u->name), suffix = strlen(".service");
+        char label[NAME_MAX];
 
-        text_append_bytes(cell, u->name, n > suffix ? n - suffix : n);
-        table_add_text(table, cell);
+        status_unit_label(u, label);
+        table_add(table, label);
         table_add(table, u->state);
         table_add(table, *u->mems ? u->mems : "-");
         table_add(table, *u->cpus ? u->cpus : "-");

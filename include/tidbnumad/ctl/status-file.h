@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ typedef struct StatusInstance {
 
 /* A unit that the daemon knows by name. */
 typedef struct StatusUnit {
+        json_t *published;                               /* all of it; borrowed */
         const char *name, *state, *reason, *cpus, *mems; /* "": nothing */
         const char *policy;                              /* NULL: none */
         const char *reason_code, *remedy;                /* "": no failure */
@@ -116,7 +118,10 @@ bool status_file_is_fresh(const StatusFile *status, double now_seconds);
 
 const StatusInstance *status_file_find(const StatusFile *status, const char *name);
 
-/* The glob matches the name of the unit, or what an instance in it is called. */
+/* What an instance in the unit is called. */
+void status_unit_label(const StatusUnit *unit, char ret[static NAME_MAX]);
+
+/* The glob matches the name of the unit, or that of an instance in it. */
 bool status_unit_is_named(const StatusUnit *unit, const char *name);
 
 /* NULL: no such unit is known. */

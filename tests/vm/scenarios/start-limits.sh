@@ -71,6 +71,8 @@ ok 'status has a row for what is prepared'
 check 'and for what is not' row numactl unprepared 'stopped; '
 check 'which can be asked for' tidbnumactl explain asks-same
 check 'by its unit too' tidbnumactl status asks-same.service
+is "$(tidbnumactl explain --json asks-same | jq -r '.unit | .state, .cpus')" "prepared
+$(cpus_of 0)" 'also as JSON'
 for one in numactl physcpu taskset affinity variable; do
         is "$(allowed "$one")" '' "asks-$one is not prepared for node 0"
         systemctl start "asks-$one"
