@@ -75,17 +75,16 @@ static int count_touched(pid_t pid, const Mapping *m, const NodeSet *within, siz
         const uint64_t n_pages = (m->end - m->start) / sum->page_bytes,
                        step = n_pages / PAGES_ASKED_MAX + 1;
         uint64_t touched = 0, inside = 0;
+        size_t left = *budget;
 
-        for (uint64_t at = 0; at<n_pages && * budget> 0;) {
+        for (uint64_t at = 0; at < n_pages && left > 0;) {
                 void *addresses[PAGES_AT_ONCE];
                 int nodes[PAGES_AT_ONCE];
                 size_t n = 0;
                 int r;
 
-                for (; n < PAGES_AT_ONCE && at<n_pages && * budget> 0; at += step) {
+                for (; n < PAGES_AT_ONCE && at < n_pages && left > 0; at += step, left--)
                         addresses[n++] = (void *)(uintptr_t)(m->start + at * sum->page_bytes);
-                        (*budget)--;
-                }
                 r = pages_query(pid, n, addresses, nodes);
                 if (r < 0)
                         return r;
@@ -95,6 +94,7 @@ static int count_touched(pid_t pid, const Mapping *m, const NodeSet *within, siz
                                 nodes[i] >= 0 && id_set_has(within, (uint32_t)nodes[i]) ? step : 0;
                 }
         }
+        *budget = left;
         sum->n_mapped += n_pages;
         sum->n_touched += touched < n_pages ? touched : n_pages;
         sum->n_inside += inside < n_pages ? inside : n_pages;
@@ -221,14 +221,21 @@ HugeNeed huge_maps_need(const HugeMaps *maps, const HugePools *pools) {
         return need;
 }
 
-int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret) {
+static bool asks_again(int r) {
+        return r == -ENOMEM || r == -ETIME || r == -EBUSY;
+}
+
+int members_collect_huge_maps(const Members *m, const NodeSet *nodes, HugeMapsRead read,
+                              void *userdata, HugeMaps *ret) {
         HugeMaps all = { .partial = m->n > members_n_asked(m) };
         size_t n_read = 0;
 
         for (size_t p = 0; p < members_n_asked(m); p++) {
                 HugeMaps one;
-                int r = huge_maps_read(m->sysroot, m->list[p].handle, nodes, &one);
+                int r = read(&m->list[p], nodes, userdata, &one);
 
+                if (asks_again(r))
+                        return r;
                 n_read += r != -ESRCH;
                 if (r >= 0)
                         huge_maps_merge(&all, &one);
@@ -239,4 +246,12 @@ int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret
                 return -ESRCH;
         *ret = all;
         return 0;
+}
+
+static int read_here(const Member *member, const NodeSet *nodes, void *userdata, HugeMaps *ret) {
+        return huge_maps_read(userdata, member->handle, nodes, ret);
+}
+
+int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret) {
+        return members_collect_huge_maps(m, nodes, read_here, (void *)m->sysroot, ret);
 }

@@ -143,30 +143,23 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
         return 0;
 }
 
-int worker_read_huge_maps(Workers *workers, const Members *m, const NodeSet *nodes, HugeMaps *ret) {
-        HugeMaps all = { .partial = m->n > members_n_asked(m) };
-        size_t n_read = 0;
+static int ask_huge_maps(const Member *member, const NodeSet *nodes, void *userdata,
+                         HugeMaps *ret) {
         WorkerRequest request = { .job = WORKER_HUGE, .nodes = *nodes };
+        Workers *workers = userdata;
         WorkerReply reply;
+        int r = worker_call(&workers->facts, &request, member->handle, member->process.uid, &reply);
 
-        if (!are_started(workers))
-                return members_read_huge_maps(m, nodes, ret);
-        for (size_t p = 0; p < members_n_asked(m); p++) {
-                int r = worker_call(&workers->facts, &request, m->list[p].handle,
-                                    m->list[p].process.uid, &reply);
+        if (r >= 0)
+                *ret = reply.huge;
+        return r < 0 ? r : 0;
+}
 
-                if (asks_again(r))
-                        return r;
-                n_read += r != -ESRCH;
-                if (r >= 0)
-                        huge_maps_merge(&all, &reply.huge);
-                else if (r != -ESRCH)
-                        all.partial = true;
-        }
-        if (n_read == 0)
-                return -ESRCH;
-        *ret = all;
-        return 0;
+int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
+                          HugeMaps *ret) {
+        return are_started(workers)
+                       ? members_collect_huge_maps(members, nodes, ask_huge_maps, workers, ret)
+                       : members_read_huge_maps(members, nodes, ret);
 }
 
 int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,

@@ -14,8 +14,8 @@ int huge_pools_load(const Sysroot *sysroot, const Topology *topology, HugePools 
 typedef struct HugeMapping {
         uint64_t device, inode;
         uint64_t page_bytes, n_mapped;
-        uint64_t n_inside;  /* of those touched, the ones on the requested nodes */
         uint64_t n_touched; /* by this process; of a shared file others may have touched more */
+        uint64_t n_inside;  /* of n_touched, on the requested nodes */
 } HugeMapping;
 
 enum { HUGE_MAPPINGS_MAX = 32 };
@@ -39,6 +39,13 @@ void huge_maps_merge(HugeMaps *all, const HugeMaps *more);
  * expected than that of what is not known. */
 HugeNeed huge_maps_need(const HugeMaps *maps, const HugePools *pools);
 
-/* All processes of the instance that are read (MEMBERS_ASKED_MAX), in this process; what cannot be
- * read makes it partial. 0; -ESRCH: all of them are gone. */
+/* All processes of the instance that are read (MEMBERS_ASKED_MAX), each by `read`; what cannot be
+ * read makes it partial. 0; -ESRCH: all of them are gone; -ENOMEM, -ETIME, -EBUSY of `read`: ask
+ * again later. */
+typedef int (*HugeMapsRead)(const Member *member, const NodeSet *nodes, void *userdata,
+                            HugeMaps *ret);
+int members_collect_huge_maps(const Members *members, const NodeSet *nodes, HugeMapsRead read,
+                              void *userdata, HugeMaps *ret);
+
+/* The same in this process. */
 int members_read_huge_maps(const Members *members, const NodeSet *nodes, HugeMaps *ret);
