@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: a daemon-reload puts the admin's values in force; the binding is set again within these, and that is no contest
-# machines: epyc8
+# long machines: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh
