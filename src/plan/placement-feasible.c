@@ -22,7 +22,7 @@ static CpuSet own_cpus(const PlanProblem *problem, const PlanItem *item, const N
         else
                 id_set_subtract(&cpus, &problem->reserved_cpus);
         if (item->policy->cpus.choice != CPUS_LIST && !item->choice->entry)
-                id_set_subtract(&cpus, &problem->isolated_cpus);
+                id_set_subtract(&cpus, &problem->withheld_cpus);
         id_set_subtract(&cpus, &problem->taken_cpus);
         return cpus;
 }

@@ -280,7 +280,7 @@ int placement_problem_build(const PlacementInput *input, PlacementPlan *plan, Pl
                 .input = input,
                 .n_pools = 1 + (input->pools ? input->pools->n : 0),
                 .reserved_cpus = plan->reserved_cpus,
-                .isolated_cpus = topology_withheld_cpus(input->topology),
+                .withheld_cpus = topology_withheld_cpus(input->topology),
                 .taken_cpus = input->topology->taken_cpus,
         };
 

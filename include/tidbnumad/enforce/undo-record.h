@@ -86,7 +86,7 @@ typedef struct UndoFormer {
         uint64_t default_tasks_max; /* of a scope without its own TasksMax=; 0: unknown */
 } UndoFormer;
 
-/* By which a file is told from another one of the same name. */
+/* Shows whether a file was changed or replaced. */
 typedef struct UndoFileState {
         uint64_t inode, size, changed_nsec;
 } UndoFileState;

@@ -37,8 +37,8 @@ void huge_pools_done(HugePools *pools);
 typedef struct HugeUse {
         uint64_t page_bytes;
         uint64_t n_mapped;
-        uint64_t n_touched; /* of these */
-        uint64_t n_inside;  /* of these, those on the nodes of its place */
+        uint64_t n_touched; /* of n_mapped */
+        uint64_t n_inside;  /* of n_touched, on the nodes of its place */
 } HugeUse;
 
 /* What the processes of an instance have mapped. */

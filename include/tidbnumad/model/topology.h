@@ -47,7 +47,7 @@ typedef struct Topology {
         CpuSet isolated_cpus; /* isolcpus= and isolated cpuset partitions */
         CpuSet nohz_full_cpus;
         CpuSet taken_cpus;       /* online, and taken from all others by a cpuset partition
-                                  * (cgroup-v2.rst,       cpuset.cpus.partition) */
+                                  * (cgroup-v2.rst, cpuset.cpus.partition) */
         char taken_by[128];      /* the cgroup of one such partition, "/build"; "": not found */
         CpuSet hidden_cpus;      /* online, but not for the cgroup that the reader runs in */
         NodeSet hidden_nodes;    /* likewise */

@@ -34,7 +34,7 @@ typedef struct AuditInstance {
         ByHand by_hand;            /* restricted by something else than the daemon */
         const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
         StartSource memory_source; /* what of its start chooses memory nodes */
-        bool start_known;          /* a daemon told what its start chooses */
+        bool start_known;          /* the daemon has read what its start chooses */
         const char *disk;          /* under its data directory; NULL: not known */
         NodeSet disk_nodes;        /* empty: not known */
         uint64_t need_bytes;       /* 0: not known */

@@ -61,8 +61,8 @@ typedef struct PlanProblem {
         size_t n_packages, n_policies, n_pools;
         NodeBits homes, reserved;
         CpuSet reserved_cpus;
-        CpuSet isolated_cpus, taken_cpus;
-        PlanItem *items; /* by name */
+        CpuSet withheld_cpus, taken_cpus; /* see topology_withheld_cpus() */
+        PlanItem *items;                  /* by name */
         size_t n_items;
 } PlanProblem;
 

@@ -70,8 +70,7 @@ bool start_limits_allow(const StartLimits *limits, const Topology *topology, con
 const char *start_limits_refuse(const StartLimits *limits, const Topology *topology,
                                 const CpuSet *cpus, const NodeSet *mems, bool *ret_cpus);
 
-/* What leaves some of these CPUs out of those that its processes start with; START_NOTHING: they
- * start with all of them, as far as is known. */
+/* What in its start excludes some of these CPUs. START_NOTHING: nothing that is known. */
 StartSource start_limits_leave_out(const StartLimits *limits, const Topology *topology,
                                    const CpuSet *cpus);
 

@@ -18,8 +18,7 @@ typedef struct Hotplug {
         CpuSet cpus;    /* online CPUs, as in the kernel's file when last read; likewise below */
         NodeSet nodes;  /* online */
         NodeSet memory; /* with memory */
-        CpuSet offered; /* by the root of cgroup v2, without those of partitions; empty: not known
-                         */
+        CpuSet offered; /* by the root of cgroup v2: all but those of partitions; empty: unknown */
         CpuSet come;    /* CPUs that came online at the last change */
         NodeSet logged; /* new nodes, which are not used before the next start; logged once */
         Uevents uevents;

@@ -42,12 +42,11 @@ typedef struct JournalLimit {
 } JournalLimit;
 
 typedef struct Journal {
-        bool to_journal;  /* else to stderr */
-        int fd;           /* socket to journald, if `to_journal` */
-        const char *path; /* of journald's socket */
-        int max_priority; /* LOG_INFO, or LOG_DEBUG with --debug */
-        JournalLimit
-                *limits; /* JOURNAL_LIMITS of them, by policy; borrowed; NULL: there are none */
+        bool to_journal;      /* else to stderr */
+        int fd;               /* socket to journald, if `to_journal` */
+        const char *path;     /* of journald's socket */
+        int max_priority;     /* LOG_INFO, or LOG_DEBUG with --debug */
+        JournalLimit *limits; /* JOURNAL_LIMITS of them, by policy; borrowed; NULL: none */
 } Journal;
 
 /* Subject of a message; all pointers may be NULL. */
@@ -58,11 +57,11 @@ typedef struct JournalFields {
         Reason reason;        /* TIDBNUMAD_REASON=, its word */
 } JournalFields;
 
-/* Without limits, which the caller may give it. */
+/* Sets no limits: the caller may add them. */
 void journal_init(Journal *journal, bool debug);
 void journal_done(Journal *journal);
 
-/* Tells how many messages were left out, once their minute is over. To be called now and then. */
+/* Logs how many messages were left out in the minutes that are over. Call it each few seconds. */
 void journal_tell_left_out(const Journal *journal);
 
 /* Errors are never left out. */
