@@ -265,6 +265,7 @@ static int take_status(json_t *root, StatusFile *ret) {
                 .n_policies = json_array_size(json_object_get(policy, "policies")),
                 .n_warnings = json_array_size(json_object_get(policy, "warnings")),
                 .n_full = count_of(ignored, "max_instances"),
+                .n_crowded = count_of(ignored, "process_limit"),
                 .n_of_others = count_of(ignored, "user"),
                 .n_in_containers = count_of(ignored, "namespace"),
                 .reserved_nodes = string_of(root, "reserved_nodes"),

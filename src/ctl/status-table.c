@@ -276,6 +276,7 @@ static void render_ignored(const StatusFile *s, Text *text) {
                 const char *why;
         } reasons[] = {
                 { s->n_full, "beyond max_instances" },
+                { s->n_crowded, "beyond the limit of watched processes" },
                 { s->n_of_others, "of another user" },
                 { s->n_in_containers, "in a container" },
         };

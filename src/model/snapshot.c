@@ -10,6 +10,7 @@ DEFINE_STRING_TABLE(sample_method_to_string, SampleMethod, sample_method_strings
 
 static const char *const ignored_reason_strings[N_IGNORED_REASONS] = {
         [IGNORED_MAX_INSTANCES] = "max_instances",
+        [IGNORED_PROCESS_LIMIT] = "process_limit",
         [IGNORED_USER] = "user",
         [IGNORED_NAMESPACE] = "namespace",
 };

@@ -1,5 +1,5 @@
-/* How many instances each policy has of each user. An entry whose instances have ended stays until
- * the policies are loaded again: it remembers what was logged. */
+/* How many instances and processes each policy has of each user. An entry whose instances have
+ * ended stays until the policies are loaded again: it remembers what was logged. */
 #include <stdlib.h>
 
 #include "tidbnumad/base/array.h"
@@ -48,12 +48,42 @@ size_t instance_counts_of(const InstanceCounts *c, size_t policy, uid_t uid) {
         return found ? c->counts[i].n : 0;
 }
 
-bool instance_counts_log_full(InstanceCounts *c, size_t policy, uid_t uid) {
+void instance_counts_join(InstanceCounts *c, size_t policy, uid_t uid, size_t n) {
         bool found;
         const size_t i = find(c, policy, uid, &found);
 
-        if (!found || c->counts[i].full_logged)
+        if (found)
+                c->counts[i].n_processes += n;
+}
+
+void instance_counts_leave(InstanceCounts *c, size_t policy, uid_t uid) {
+        bool found;
+        const size_t i = find(c, policy, uid, &found);
+
+        if (found && c->counts[i].n_processes > 0)
+                c->counts[i].n_processes--;
+}
+
+bool instance_counts_have_place(const InstanceCounts *c, size_t policy, uid_t uid,
+                                size_t n_places) {
+        size_t taken = 0, of_user = 0, own = 0;
+
+        for (size_t i = 0; i < c->n_counts; i++) {
+                const InstanceCount *count = &c->counts[i];
+
+                taken += count->n_processes;
+                of_user += count->uid == uid ? count->n_processes : 0;
+                own += count->uid == uid && count->policy == policy ? count->n_processes : 0;
+        }
+        return taken + own < n_places && of_user < n_places - n_places / 4;
+}
+
+bool instance_counts_log(InstanceCounts *c, size_t policy, uid_t uid, InstanceLimit limit) {
+        bool found;
+        const size_t i = find(c, policy, uid, &found);
+
+        if (!found || (c->counts[i].logged & limit))
                 return false;
-        c->counts[i].full_logged = true;
+        c->counts[i].logged |= limit;
         return true;
 }

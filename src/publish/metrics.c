@@ -51,7 +51,7 @@ static const Metric metrics[] = {
           "Units whose preparation was taken back, because they failed or were started again within a minute of a prepared start.", SNAPSHOT(n_revoked), { KNOWN(undo_known) } },
         { "tidbnumad_release_failures_total", "counter", "",
           "Failed release attempts that will be retried.", SNAPSHOT(n_release_failures), { KNOWN(undo_known) } },
-        { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|user|namespace",
+        { "tidbnumad_instances_ignored", "gauge", "reason=max_instances|process_limit|user|namespace",
           "Ignored processes whose program and unit match a policy, by reason, as of the last scan.", metric_render_ignored },
         { "tidbnumad_instances_unlisted", "gauge", "",
           "Instances that have no series of their own, because there are too many.", SNAPSHOT(n_unlisted) },

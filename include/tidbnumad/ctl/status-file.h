@@ -91,8 +91,9 @@ typedef struct StatusFile {
         size_t n_policies, n_warnings;
         StatusUnit *units; /* ascending by name; owned */
         size_t n_units;
-        uint64_t n_full, n_of_others, n_in_containers; /* processes that are ignored, by reason */
-        StatusRelease *releases;                       /* owned */
+        /* Processes that are ignored, by reason. */
+        uint64_t n_full, n_crowded, n_of_others, n_in_containers;
+        StatusRelease *releases; /* owned */
         size_t n_releases;
         StatusDevice *devices; /* owned */
         size_t n_devices;

@@ -144,6 +144,7 @@ typedef struct IgnoredSnapshot {
 /* Why processes that a policy names are ignored. */
 typedef enum IgnoredReason {
         IGNORED_MAX_INSTANCES,
+        IGNORED_PROCESS_LIMIT,
         IGNORED_USER,
         IGNORED_NAMESPACE,
         N_IGNORED_REASONS,

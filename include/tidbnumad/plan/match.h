@@ -27,6 +27,8 @@ typedef enum MatchVerdict {
         MATCH_FOREIGN,    /* likewise, but the process is in another namespace, as in a container */
         MATCH_FULL, /* it belongs to the policy, which has max_instances of its user already: judged
                        by the caller that counts them, never by match_judge() */
+        MATCH_CROWDED, /* likewise, but as many processes of its instance, or of the policy and
+                          user, are watched as may be */
 } MatchVerdict;
 
 /* The first policy, in file order, whose every key holds. Where none does, but one names the

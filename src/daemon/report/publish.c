@@ -81,6 +81,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
 
 static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredSnapshot *ret) {
         s->ignored[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
+        s->ignored[IGNORED_PROCESS_LIMIT] = ignored_count(ignored, MATCH_CROWDED);
         s->ignored[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
         s->ignored[IGNORED_NAMESPACE] = ignored_count(ignored, MATCH_FOREIGN);
         for (size_t i = 0; i < ignored->n_processes; i++) {

@@ -142,7 +142,7 @@ static int ignore(Roster *roster, const Policy *policy, const Process *process) 
         const JournalFields fields = { .policy = policy->name };
         const size_t index = (size_t)(policy - roster->host->policies.policies);
 
-        if (instance_counts_log_full(&roster->counts, index, process->uid)) {
+        if (instance_counts_log(&roster->counts, index, process->uid, INSTANCE_LIMIT_INSTANCES)) {
                 journal_log(&roster->host->journal, LOG_WARNING, &fields,
                             "Policy '%s' has %u instances of user %u, its max_instances: process "
                             "%d (%s) and further ones are ignored. If all of them are wanted, "
@@ -156,20 +156,40 @@ static int ignore(Roster *roster, const Policy *policy, const Process *process) 
 
 /* Each process takes two descriptors. The rest is for counters of accesses, which take up to half
  * of all, and for what the daemon needs: workers, files, sockets. */
-static bool has_descriptors(Roster *roster) {
+static size_t count_places(void) {
         struct rlimit limit;
-        const size_t budget = getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
 
-        if (roster->n_entries < budget)
+        return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
+}
+
+/* Are as many processes watched as may be: of the instance that it would join, or of its policy and
+ * user? */
+static bool is_crowded(Roster *roster, const Policy *policy, const Process *process) {
+        const JournalFields fields = { .policy = policy->name };
+        const Instance *owner = roster_find_owner(roster, process);
+        const size_t index =
+                owner ? owner->policy_index : (size_t)(policy - roster->host->policies.policies);
+        const uid_t uid = owner ? owner->uid : process->uid;
+
+        if (owner && owner->n_members >= INSTANCE_PROCESSES_MAX) {
+                if (instance_counts_log(&roster->counts, index, uid, INSTANCE_LIMIT_PROCESSES))
+                        journal_log(&roster->host->journal, LOG_WARNING, &INSTANCE_FIELDS(owner),
+                                    "%s has %zu processes, the most that are watched of an "
+                                    "instance: process %d (%s) and further ones are bound only "
+                                    "with its unit, or by what they inherit",
+                                    owner->name, owner->n_members, process->id.pid, process->exe);
                 return true;
-        if (!roster->budget_logged)
-                journal_log(&roster->host->journal, LOG_WARNING, NULL,
-                            "%zu processes are watched, as many as the limit of descriptors "
-                            "allows: further ones are ignored until one ends. Raise LimitNOFILE= "
-                            "of the unit",
-                            budget);
-        roster->budget_logged = true;
-        return false;
+        }
+        if (instance_counts_have_place(&roster->counts, index, uid, count_places()))
+                return false;
+        if (instance_counts_log(&roster->counts, index, uid, INSTANCE_LIMIT_PLACES))
+                journal_log(&roster->host->journal, LOG_WARNING, &fields,
+                            "Policy '%s' has as many processes of user %u as the limit of "
+                            "descriptors allows without taking the places of others: process %d "
+                            "(%s) and further ones are ignored until one ends. LimitNOFILE= of "
+                            "the unit raises the limit",
+                            policy->name, uid, process->id.pid, process->exe);
+        return true;
 }
 
 /* Is the same process known already, with the same executable, user and unit? */
@@ -230,10 +250,10 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle, Start *
                 return 0;
         if (verdict != MATCH_POLICY)
                 return add_ignored(roster, policy, verdict, process, handle);
-        if (!has_descriptors(roster))
-                return ignored_add_counted(&roster->ignored, process->id.pid, MATCH_FULL);
         if (is_full(roster, policy, process))
                 return ignore(roster, policy, process);
+        if (is_crowded(roster, policy, process))
+                return ignored_add_counted(&roster->ignored, process->id.pid, MATCH_CROWDED);
         start_take_over(roster, policy, process, start, &given);
         if (!given.set)
                 start_recall(roster, process, handle, &given);

@@ -23,16 +23,22 @@ static bool has_entry(const Roster *roster, size_t at, pid_t pid) {
 
 int roster_enter(Roster *roster, Instance *instance, const Member *member) {
         const RosterEntry entry = { member->process.id.pid, member->handle->pidfd, instance };
+        int r = ARRAY_INSERT(roster->entries, roster->n_entries, roster->entries_allocated,
+                             find_entry(roster, entry.pid), &entry);
 
-        return ARRAY_INSERT(roster->entries, roster->n_entries, roster->entries_allocated,
-                            find_entry(roster, entry.pid), &entry);
+        if (r >= 0)
+                instance_counts_join(&roster->counts, instance->policy_index, instance->uid, 1);
+        return r;
 }
 
 static void strike(Roster *roster, pid_t pid) {
         const size_t at = find_entry(roster, pid);
 
-        if (has_entry(roster, at, pid))
-                ARRAY_REMOVE(roster->entries, roster->n_entries, at);
+        if (!has_entry(roster, at, pid))
+                return;
+        instance_counts_leave(&roster->counts, roster->entries[at].instance->policy_index,
+                              roster->entries[at].instance->uid);
+        ARRAY_REMOVE(roster->entries, roster->n_entries, at);
 }
 
 Instance *roster_find_owner(const Roster *roster, const Process *process) {

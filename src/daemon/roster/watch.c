@@ -297,6 +297,8 @@ static void rematch_instance(Roster *roster, Instance *instance) {
                                         : roster->host->policies.n_policies;
         if (policy) {
                 (void)instance_counts_add(&roster->counts, instance->policy_index, instance->uid);
+                instance_counts_join(&roster->counts, instance->policy_index, instance->uid,
+                                     instance->n_members);
                 instance->news |= NEWS_RULES;
         }
         /* Removing the last process ends the instance. */

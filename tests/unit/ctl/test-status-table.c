@@ -269,10 +269,12 @@ EXAMPLE_TEST(ignored) {
         assert_null(strstr(text, "Ignored"));
         free(text);
         e->status.n_full = 236;
+        e->status.n_crowded = 988;
         e->status.n_in_containers = 1;
         assert_reported(e, 1000, true,
                         "\n"
-                        "Ignored processes: 236 beyond max_instances, 1 in a container; run "
+                        "Ignored processes: 236 beyond max_instances, 988 beyond the limit of "
+                        "watched processes, 1 in a container; run "
                         "tidbnumactl explain PID to see why\n");
         text = render(e, "a-1", 1000, true);
         assert_null(strstr(text, "Ignored"));

@@ -37,10 +37,39 @@ TEST(logged_once) {
         InstanceCounts c = { 0 };
 
         assert_int_equal(instance_counts_add(&c, 0, 7), 0);
-        assert_true(instance_counts_log_full(&c, 0, 7));
-        assert_false(instance_counts_log_full(&c, 0, 7));
+        assert_true(instance_counts_log(&c, 0, 7, INSTANCE_LIMIT_INSTANCES));
+        assert_false(instance_counts_log(&c, 0, 7, INSTANCE_LIMIT_INSTANCES));
+        assert_true(instance_counts_log(&c, 0, 7, INSTANCE_LIMIT_PLACES));
         instance_counts_remove(&c, 0, 7);
         assert_int_equal(instance_counts_add(&c, 0, 7), 0);
-        assert_false(instance_counts_log_full(&c, 0, 7)); /* also when it fills up again */
+        /* also when it fills up again */
+        assert_false(instance_counts_log(&c, 0, 7, INSTANCE_LIMIT_INSTANCES));
+        instance_counts_done(&c);
+}
+
+/* Starts processes until no place is left for this policy and user. */
+static size_t fill(InstanceCounts *c, size_t policy, uid_t uid, size_t n_places) {
+        size_t n = 0;
+
+        assert_int_equal(instance_counts_add(c, policy, uid), 0);
+        for (; instance_counts_have_place(c, policy, uid, n_places); n++)
+                instance_counts_join(c, policy, uid, 1);
+        return n;
+}
+
+TEST(whoever_takes_many_places_leaves_some) {
+        InstanceCounts c = { 0 };
+
+        assert_int_equal(fill(&c, 0, 7, 1000), 500);
+        assert_int_equal(fill(&c, 1, 7, 1000), 250); /* another policy of the same user */
+        assert_int_equal(fill(&c, 2, 7, 1000), 0);   /* the last quarter is for other users */
+        assert_int_equal(fill(&c, 0, 8, 1000), 125);
+        for (uid_t uid = 10; uid < 14; uid++)
+                assert_true(fill(&c, 0, uid, 1000) > 0);
+        instance_counts_leave(&c, 0, 7);
+        instance_counts_leave(&c, 0, 7);
+        assert_int_equal(fill(&c, 3, 7, 1000), 2);
+        instance_counts_leave(&c, 9, 9); /* not counted */
+        assert_false(instance_counts_have_place(&c, 9, 9, 0));
         instance_counts_done(&c);
 }

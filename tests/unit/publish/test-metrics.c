@@ -22,6 +22,7 @@ static const char expected[] =
         "tidbnumad_preparations_revoked_total 4\n"
         "tidbnumad_release_failures_total 1\n"
         "tidbnumad_instances_ignored{reason=\"max_instances\"} 0\n"
+        "tidbnumad_instances_ignored{reason=\"process_limit\"} 0\n"
         "tidbnumad_instances_ignored{reason=\"user\"} 0\n"
         "tidbnumad_instances_ignored{reason=\"namespace\"} 0\n"
         "tidbnumad_instances_unlisted 0\n"

@@ -51,7 +51,7 @@ typedef struct Roster {
         size_t n_entries, entries_allocated;
         Instance *ended; /* instances that have ended, linked by `next_ended`, until the next turn;
                             owned */
-        InstanceCounts counts; /* number of instances by policy and user, for max_instances */
+        InstanceCounts counts; /* instances and processes by policy and user, for the limits */
         IgnoredList ignored;
 
         int connector_fd; /* -EBADF: no connector, processes are found by polling */
@@ -71,8 +71,8 @@ typedef struct Roster {
         size_t n_start_cpus;
 
         EventCounters connector_events, scan_events;
-        uint64_t n_considered;               /* processes that were identified or forgotten */
-        bool identify_failed, budget_logged; /* logged once */
+        uint64_t n_considered; /* processes that were identified or forgotten */
+        bool identify_failed;  /* logged once */
 } Roster;
 
 /* Goes through all instances by name; none may be added, renamed or removed meanwhile. */
