@@ -35,7 +35,8 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         Instance *i = roster_find_pid(b->roster, process->pid, &index);
         const JournalFields fields = { .instance = i ? i->name : NULL,
                                        .policy = i ? i->policy->name : NULL,
-                                       .reason = reason };
+                                       .reason = reason,
+                                       .repeats = true };
 
         if (worker_job_wait(job) == WORKER_WAIT_NAMES) {
                 log_names_silent(b);

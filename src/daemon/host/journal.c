@@ -123,48 +123,84 @@ static void put_line(const Journal *journal, int priority, const JournalFields *
                 write_to_stderr(&line);
 }
 
-/* --- the limit --- */
+/* --- limits --- */
 
 static void tell_left_out(const Journal *journal, JournalLimit *limit) {
         const JournalFields fields = { .policy = *limit->policy ? limit->policy : NULL };
-        char message[256];
+        char message[384];
 
         if (limit->n_left_out == 0)
                 return;
         (void)snprintf(message, sizeof(message),
-                       "%u further messages%s%s within a minute were left out: processes start or "
-                       "change again and again",
+                       "%u further messages%s%s within a minute were left out%s%s",
                        limit->n_left_out, *limit->policy ? " about instances of the policy " : "",
-                       limit->policy);
+                       limit->policy,
+                       *limit->last ? ", the last of them: "
+                                    : ": processes start or change again and again",
+                       limit->last);
         limit->n_left_out = 0;
         put_line(journal, LOG_WARNING, &fields, message);
 }
 
-/* Policies that share a place share a limit. FNV-1a. */
-static JournalLimit *find_limit(const Journal *journal, const char *policy) {
-        uint32_t hash = 2166136261u;
+/* FNV-1a. `kind` NULL: all of the policy. */
+static uint64_t key_of(const char *policy, const char *kind) {
+        uint64_t hash = UINT64_C(14695981039346656037) ^ (uintptr_t)kind;
 
         for (const char *p = policy; *p; p++)
-                hash = (hash ^ (uint8_t)*p) * 16777619u;
-        return &journal->limits[hash % JOURNAL_LIMITS];
+                hash = (hash ^ (uint8_t)*p) * UINT64_C(1099511628211);
+        return hash;
 }
 
-static bool is_left_out(const Journal *journal, int priority, const JournalFields *fields) {
+/* Its own one, else one whose minute is over, else one that it shares. */
+static JournalLimit *find_limit(const Journal *journal, uint64_t key, uint64_t now_usec) {
+        JournalLimit *over = NULL;
+
+        for (size_t i = 0; i < JOURNAL_LIMITS; i++) {
+                JournalLimit *limit = &journal->limits[i];
+
+                if (limit->key == key)
+                        return limit;
+                if (now_usec >= limit->until_usec && !over)
+                        over = limit;
+        }
+        return over ? over : &journal->limits[key % JOURNAL_LIMITS];
+}
+
+/* Counts a message. NULL: it is within the limit. */
+static JournalLimit *exceeded(const Journal *journal, const char *policy, const char *kind,
+                              unsigned max) {
+        const uint64_t now = clock_monotonic_usec(), key = key_of(policy, kind);
+        JournalLimit *limit = find_limit(journal, key, now);
+
+        if (now >= limit->until_usec) {
+                tell_left_out(journal, limit);
+                *limit = (JournalLimit){ .key = key, .until_usec = now + MINUTE_USEC };
+                (void)snprintf(limit->policy, sizeof(limit->policy), "%s", policy);
+        }
+        if (limit->n++ < max)
+                return NULL;
+        limit->n_left_out++;
+        return limit;
+}
+
+static bool is_repeatable(int priority, const JournalFields *fields) {
+        return priority <= LOG_NOTICE && fields &&
+               (fields->repeats || fields->policy || fields->instance);
+}
+
+static bool is_left_out(const Journal *journal, int priority, const JournalFields *fields,
+                        const char *format, const char *message) {
         const char *policy = fields && fields->policy ? fields->policy : "";
-        const uint64_t now = clock_monotonic_usec();
-        JournalLimit *limit;
+        JournalLimit *limit = NULL;
 
         if (!journal->limits || priority <= LOG_ERR)
                 return false;
-        limit = find_limit(journal, policy);
-        if (now >= limit->until_usec) {
-                tell_left_out(journal, limit);
-                limit->until_usec = now + MINUTE_USEC;
-                limit->n = 0;
-                (void)snprintf(limit->policy, sizeof(limit->policy), "%s", policy);
-        }
-        limit->n_left_out += limit->n >= JOURNAL_LINES_MAX;
-        return limit->n++ >= JOURNAL_LINES_MAX;
+        if (is_repeatable(priority, fields))
+                limit = exceeded(journal, policy, format, JOURNAL_KIND_MAX);
+        if (!limit)
+                return exceeded(journal, policy, NULL, JOURNAL_LINES_MAX) != NULL;
+        (void)snprintf(limit->last, sizeof(limit->last), "%s", message);
+        return true;
 }
 
 void journal_tell_left_out(const Journal *journal) {
@@ -181,13 +217,13 @@ void journal_log(const Journal *journal, int priority, const JournalFields *fiel
         va_list args;
         int n;
 
-        if (priority > journal->max_priority || is_left_out(journal, priority, fields))
+        if (priority > journal->max_priority)
                 return;
         va_start(args, format);
         n = vasprintf(&message, format, args);
         va_end(args);
         if (n < 0)
                 message = NULL;
-        else
+        else if (!is_left_out(journal, priority, fields, format, message))
                 put_line(journal, priority, fields, message);
 }

@@ -277,8 +277,10 @@ static bool lives_on_without_its_first_thread(const Roster *roster, pid_t pid) {
 }
 
 static void cannot_identify(Roster *roster, pid_t pid, int error) {
+        static const JournalFields fields = { .repeats = true };
+
         if (!roster->identify_failed)
-                journal_log(&roster->host->journal, LOG_WARNING, NULL,
+                journal_log(&roster->host->journal, LOG_WARNING, &fields,
                             "Process %d cannot be read: %s. Trying again at each scan; further "
                             "processes are not logged",
                             pid, strerror(-error));

@@ -181,7 +181,7 @@ static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, v
 }
 
 static void events_were_lost(Roster *roster, int error) {
-        static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST };
+        static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST, .repeats = true };
         int pending = SD_EVENT_OFF;
 
         roster->connector_events.lost++;

@@ -73,7 +73,7 @@ TEST(a_flood_is_cut) {
         now_usec = 1;
         capture_begin(&capture, STDERR_FILENO);
         for (unsigned i = 0; i < JOURNAL_LINES_MAX + 500; i++)
-                journal_log(&journal, LOG_NOTICE, &loud, "x");
+                journal_log(&journal, LOG_INFO, &loud, "x");
         journal_tell_left_out(&journal); /* its minute is not over */
         journal_log(&journal, LOG_NOTICE, &other, "other");
         journal_log(&journal, LOG_ERR, &loud, "error");
@@ -90,6 +90,78 @@ TEST(a_flood_is_cut) {
                                "policy loud within a minute were left out: processes start or "
                                "change again and again\nagain\n"));
         journal_done(&journal);
+}
+
+static void log_start(const Journal *journal, const JournalFields *fields, unsigned i) {
+        journal_log(journal, LOG_NOTICE, fields, "%u shares a node", i);
+}
+
+static size_t count(const char *text, const char *what) {
+        size_t n = 0;
+
+        for (const char *p = text; (p = strstr(p, what)); p++)
+                n++;
+        return n;
+}
+
+/* What each start repeats is logged for so many, and counted for the others; other kinds, other
+ * policies, and what no process causes, are logged as ever. */
+TEST(each_kind_of_message_has_a_limit) {
+        const JournalFields loud = { .policy = "loud" }, other = { .policy = "other" };
+        const JournalFields repeats = { .repeats = true }, none = { 0 };
+        JournalLimit limits[JOURNAL_LIMITS] = { 0 };
+        Journal journal;
+        Capture capture;
+
+        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+        journal_init(&journal, false);
+        journal.limits = limits;
+        now_usec = 1;
+        capture_begin(&capture, STDERR_FILENO);
+        for (unsigned i = 0; i < 500; i++) {
+                log_start(&journal, &loud, i);
+                journal_log(&journal, LOG_WARNING, &repeats, "lost");
+                journal_log(&journal, LOG_WARNING, &none, "device");
+        }
+        journal_log(&journal, LOG_NOTICE, &loud, "another kind");
+        log_start(&journal, &other, 999);
+        now_usec = UINT64_C(61000000);
+        journal_tell_left_out(&journal);
+        log_start(&journal, &loud, 1000);
+        capture_end(&capture);
+        assert_int_equal(count(capture.text, " shares a node\n"), JOURNAL_KIND_MAX + 3);
+        assert_int_equal(count(capture.text, "\nlost\n"), JOURNAL_KIND_MAX);
+        assert_int_equal(count(capture.text, "\ndevice"), 500);
+        assert_non_null(strstr(capture.text, "device\nanother kind\n999 shares a node\n"));
+        assert_non_null(strstr(capture.text,
+                               "484 further messages about instances of the policy loud within a "
+                               "minute were left out, the last of them: 499 shares a node\n"));
+        assert_non_null(strstr(capture.text, "484 further messages within a minute were left out, "
+                                             "the last of them: lost\n1000 shares a node\n"));
+}
+
+/* More policies and kinds than there are limits: some share one, and none is lost. */
+TEST(more_kinds_than_limits) {
+        JournalLimit limits[JOURNAL_LIMITS] = { 0 };
+        char names[2 * JOURNAL_LIMITS][8];
+        Journal journal;
+        Capture capture;
+
+        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+        journal_init(&journal, false);
+        journal.limits = limits;
+        now_usec = 1;
+        capture_begin(&capture, STDERR_FILENO);
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                const JournalFields fields = { .policy = names[i] };
+
+                (void)snprintf(names[i], sizeof(names[i]), "p%zu", i);
+                log_start(&journal, &fields, (unsigned)i);
+        }
+        now_usec = UINT64_C(61000000);
+        journal_tell_left_out(&journal);
+        capture_end(&capture);
+        assert_int_equal(count(capture.text, " shares a node\n"), ELEMENTSOF(names));
 }
 
 static bool takes_for_the_journal(const char *stream) {

@@ -29,16 +29,20 @@
 #define JOURNAL_IRQ_FAILED "f29c61b70d8e4a53962f7be4c01d5a49"
 #define JOURNAL_EVENTS_LOST "9a8b7c6d5e4f4a3b8c2d1e0f9a8b7c66"
 
-/* Messages about the instances of one policy, or about none, within a minute. Whoever starts
+/* Messages about the instances of one policy, or about none, within a minute; and those of one
+ * kind, which is a place in the source, that a process of any user can cause. Whoever starts
  * processes in a loop causes some of them for each; journald drops all messages of a service that
  * sends more than 10,000 in 30 s (journald.conf(5), RateLimitBurst=), and with them those of
- * others' instances. */
-enum { JOURNAL_LINES_MAX = 1000, JOURNAL_LIMITS = 64 };
+ * others' instances. A host starts fewer servers of a policy at once than the second number, so
+ * that each of their messages is logged. */
+enum { JOURNAL_LINES_MAX = 1000, JOURNAL_KIND_MAX = 16, JOURNAL_LIMITS = 128 };
 
 typedef struct JournalLimit {
+        uint64_t key; /* of a policy, or of a policy and a kind */
         uint64_t until_usec;
         unsigned n, n_left_out;
         char policy[64];
+        char last[160]; /* of a kind: the last message that was left out */
 } JournalLimit;
 
 typedef struct Journal {
@@ -46,7 +50,7 @@ typedef struct Journal {
         int fd;               /* socket to journald, if `to_journal` */
         const char *path;     /* of journald's socket */
         int max_priority;     /* LOG_INFO, or LOG_DEBUG with --debug */
-        JournalLimit *limits; /* JOURNAL_LIMITS of them, by policy; borrowed; NULL: none */
+        JournalLimit *limits; /* JOURNAL_LIMITS of them; borrowed; NULL: none */
 } Journal;
 
 /* Subject of a message; all pointers may be NULL. */
@@ -55,6 +59,8 @@ typedef struct JournalFields {
         const char *instance; /* TIDBNUMAD_INSTANCE= */
         const char *policy;   /* TIDBNUMAD_POLICY= */
         Reason reason;        /* TIDBNUMAD_REASON=, its word */
+        bool repeats; /* any user can cause it again and again; always true of what has an instance
+                         or a policy */
 } JournalFields;
 
 /* Sets no limits: the caller may add them. */
@@ -64,6 +70,7 @@ void journal_done(Journal *journal);
 /* Logs how many messages were left out in the minutes that are over. Call it each few seconds. */
 void journal_tell_left_out(const Journal *journal);
 
-/* Errors are never left out. */
+/* Errors are never left out. Of notices and warnings that any user can cause, JOURNAL_KIND_MAX with
+ * this format are logged within a minute for each policy. */
 void journal_log(const Journal *journal, int priority, const JournalFields *fields,
                  const char *format, ...) _printf_(4, 5);
