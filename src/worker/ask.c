@@ -10,9 +10,7 @@
 #include "tidbnumad/sys/script.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
-
-/* The user of a job of the daemon itself: the limit of a user's processes does not apply. */
-#define NO_USER ((uid_t)-1)
+#include "tidbnumad/worker/limits.h"
 
 static bool are_started(const Workers *workers) {
         return workers->program;

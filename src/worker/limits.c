@@ -34,11 +34,14 @@ size_t limits_count_stuck(const Workers *all, const uid_t *uid) {
 }
 
 bool limits_refuse_user(const Workers *all, uid_t uid) {
+        const bool own = uid == NO_USER;
         unsigned n = 0;
 
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 n += all->late[i] && all->late[i]->uid == uid;
-        return n >= WORKER_LATE_USER_MAX || limits_count_stuck(all, &uid) >= WORKER_STUCK_USER_MAX;
+        return n >= (own ? WORKER_LATE_MAX - WORKER_LATE_USER_MAX : WORKER_LATE_USER_MAX) ||
+               limits_count_stuck(all, &uid) >=
+                       (own ? WORKER_STUCK_MAX - WORKER_STUCK_USER_MAX : WORKER_STUCK_USER_MAX);
 }
 
 bool workers_wait_for(const Workers *all, WorkerWait wait) {

@@ -9,6 +9,11 @@ size_t limits_find_place(const Workers *all);
 /* Is it free, or its worker late for long enough to be given up? */
 bool limits_have_place(const Workers *all);
 
+/* The user of a job of the daemon itself, as of a write to a cgroup. At most one of them is late
+ * for each process, so that some processes whose memory maps are locked do not keep all others from
+ * being bound; in total they leave places for the jobs of a user. */
+#define NO_USER ((uid_t)-1)
+
 /* Are too many jobs of that user late or stuck? */
 bool limits_refuse_user(const Workers *all, uid_t uid);
 

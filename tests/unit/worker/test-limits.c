@@ -53,6 +53,23 @@ OFFICE_TEST(many_that_are_late) {
         assert_int_equal(read_args_in_the_end(o, 3, 8), 0);
 }
 
+static int write_group(Office *o, unsigned i) {
+        return worker_write_group(&o->workers, &o->handles[i], o->handles[i].dir_fd, "none", "1");
+}
+
+/* Writes to control groups are the daemon's own: those for some processes that are late do not keep
+ * the next process from being bound, and none is asked twice. */
+OFFICE_TEST(each_process_has_its_writes) {
+        for (unsigned i = 0; i <= WORKER_LATE_USER_MAX; i++) {
+                stop_new_worker(&o->workers.mems);
+                assert_int_equal(write_group(o, i), -ETIME);
+                assert_null(o->workers.mems.child); /* it was tried, and put aside */
+        }
+        for (unsigned i = 0; i <= WORKER_LATE_USER_MAX; i++)
+                assert_int_equal(write_group(o, i), -ETIME);
+        assert_null(o->workers.mems.child);
+}
+
 /* A write of a control group is known as long as it may still be done. */
 OFFICE_TEST(write_that_is_late) {
         const ProcessId *id;
