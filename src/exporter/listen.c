@@ -14,6 +14,11 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/exporter/listen.h"
 
+/* The kernel's limit is net.core.somaxconn: 4,096, before Linux 5.4 128. Who connects without
+ * waiting, as programs in Go do, gets EAGAIN while the queue is full, so it is made as long as it
+ * may be, also where systemd has made it shorter. */
+enum { BACKLOG = 65535 };
+
 #define SAY(format, ...) (void)fprintf(stderr, "tidbnumad-exporter: " format "\n", ##__VA_ARGS__)
 
 /* --- unix sockets --- */
@@ -61,7 +66,7 @@ static int bind_unix(const char *path, int *ret_fd) {
         (void)umask(mask);
         if (r < 0)
                 return r;
-        if (listen(fd, SOMAXCONN) < 0) {
+        if (listen(fd, BACKLOG) < 0) {
                 r = -errno;
                 (void)unlink(path);
                 return r;
@@ -131,7 +136,7 @@ static int bind_tcp(const char *text, int *ret_fd) {
         if (address.any.sa_family == AF_INET6 &&
             setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
                 return -errno;
-        if (bind(fd, &address.any, size) < 0 || listen(fd, SOMAXCONN) < 0)
+        if (bind(fd, &address.any, size) < 0 || listen(fd, BACKLOG) < 0)
                 return -errno;
         *ret_fd = TAKE_FD(fd);
         return 0;
@@ -177,7 +182,7 @@ static int take_passed(Listeners *listeners) {
                             fd);
                         return -EINVAL;
                 }
-                if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+                if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || listen(fd, BACKLOG) < 0)
                         return -errno;
                 listeners->sockets[listeners->n++] = (Listener){ .fd = fd };
         }
