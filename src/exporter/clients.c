@@ -16,6 +16,7 @@
 struct Client {
         int fd; /* -EBADF: the place is free */
         uid_t user;
+        pid_t pid;           /* 0: of another PID namespace, or over TCP */
         uint64_t since_msec; /* when its request or its answer began */
         uint64_t order;      /* order of these times: smaller is earlier */
         uint64_t deadline_msec;
@@ -153,11 +154,13 @@ static bool is_served(const Client *client) {
 }
 
 /* A peer over TCP has no user. */
-static uid_t user_of(int fd) {
+static struct ucred peer_of(int fd) {
         struct ucred peer;
         socklen_t size = sizeof(peer);
 
-        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ? NO_USER : peer.uid;
+        return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0
+                       ? (struct ucred){ .uid = NO_USER }
+                       : peer;
 }
 
 /* Incomplete requests are disconnected first, because a client that gets an answer disconnects
@@ -166,9 +169,11 @@ static bool goes_before(const Client *a, const Client *b) {
         return a->fetches != b->fetches ? b->fetches : a->order < b->order;
 }
 
-/* `user` NO_USER: among the clients of all users. */
-static void make_place(Clients *clients, uid_t user, size_t max) {
-        Client *first = NULL;
+/* `user` NO_USER: among the clients of all users. A process replaces clients of its own first: in a
+ * user namespace, users that it does not know are one (user_namespaces(7)), and a crowd is not to
+ * replace another user's client. */
+static void make_place(Clients *clients, uid_t user, pid_t pid, size_t max) {
+        Client *first = NULL, *first_own = NULL;
         size_t n = 0;
 
         for (size_t i = 0; i < clients->n_places; i++) {
@@ -179,24 +184,26 @@ static void make_place(Clients *clients, uid_t user, size_t max) {
                 n++;
                 if (!first || goes_before(client, first))
                         first = client;
+                if (client->pid == pid && (!first_own || goes_before(client, first_own)))
+                        first_own = client;
         }
         if (n >= max)
-                cut(clients, first);
+                cut(clients, first_own ? first_own : first);
 }
 
 Client *clients_add(Clients *clients, int fd) {
-        const uid_t user = user_of(fd);
+        const struct ucred peer = peer_of(fd);
         Client *client = NULL;
 
         (void)pthread_mutex_lock(&clients->lock);
-        if (user != NO_USER)
-                make_place(clients, user, clients->max_of_user);
-        make_place(clients, NO_USER, clients->max);
+        if (peer.uid != NO_USER)
+                make_place(clients, peer.uid, peer.pid, clients->max_of_user);
+        make_place(clients, NO_USER, -1, clients->max);
         for (size_t i = 0; i < clients->n_places && !client; i++)
                 if (clients->list[i].fd < 0)
                         client = &clients->list[i];
         if (client) {
-                *client = (Client){ .fd = fd, .user = user };
+                *client = (Client){ .fd = fd, .user = peer.uid, .pid = peer.pid };
                 set_deadline(clients, client, false);
         }
         (void)pthread_mutex_unlock(&clients->lock);

@@ -14,10 +14,10 @@ typedef struct Client Client;
 #define CLIENTS_LEAVING_MAX 64u
 
 /* Serves at most `max` clients, and at most a quarter of these for one user (unix(7), SO_PEERCRED).
- * A further client replaces the oldest one whose request is not complete, or else the one with the
- * oldest answer. A client has `request_msec` for a request, counted from the connection or the
- * previous answer, and `answer_msec` for reading an answer. To be called before other threads
- * exist; starts the thread that disconnects clients. */
+ * A further client replaces one of the same process, if there is any: the oldest one whose request
+ * is not complete, or else the one with the oldest answer. A client has `request_msec` for a
+ * request, counted from the connection or the previous answer, and `answer_msec` for reading an
+ * answer. To be called before other threads exist; starts the thread that disconnects clients. */
 int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients **ret);
 void clients_free(Clients *clients);
 DEFINE_CLEANUP(Clients *, clients_free)
