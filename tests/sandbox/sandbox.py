@@ -6,6 +6,7 @@ random, so that on the developer's machine nobody else's process can match a pol
 import atexit
 import errno
 import json
+import mmap
 import os
 import re
 import secrets
@@ -26,6 +27,8 @@ PROCESS_LINE = re.compile(r"^process (\d+) \((.*)\) belongs to (\S+) of policy '
 NOBODY = 65534
 AS_NOBODY = ("setpriv", "--reuid=%d" % NOBODY, "--clear-groups")
 SANITIZER_REPORT = re.compile(r"^.*(?:(?:Address|Leak)Sanitizer: |runtime error: ).*$", re.M)
+TURN_MSEC = 100  # the most that others may make a turn of the daemon's loop take
+NO_LONG_TURN = "no turn of the loop took more than %d ms" % TURN_MSEC
 LOCATED = re.compile(r"^\S+:\d+:\d+: ")
 
 
@@ -73,6 +76,46 @@ def own_service():
     return None
 
 
+class LoopMeter:
+    """The page of loop-meter.c."""
+
+    FIELDS = ("most", "cpu", "wall", "turns", "over", "has_turn")
+
+    def __init__(self, path, title):
+        self.path, self.title = path, title
+        with open(path, "w+b") as f:
+            f.truncate(mmap.PAGESIZE)
+            self.page = mmap.mmap(f.fileno(), mmap.PAGESIZE)
+
+    def reset(self):
+        """What was measured before does not count; the turn that goes on does."""
+        self.page[:] = bytes(len(self.page))
+
+    def read(self):
+        return dict(zip(self.FIELDS, struct.unpack_from("=%dQ" % len(self.FIELDS), self.page)))
+
+    def __str__(self):
+        taken = self.read()
+        return "%.0f ms (%.0f ms of them work; %.0f ms with the wait for a CPU), %d of %d turns above %d ms: %s" % (
+            taken["most"] / 1e6, taken["cpu"] / 1e6, taken["wall"] / 1e6, taken["over"], taken["turns"], TURN_MSEC, self.title)
+
+
+def metered(library, path, env=None):
+    """The environment of a program whose loop is to be measured."""
+    preloaded = [library] + ([env["LD_PRELOAD"]] if env and "LD_PRELOAD" in env else [])
+    return {**(env or {}), "LD_PRELOAD": ":".join(preloaded), "TIDBNUMAD_LOOP_METER": path}
+
+
+def expect_short_turns(meters):
+    for meter in meters:
+        print("# longest turn: %s" % meter)
+    if not any(meter.read()["turns"] for meter in meters):
+        raise Failed("no turn of the loop was seen: it does not wait by a call that loop-meter.c knows")
+    long = [str(meter) for meter in meters if meter.read()["over"]]
+    if long:
+        raise Failed("\n".join(long))
+
+
 class Suite:
     """One script: sorts out whether it can run here, then runs its cases and prints TAP."""
 
@@ -86,6 +129,9 @@ class Suite:
             os.path.join(build, "tests/sandbox", file) for file in (
                 "sandbox-child", "sandbox-short", "sandbox-starter", "libsandbox-malloc-counter.so"))
         self.lacking = os.path.join(build, "tests/lacking")
+        self.loop_meter = os.path.join(build, "tests/sandbox/libsandbox-loop-meter.so")
+        self.meters = None
+        self.title = ""
         self.sanitized = is_sanitized(self.program)
         if os.geteuid() != 0:
             skip_all("needs root: sudo ./dev test sandbox")
@@ -115,6 +161,7 @@ class Suite:
 
     def case(self, name, function):
         self.n += 1
+        self.title = name
         before = len(self.started), len(self.daemons)
         try:
             function()
@@ -152,7 +199,19 @@ class Suite:
         except Failed:
             print("not ok %d - %s # TODO %s" % (self.n, name, why))
 
+    def measure_loop(self):
+        """Of each daemon from now on, once it is ready. A sanitizer makes each turn longer: there nothing is measured."""
+        self.meters = None if self.sanitized else []
+
+    def loop_meter_of(self, daemon_count):
+        if self.meters is None:
+            return None
+        self.meters.append(LoopMeter(os.path.join(self.dir, "meter%d" % daemon_count), self.title))
+        return self.meters[-1]
+
     def finish(self):
+        if self.meters:
+            self.case(NO_LONG_TURN, lambda: expect_short_turns(self.meters))
         print("1..%d" % self.n)
         sys.exit(1 if self.bad else 0)
 
@@ -246,6 +305,9 @@ class Daemon:
             os.mkdir(self.policy_dir, 0o755)
         if policies is not None:
             self.write_policy(policies)
+        self.meter = suite.loop_meter_of(Daemon.count)
+        if self.meter:
+            env = metered(suite.loop_meter, self.meter.path, env)
         environment = {key: value for key, value in os.environ.items()
                        if key not in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")}
         with open(self.log_path, "wb") as log:
@@ -259,6 +321,8 @@ class Daemon:
             except Failed:
                 self.__exit__()  # nobody else knows of it
                 raise
+            if self.meter:
+                self.meter.reset()
 
     def __enter__(self):
         return self
