@@ -268,8 +268,11 @@ static int follow_event(Manager *m) {
 
 /* Not a post source: for this, sd-event would query the kernel for events once more. */
 int turn_next(Manager *m, uint64_t timeout_usec) {
-        int code, r = sd_event_run(m->host.event, timeout_usec);
+        int code, r;
 
+        if (m->host.ready)
+                workers_begin_turn(&m->host.workers);
+        r = sd_event_run(m->host.event, timeout_usec);
         if (r <= 0 || host_take_mark(&m->host, HOST_MARK_NONE) ||
             sd_event_get_exit_code(m->host.event, &code) >= 0)
                 return r;

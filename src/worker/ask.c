@@ -10,7 +10,6 @@
 #include "tidbnumad/sys/script.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
-#include "tidbnumad/worker/limits.h"
 
 static bool are_started(const Workers *workers) {
         return workers->program;
@@ -72,6 +71,12 @@ static bool asks_again(int r) {
         return r == -ENOMEM || r == -ETIME || r == -EBUSY;
 }
 
+/* They were all had. */
+static void forget_answers(Workers *workers, const Members *m, const WorkerRequest *request) {
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                worker_forget_answer(workers, request, m->list[p].handle);
+}
+
 int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
         WorkerRequest request = { .job = WORKER_PORTS };
         WorkerReply reply;
@@ -80,14 +85,15 @@ int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
         if (!are_started(workers))
                 return members_read_ports(m, ret);
         for (size_t p = 0; p < members_n_asked(m); p++) {
-                int r = worker_call(&workers->facts, &request, m->list[p].handle,
-                                    m->list[p].process.uid, &reply);
+                int r = worker_call_again(&workers->facts, &request, m->list[p].handle,
+                                          m->list[p].process.uid, &reply);
 
                 if (asks_again(r))
                         return r;
                 if (r >= 0)
                         port_set_merge(&all, &reply.ports);
         }
+        forget_answers(workers, m, &request);
         return port_set_list(&all, ret);
 }
 
@@ -97,11 +103,13 @@ static int ask_members(Workers *workers, const Members *m, WorkerRequest *reques
         int r = -ENODATA;
 
         for (size_t p = 0; p < members_n_asked(m); p++) {
-                r = worker_call(&workers->facts, request, m->list[p].handle, m->list[p].process.uid,
-                                reply);
+                r = worker_call_again(&workers->facts, request, m->list[p].handle,
+                                      m->list[p].process.uid, reply);
                 if (r >= 0 || asks_again(r))
                         break;
         }
+        if (!asks_again(r))
+                forget_answers(workers, m, request);
         return r;
 }
 
@@ -146,7 +154,8 @@ static int ask_huge_maps(const Member *member, const NodeSet *nodes, void *userd
         WorkerRequest request = { .job = WORKER_HUGE, .nodes = *nodes };
         Workers *workers = userdata;
         WorkerReply reply;
-        int r = worker_call(&workers->facts, &request, member->handle, member->process.uid, &reply);
+        int r = worker_call_again(&workers->facts, &request, member->handle, member->process.uid,
+                                  &reply);
 
         if (r >= 0)
                 *ret = reply.huge;
@@ -155,9 +164,15 @@ static int ask_huge_maps(const Member *member, const NodeSet *nodes, void *userd
 
 int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
                           HugeMaps *ret) {
-        return are_started(workers)
-                       ? members_collect_huge_maps(members, nodes, ask_huge_maps, workers, ret)
-                       : members_read_huge_maps(members, nodes, ret);
+        const WorkerRequest request = { .job = WORKER_HUGE, .nodes = *nodes };
+        int r;
+
+        if (!are_started(workers))
+                return members_read_huge_maps(members, nodes, ret);
+        r = members_collect_huge_maps(members, nodes, ask_huge_maps, workers, ret);
+        if (!asks_again(r))
+                forget_answers(workers, members, &request);
+        return r;
 }
 
 int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
@@ -295,6 +310,21 @@ int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid) {
 
         return are_started(workers) ? worker_call(&workers->facts, &request, handle, uid, &reply)
                                     : 0;
+}
+
+int worker_probe_members(Workers *workers, const Members *m) {
+        WorkerRequest request = { .job = WORKER_PROBE };
+        WorkerReply reply;
+
+        for (size_t p = 0; are_started(workers) && p < members_n_asked(m); p++) {
+                int r = worker_call_again(&workers->facts, &request, m->list[p].handle,
+                                          m->list[p].process.uid, &reply);
+
+                if (r == -ETIME || r == -EBUSY || r == -EHOSTDOWN)
+                        return r;
+        }
+        forget_answers(workers, m, &request);
+        return 0;
 }
 
 /* --- without waiting --- */

@@ -175,6 +175,7 @@ int worker_child_send(WorkerChild *child, WorkerRequest *request, const ProcHand
                 return r;
         child->busy = true;
         child->job = request->job;
+        child->request = *request;
         child->process = (ProcessId){ .pid = process->pid, .start_ticks = process->start_ticks };
         child->uid = uid;
         child->asked_usec = clock_monotonic_usec();

@@ -1,5 +1,6 @@
 #include "tidbnumad/worker/hung.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/kept.h"
 
 static bool is_it(const WorkerHung *hung, const ProcessId *process, WorkerWait wait) {
         return hung->wait == wait && process_id_equal(&hung->process, process);
@@ -22,6 +23,7 @@ void workers_forget(Workers *all, pid_t pid) {
         for (size_t i = 0; i < all->n_hung; i++)
                 if (all->hung[i].process.pid == pid)
                         all->hung[i].process = (ProcessId){ 0 };
+        kept_forget(all, pid);
 }
 
 WorkerHung *hung_remember(Workers *all, const ProcessId *process, WorkerWait wait) {

@@ -33,9 +33,64 @@ size_t limits_count_stuck(const Workers *all, const uid_t *uid) {
         return n;
 }
 
+/* --- what was waited --- */
+
+void workers_begin_turn(Workers *all) {
+        all->has_turns = true;
+        all->turn_usec = WORKER_TURN_USEC;
+}
+
+bool workers_turn_is_spent(const Workers *all) {
+        return all->has_turns && all->turn_usec < CALL_MIN_USEC;
+}
+
+void limits_charge_turn(Workers *all, uint64_t usec) {
+        all->turn_usec -= usec < all->turn_usec ? usec : all->turn_usec;
+}
+
+static uint64_t debt_of(const WorkerPayer *payer, uint64_t now_usec) {
+        const uint64_t paid = (now_usec - payer->at_usec) / WORKER_USER_PART;
+
+        return paid < payer->debt_usec ? payer->debt_usec - paid : 0;
+}
+
+/* A new one takes the place of the one who owes least. */
+void limits_charge_user(Workers *all, uid_t uid, uint64_t usec) {
+        const uint64_t now = clock_monotonic_usec();
+        WorkerPayer *payer = &all->payers[0];
+
+        if (!all->has_turns || uid == NO_USER)
+                return;
+        for (size_t i = 0; i < WORKER_PAYERS_MAX; i++) {
+                if (all->payers[i].uid == uid && debt_of(&all->payers[i], now) > 0) {
+                        payer = &all->payers[i];
+                        break;
+                }
+                if (debt_of(&all->payers[i], now) < debt_of(payer, now))
+                        payer = &all->payers[i];
+        }
+        *payer = (WorkerPayer){ .uid = uid,
+                                .debt_usec = usec + (payer->uid == uid ? debt_of(payer, now) : 0),
+                                .at_usec = now };
+}
+
+static bool owes_too_much(const Workers *all, uid_t uid) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t i = 0; i < WORKER_PAYERS_MAX; i++)
+                if (all->payers[i].uid == uid && debt_of(&all->payers[i], now) >= WORKER_USER_USEC)
+                        return true;
+        return false;
+}
+
+/* --- who is refused --- */
+
 bool limits_refuse_user(const Workers *all, uid_t uid) {
         const bool own = uid == NO_USER;
         unsigned n = 0;
+
+        if (owes_too_much(all, uid))
+                return true;
 
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 n += all->late[i] && all->late[i]->uid == uid;
@@ -66,9 +121,13 @@ bool workers_write_group_of(const Workers *all, const ProcessId *process) {
         return false;
 }
 
-uint64_t limits_patience_usec(const Workers *all) {
+uint64_t limits_patience_usec(const Workers *all, bool own) {
         uint64_t usec = WORKER_CALL_USEC;
 
+        if (workers_turn_is_spent(all))
+                return own ? CALL_MIN_USEC : 0;
+        if (all->has_turns)
+                return all->turn_usec;
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 usec /= all->late[i] ? 2 : 1;
         return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;

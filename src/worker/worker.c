@@ -9,6 +9,7 @@
 #include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
 #include "tidbnumad/worker/hung.h"
+#include "tidbnumad/worker/kept.h"
 #include "tidbnumad/worker/limits.h"
 
 /* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
@@ -47,6 +48,7 @@ void workers_done(Workers *all) {
         worker_done(&all->guard[1]);
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 all->late[i] = worker_child_free(all->late[i]);
+        kept_done(all);
         worker_children_reap(all);
         all->reap_timer = event_source_drop(all->reap_timer);
         free(all->leaving);
@@ -124,11 +126,19 @@ static int on_deadline(sd_event_source *source, _unused_ uint64_t usec, void *us
         return 0;
 }
 
-/* A child that was put aside has answered or ended: it is not needed any more. */
+/* A child that was put aside has answered or ended: it is not needed any more. Of a change the
+ * effect in the kernel counts. */
 static int on_late(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
                    void *userdata) {
         WorkerChild *child = userdata;
+        WorkerReply *reply = malloc(sizeof(*reply));
+        int r = reply ? worker_child_receive(child, reply) : -ENOMEM;
 
+        if (r >= 0 && !worker_job_acts(child->job))
+                kept_add(child->all, &child->request, reply);
+        free(reply);
+        if (r == -EAGAIN)
+                return 0;
         child->busy = false;
         drop_late(child);
         return 0;
@@ -238,8 +248,10 @@ bool worker_is_ready(Worker *worker) {
         return worker->child->ready;
 }
 
-static int wait_for_start(WorkerChild *child, WorkerReply *reply) {
-        const uint64_t until = clock_monotonic_usec() + WORKER_START_USEC;
+static int wait_for_start(WorkerChild *child, bool own, WorkerReply *reply) {
+        const uint64_t until =
+                clock_monotonic_usec() +
+                (child->all->has_turns ? limits_patience_usec(child->all, own) : WORKER_START_USEC);
         int r;
 
         while (!child->ready) {
@@ -253,8 +265,8 @@ static int wait_for_start(WorkerChild *child, WorkerReply *reply) {
         return 0;
 }
 
-static int wait_for_answer(WorkerChild *child, WorkerReply *reply) {
-        const uint64_t until = clock_monotonic_usec() + limits_patience_usec(child->all);
+static int wait_for_answer(WorkerChild *child, bool own, WorkerReply *reply) {
+        const uint64_t until = clock_monotonic_usec() + limits_patience_usec(child->all, own);
         int r;
 
         do {
@@ -266,8 +278,36 @@ static int wait_for_answer(WorkerChild *child, WorkerReply *reply) {
         return r;
 }
 
-int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+/* The start of a worker is not the doing of the process. */
+static int start(Worker *worker, const WorkerRequest *request, const ProcHandle *process, bool own,
+                 WorkerReply *reply) {
+        const uint64_t begun_usec = clock_monotonic_usec();
+        int r = prepare(worker, request, process);
+
+        if (r >= 0)
+                r = wait_for_start(worker->child, own, reply);
+        limits_charge_turn(worker->all, clock_monotonic_usec() - begun_usec);
+        return r;
+}
+
+static int ask(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+               bool own, WorkerReply *reply) {
+        const uint64_t begun_usec = clock_monotonic_usec();
+        uint64_t waited_usec;
+        int r = worker_child_send(worker->child, request, process, uid);
+
+        if (r >= 0)
+                r = wait_for_answer(worker->child, own, reply);
+        waited_usec = clock_monotonic_usec() - begun_usec;
+        limits_charge_turn(worker->all, waited_usec);
+        limits_charge_user(worker->all, uid, waited_usec);
+        return r;
+}
+
+/* 0: `*reply` is the answer. */
+static int call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
                 WorkerReply *reply) {
+        const bool own = is_guard(worker) || uid == NO_USER;
         int r;
 
         if (is_waited_for(worker->all, request, process))
@@ -277,20 +317,56 @@ int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
         if (!is_guard(worker) &&
             (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
                 return -EBUSY;
-        r = prepare(worker, request, process);
+        if (limits_patience_usec(worker->all, own) == 0)
+                return -EBUSY;
+        r = start(worker, request, process, own, reply);
         if (r >= 0)
-                r = wait_for_start(worker->child, reply);
+                r = ask(worker, request, process, uid, own, reply);
         if (r >= 0)
-                r = worker_child_send(worker->child, request, process, uid);
-        if (r >= 0)
-                r = wait_for_answer(worker->child, reply);
-        if (r >= 0)
-                return reply->result;
+                return 0;
         if (r == -ETIME && worker->child->busy)
                 put_aside(worker);
         else if (r != -ETIME)
                 worker->child = worker_child_free(worker->child);
         return r == -ETIME || r == -EHOSTDOWN ? r : -ECHILD;
+}
+
+static bool copy_kept(Workers *all, const WorkerRequest *request, const ProcHandle *process,
+                      WorkerReply *reply) {
+        const WorkerReply *kept =
+                worker_job_acts(request->job) ? NULL : kept_find(all, request, process);
+
+        if (kept)
+                memcpy(reply, kept, worker_reply_size(kept));
+        return kept;
+}
+
+int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+                WorkerReply *reply) {
+        int r = 0;
+
+        if (copy_kept(worker->all, request, process, reply))
+                kept_remove(worker->all, request, process);
+        else
+                r = call(worker, request, process, uid, reply);
+        return r < 0 ? r : reply->result;
+}
+
+int worker_call_again(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+                      WorkerReply *reply) {
+        int r;
+
+        if (copy_kept(worker->all, request, process, reply))
+                return reply->result;
+        r = call(worker, request, process, uid, reply);
+        if (r < 0)
+                return r;
+        kept_add(worker->all, request, reply);
+        return reply->result;
+}
+
+void worker_forget_answer(Workers *all, const WorkerRequest *request, const ProcHandle *process) {
+        kept_remove(all, request, process);
 }
 
 /* --- not waiting --- */

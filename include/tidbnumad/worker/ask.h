@@ -1,5 +1,5 @@
 /* Jobs for workers as functions. Those of the first two groups wait for the answer, at most
- * WORKER_CALL_USEC for a process; those of the third do not wait: -EAGAIN until the answer is
+ * as long as worker.h allows; those of the third do not wait: -EAGAIN until the answer is
  * there. Beside the errors of the function that the job runs, they return those of worker_call()
  * and worker_ask(). Without workers, as for a dump, the first group runs the job in this process.
  */
@@ -40,7 +40,7 @@ int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *pat
                        char **ret);
 
 /* user_to_uid(), without a wait if the host's own file has the user. A name service gets
- * WORKER_CALL_USEC for each lookup. */
+ * no more time than a process. */
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
 
 /* Starts the workers for widening in advance, because there may be no memory to start one later. */
@@ -48,6 +48,7 @@ void worker_prepare_guard(Workers *workers);
 
 /* Does the memory map of the process answer? 0, or as above. */
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
+int worker_probe_members(Workers *workers, const Members *members);
 
 /* --- control groups; these and the next need workers --- */
 

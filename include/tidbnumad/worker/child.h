@@ -12,6 +12,7 @@ struct WorkerChild {
         bool busy;
         uint64_t serial;
         WorkerJob job; /* valid while it is busy, as the fields below */
+        WorkerRequest request;
         ProcessId process;
         uid_t uid;
         uint64_t asked_usec, deadline_usec;

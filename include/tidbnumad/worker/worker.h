@@ -5,11 +5,14 @@
  * WORKER_EXTENDED_MAX times as long as the worker only waits for a CPU, if the job only reads; a
  * worker that misses it is killed, and left alone if it does not die. The process of that job is
  * remembered, and no job for it runs again before workers_forget(), but see WORKER_EXCUSE_USEC;
- * another worker takes the next job. The daemon waits at most WORKER_CALL_USEC for small facts, and
- * half of that for each worker that it already waits for: then the worker is put aside until its
- * deadline, and the caller tries again later. At most WORKER_LATE_USER_MAX jobs of one user are put
- * aside at a time, so that thousands of processes that do not answer cost no more. The daemon does
- * not wait for longer work at all.
+ * another worker takes the next job. The daemon waits at most WORKER_TURN_USEC for small facts in
+ * one turn of its loop, for all of them together; while it starts, WORKER_CALL_USEC for each. Then
+ * the worker is put aside until its deadline, and the caller tries again later: an answer that has
+ * come meanwhile is kept for that. At most WORKER_LATE_USER_MAX jobs of one user are put aside at a
+ * time, so that thousands of processes that do not answer cost no more. What it waits, also for
+ * answers that come in time, is charged to the user of the process: at most WORKER_USER_USEC at
+ * once, and one part in WORKER_USER_PART of the time in the long run. The daemon does not wait for
+ * longer work at all.
  *
  * A worker that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
  * has TasksMax= of them: with WORKER_STUCK_USER_MAX stuck workers for processes of one user, no
@@ -24,8 +27,21 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/worker/job.h"
 
-/* The loop waits this long for a fact, once for each process. */
+/* While the daemon starts it waits this long for a fact, once for each process, and half of that
+ * for each worker that it already waits for. */
 #define WORKER_CALL_USEC (UINT64_C(250) * 1000)
+
+/* From then on it waits this long in one turn of its loop, for all facts together. */
+#define WORKER_TURN_USEC (UINT64_C(60) * 1000)
+
+/* What the processes of one user may cost the loop. */
+#define WORKER_USER_USEC (UINT64_C(250) * 1000)
+enum { WORKER_USER_PART = 10 };
+
+/* An answer is kept this long for a caller that could not wait for it. That a memory map answered
+ * is not true for long. */
+#define WORKER_KEEP_USEC (UINT64_C(3000) * 1000)
+#define WORKER_KEEP_PROBE_USEC (UINT64_C(500) * 1000)
 
 /* A new worker may take this long to start on a busy host. It depends on no other process
  * meanwhile. */
@@ -34,6 +50,7 @@
 enum { WORKER_LATE_MAX = 8, WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024 };
 enum { WORKER_STUCK_MAX = 16, WORKER_STUCK_USER_MAX = 4 };
 enum { WORKER_EXTENDED_MAX = 5 };
+enum { WORKER_PAYERS_MAX = 32, WORKER_KEPT_MAX = 32 };
 
 /* A wait that a process can cause ends when the worker is killed. A worker that took longer than
  * this to die was delayed by the kernel itself, which waits for work on each CPU before it moves
@@ -80,6 +97,20 @@ typedef struct WorkerLeaving {
         uint64_t since_usec;
 } WorkerLeaving;
 
+/* A user whose processes were waited for. */
+typedef struct WorkerPayer {
+        uid_t uid;
+        uint64_t debt_usec; /* what was waited, less what has been paid back until at_usec */
+        uint64_t at_usec;
+} WorkerPayer;
+
+/* An answer for a caller that will ask again. */
+typedef struct WorkerKept {
+        WorkerRequest *request; /* NULL: none; owned, as the reply */
+        WorkerReply *reply;
+        uint64_t at_usec;
+} WorkerKept;
+
 struct Workers {
         const char *program; /* NULL: not started */
         sd_event *event;     /* borrowed */
@@ -87,7 +118,11 @@ struct Workers {
         Worker once;     /* of `migrate: kernel` alone: its jobs take minutes */
         Worker guard[2]; /* for the full-node guard only: one, and another in reserve */
         WorkerChild *late[WORKER_LATE_MAX]; /* children that were put aside; owned */
-        WorkerLeaving *leaving;             /* owned */
+        bool has_turns;                     /* the start is complete */
+        uint64_t turn_usec;                 /* what is left of the turn's WORKER_TURN_USEC */
+        WorkerPayer payers[WORKER_PAYERS_MAX];
+        WorkerKept kept[WORKER_KEPT_MAX];
+        WorkerLeaving *leaving; /* owned */
         size_t n_leaving, leaving_allocated;
         sd_event_source *reap_timer;      /* while there are any */
         WorkerHung hung[WORKER_HUNG_MAX]; /* a ring: the next one replaces the oldest */
@@ -103,6 +138,12 @@ enum { WORKER_FD = 3 };
 void workers_start(Workers *workers, const char *program, sd_event *event,
                    WorkerHungHandler on_hung, void *userdata);
 void workers_done(Workers *workers);
+
+/* A turn of the loop begins. */
+void workers_begin_turn(Workers *workers);
+
+/* Was as much waited in this turn as one may? Then worker_call() returns -EBUSY. */
+bool workers_turn_is_spent(const Workers *workers);
 
 /* Starts the worker without waiting, so that the next job needs no memory for that. */
 void worker_prepare(Worker *worker);
@@ -130,10 +171,21 @@ bool workers_write_group_of(const Workers *workers, const ProcessId *process);
 void workers_forget(Workers *workers, pid_t pid);
 
 /* Waits for the answer and returns the job's result. -ETIME: not in time, try again later; -EBUSY:
- * the same, as too many processes are being waited for, of the same user or at all; -EHOSTDOWN: the
- * process does not answer; -ECHILD: the worker ended, or none can be started. */
+ * the same, as too much was waited in this turn or for the same user, or too many processes are
+ * being waited for; -EHOSTDOWN: the process does not answer; -ECHILD: the worker ended, or none can
+ * be started. NO_USER: a job of the daemon itself, as a write to a cgroup. At most one of these is
+ * late for each process, so that some processes whose memory maps are locked do not keep all others
+ * from being bound; in total they leave places for the jobs of a user. */
+#define NO_USER ((uid_t)-1)
 int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
                 WorkerReply *reply);
+
+/* The same for one question of several, which are all asked again if one of them has no answer yet:
+ * the answer is kept until worker_forget_answer(). */
+int worker_call_again(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+                      WorkerReply *reply);
+void worker_forget_answer(Workers *workers, const WorkerRequest *request,
+                          const ProcHandle *process);
 
 /* Does not wait: -EAGAIN until the answer is there, for which the same request has to be repeated.
  * Other requests get -EAGAIN meanwhile as well. Otherwise as worker_call(). */

@@ -7,6 +7,9 @@
 /* The process may only be slow: it is tried again after this time. */
 #define AGAIN_USEC (UINT64_C(1000) * 1000)
 
+/* Others were waited for in this turn of the loop. */
+#define NEXT_TURN_USEC (UINT64_C(10) * 1000)
+
 static const Reason reasons[N_WORKER_WAITS] = {
         [WORKER_WAIT_FILES] = REASON_FILES_SILENT,
         [WORKER_WAIT_MEMORY] = REASON_MEMORY_SILENT,
@@ -130,25 +133,19 @@ bool silent_set_failure(const Binder *b, Instance *i) {
         return false;
 }
 
-static int probe(const Binder *b, const Instance *i) {
-        for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++) {
-                int r = worker_probe(&b->host->workers, i->members[k].handle,
-                                     i->members[k].process.uid);
-
-                if (r == -ETIME || r == -EBUSY || r == -EHOSTDOWN)
-                        return r;
-        }
-        return 0;
-}
-
 bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
+        const Members members = instance_members(i, &b->host->sysroot);
         int r;
 
         if (instance_backend(i, &b->host->backend) == BACKEND_AFFINITY)
                 return false;
-        r = probe(b, i);
+        r = worker_probe_members(&b->host->workers, &members);
         if (r >= 0)
                 return false;
+        if (r == -EBUSY && workers_turn_is_spent(&b->host->workers)) {
+                i->binding.due_usec = now_usec + NEXT_TURN_USEC;
+                return true;
+        }
         binding_set_failure(i, REASON_MEMORY_SILENT, "%s, so nothing is changed; %s",
                             reason_to_sentence(REASON_MEMORY_SILENT),
                             reason_to_remedy(REASON_MEMORY_SILENT));

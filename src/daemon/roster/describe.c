@@ -12,6 +12,14 @@
  * which may take minutes. What listens later than the last time is found when it starts again. */
 static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600000 };
 
+/* Whatever could not be waited for is read again after this time. */
+#define WAIT_AGAIN_USEC (UINT64_C(500) * 1000)
+#define NEXT_TURN_USEC (UINT64_C(10) * 1000)
+
+static bool asks_again(int r) {
+        return r == -ETIME || r == -EBUSY;
+}
+
 /* CPUs on which to read its command line: that touches a page of its memory. */
 static CpuSet cpus_of(const Roster *roster, const Instance *i) {
         return id_set_is_empty(&i->binding.placement.nodes)
@@ -33,28 +41,32 @@ static void log_storage(const Roster *roster, const Instance *i, int error,
 }
 
 /* Read again each time: a disk may be mounted over the directory later, and a link may change. */
-static void read_storage(const Roster *roster, Instance *i, const Members *members) {
+static int read_storage(const Roster *roster, Instance *i, const Members *members) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
         int r = worker_read_storage(&roster->host->workers, members, i->data_dir, &storage);
 
         log_storage(roster, i, r, &storage);
         if (r < 0)
-                return;
+                return r;
         i->storage_nodes = storage.nodes;
         i->storage_known = true;
         i->news |= NEWS_STORAGE;
+        return 0;
 }
 
-void describe_storage(const Roster *roster, Instance *i) {
+int describe_storage(const Roster *roster, Instance *i) {
         const Members members = instance_members(i, &roster->host->sysroot);
         const CpuSet cpus = cpus_of(roster, i);
 
+        int r = 0;
+
         if (!members_are_vouched_for(&members, i->policy))
-                return;
+                return 0;
         if (!i->data_dir)
-                (void)worker_read_data_dir(&roster->host->workers, &members, &cpus, &i->data_dir);
+                r = worker_read_data_dir(&roster->host->workers, &members, &cpus, &i->data_dir);
         if (i->data_dir && i->policy->place.near == NEAR_STORAGE)
-                read_storage(roster, i, &members);
+                r = read_storage(roster, i, &members);
+        return asks_again(r) ? r : 0;
 }
 
 static bool has_same_ports(const Instance *i, const ListenPorts *ports) {
@@ -70,13 +82,11 @@ static bool is_placed_by_port(const Instance *i) {
         return false;
 }
 
-static int describe(Roster *roster, Instance *i) {
+static int describe_ports(Roster *roster, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
         const Members members = instance_members(i, &roster->host->sysroot);
-        int r;
+        int r = worker_read_ports(&roster->host->workers, &members, &ports);
 
-        describe_storage(roster, i);
-        r = worker_read_ports(&roster->host->workers, &members, &ports);
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
         /* A server that shuts down closes its ports: keep the last ones, which are part of its
@@ -92,6 +102,14 @@ static int describe(Roster *roster, Instance *i) {
         }
         host_mark(roster->host, HOST_MARK_PUBLISH);
         return roster_rename(roster, i);
+}
+
+/* -ETIME, -EBUSY: to be read again soon. */
+static int describe(Roster *roster, Instance *i) {
+        const int storage = describe_storage(roster, i);
+        const int ports = describe_ports(roster, i);
+
+        return asks_again(ports) ? ports : storage;
 }
 
 static void arm(Roster *roster) {
@@ -123,10 +141,13 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
         Instance *i = find_due(roster, now);
 
         if (i) {
-                i->describe_due_usec = ++i->n_described < ELEMENTSOF(delays_ms)
-                                               ? now + delays_ms[i->n_described] * UINT64_C(1000)
-                                               : INSTANCE_NEVER;
-                (void)describe(roster, i); /* the next read may find what is missing now */
+                i->describe_due_usec = INSTANCE_NEVER;
+                if (asks_again(describe(roster, i)))
+                        i->describe_due_usec = now + (workers_turn_is_spent(&roster->host->workers)
+                                                              ? NEXT_TURN_USEC
+                                                              : WAIT_AGAIN_USEC);
+                else if (++i->n_described < ELEMENTSOF(delays_ms)) /* it may find what is missing */
+                        i->describe_due_usec = now + delays_ms[i->n_described] * UINT64_C(1000);
         }
         arm(roster);
         return 0;

@@ -96,7 +96,7 @@ static int add_process(Roster *roster, const Policy *policy, Process *process, P
         instance->members[index].start = *start;
         describe_again(roster, instance, clock_monotonic_usec());
         if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
-                describe_storage(roster, instance);
+                (void)describe_storage(roster, instance);
         journal_log(&roster->host->journal, LOG_DEBUG, NULL,
                     "process %d (%s) belongs to %s of policy '%s'", pid,
                     instance->members[index].process.exe, instance->name, policy->name);

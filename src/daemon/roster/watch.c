@@ -311,7 +311,7 @@ static void rematch_instance(Roster *roster, Instance *instance) {
         describe_again(roster, instance, clock_monotonic_usec());
         /* Disks are read only where a place depends on them. The place is chosen next. */
         if (policy->place.near == NEAR_STORAGE && id_set_is_empty(&instance->storage_nodes))
-                describe_storage(roster, instance);
+                (void)describe_storage(roster, instance);
 }
 
 int watch_rematch(Roster *roster) {

@@ -92,7 +92,7 @@ static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const S
 static void log_memory_policies(const Undoing *undo, const Instance *i) {
         char policy[256];
 
-        for (size_t k = 0; k < i->n_members; k++)
+        for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
                 if (worker_read_memory_policy(&undo->host->workers, i->members[k].handle, i->uid,
                                               policy, sizeof(policy)) == 0 &&
                     strcmp(policy, "default") != 0)

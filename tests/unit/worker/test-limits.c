@@ -6,6 +6,7 @@
 #include "office.h"
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/limits.h"
 
 /* Starts the worker and stops it before its first job, so that it is sure to miss the deadline. */
 static void stop_new_worker(Worker *worker) {
@@ -325,4 +326,59 @@ OFFICE_TEST(one_that_acts_and_runs) {
                 assert_int_equal(worker_probe(&o->workers, &o->handles[0], 0) == -EHOSTDOWN, last);
                 child_end(worker);
         }
+}
+
+/* The loop waits so long in a turn for all processes together, and goes on in the next. */
+OFFICE_TEST(a_turn_that_is_spent) {
+        uint64_t begun_usec;
+
+        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
+        workers_begin_turn(&o->workers);
+        stop_worker(&o->workers.facts);
+        begun_usec = clock_monotonic_usec();
+        assert_int_equal(read_args(o, 0, 1), -ETIME);
+        assert_true(workers_turn_is_spent(&o->workers));
+        for (unsigned i = 1; i < 4; i++)
+                assert_int_equal(read_args(o, i, 1 + i), -EBUSY);
+        assert_true(clock_monotonic_usec() - begun_usec >= WORKER_TURN_USEC - 4000);
+        assert_null(o->workers.facts.child); /* they were not asked */
+        workers_begin_turn(&o->workers);
+        assert_false(workers_turn_is_spent(&o->workers));
+        for (int r = -EBUSY; r != 0; workers_begin_turn(&o->workers)) {
+                r = read_args(o, 1, 2);
+                assert_true(r == 0 || r == -ETIME || r == -EBUSY);
+                assert_true(sd_event_run(o->event, 1000) >= 0);
+        }
+}
+
+/* What came too late is not asked for again, where the process still runs the same program. */
+OFFICE_TEST(an_answer_that_is_late) {
+        pid_t pid;
+
+        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
+        stop_worker(&o->workers.facts);
+        pid = o->workers.facts.child->pid;
+        assert_int_equal(read_args(o, 0, 1), -ETIME);
+        assert_int_equal(kill(pid, SIGCONT), 0);
+        while (read_args(o, 0, 1) == -ETIME)
+                assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
+        assert_null(o->workers.facts.child);
+}
+
+/* Slow answers count as well: in the long run one part in so many of the loop's time. */
+OFFICE_TEST(a_user_who_is_waited_for) {
+        (void)read_args_in_the_end(o, 0, 1);
+        workers_begin_turn(&o->workers);
+        limits_charge_user(&o->workers, 7, WORKER_USER_USEC / 2);
+        assert_false(limits_refuse_user(&o->workers, 7));
+        limits_charge_user(&o->workers, 7, WORKER_USER_USEC);
+        assert_true(limits_refuse_user(&o->workers, 7));
+        assert_int_equal(read_args(o, 1, 7), -EBUSY);
+        assert_false(limits_refuse_user(&o->workers, 8));
+        assert_false(limits_refuse_user(&o->workers, NO_USER));
+        for (uid_t uid = 100; uid < 100 + 2 * WORKER_PAYERS_MAX; uid++)
+                limits_charge_user(&o->workers, uid, 1000);
+        assert_true(limits_refuse_user(&o->workers, 7)); /* many who owe little do not hide one */
+        while (limits_refuse_user(&o->workers, 7))       /* it is paid back with time */
+                (void)usleep(10000);
 }

@@ -10,8 +10,9 @@ int describe_start(Roster *roster);
 /* Starts reading them again, after a process joined the instance or its policy changed. */
 void describe_again(Roster *roster, Instance *instance, uint64_t now_usec);
 
-/* Reads the data directory and its disks at once, for an instance whose place depends on them. */
-void describe_storage(const Roster *roster, Instance *instance);
+/* Reads the data directory and its disks at once, for an instance whose place depends on them.
+ * -ETIME, -EBUSY: not now. */
+int describe_storage(const Roster *roster, Instance *instance);
 
 /* Reads all instances at once, before they are placed for the first time. 0 or -ENOMEM. */
 int describe_all(Roster *roster);
