@@ -247,7 +247,8 @@ void turn_run(Manager *m) {
         if (host_take_mark(&m->host, HOST_MARK_TIDY))
                 bind_tidy(&m->binding);
         arm_work(m);
-        if (m->host.marks & HOST_MARK_PLAN)
+        /* What a scan still finds is planned together. */
+        if ((m->host.marks & HOST_MARK_PLAN) && !m->roster.scan_at_once)
                 arm_by(m->placing.timer, PLAN_DELAY_USEC);
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);

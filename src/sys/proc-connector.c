@@ -24,6 +24,7 @@ enum {
         BATCH_MESSAGES = 32,
         SLOT_BYTES = 256, /* an event comes in a message of its own, of 76 bytes up to now */
         MESSAGES_PER_READ = 1024,
+        READ_USEC = 20 * 1000, /* any user can start processes that take long to identify */
 };
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -238,13 +239,14 @@ static int batch_parse(const Batch *b, int n, ProcEventHandler handler, void *us
 /* When the queue is full the kernel reports it once, and then silently drops all events until the
  * queue was empty. A caller that scanned all processes before that would miss the events that are
  * dropped after its scan. So the queue is emptied first, beyond the limit of one read: this ends,
- * because the kernel adds nothing meanwhile.
+ * because the kernel adds nothing meanwhile. What there is no time for is left to that scan.
  *
  * A batch that is not full ends a read too: the queue was empty, or an error waits behind the
  * batch, which recvmmsg keeps for the next call. */
 int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
+        const uint64_t until = clock_monotonic_usec() + READ_USEC;
         int n, events = 0, messages = 0;
-        bool lost = false;
+        bool lost = false, in_time = true;
         Batch batch;
 
         batch_init(&batch);
@@ -257,8 +259,10 @@ int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
                 if (n < 0)
                         return n;
                 messages += n;
-                events += batch_parse(&batch, n, handler, userdata);
-                if (n < BATCH_MESSAGES || (!lost && messages >= MESSAGES_PER_READ))
+                in_time = in_time && clock_monotonic_usec() < until;
+                if (in_time || !lost)
+                        events += batch_parse(&batch, n, handler, userdata);
+                if (n < BATCH_MESSAGES || (!lost && (messages >= MESSAGES_PER_READ || !in_time)))
                         return lost ? -ENOBUFS : events;
         }
 }

@@ -20,6 +20,11 @@
 /* Takes some 0.3 ms. */
 enum { SLICE_PROCESSES = 64 };
 
+/* A scan of all processes at once pauses after this time, so that the loop handles other events:
+ * any user can have thousands of processes. */
+#define SCAN_TURN_USEC (UINT64_C(20) * 1000)
+#define SCAN_PAUSE_USEC (UINT64_C(1) * 1000)
+
 /* One link is read for each process of an instance. */
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
@@ -34,7 +39,8 @@ static int scan_one(Roster *roster, ScanEntry *entry) {
         return entry->passed ? 0 : identify_consider(roster, entry->pid);
 }
 
-static int scan_slice(Roster *roster, size_t n) {
+/* At least one process. */
+static int scan_slice(Roster *roster, size_t n, uint64_t until_usec) {
         while (n > 0 && roster->scan_next < roster->scan.n_entries) {
                 ScanEntry *entry = &roster->scan.entries[roster->scan_next++];
                 int r;
@@ -44,7 +50,7 @@ static int scan_slice(Roster *roster, size_t n) {
                 r = scan_one(roster, entry);
                 if (r < 0)
                         return r;
-                n--;
+                n = clock_monotonic_usec() < until_usec ? n - 1 : 0;
         }
         return 0;
 }
@@ -61,11 +67,19 @@ static int begin_round(Roster *roster, bool whole) {
         return scan_list_read(&roster->scan, &roster->host->sysroot);
 }
 
-/* Scans all processes at once: adds new ones, removes ended ones. */
+/* Scans all processes at once: adds new ones, removes ended ones. Once the loop runs, on_scan()
+ * scans those that are too many for one turn. */
 static int scan_all(Roster *roster) {
+        const uint64_t until =
+                roster->scan_timer ? clock_monotonic_usec() + SCAN_TURN_USEC : UINT64_MAX;
         int r = begin_round(roster, true);
 
-        return r < 0 ? r : scan_slice(roster, roster->scan.n_entries);
+        if (r >= 0)
+                r = scan_slice(roster, roster->scan.n_entries, until);
+        roster->scan_at_once = r >= 0 && roster->scan_next < roster->scan.n_entries;
+        if (roster->scan_at_once)
+                (void)event_source_arm_after(roster->scan_timer, SCAN_PAUSE_USEC);
+        return r;
 }
 
 /* Time until the next slice, so that a round takes the whole interval. */
@@ -77,6 +91,7 @@ static uint64_t pause_usec(const Roster *roster) {
 
 static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Roster *roster = userdata;
+        uint64_t pause;
         int r = 0;
 
         if (roster->scan_next >= roster->scan.n_entries) {
@@ -84,15 +99,20 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
                  * Without the connector nothing reports an exec: each process is read each time. */
                 r = begin_round(roster, roster->connector_fd < 0 ||
                                                 ++roster->scan_rounds >= ROSTER_WHOLE_ROUNDS);
+                roster->scan_at_once = roster->connector_fd < 0;
                 host_mark(roster->host, HOST_MARK_ROUND);
         }
         if (r >= 0)
-                r = scan_slice(roster, roster->connector_fd >= 0 ? SLICE_PROCESSES
-                                                                 : roster->scan.n_entries);
+                r = scan_slice(roster,
+                               roster->scan_at_once ? roster->scan.n_entries : SLICE_PROCESSES,
+                               clock_monotonic_usec() + SCAN_TURN_USEC);
         if (r < 0)
                 roster->scan_next = roster->scan.n_entries; /* the next time a round begins */
-        (void)event_source_arm_after(source, roster->connector_fd >= 0 ? pause_usec(roster)
-                                                                       : ROSTER_POLL_INTERVAL_USEC);
+        roster->scan_at_once &= roster->scan_next < roster->scan.n_entries;
+        pause = roster->scan_at_once        ? SCAN_PAUSE_USEC
+                : roster->connector_fd >= 0 ? pause_usec(roster)
+                                            : ROSTER_POLL_INTERVAL_USEC;
+        (void)event_source_arm_after(source, pause);
         return 0;
 }
 
@@ -174,6 +194,8 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
 static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Roster *roster = userdata;
 
+        if (roster->scan_at_once) /* which has read some processes before this was wanted */
+                return event_source_arm_after(roster->rescan_timer, ROSTER_RESCAN_INTERVAL_USEC);
         roster->connector_events.rescans++;
         roster->rescan_usec = clock_monotonic_usec();
         (void)scan_all(roster);

@@ -64,6 +64,7 @@ typedef struct Roster {
         sd_event_source *ends_timer; /* NULL: pidfds report ends */
         ScanList scan;               /* the round of the slow scan that is under way */
         size_t scan_next;
+        bool scan_at_once;    /* that round is to be completed without a pause, in several turns */
         unsigned scan_rounds; /* number of rounds since the last one that read all processes */
 
         uint64_t since_ticks; /* the daemon's start, as start times in /proc/PID/stat */
