@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/observe/binding-load.h"
 #include "tidbnumad/observe/kinship.h"
 #include "tidbnumad/sys/affinity.h"
@@ -90,7 +91,8 @@ static int load_thread(pid_t tid, void *userdata) {
         load->binding.n_threads_off_cpus += !id_set_equal(&cpus, load->cpus);
         load->binding.n_threads_outside += !id_set_is_subset(&cpus, load->cpus);
         /* Where it has no place to be, where it is counts. */
-        if (id_set_is_empty(load->cpus) && proc_stat_read(load->member, tid, &stat) == 0)
+        if (id_set_is_empty(load->cpus) && load->binding.n_threads <= OTHERS_THREAD_FILES_MAX &&
+            proc_stat_read(load->member, tid, &stat) == 0)
                 id_set_add(&load->last_cpus, stat.last_cpu);
         return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/base/utf8.h"
 #include "tidbnumad/observe/data-dir.h"
@@ -189,9 +190,6 @@ static int search_cmdline(Search *search) {
 
 /* --- the open files ------------------------------------------------------------------------- */
 
-/* A process may hoard files of these names. */
-enum { CHECKED_MAX = 1024 };
-
 /* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters. */
 static bool is_numbered(const char *name) {
         size_t digits = strspn(name, "0123456789");
@@ -236,7 +234,7 @@ static int check_file(int fd, const char *target, void *userdata) {
 
         if (!is_lock && (search->found || !slash || !is_numbered(slash + 1)))
                 return 0;
-        if (search->n_checked++ >= CHECKED_MAX)
+        if (search->n_checked++ >= OTHERS_DATA_FILES_MAX)
                 return -ECANCELED;
         if (!is_open_for_writing(search, fd))
                 return 0;

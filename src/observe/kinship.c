@@ -5,9 +5,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/observe/kinship.h"
 
-/* More than any real chain of parents; a bound against races in which the chain is a circle. */
-enum { ANCESTORS_MAX = 64 };
-
 void kinship_done(Kinship *k) {
         free(k->known);
         free(k->makers);
@@ -69,11 +66,11 @@ static bool add(Kin **list, size_t *n, size_t *allocated, pid_t pid, bool ours) 
 
 /* 1: the chain of its parents leads to a member; 0: it does not; -1: no more may be read. */
 static int descends(Kinship *k, pid_t pid) {
-        pid_t chain[ANCESTORS_MAX];
+        pid_t chain[OTHERS_ANCESTORS_MAX];
         size_t n = 0;
         int ours = 0;
 
-        while (pid > 1 && n < ANCESTORS_MAX) {
+        while (pid > 1 && n < OTHERS_ANCESTORS_MAX) {
                 const Kin *known = find(k->known, k->n_known, pid);
 
                 if (known || (n > 0 && find_member(k, pid))) {
@@ -97,7 +94,7 @@ static bool read_makers(Kinship *k) {
                 pid_t pid = read_parent(k, k->members[i].handle->pid);
 
                 for (unsigned depth = 0;
-                     pid > 1 && depth < ANCESTORS_MAX && !find(k->makers, k->n_makers, pid);
+                     pid > 1 && depth < OTHERS_ANCESTORS_MAX && !find(k->makers, k->n_makers, pid);
                      depth++) {
                         if (!add(&k->makers, &k->n_makers, &k->makers_allocated, pid, true))
                                 return false;

@@ -175,9 +175,6 @@ uint32_t members_read_cpus_used(const Members *m) {
 
 /* --- CPUs and nodes --- */
 
-/* More threads of one process are not read. */
-enum { THREADS_MAX = 4096 };
-
 /* The group above the last part of the path. False: there is none. */
 static bool cut_last(char *path) {
         char *slash = strrchr(path, '/');
@@ -251,7 +248,7 @@ static int add_thread(pid_t tid, void *userdata) {
 
         if (read_thread(walk->handle, tid, &cpus) >= 0)
                 id_set_union(&walk->cpus, &cpus);
-        return ++walk->n_threads >= THREADS_MAX ? -ENOSPC : 0;
+        return ++walk->n_threads >= OTHERS_THREADS_READ_MAX ? -ENOSPC : 0;
 }
 
 static void add_threads(const ProcHandle *handle, CpuSet *cpus) {

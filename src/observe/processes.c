@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/cmdline.h"
@@ -13,9 +14,6 @@
 /* A process may exec faster than it is read: bash to numactl to env to the server. Its next exec
  * brings an event anyway. */
 enum { IDENTIFY_TRIES = 3 };
-
-/* A service whose processes are a longer chain of parents is not known. */
-enum { ANCESTORS_MAX = 64 };
 
 static int read_cgroup(const ProcHandle *handle, Process *process) {
         int r = proc_cgroup_read(handle, &process->cgroup);
@@ -192,7 +190,7 @@ static int open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle,
         int r = proc_stat_read(handle, 0, &stat);
 
         for (unsigned i = 0; r >= 0 && stat.parent > 1; i++) {
-                if (i == ANCESTORS_MAX)
+                if (i == OTHERS_ANCESTORS_MAX)
                         return -ELOOP;
                 proc_close(&at);
                 r = proc_open_stat(sysroot, stat.parent, &at, &stat);

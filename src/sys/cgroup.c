@@ -7,13 +7,11 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/open-below.h"
 #include "tidbnumad/sys/sysroot.h"
-
-/* Deeper than any manager nests its groups; a bound against a hostile delegated tree. */
-enum { CGROUP_DEPTH_MAX = 16 };
 
 CgroupVersion cgroup_version(const Sysroot *sysroot) {
         struct statfs fs;
@@ -169,7 +167,7 @@ static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void
                 closep(&fd);
                 return -errno;
         }
-        while (depth < CGROUP_DEPTH_MAX && (entry = readdir(dir))) {
+        while (depth < OTHERS_GROUP_DEPTH_MAX && (entry = readdir(dir))) {
                 _cleanup_close_ int child = -EBADF;
 
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')

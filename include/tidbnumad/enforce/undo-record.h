@@ -12,6 +12,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/workload.h"
 
 /* The origin of the value that a unit's property had before. */
@@ -45,11 +46,6 @@ typedef struct UndoFiles {
         CpuSet cpus, cpus_effective;
         NodeSet mems, mems_effective;
 } UndoFiles;
-
-/* Different masks of the threads of one process: a pinned thread for each CPU of the largest hosts.
- * Anybody can make a thread for each subset of the CPUs; what is beyond is given back the CPUs of
- * its cpuset. */
-enum { UNDO_MASKS_MAX = 512 };
 
 /* Threads of neighbouring numbers with the same CPUs. */
 typedef struct UndoThreads {

@@ -1,6 +1,7 @@
 /* Reserved huge pages: what the nodes have, and what processes have mapped. */
 #pragma once
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/observe/members.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -17,8 +18,6 @@ typedef struct HugeMapping {
         uint64_t n_touched; /* by this process; of a shared file others may have touched more */
         uint64_t n_inside;  /* of n_touched, on the requested nodes */
 } HugeMapping;
-
-enum { HUGE_MAPPINGS_MAX = 32 };
 
 /* What a process has mapped, or an instance. */
 typedef struct HugeMaps {

@@ -2,12 +2,9 @@
  * and the wrappers that started them. Each process is read once for all questions of a pass. */
 #pragma once
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
-
-/* Processes that are read within one pass, some 10 us each; anybody can make as many as he likes,
- * and parents that are as long a chain. Beyond it the group counts as shared. */
-enum { KINSHIP_READS_MAX = 4096 };
 
 typedef struct Kin {
         pid_t pid;

@@ -2,15 +2,12 @@
  * control group that is theirs. */
 #pragma once
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/observe/devices-load.h"
 #include "tidbnumad/sys/listen-ports.h"
 #include "tidbnumad/sys/proc.h"
-
-/* A unit with many processes, such as a pool of workers, shows the same with each of them: only
- * this many are read. */
-enum { MEMBERS_ASKED_MAX = 16 };
 
 /* The processes of one instance. Borrowed. */
 typedef struct Members {

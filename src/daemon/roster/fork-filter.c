@@ -1,5 +1,6 @@
 #include "tidbnumad/daemon/roster/fork-filter.h"
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/proc-connector.h"
@@ -45,7 +46,7 @@ static void collect_children(const Roster *roster, Collection *c) {
         }
 }
 
-static void update_once(Roster *roster) {
+static void update_once(Roster *roster, size_t *left) {
         Collection c = { 0 };
 
         roster->fork_filter_stale = false;
@@ -56,15 +57,19 @@ static void update_once(Roster *roster) {
                 (void)proc_connector_filter(roster->connector_fd, c.members.pids, c.members.n_pids);
         roster->fork_filter_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
         collect_children(roster, &c);
-        for (size_t k = 0; k < c.children.n_pids; k++)
+        for (size_t k = 0; k<c.children.n_pids && * left> 0; k++, --*left)
                 (void)identify_consider(roster, c.children.pids[k]);
         pid_list_done(&c.members);
         pid_list_done(&c.children);
 }
 
 void fork_filter_update(Roster *roster) {
+        size_t left = OTHERS_CHILDREN_AT_ONCE;
+
         if (roster->connector_fd < 0 || !roster->fork_filter_stale)
                 return;
         for (unsigned n = 0; roster->fork_filter_stale && n < ROUNDS_MAX; n++)
-                update_once(roster);
+                update_once(roster, &left);
+        if (left == 0)
+                roster_scan_soon(roster);
 }

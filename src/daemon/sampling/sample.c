@@ -15,8 +15,8 @@
 #include "tidbnumad/worker/ask.h"
 
 /* The pages of a sample are divided among the processes of an instance, at least this many for
- * each. Further processes, the latest ones, are not sampled. */
-enum { PROCESS_PAGES_MIN = 256, PROCESSES_MAX = 64 };
+ * each. */
+enum { PROCESS_PAGES_MIN = 256 };
 
 static bool has_counts(const Sampling *s, Instance *i) {
         if (!i->sampling.by_node)
@@ -146,8 +146,8 @@ struct Drawing {
         uint64_t spent_usec; /* CPU time of the turns so far */
         size_t next;         /* the process that is sampled next */
         size_t n_nodes;
-        Estimate parts[PROCESSES_MAX];
-        double weights[PROCESSES_MAX];
+        Estimate parts[OTHERS_SAMPLED_MAX];
+        double weights[OTHERS_SAMPLED_MAX];
         NodeMemory by_node[];
 };
 
@@ -198,7 +198,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         const size_t n_nodes = s->host->topology.n_nodes;
         Drawing *d = i->sampling.drawing;
 
-        if (i->n_members == 0 || i->n_members > PROCESSES_MAX)
+        if (i->n_members == 0 || i->n_members > OTHERS_SAMPLED_MAX)
                 return -E2BIG;
         if (!has_counts(s, i))
                 return -ENOMEM;

@@ -2,12 +2,10 @@
  * container's. Kept so that status can report why. */
 #pragma once
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/proc.h"
-
-/* Any user can start processes with such a name: this many are listed, the others only counted. */
-enum { IGNORED_MAX = 64 };
 
 typedef struct IgnoredProcess {
         Process process;
