@@ -1,6 +1,7 @@
 /* The backend affinity: the CPUs of every thread, set one by one. */
 #include <errno.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/enforce/undo-restore.h"
@@ -25,6 +26,8 @@ static int set_thread(pid_t tid, void *userdata) {
                                     pass->exactly, &pass->backend->n_pid_reuses);
 
         pass->n_changed += r > 0;
+        if (r > 0 && --pass->backend->threads_left == 0)
+                return -EINPROGRESS;
         if (r < 0 && r != -ESRCH && pass->error == 0)
                 pass->error = r;
         return 0;
@@ -55,6 +58,7 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
                     _unused_ BackendCall *call) {
         int result = -ESRCH;
 
+        backend->threads_left = OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < target->n_members; i++) {
                 int r = backend_affinity_set(backend, target->members[i].handle, cpus,
                                              !target->members[i].cpus_applied);

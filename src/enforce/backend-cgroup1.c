@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-note.h"
@@ -126,10 +127,14 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
 /* Attaching waits for a grace period of the whole machine, milliseconds; sched_setaffinity does
  * not. So the threads get their CPUs first, where the present group lets them. It is also the way
  * to threads with a narrow mask of their own, which the kernel keeps in any cpuset. */
-static void give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
+static int give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
+        backend->threads_left = OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < target->n_members; i++)
-                if (!target->members[i].cpus_applied)
-                        (void)backend_affinity_set(backend, target->members[i].handle, cpus, true);
+                if (!target->members[i].cpus_applied &&
+                    backend_affinity_set(backend, target->members[i].handle, cpus, true) ==
+                            -EINPROGRESS)
+                        return -EINPROGRESS;
+        return 0;
 }
 
 static int write_cpus(const Backend *backend, const BackendTarget *target, int group_fd,
@@ -162,9 +167,10 @@ static int attach_all(Backend *backend, const BackendTarget *target, int group_f
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                     _unused_ BackendCall *call) {
         _cleanup_close_ int fd = -EBADF;
-        int r;
+        int r = give_cpus_early(backend, target, cpus);
 
-        give_cpus_early(backend, target, cpus);
+        if (r < 0)
+                return r;
         r = ensure_group(backend, target, &fd);
         if (r < 0)
                 return r;

@@ -1,5 +1,6 @@
 /* Processes out of our directories of cgroup v1, back to where they were. */
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
@@ -134,6 +135,7 @@ int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ Backend
         size_t n = 1;
         int r;
 
+        backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
         r = backend_cgroup1_open(backend, &target, &fd, &path);
         if (r == -ENOENT)
                 return backend->own_fd < 0 ? 1 : send_fallen(backend, restore);

@@ -1,6 +1,7 @@
 /* The CPUs of threads, as they were. */
 #include <string.h>
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/affinity.h"
@@ -52,6 +53,14 @@ static int missed(Pass *pass, int error) {
         return 0;
 }
 
+/* By its number alone: a turn of the loop restores only some threads of a process, and finds those
+ * of the turns before again, for each of which the kernel needs 50 times as long to show a file. */
+static bool has_what_it_had(const Pass *pass, pid_t tid, const CpuSet *now) {
+        const CpuSet *before = undo_process_mask(pass->entry, tid, 0);
+
+        return id_set_equal(now, before ? before : &pass->cpuset);
+}
+
 static int restore_thread(pid_t tid, void *userdata) {
         Pass *pass = userdata;
         const CpuSet *before;
@@ -59,18 +68,23 @@ static int restore_thread(pid_t tid, void *userdata) {
         CpuSet now;
         int r;
 
+        r = affinity_read_thread(tid, &now);
+        if (r < 0)
+                return missed(pass, r);
+        if (!is_our_doing(pass, &now) || has_what_it_had(pass, tid, &now))
+                return 0;
         r = proc_stat_read(pass->handle, tid, &stat);
-        if (r >= 0)
-                r = affinity_read_thread(tid, &now);
         if (r < 0)
                 return missed(pass, r);
         before = undo_process_mask(pass->entry, tid, stat.start_ticks);
-        if (!is_our_doing(pass, &now) || (!before && !pass->entry->masks_set))
+        if (!before && !pass->entry->masks_set)
                 return 0;
         r = set(pass, tid, before ? before : &pass->all);
         if (r == -EINVAL) /* all of those CPUs are gone */
                 r = set(pass, tid, &pass->all);
         pass->n_changed += r > 0;
+        if (r > 0 && --pass->backend->threads_left == 0)
+                return -EINPROGRESS;
         return r < 0 ? missed(pass, r) : 0;
 }
 
@@ -96,6 +110,7 @@ int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoP
 int undo_restore_masks(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
         const UndoRecord *record = restore->record;
 
+        backend->threads_left = OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;

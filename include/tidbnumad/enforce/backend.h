@@ -63,8 +63,9 @@ typedef struct BackendOps {
         const char *name;
         BackendKind kind;
 
-        /* 1: done, there is no reply. 0: started, the reply follows. -ESRCH: the process is gone;
-         * other negative errno: failed. `set_mems` NULL: the backend cannot set memory nodes. */
+        /* 1: done, there is no reply. 0: started, the reply follows. -EINPROGRESS: a part is done,
+         * call again in the next turn of the loop. -ESRCH: the process is gone; other negative
+         * errno: failed. `set_mems` NULL: the backend cannot set memory nodes. */
         int (*set_cpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                         BackendCall *call);
         int (*set_mems)(Backend *backend, const BackendTarget *target, const NodeSet *mems,
@@ -82,7 +83,8 @@ typedef struct BackendOps {
         int (*start_scope)(Backend *backend, const BackendTarget *target, const UndoRecord *record,
                            BackendCall *call);
 
-        /* Takes back what this backend has done, whichever is in use now: see restore.h. */
+        /* Takes back what this backend has done, whichever is in use now: see restore.h. Returns as
+         * set_cpus() does. */
         int (*restore)(Backend *backend, UndoRestore *restore, BackendCall *call);
 
         /* Adds these memory nodes in the kernel at once. set_mems must follow, because the manager
@@ -133,6 +135,8 @@ struct Backend {
         int cgroup1_error;   /* with which the kernel refused us its hierarchy; 0: it did not */
         const char *weaker;  /* why `ops` is not a stronger one, where the host seems to have that;
                               * a constant sentence, NULL: it has not */
+        size_t threads_left; /* how many threads the call may still change, of
+                                OTHERS_THREADS_AT_ONCE */
         uint64_t n_pid_reuses; /* processes that were changed because a number was reused, and were
                                  restored */
 };
@@ -189,8 +193,9 @@ bool backend_cgroup1_is_ours(const char *path);
 /* systemd: the bus, opened again where it was lost. -ENOTCONN: it was lost just now; try later. */
 int backend_systemd_ensure_bus(Backend *backend);
 
-/* What affinity does with one process, and cgroup1 with one that it has not bound yet. 0; -ESRCH:
- * it is gone; -EINVAL: its cpuset allows none of the CPUs; -EPERM. */
+/* What affinity does with one process, and cgroup1 with one that it has not bound yet. 0;
+ * -EINPROGRESS: the backend has no `threads_left`; -ESRCH: it is gone; -EINVAL: its cpuset allows
+ * none of the CPUs; -EPERM. */
 int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuSet *cpus,
                          bool exactly);
 

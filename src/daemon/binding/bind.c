@@ -285,9 +285,13 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.call_kind = step->kind;
         i->binding.call_mems = step->mems;
         i->binding.effect_deadline_usec = 0;
+        r = ask(b, i, step);
+        if (r == -EINPROGRESS) { /* the next turn of the loop goes on */
+                i->binding.due_usec = now_usec;
+                return false;
+        }
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
-        r = ask(b, i, step);
         if (r < 0 && step_down(b))
                 return false;
         if (r < 0 &&

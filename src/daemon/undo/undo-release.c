@@ -226,6 +226,8 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
                         return; /* the answer continues the release */
                 if (result == -EAGAIN)
                         await(r, now_usec);
+                else if (result == -EINPROGRESS)
+                        r->due_usec = now_usec; /* the next turn of the loop goes on */
                 else if (result < 0)
                         failed(r, result, "");
                 if (result < 0)
