@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -186,6 +187,61 @@ static void do_bound(int cpu, long n_threads, long long exec_nsec) {
         (void)fflush(stdout);
 }
 
+/* --- many processes; each ends with the one that started it --- */
+
+static pid_t fork_or_fail(void) {
+        pid_t pid = fork();
+
+        if (pid < 0)
+                err(1, "fork");
+        if (pid == 0)
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return pid;
+}
+
+/* Processes that start one another, and so many children of the last one, which execute the
+ * program. */
+static void do_tree(long depth, long leaves, char *program) {
+        while (depth-- > 0)
+                if (fork_or_fail() > 0)
+                        (void)wait_for_end(NULL);
+        for (long i = 0; i < leaves; i++)
+                if (fork_or_fail() == 0) {
+                        (void)execl(program, program, "wait", (char *)NULL);
+                        _exit(127);
+                }
+        tell("leaves", leaves);
+}
+
+/* So many processes that share so many descriptors. */
+static void share_files(long processes, long n) {
+        const struct rlimit limit = { (rlim_t)n + 16, (rlim_t)n + 16 };
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || fd < 0)
+                err(1, "%ld descriptors", n);
+        for (long i = 0; i < n; i++)
+                if (dup(fd) < 0)
+                        err(1, "dup");
+        for (long i = 1; i < processes; i++)
+                if (fork_or_fail() == 0)
+                        (void)wait_for_end(NULL);
+        tell("sharing", n);
+}
+
+/* A server with a child that is never old. */
+static void breed(long ms) {
+        do_listen(0);
+        for (;;) {
+                pid_t pid = fork_or_fail();
+
+                sleep_ms(ms);
+                if (pid == 0)
+                        _exit(0);
+                (void)waitpid(pid, NULL, 0);
+        }
+}
+
 static void start_threads(long n) {
         for (long i = 0; i < n; i++)
                 start_thread(wait_for_end, NULL);
@@ -338,6 +394,17 @@ int main(int argc, char *argv[]) {
                 if (open(argv[2], O_RDONLY) < 0)
                         err(1, "%s", argv[2]);
                 tell("opened", 0);
+        } else if (strcmp(what, "tree") == 0 && argc > 4) { /* tree DEPTH LEAVES PROGRAM */
+                do_tree(number, strtol(argv[3], NULL, 10), argv[4]);
+        } else if (strcmp(what, "beside") == 0 && argc > 3) { /* beside PROGRAM ARGUMENT… */
+                if (fork_or_fail() == 0) {
+                        (void)execv(argv[2], argv + 2);
+                        err(1, "%s", argv[2]);
+                }
+        } else if (strcmp(what, "files") == 0 && argc > 3) { /* files PROCESSES NUMBER */
+                share_files(number, strtol(argv[3], NULL, 10));
+        } else if (strcmp(what, "breed") == 0) { /* breed MILLISECONDS */
+                breed(number);
         } else if (strcmp(what, "leader-ends") == 0) { /* its first thread goes, another stays */
                 start_thread(wait_for_end, NULL);
                 sleep_ms(500);

@@ -24,8 +24,8 @@ typedef struct Meter {
         uint64_t most_cpu_nsec;  /* of these, work of the thread itself */
         uint64_t most_wall_nsec; /* of the same turn, with what it waited for a CPU */
         uint64_t n_turns;
-        uint64_t n_over;   /* turns above LIMIT_NSEC */
-        uint64_t has_turn; /* one goes on */
+        uint64_t n_over;            /* turns above LIMIT_NSEC */
+        volatile uint64_t has_turn; /* one goes on */
 } Meter;
 
 typedef struct Moment {
@@ -104,8 +104,8 @@ static void begin_turn(void) {
         const int error = errno;
 
         if (meter) {
+                meter->has_turn = 1; /* first: it may be stopped at any time */
                 begin = now();
-                meter->has_turn = 1;
         }
         errno = error;
 }
