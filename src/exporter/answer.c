@@ -111,6 +111,9 @@ static void self_append_metrics(Text *text, const SelfNumbers *numbers) {
 #define INTERVAL_METRIC "tidbnumad_sample_interval_seconds "
 #define INTERVAL_SECONDS_DEFAULT 10.0
 
+/* The daemon publishes 0 until its first scan is complete, and at last when it stops. */
+#define READY_METRIC "tidbnumad_ready "
+
 void answer_done(Answer *answer) {
         if (answer->body)
                 store_put_back(answer->store, answer->body);
@@ -176,28 +179,35 @@ static int answer_metrics(Store *store, const AnswerRequest *request, Answer *an
         return 0;
 }
 
-/* The sampling interval in the text of the metrics. The program never calls setlocale(), so
- * strtod() expects a point. */
-static double interval_of(const char *metrics) {
+/* The value of a metric without labels in the text of the metrics. The program never calls
+ * setlocale(), so strtod() expects a point. */
+static double metric_of(const char *metrics, const char *name, double otherwise) {
+        const size_t n = strlen(name);
         const char *line = metrics;
         double value;
         char *end;
 
-        while (line && strncmp(line, INTERVAL_METRIC, sizeof(INTERVAL_METRIC) - 1) != 0) {
+        while (line && strncmp(line, name, n) != 0) {
                 line = strchr(line, '\n');
                 line = line ? line + 1 : NULL;
         }
         if (!line)
-                return INTERVAL_SECONDS_DEFAULT;
-        line += sizeof(INTERVAL_METRIC) - 1;
-        value = strtod(line, &end);
-        return end > line && value > 0 && value < 1e6 ? value : INTERVAL_SECONDS_DEFAULT;
+                return otherwise;
+        value = strtod(line + n, &end);
+        return end > line + n && value >= 0 && value < 1e6 ? value : otherwise;
+}
+
+static double interval_of(const char *metrics) {
+        const double interval = metric_of(metrics, INTERVAL_METRIC, INTERVAL_SECONDS_DEFAULT);
+
+        return interval > 0 ? interval : INTERVAL_SECONDS_DEFAULT;
 }
 
 static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         StoreBody *body;
         int r = store_take(store, STORE_METRICS, &body);
         double age, limit;
+        bool ready;
 
         if (r == -ENOMEM)
                 return r;
@@ -207,9 +217,17 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         }
         age = snapshot_id_age(&body->file.id, now_seconds);
         limit = 3 * interval_of(body->file.data);
+        ready = metric_of(body->file.data, READY_METRIC, 1) > 0;
         store_put_back(store, body);
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
+        if (!ready) {
+                set_plain(answer, 503);
+                text_append(&answer->text,
+                            "not ready: tidbnumad has stopped, or has not finished its start "
+                            "(systemctl status tidbnumad)\n");
+                return 0;
+        }
         if (age <= limit) {
                 set_plain(answer, 200);
                 text_append(&answer->text, "ok\n");

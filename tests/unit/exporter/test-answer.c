@@ -113,6 +113,14 @@ TEST(health_by_the_interval_in_the_file, .setup_func = store_setup,
         check_status("/healthz", 503, "more than 60.000 s");
 }
 
+/* A daemon that has stopped publishes that last: its snapshot is fresh for a minute. */
+TEST(health_after_a_stop, .setup_func = store_setup, .teardown_func = store_teardown) {
+        put("metrics.prom", "# TYPE x\ntidbnumad_ready 1\n", 0);
+        check_status("/healthz", 200, "ok\n");
+        put("metrics.prom", "# TYPE x\ntidbnumad_ready 0\n", 0);
+        check_status("/healthz", 503, "not ready: tidbnumad has stopped");
+}
+
 TEST(health_without_a_usable_interval, .setup_func = store_setup, .teardown_func = store_teardown) {
         static const char *const files[] = { "",
                                              "x_tidbnumad_sample_interval_seconds 100\n",
