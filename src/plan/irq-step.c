@@ -48,6 +48,11 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
         }
         if (p->error != 0 && setting_value_equal(&p->wanted, wanted) && now_usec < p->retry_usec)
                 return IRQ_STEP_WAIT;
+        /* An earlier write of our own that took effect after this one. */
+        if (present && now_usec < p->late_usec && setting_value_equal(&p->late, present)) {
+                p->late_usec = 0;
+                return IRQ_STEP_WRITE;
+        }
         /* The desired value was in force: something else has changed it. */
         if (present && p->written && setting_value_equal(&p->wanted, wanted))
                 return repair(p, now_usec);
@@ -65,6 +70,10 @@ void irq_step_done(IrqProgress *p, const SettingValue *wanted, const SettingValu
 void irq_step_failed(IrqProgress *p, const SettingValue *wanted, int error, uint64_t now_usec) {
         uint64_t wait = IRQ_RETRY_MIN_USEC << (p->n_failures < 4 ? p->n_failures : 4);
 
+        if (error == -EINPROGRESS) {
+                p->late = *wanted;
+                p->late_usec = now_usec + IRQ_LATE_USEC;
+        }
         p->refused = error == -EPERM || error == -EIO;
         p->written = false;
         p->wanted = *wanted;

@@ -18,6 +18,9 @@
 #define IRQ_RETRY_MIN_USEC (UINT64_C(5) * 1000 * 1000)
 #define IRQ_RETRY_MAX_USEC (UINT64_C(60) * 1000 * 1000)
 
+/* What a unit was started to set is ours if it shows within this time. */
+#define IRQ_LATE_USEC (UINT64_C(60) * 1000 * 1000)
+
 /* The state of one setting. Zeroed at the beginning. */
 typedef struct IrqProgress {
         bool refused;        /* by the kernel, for good */
@@ -31,6 +34,8 @@ typedef struct IrqProgress {
         unsigned n_failures; /* in a row */
         int error;           /* of the last attempt; 0: none */
         uint64_t retry_usec;
+        uint64_t late_usec; /* until then `late`, which a unit sets, may show; 0: no such write */
+        SettingValue late;
 } IrqProgress;
 
 typedef enum IrqStep {
@@ -51,7 +56,8 @@ IrqStep irq_step_next(IrqProgress *progress, const SettingValue *wanted,
  * not be used in full, a part of it. */
 void irq_step_done(IrqProgress *progress, const SettingValue *wanted, const SettingValue *ours);
 
-/* Records a failed write. -EPERM and -EIO are final: the write is not tried again. */
+/* Records a failed write. -EPERM and -EIO are final: the write is not tried again. -EINPROGRESS:
+ * a unit was started that makes it, and when it shows is not known. */
 void irq_step_failed(IrqProgress *progress, const SettingValue *wanted, int error,
                      uint64_t now_usec);
 

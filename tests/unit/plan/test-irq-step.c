@@ -68,6 +68,23 @@ TEST(three_repairs_a_minute) {
         assert_false(p.contested);
 }
 
+/* What a unit was started to set, and what is no longer wanted when it shows, is not blamed on
+ * others. */
+TEST(late_write_of_our_own) {
+        IrqProgress p = { 0 };
+
+        done(&p, "0", "0");
+        failed(&p, "4", -EINPROGRESS, SECOND);
+        assert_int_equal(next(&p, "0", "0", 2 * SECOND), IRQ_STEP_IN_FORCE);
+        done(&p, "0", "0");
+        assert_int_equal(next(&p, "0", "4", 3 * SECOND), IRQ_STEP_WRITE);
+        done(&p, "0", "0");
+        assert_int_equal(next(&p, "0", "4", 4 * SECOND), IRQ_STEP_REPAIR); /* not once more */
+        failed(&p, "4", -EINPROGRESS, 5 * SECOND);
+        done(&p, "0", "0");
+        assert_int_equal(next(&p, "0", "4", 5 * SECOND + IRQ_LATE_USEC), IRQ_STEP_REPAIR);
+}
+
 TEST(a_minute_is_over) {
         IrqProgress p = { 0 };
 
