@@ -138,6 +138,22 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
         return 0;
 }
 
+int instances_take_storage(const StatusFile *status, ObservedList *list) {
+        for (size_t i = 0; i < status->n_instances; i++) {
+                const StatusInstance *published = &status->instances[i];
+                Observed *o = observed_list_find_pid(list, published->pid);
+
+                if (!o || o->storage.chain || !published->storage ||
+                    !holds_published(o, published, status->time_seconds))
+                        continue;
+                o->storage.chain = strdup(published->storage);
+                if (!o->storage.chain)
+                        return -ENOMEM;
+                o->storage.nodes = published->storage_nodes;
+        }
+        return 0;
+}
+
 static bool is_published(const StatusFile *status, const Observed *o) {
         for (size_t i = 0; status && i < status->n_instances; i++)
                 if (holds_published(o, &status->instances[i], status->time_seconds))

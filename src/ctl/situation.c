@@ -6,6 +6,7 @@
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/sys/clock.h"
 
 void situation_close(Situation *situation) {
         machine_close(&situation->machine);
@@ -82,6 +83,8 @@ static int find_running(const Situation *s, Case *c) {
                 r = instances_limit(&c->policies.set, status, &c->running, &c->ignored);
         if (r >= 0)
                 r = observed_list_describe(&s->machine.sysroot, &s->machine.topology, &c->running);
+        if (r >= 0 && status)
+                r = instances_take_storage(status, &c->running);
         if (r < 0 && r != -ENOMEM)
                 output_line(stderr, "tidbnumactl: the processes cannot be read: %s", strerror(-r));
         return r;
@@ -187,6 +190,27 @@ static int note_limits(const Case *c, PlanRun *p) {
         return r;
 }
 
+/* An ordinary user may not follow the path of a data directory, so that near: storage does not
+ * count for its instance. */
+static int note_storage(const Situation *s, const Case *c, PlanRun *p) {
+        _cleanup_text_ Text names = { 0 };
+
+        if (!s->machine.live || geteuid() == 0)
+                return 0;
+        for (size_t i = 0; i < c->running.n_instances; i++) {
+                const Observed *o = &c->running.instances[i];
+
+                if (o->policy->place.near == NEAR_STORAGE && !o->storage.chain)
+                        text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", o->name);
+        }
+        if (names.error < 0 || names.length == 0)
+                return names.error;
+        return plan_run_add_note(p,
+                                 "the disks of %s cannot be looked up, which needs root: the plan "
+                                 "of root may be another one",
+                                 names.data);
+}
+
 static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
         int r = note_limits(c, p);
@@ -198,6 +222,13 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
                         "same user already; tidbnumactl explain PID names the policy, "
                         "policies[].max_instances raises the limit",
                         ignored, ignored == 1 ? " is" : "s are");
+        if (r >= 0)
+                r = note_storage(s, c, p);
+        if (r >= 0 && s->daemon_runs && !status_file_is_fresh(&s->status, clock_realtime_seconds()))
+                r = plan_run_add_note(p,
+                                      "the daemon has published nothing for %.0f s; tidbnumactl "
+                                      "status tells why",
+                                      clock_realtime_seconds() - s->status.time_seconds);
         if (r >= 0 && denied > 0)
                 r = plan_run_add_note(
                         p, "%zu process%s could not be read%s%s", denied, denied == 1 ? "" : "es",

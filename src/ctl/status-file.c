@@ -29,6 +29,12 @@ static const char *string_of(const json_t *object, const char *key) {
         return json_string_value(json_object_get(object, key));
 }
 
+static const char *word_of(const json_t *object, const char *key) {
+        const char *text = string_of(object, key);
+
+        return text ? text : "";
+}
+
 static uint64_t count_of(const json_t *object, const char *key) {
         const json_int_t value = json_integer_value(json_object_get(object, key));
 
@@ -83,6 +89,7 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .exe = string_of(o, "exe"),
                 .unit = string_of(o, "unit"),
                 .data_dir = string_of(o, "data_dir"),
+                .storage = string_of(o, "storage"),
                 .state = string_of(o, "state"),
                 .reason = string_of(o, "reason"),
                 .reason_code = string_of(o, "reason_code"),
@@ -104,6 +111,8 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
         };
         if (!ret->name || !ret->policy || !ret->exe || !ret->state || !ret->reason ||
             ret->pid == 0 || !nodes || id_set_parse_list(nodes, &ret->nodes) < 0)
+                return -EBADMSG;
+        if (ret->storage && id_set_parse_list(word_of(o, "storage_nodes"), &ret->storage_nodes) < 0)
                 return -EBADMSG;
         return take_memory(json_object_get(o, "memory_by_node"), ret);
 }
@@ -132,12 +141,6 @@ static int take_strings(const json_t *array, const char ***ret, size_t *ret_n) {
                         (*ret)[(*ret_n)++] = text;
         }
         return 0;
-}
-
-static const char *word_of(const json_t *object, const char *key) {
-        const char *text = string_of(object, key);
-
-        return text ? text : "";
 }
 
 static int take_units(const json_t *array, StatusFile *ret) {

@@ -111,6 +111,10 @@ static void set_plan(Fields *f, const InstanceSnapshot *instance) {
         set_count(f, "processes", instance->n_processes);
         set_json(f, "ports", OBJECT_ARRAY(i, instance->n_ports, json_integer(instance->ports[i])));
         set_string(f, "data_dir", instance->data_dir);
+        if (instance->storage) {
+                set_string(f, "storage", instance->storage);
+                set_list(f, "storage_nodes", ID_VIEW(&instance->storage_nodes));
+        }
         set_string(f, "backend", instance->backend);
         set_string(f, "bound_by", instance->bound_by);
         set_string(f, "bound_by_reason", instance->bound_by_reason);

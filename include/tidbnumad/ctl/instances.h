@@ -12,6 +12,10 @@
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
                    ObservedList *ret);
 
+/* For instances whose disks this user cannot look up, those that the daemon published. To be called
+ * once they are described. 0 or -ENOMEM. */
+int instances_take_storage(const StatusFile *status, ObservedList *list);
+
 /* Moves instances beyond max_instances of their policy and user to `ret_ignored`, as the daemon
  * does: instances that it published come first, then the others in their order. 0 or -ENOMEM. */
 int instances_limit(const PolicySet *policies, const StatusFile *status, ObservedList *list,

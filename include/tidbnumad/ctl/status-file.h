@@ -21,6 +21,8 @@ typedef struct StatusMemory {
 typedef struct StatusInstance {
         const char *name, *policy, *exe; /* all strings belong to the StatusFile */
         const char *unit, *data_dir;     /* NULL: none */
+        const char *storage;             /* the disks under `data_dir`; NULL: not published */
+        NodeSet storage_nodes;
         const char *state, *reason;
         bool cpu_bound, memory_bound;     /* false also: an older daemon reports neither */
         const char *reason_code, *remedy; /* NULL: an older daemon does not report them */

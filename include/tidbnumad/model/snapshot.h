@@ -82,6 +82,8 @@ typedef struct InstanceSnapshot {
         const uint16_t *ports; /* TCP ports that it listens on, ascending; may be NULL */
         size_t n_ports;
         const char *data_dir; /* NULL: none, or not known */
+        const char *storage;  /* the disks under it; NULL: not read */
+        NodeSet storage_nodes;
         const char *backend;  /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
                                * enforced */
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; "": not yet */

@@ -33,6 +33,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
                 .ports = i->ports,
                 .n_ports = i->n_ports,
                 .data_dir = i->data_dir,
+                .storage = i->storage,
+                .storage_nodes = i->storage_nodes,
                 .backend = ops ? ops->name : "none",
                 .bound_by = rung_to_string(i->binding.ladder.rung),
                 .bound_by_reason = i->binding.ladder.why,

@@ -48,6 +48,8 @@ static int read_storage(const Roster *roster, Instance *i, const Members *member
         log_storage(roster, i, r, &storage);
         if (r < 0)
                 return r;
+        free(i->storage);
+        i->storage = TAKE_PTR(storage.chain);
         i->storage_nodes = storage.nodes;
         i->storage_known = true;
         i->news |= NEWS_STORAGE;

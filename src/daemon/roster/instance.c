@@ -58,6 +58,7 @@ Instance *instance_free(Instance *instance) {
         free(instance->exe);
         free(instance->ports);
         free(instance->data_dir);
+        free(instance->storage);
         free(instance);
         return NULL;
 }

@@ -276,6 +276,29 @@ WORLD_TEST(published_and_seen) {
         assert_int_equal(w->list.n_instances, 0);
 }
 
+/* The disks of an instance whose path this user cannot follow; what can be read counts more. */
+WORLD_TEST(published_disks) {
+        StatusInstance published = { .name = S("x"),
+                                     .exe = S("/opt/tidb-server"),
+                                     .unit = S("x.service"),
+                                     .storage = S("/data: nvme0n1"),
+                                     .storage_nodes = node_set("3"),
+                                     .pid = 10 };
+        const StatusFile status = { .instances = &published,
+                                    .n_instances = 1,
+                                    .time_seconds = clock_realtime_seconds() };
+
+        w->set.n_policies = 1;
+        service(w, 10, "/opt/tidb-server", "x.service", "0-7");
+        assert_int_equal(instances_find(&w->tree.sysroot, &w->set, &status, &w->list), 0);
+        assert_int_equal(instances_take_storage(&status, &w->list), 0);
+        assert_string_equal(w->list.instances[0].storage.chain, "/data: nvme0n1");
+        assert_true(id_set_has(&w->list.instances[0].storage.nodes, 3));
+        published.storage = S("another");
+        assert_int_equal(instances_take_storage(&status, &w->list), 0);
+        assert_string_equal(w->list.instances[0].storage.chain, "/data: nvme0n1");
+}
+
 /* What a user who may not read the process gets: what the daemon has published of it. */
 static int load_as_nobody(pid_t pid, double age_seconds) {
         StatusInstance published = { .name = S("x"),

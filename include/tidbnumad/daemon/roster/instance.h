@@ -260,7 +260,8 @@ typedef struct Instance {
         uint16_t *ports; /* TCP ports that it listens on, ascending, once known; owned */
         size_t n_ports;
         char *data_dir;        /* NULL: none, or not known; owned */
-        NodeSet storage_nodes; /* nodes of the disks under `data_dir` */
+        char *storage;         /* the disks under `data_dir`, as a text; owned */
+        NodeSet storage_nodes; /* their nodes */
         bool storage_known;    /* these were read; there may be none */
         unsigned n_described;  /* number of reads of ports and data directory since a process joined
                                 */
