@@ -152,7 +152,10 @@ static int on_hup(_unused_ sd_event_source *source, _unused_ const struct signal
         irq_reconcile(m->irq);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
-        (void)publish_now(&m->report); /* before systemd is notified of its end */
+        /* A pause, or its end, shows in what is published, before systemd is notified of its end.
+         */
+        reconcile_due(&m->binding, clock_monotonic_usec());
+        (void)publish_now(&m->report);
         if (m->host.ready)
                 turn_notify_ready(m);
         return 0;

@@ -3,6 +3,7 @@
 #include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/binding/reconcile-log.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
@@ -262,6 +263,8 @@ static int follow_event(Manager *m) {
         int r = 0;
 
         turn_run(m);
+        if (m->host.ready)
+                reconcile_log_found(&m->binding);
         if (m->start_waits && !units_are_starting(&m->units))
                 r = turn_finish_start(m);
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;

@@ -157,6 +157,8 @@ static void succeeded(const Binder *b, Instance *i) {
         undo_after(b->undo, i, i->binding.call_kind);
 
         p->call_failures = 0;
+        if (!i->binding.guard.logged) /* the guard clears its own */
+                binding_clear_failure(i);
         if (i->binding.call_kind == STEP_SCOPE) {
                 p->scope_moves++;
                 return;

@@ -90,6 +90,7 @@ void move_progress_begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 return;
         i->binding.migration.under_way = true;
         i->binding.migration.begun_usec = now_usec;
+        i->binding.migration.begun_bytes = i->binding.outside_bytes;
         i->binding.migration.logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
         pace_init(&i->binding.migration.pace, pressure.recent);
         if (i->binding.migration.logged)
@@ -118,19 +119,40 @@ void move_progress_add(const Binder *b, Instance *i, uint64_t bytes) {
         i->binding.migration.moved_bytes += bytes;
 }
 
+static double mib(uint64_t bytes) {
+        return (double)bytes / (1 << 20);
+}
+
+/* What the daemon did not move and is gone from the other nodes was freed by the process, or moved
+ * by the kernel: by its NUMA balancing, or where a write of memory nodes moves pages. */
+void move_progress_describe(const Instance *i, uint64_t now_usec, Text *text) {
+        const Migration *m = &i->binding.migration;
+        const uint64_t left = i->binding.outside_bytes, moved = m->moved_bytes;
+
+        text_appendf(text,
+                     "of %.1f MiB on other nodes, tidbnumad moved %.1f MiB within %.1f s of the "
+                     "start of the move",
+                     mib(m->begun_bytes), mib(moved), (double)(now_usec - m->begun_usec) / 1e6);
+        if (m->begun_bytes > moved + left)
+                text_appendf(text,
+                             "; the process freed, or the kernel itself moved, the other %.1f MiB",
+                             mib(m->begun_bytes - moved - left));
+        if (left > 0)
+                text_appendf(text, "; %.1f MiB are on other nodes now", mib(left));
+}
+
 void move_progress_end(const Binder *b, Instance *i, bool bound_logged, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .message_id = JOURNAL_MOVED };
-        const Migration m = i->binding.migration;
+        _cleanup_text_ Text text = { 0 };
 
+        if (i->binding.migration.logged && !bound_logged) {
+                move_progress_describe(i, now_usec, &text);
+                journal_log(&b->host->journal, LOG_INFO, &fields, "%s: %s", i->name,
+                            text.data ? text.data : "");
+        }
         i->binding.migration = (Migration){ 0 };
-        if (m.logged && !bound_logged)
-                journal_log(&b->host->journal, LOG_INFO, &fields,
-                            "%s: %.1f MiB were moved in %.1f s, %.1f MiB are on other nodes",
-                            i->name, (double)m.moved_bytes / (1 << 20),
-                            (double)(now_usec - m.begun_usec) / 1e6,
-                            (double)i->binding.outside_bytes / (1 << 20));
 }
 
 uint64_t move_rate_in_force(const Instance *i) {

@@ -1,10 +1,28 @@
 #include "tidbnumad/daemon/binding/reconcile-log.h"
 #include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 
+/* A pause, or its end, takes effect at once, and not only at the next reconcile of an instance that
+ * is under way. */
+static InstanceState state_of(const Binder *b, const Instance *i) {
+        switch (i->binding.state) {
+        case INSTANCE_PLANNED:
+        case INSTANCE_BINDING:
+        case INSTANCE_NARROWING:
+        case INSTANCE_MOVING:
+        case INSTANCE_SETTLING:
+                return verdict_state(i->binding.step.kind, host_enforces(b->host), false);
+        default:
+                return i->binding.state;
+        }
+}
+
 Verdict reconcile_verdict(const Binder *b, const Instance *i) {
+        const bool outlived = i->binding.failure_code == REASON_OBSERVE && host_enforces(b->host);
+
         return verdict_of(&(VerdictInput){
-                .state = i->binding.state,
+                .state = state_of(b, i),
                 .step = &i->binding.step,
                 .placement = &i->binding.placement,
                 .binding = i->binding.observed_known ? &i->binding.observed : NULL,
@@ -13,12 +31,27 @@ Verdict reconcile_verdict(const Binder *b, const Instance *i) {
                 .memory_known = i->sampling.memory_known,
                 .outside_bytes = i->binding.outside_bytes,
                 .widened_why = i->binding.guard.widened ? i->binding.guard.why : REASON_NONE,
-                .failure = i->binding.failure,
+                .failure = outlived ? NULL : i->binding.failure,
                 .failure_code = i->binding.failure_code,
         });
 }
 
-void reconcile_log_final(const Binder *b, const Instance *i) {
+bool reconcile_found_bound(const Binder *b, const Instance *i) {
+        return i->binding.bind_attempts == 0 && i->binding.migrated_bytes == 0 &&
+               i->n_members > 0 && i->members[0].process.id.start_ticks < b->roster->since_ticks;
+}
+
+void reconcile_log_found(Binder *b) {
+        if (b->n_found_bound > 0)
+                journal_log(&b->host->journal, LOG_INFO, NULL,
+                            "%zu instance%s bound already when tidbnumad started; nothing of %s "
+                            "was changed",
+                            b->n_found_bound, b->n_found_bound == 1 ? " was" : "s were",
+                            b->n_found_bound == 1 ? "it" : "them");
+        b->n_found_bound = 0;
+}
+
+void reconcile_log_final(const Binder *b, const Instance *i, bool first, uint64_t now_usec) {
         const Verdict v = reconcile_verdict(b, i);
         const JournalFields fields = {
                 .instance = i->name,
@@ -31,17 +64,22 @@ void reconcile_log_final(const Binder *b, const Instance *i) {
         static const char by_affinity[] = "; bound by affinity, because ";
         const char *why = i->binding.ladder.why;
         char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
+        _cleanup_text_ Text how = { 0 };
 
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
         (void)id_set_render_list(&i->binding.placement.cpus, cpus, sizeof(cpus));
+        if (first)
+                text_appendf(&how, ", %.1f s after tidbnumad saw it first",
+                             i->binding.bind_seconds);
+        if (i->binding.migration.under_way && i->binding.migration.begun_bytes > 0) {
+                text_append(&how, "; ");
+                move_progress_describe(i, now_usec, &how);
+        }
         if (v.state == INSTANCE_BOUND)
                 journal_log(&b->host->journal, LOG_INFO, &fields,
-                            "%s is bound to node %s (CPUs %s, memory %s); %.1f MiB were moved, "
-                            "%.1f s after it was first seen%s%s",
-                            i->name, nodes, cpus,
-                            verdict_memory_word(i->binding.placement.memory, v.memory_bound),
-                            (double)i->binding.migrated_bytes / (1 << 20), i->binding.bind_seconds,
-                            why ? by_affinity : "", why ? why : "");
+                            "%s is bound to node %s (CPUs %s, memory %s)%s%s%s", i->name, nodes,
+                            cpus, verdict_memory_word(i->binding.placement.memory, v.memory_bound),
+                            how.data ? how.data : "", why ? by_affinity : "", why ? why : "");
         else if (v.state == INSTANCE_PARTLY ||
                  v.state == INSTANCE_REFUSED) /* the guard logs `widened` */
                 journal_log(&b->host->journal, LOG_WARNING, &fields,

@@ -46,7 +46,7 @@
 /* With a backend that answers at once; a step without effect is tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
 
-static void finish(const Binder *b, Instance *i) {
+static void finish(Binder *b, Instance *i, bool first) {
         const uint64_t now_usec = clock_monotonic_usec();
         bool news = i->binding.step.kind != i->binding.logged.kind || !i->binding.logged.reason ||
                     strcmp(i->binding.step.reason, i->binding.logged.reason) != 0;
@@ -58,10 +58,23 @@ static void finish(const Binder *b, Instance *i) {
                 binding_clear_failure(i);
         i->binding.rest_until_usec = now_usec + REST_USEC;
         i->binding.rest_outside_bytes = i->binding.outside_bytes;
-        if (news)
-                reconcile_log_final(b, i);
+        if (news && first && reconcile_found_bound(b, i))
+                b->n_found_bound++;
+        else if (news)
+                reconcile_log_final(b, i, first, now_usec);
         move_progress_end(b, i, news && i->binding.step.kind == STEP_DONE, now_usec);
         i->binding.logged = i->binding.step;
+}
+
+/* Clears a problem whose cause is gone: it was observed and planned just now, and what is only
+ * planned while nothing may be changed is carried out from now on. What a call or the guard has
+ * reported is cleared where the call succeeds, and by the guard. */
+static void clear_outlived(const Binder *b, Instance *i) {
+        const Reason code = i->binding.failure_code;
+
+        if (code == REASON_STATE_UNREADABLE || code == REASON_NO_MEMORY ||
+            (code == REASON_OBSERVE && host_enforces(b->host)))
+                binding_clear_failure(i);
 }
 
 /* Is its final step left alone for now? A pass walks the whole process, which is not worth it for a
@@ -72,22 +85,23 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
                i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
 }
 
-static void decide(const Binder *b, Instance *i, Step step) {
+static void decide(Binder *b, Instance *i, Step step) {
         InstanceState state = verdict_state(step.kind, host_enforces(b->host),
                                             i->undo.released && undo_is_open(b->undo));
         bool changed = step.kind != i->binding.step.kind ||
                        strcmp(step.reason, i->binding.step.reason) != 0 ||
                        state != i->binding.state;
+        const bool first = step.kind == STEP_DONE && isnan(i->binding.bind_seconds);
 
         i->binding.step = step;
         i->binding.state = state;
         if (!changed)
                 return;
-        if (step.kind == STEP_DONE && isnan(i->binding.bind_seconds))
+        if (first)
                 i->binding.bind_seconds =
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
         if (step_is_final(step.kind))
-                finish(b, i);
+                finish(b, i, first);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
@@ -328,7 +342,7 @@ static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_use
 
 /* Observes the instance and carries out the next step. True: the step is complete, reconcile again
  * at once. */
-static bool reconcile_once(const Binder *b, Instance *i, uint64_t now_usec) {
+static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = REASON_STATE_UNREADABLE };
@@ -355,6 +369,7 @@ static bool reconcile_once(const Binder *b, Instance *i, uint64_t now_usec) {
                             verdict_state(step.kind, host_enforces(b->host), i->undo.released)),
                     i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
                     (unsigned long long)i->binding.outside_bytes, step.reason);
+        clear_outlived(b, i);
         if (is_postponed(i, step.kind, now_usec))
                 return false;
         decide(b, i, step);
@@ -372,7 +387,7 @@ static bool gives_way(const Binder *b, Instance *i) {
         return true;
 }
 
-static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
+static void advance(Binder *b, Instance *i, uint64_t now_usec) {
         choose_placement(b, i);
         if (gives_way(b, i))
                 return;
@@ -383,7 +398,7 @@ static void advance(const Binder *b, Instance *i, uint64_t now_usec) {
                 ;
 }
 
-static void begin(const Binder *b, Instance *i, uint64_t now_usec) {
+static void begin(Binder *b, Instance *i, uint64_t now_usec) {
         const int r = place_ensure(b->placing, i);
 
         if (r == -EAGAIN)
@@ -394,7 +409,7 @@ static void begin(const Binder *b, Instance *i, uint64_t now_usec) {
                 advance(b, i, now_usec);
 }
 
-static void reconcile(const Binder *b, Instance *i, uint64_t now_usec) {
+static void reconcile(Binder *b, Instance *i, uint64_t now_usec) {
         /* The answer, or the end of the release, triggers the next reconcile. */
         if (i->binding.call.slot || (i->undo.record && i->undo.record->releasing))
                 i->binding.due_usec = INSTANCE_NEVER;

@@ -9,6 +9,7 @@ typedef struct Life {
         Policy policy;
         PolicyCounters counters;
         Instance *instance;
+        Reason failure_code; /* of the last failed attempt of bind() */
 } Life;
 
 static inline void life_begin(Life *l) {
@@ -52,11 +53,14 @@ static inline void bind(Life *l, const char *cpus, const char *mems) {
 
         l->instance->binding.placement.cpus = cpu_set(cpus);
         binding_adopt_record(l->instance);
-        for (unsigned i = 0; i < 8 && !world.dead; i++)
+        for (unsigned i = 0; i < 8 && !world.dead; i++) {
                 if (!is(ID_VIEW(&world.cpus), cpus))
                         (void)bind_carry_out(&l->m.binding, l->instance, &set, i);
                 else if (world.ops->set_mems && !is(ID_VIEW(&world.mems), mems))
                         (void)bind_carry_out(&l->m.binding, l->instance, &narrow, i);
+                if (l->instance->binding.failure)
+                        l->failure_code = l->instance->binding.failure_code;
+        }
         assert_nothing_unknown();
 }
 

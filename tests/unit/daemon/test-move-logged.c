@@ -30,8 +30,24 @@ HOST_TEST(told_at_start_and_end) {
         move_progress_end(&h->rooms.binding, i, false, fake.now);
         move_progress_end(&h->rooms.binding, i, false, fake.now);
         capture_end(&c);
-        assert_contains(c.text, ": 6.0 MiB were moved in 0.0 s, 94.0 MiB are on other nodes\n");
+        assert_contains(c.text,
+                        ": of 100.0 MiB on other nodes, tidbnumad moved 6.0 MiB within 0.0 s of "
+                        "the start of the move; 94.0 MiB are on other nodes now\n");
         assert_null(strstr(strchr(c.text, '\n'), "mov"));
+}
+
+/* Memory that is gone and was not moved by the daemon is not counted as moved by it. */
+HOST_TEST(rest_is_told_apart) {
+        Instance *i = add(h, 10);
+        Capture c;
+
+        move_begin(&h->rooms.binding, i, fake.now);
+        move_progress_add(&h->rooms.binding, i, MIB(6));
+        i->binding.outside_bytes = 0;
+        CAPTURE_STDERR(&c, move_progress_end(&h->rooms.binding, i, false, fake.now));
+        assert_contains(c.text, "tidbnumad moved 6.0 MiB within");
+        assert_contains(c.text, "; the process freed, or the kernel itself moved, the other "
+                                "94.0 MiB\n");
 }
 
 HOST_TEST(a_little_is_not_told) {

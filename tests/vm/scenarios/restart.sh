@@ -42,12 +42,15 @@ wait_until 90 'a unit that was killed is bound again' all_on tidb-4000.service 0
 ok 'a unit that was killed is bound again'
 
 # The daemon itself.
+cursor=$(journal_cursor)
 systemctl restart tidbnumad
 wait_until 60 'the daemon is up again' metric_is 1 tidbnumad_ready
 check 'a restart of the daemon leaves the binding as it is' all_on tidb-4000.service 0
 check 'the daemon is another process' test "$(main_pid tidbnumad)" != "$daemon"
 wait_until 60 'it finds what is bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="memory"'
 is "$(metric tidbnumad_migrated_bytes_total 'name="tidb-4000"')" 0 'and moves nothing'
+check 'one line counts what was bound already' grep -q '1 instance was bound already when tidbnumad started' <(daemon_said "$cursor" 6)
+is "$(daemon_said "$cursor" 6 | grep -c 'is bound to')" 0 'and no line for each'
 
 kill -KILL "$(main_pid tidbnumad)"
 wait_until 60 'a killed daemon is started again by systemd' metric_is 1 tidbnumad_ready

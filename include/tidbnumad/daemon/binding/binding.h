@@ -33,6 +33,7 @@ typedef struct Binder {
         sd_event_source *drift_source;
         PolicyCounters *policy_counters; /* n_policies; owned */
         ThreadRounds thread_rounds[2];   /* [0]: instances without a cpuset; [1]: with one */
+        size_t n_found_bound;            /* see reconcile_log_found(); not logged yet */
 } Binder;
 
 /* Counters belong to a policy's name, so that a reload keeps them. The last element counts for

@@ -24,6 +24,10 @@ void move_progress_note(const Binder *b, Instance *instance, uint64_t now_usec);
 /* Counts bytes after each piece of a pass. */
 void move_progress_add(const Binder *b, Instance *instance, uint64_t bytes);
 
+/* Appends how much was on other nodes, who moved it, and what is left, since the migration began.
+ */
+void move_progress_describe(const Instance *instance, uint64_t now_usec, Text *text);
+
 /* Ends the migration when the instance has reached its last step. `bound_logged`: the journal
  * already has the number of moved bytes. */
 void move_progress_end(const Binder *b, Instance *instance, bool bound_logged, uint64_t now_usec);

@@ -69,7 +69,8 @@ typedef struct Migration {
         bool under_way;
         bool logged; /* its beginning is in the journal */
         uint64_t begun_usec;
-        uint64_t moved_bytes;
+        uint64_t begun_bytes; /* on other nodes, when it began */
+        uint64_t moved_bytes; /* by the daemon */
         Pace pace;
         bool pressure_known;
         uint64_t window_usec; /* when `waited_usec` was read */
