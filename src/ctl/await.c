@@ -64,6 +64,13 @@ static void report_instance(const StatusInstance *i) {
 static void report_instances(const Await *a, const StatusFile *s) {
         for (size_t i = 0; i < s->n_instances; i++)
                 if (names(a, s->instances[i].name, s->instances[i].unit))
+static bool is_releasing(const StatusFile *s, const char *name) {
+        for (size_t i = 0; i < s->n_releases; i++)
+                if (s->releases[i].name && strcmp(s->releases[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
                         report_instance(&s->instances[i]);
         for (size_t i = 0; i < s->n_devices; i++)
                 if (s->devices[i].reason_code &&
@@ -73,6 +80,11 @@ static void report_instances(const Await *a, const StatusFile *s) {
         for (size_t i = 0; i < s->n_releases; i++)
                 output_line(stdout, "%s: release in progress%s%s",
                             s->releases[i].name ? s->releases[i].name : "?",
+        if (names(a, RELEASE_HOST, NULL) && !is_releasing(s, RELEASE_HOST))
+                output_line(stdout, RELEASE_HOST ": %s",
+                            a->args->undo ? "no longer released"
+                                          : "released; irqbalance and kernel.numa_balancing have "
+                                            "their original settings");
                             s->releases[i].failure ? ": " : "",
                             s->releases[i].failure ? s->releases[i].failure : "");
 }

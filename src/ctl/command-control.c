@@ -18,9 +18,6 @@
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/policy-dir.h"
 
-/* Name for settings that belong to no instance: irqbalance and kernel.numa_balancing. */
-#define HOST "host"
-
 typedef struct Control {
         const Args *args;
         Await await;
@@ -227,7 +224,7 @@ static bool is_known(const StatusFile *s, const char *glob) {
         for (size_t i = 0; i < s->n_devices; i++)
                 if (word_list_names(&one, s->devices[i].name, NULL))
                         return true;
-        return word_list_names(&one, HOST, NULL);
+        return word_list_names(&one, RELEASE_HOST, NULL);
 }
 
 static int refuse_unknown(const StatusFile *s, const char *glob) {

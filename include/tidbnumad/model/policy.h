@@ -12,6 +12,10 @@
 #include "tidbnumad/model/access.h"
 #include "tidbnumad/model/workload.h"
 
+/* The name in enforcement.release for settings that belong to no instance: those of irqbalance, and
+ * kernel.numa_balancing. */
+#define RELEASE_HOST "host"
+
 typedef enum MemoryMode {
         MEMORY_BIND,      /* nothing outside the nodes, enforced by the kernel */
         MEMORY_PREFERRED, /* pulled to the nodes while they have room, never pushed out of others */

@@ -245,6 +245,7 @@ typedef struct IrqSnapshot {
         size_t n_landed;
         uint64_t n_writes, n_repairs; /* settings that were written; of these, put back */
         uint64_t undo_settings;       /* that could be given back */
+        bool host_releasing;          /* `release host` was asked for, and is not complete */
         pid_t irqbalance_pid;         /* 0: it does not run */
         bool irqbalance_sent;
         const CpuSet *irqbalance_cpus; /* banned for irqbalance, its own bans included */

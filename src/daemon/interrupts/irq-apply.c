@@ -333,7 +333,7 @@ static bool is_asked_back(const Interrupts *irq, const IrqHost *host, const Sett
                 setting_is_queue(key->kind) ? irq_host_find_interface(host, key->ifindex) : NULL;
 
         if (*key->device == '\0')
-                return undo_release_is_asked(irq->host, "host", NULL);
+                return undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
         if (queue)
                 return undo_release_is_asked(irq->host, queue->name, NULL);
         for (size_t i = 0; i < host->n_devices; i++)
@@ -346,7 +346,16 @@ bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
         for (size_t i = 0; i < irq->undo.n_settings; i++)
                 if (is_asked_back(irq, host, &irq->undo.settings[i].key))
                         return true;
-        return irq->undo.irqbalance.known && undo_release_is_asked(irq->host, "host", NULL);
+        return irq->undo.irqbalance.known && undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
+}
+
+bool irq_host_is_releasing(const Interrupts *irq) {
+        if (!host_obeys(irq->host) || !undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
+                return false;
+        for (size_t i = 0; i < irq->undo.n_settings; i++)
+                if (*irq->undo.settings[i].key.device == '\0')
+                        return true;
+        return irq->undo.irqbalance.known;
 }
 
 void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired,

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/roster/roster.h"
@@ -224,6 +225,7 @@ int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot *
                 .n_writes = irq->n_writes,
                 .n_repairs = irq->n_repairs,
                 .undo_settings = irq->undo.n_settings,
+                .host_releasing = irq_host_is_releasing(irq),
                 .irqbalance_pid =
                         irq->balance.id.pid ? irq->balance.id.pid : irq->balance.socketless_pid,
                 .irqbalance_sent = irq->undo.irqbalance.known,

@@ -166,7 +166,7 @@ static void drop_released(const Interrupts *irq, IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices; i++)
                 if (undo_release_is_asked(irq->host, plan->devices[i].device->name, NULL))
                         drop_device(plan, i);
-        if (undo_release_is_asked(irq->host, "host", NULL))
+        if (undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
                 plan->irqbalance.sent = false;
 }
 
@@ -200,7 +200,8 @@ static int add_numa_balancing(Interrupts *irq, IrqDesiredList *desired) {
                                .known = true };
         char text[SETTING_TEXT_MAX];
 
-        if (wanted == NUMA_BALANCING_LEAVE || undo_release_is_asked(irq->host, "host", NULL) ||
+        if (wanted == NUMA_BALANCING_LEAVE ||
+            undo_release_is_asked(irq->host, RELEASE_HOST, NULL) ||
             irq->ops->read(&irq->host->sysroot, &key, text) < 0 ||
             setting_parse(key.kind, text, &setting.present) < 0)
                 return 0; /* a kernel without NUMA balancing */
@@ -260,6 +261,7 @@ static int reconcile(Interrupts *irq) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         _cleanup_irq_plan_ IrqPlan plan = { 0 };
         _cleanup_irq_desired_ IrqDesiredList desired = { 0 };
+        bool releasing;
         int r = load(irq, &host);
 
         if (r >= 0)
@@ -271,7 +273,10 @@ static int reconcile(Interrupts *irq) {
         if (r < 0)
                 return r;
         reset_driver_contention(irq, &host, clock_monotonic_usec());
+        releasing = irq_host_is_releasing(irq);
         carry_out(irq, &host, &plan, &desired);
+        if (releasing && !irq_host_is_releasing(irq)) /* tidbnumactl waits for it */
+                host_mark(irq->host, HOST_MARK_PUBLISH);
         irq_verify(irq, &host, &desired);
         irq_settings_sweep(irq, &host);
         irq_report_devices(irq, &plan);

@@ -135,7 +135,10 @@ static int write_files(Report *report, const Snapshot *snapshot) {
                                  report->metrics.length, 0644);
 }
 
-static void fill_releases(const Report *report, ReleaseSnapshot *ret) {
+/* Returns their number. `ret` has room for one more than `undo` releases. */
+static size_t fill_releases(const Report *report, bool host_releasing, ReleaseSnapshot *ret) {
+        size_t n = report->undo->releases.n;
+
         for (size_t i = 0; i < report->undo->releases.n; i++) {
                 const UndoRelease *r = report->undo->releases.list[i];
 
@@ -145,6 +148,10 @@ static void fill_releases(const Report *report, ReleaseSnapshot *ret) {
                                             .failure = r->failure,
                                             .failure_code = r->failure_code };
         }
+        if (host_releasing)
+                ret[n++] = (ReleaseSnapshot){ .name = RELEASE_HOST,
+                                              .reason = "enforcement.release names it" };
+        return n;
 }
 
 static void fill_policy(const Report *report, size_t i, PolicySnapshot *ret) {
@@ -231,7 +238,6 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
                 .ignored_processes = processes,
                 .n_ignored_processes = report->roster->ignored.n_processes,
                 .releases = releases,
-                .n_releases = report->undo->releases.n,
                 .policies = policies,
                 .n_policies = policy_set_count_written(&report->host->policies),
                 .job_timeouts = timeouts,
@@ -248,7 +254,7 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
         access_fill(report->sampling, &s.access);
         fill_units(report, units);
         fill_ignored(&report->roster->ignored, &s, processes);
-        fill_releases(report, releases);
+        s.n_releases = fill_releases(report, s.irq.host_releasing, releases);
         fill_undo(report->undo, &s);
         s.n_revoked = report->units->n_revoked;
         for (size_t i = 0; i < n_listed; i++)

@@ -169,6 +169,13 @@ check 'though there were thousands' test "$fired" -gt 1000
 balancing_is() { [[ $(</proc/sys/kernel/numa_balancing) == "$1" ]]; }
 wait_until 30 'numa_balancing is off' balancing_is 0
 ok 'numa_balancing is off'
+# What belongs to no instance: the command returns when it is done, and what the daemon did by a unit is nobody else's.
+said=$(tidbnumactl release host)
+check 'release host returns when numa_balancing is as it was' balancing_is 1
+check 'and says so' grep -q '^host: released' <<<"$said"
+tidbnumactl release --undo host
+wait_until 30 'numa_balancing is off again' balancing_is 0
+is "$(daemon_said "$cursor" | grep 'something else changed kernel.numa_balancing')" '' 'and nobody else is blamed for it'
 scrape /status | jq .interrupts
 # The CPUs that send by a queue are many, and one of them is that on which it and its receive queue fire.
 xps_follows() {

@@ -9,6 +9,9 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
 /* Is there something in the record that enforcement.release asks for? */
 bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host);
 
+/* Does enforcement.release name `host`, while its settings are still recorded as changed? */
+bool irq_host_is_releasing(const Interrupts *irq);
+
 /* Restores the settings that are in the record and not in `desired`. `only_asked`: of these only
  * what enforcement.release names. */
 void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired,
