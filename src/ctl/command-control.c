@@ -278,22 +278,91 @@ static int refuse_not_released(const WordList *released, const char *glob) {
         return -ENOENT;
 }
 
-static int remove_named(Control *c) {
-        WordList *released = &c->drop_in.release;
+/* What may be released. `unit` is NULL for a device and for the host. */
+typedef struct Subject {
+        const char *name, *unit;
+} Subject;
 
-        for (size_t i = 0; i < c->await.globs.n_words; i++) {
-                const char *glob = c->await.globs.words[i];
-                size_t k = 0;
-
-                if (word_list_has(&c->drop_in.base.release, glob))
-                        return refuse_released(glob);
-                while (k < released->n_words && strcmp(released->words[k], glob) != 0)
-                        k++;
-                if (k == released->n_words)
-                        return refuse_not_released(released, glob);
-                word_list_remove(released, k);
+/* The i-th of all instances, units and devices, and at last the host. False: there are no more. */
+static bool subject_at(const StatusFile *s, size_t i, Subject *ret) {
+        if (i < s->n_instances) {
+                *ret = (Subject){ s->instances[i].name, s->instances[i].unit };
+                return true;
         }
-        return 0;
+        i -= s->n_instances;
+        if (i < s->n_units) {
+                *ret = (Subject){ s->units[i].name, s->units[i].name };
+                return true;
+        }
+        i -= s->n_units;
+        if (i > s->n_devices)
+                return false;
+        *ret = (Subject){ i < s->n_devices ? s->devices[i].name : RELEASE_HOST, NULL };
+        return true;
+}
+
+/* A unit may be written without its suffix, as its instance is named. */
+static bool subject_is_named(const Subject *subject, const char *glob) {
+        const WordList one = { .words = (char **)&glob, .n_words = 1 };
+        const StatusUnit unit = { .name = subject->unit };
+
+        return word_list_names(&one, subject->name, subject->unit) ||
+               (subject->unit && status_unit_is_named(&unit, glob));
+}
+
+typedef enum Overlap {
+        OVERLAP_NONE,
+        OVERLAP_SOME, /* the word names others too */
+        OVERLAP_ALL,  /* each that the word names is named by the glob */
+} Overlap;
+
+/* The instance counts, and not how it was written: as its name, its unit or a glob. */
+static Overlap overlap_of(const StatusFile *s, const char *word, const char *glob) {
+        bool shared = false, others = false;
+        Subject subject;
+
+        if (strcmp(word, glob) == 0)
+                return OVERLAP_ALL;
+        for (size_t i = 0; subject_at(s, i, &subject); i++)
+                if (subject_is_named(&subject, word))
+                        *(subject_is_named(&subject, glob) ? &shared : &others) = true;
+        return !shared ? OVERLAP_NONE : others ? OVERLAP_SOME : OVERLAP_ALL;
+}
+
+static int refuse_wider(const char *word, const char *glob) {
+        output_line(stderr,
+                    "tidbnumactl: '%s' is released by '%s', which names others too; run "
+                    "tidbnumactl release --undo '%s', and release those again",
+                    glob, word, word);
+        return -ENOENT;
+}
+
+static int remove_one(Control *c, const char *glob) {
+        WordList *released = &c->drop_in.release;
+        bool removed = false;
+
+        for (size_t k = 0; k < c->drop_in.base.release.n_words; k++)
+                if (overlap_of(&c->status, c->drop_in.base.release.words[k], glob) != OVERLAP_NONE)
+                        return refuse_released(c->drop_in.base.release.words[k]);
+        for (size_t k = released->n_words; k > 0; k--) {
+                const Overlap overlap = overlap_of(&c->status, released->words[k - 1], glob);
+
+                if (overlap == OVERLAP_SOME)
+                        return refuse_wider(released->words[k - 1], glob);
+                if (overlap == OVERLAP_NONE)
+                        continue;
+                word_list_remove(released, k - 1);
+                removed = true;
+        }
+        return removed ? 0 : refuse_not_released(released, glob);
+}
+
+static int remove_named(Control *c) {
+        int r = 0;
+
+        for (size_t i = 0; i < c->await.globs.n_words && r >= 0; i++)
+                r = remove_one(c, c->await.globs.words[i]);
+        return r;
 }
 
 /* Globs of the other files stay. */
