@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 
 /* A reload takes a moment; a release takes seconds for each unit with systemd on a slow host. */
 #define LOAD_USEC (UINT64_C(30) * 1000 * 1000)
+/* A full file system, on which the daemon cannot publish, is waited for only so long. */
+#define ROOM_USEC (UINT64_C(3) * 1000 * 1000)
 #define RELEASE_USEC (UINT64_C(180) * 1000 * 1000)
 
 static bool names(const Await *a, const char *name, const char *unit) {
@@ -61,9 +64,6 @@ static void report_instance(const StatusInstance *i) {
                     repeats || !*i->reason ? "" : ": ", i->reason);
 }
 
-static void report_instances(const Await *a, const StatusFile *s) {
-        for (size_t i = 0; i < s->n_instances; i++)
-                if (names(a, s->instances[i].name, s->instances[i].unit))
 static bool is_releasing(const StatusFile *s, const char *name) {
         for (size_t i = 0; i < s->n_releases; i++)
                 if (s->releases[i].name && strcmp(s->releases[i].name, name) == 0)
@@ -71,20 +71,23 @@ static bool is_releasing(const StatusFile *s, const char *name) {
         return false;
 }
 
+static void report_instances(const Await *a, const StatusFile *s) {
+        for (size_t i = 0; i < s->n_instances; i++)
+                if (names(a, s->instances[i].name, s->instances[i].unit))
                         report_instance(&s->instances[i]);
         for (size_t i = 0; i < s->n_devices; i++)
                 if (s->devices[i].reason_code &&
                     strcmp(s->devices[i].reason_code, "released") == 0 &&
                     names(a, s->devices[i].name, NULL))
                         output_line(stdout, "%s: its interrupts are released", s->devices[i].name);
-        for (size_t i = 0; i < s->n_releases; i++)
-                output_line(stdout, "%s: release in progress%s%s",
-                            s->releases[i].name ? s->releases[i].name : "?",
         if (names(a, RELEASE_HOST, NULL) && !is_releasing(s, RELEASE_HOST))
                 output_line(stdout, RELEASE_HOST ": %s",
                             a->args->undo ? "no longer released"
                                           : "released; irqbalance and kernel.numa_balancing have "
                                             "their original settings");
+        for (size_t i = 0; i < s->n_releases; i++)
+                output_line(stdout, "%s: release in progress%s%s",
+                            s->releases[i].name ? s->releases[i].name : "?",
                             s->releases[i].failure ? ": " : "",
                             s->releases[i].failure ? s->releases[i].failure : "");
 }
@@ -112,8 +115,17 @@ static bool is_in_vain(const Await *a, const StatusFile *s) {
 }
 
 static const char *why_late(const Await *a, const StatusFile *s) {
-        if (!daemon_process_lives(s))
+        const char *dir = a->args->runtime_dir;
+
+        if (daemon_process_find(dir, s) == 0)
                 return "the daemon has ended meanwhile: journalctl -u tidbnumad";
+        if (s->load_seconds == a->loaded_before && daemon_process_lacks_room(dir))
+                return "the daemon was told to, but cannot publish the result, because the file "
+                       "system of its runtime folder is full: free space there, and see "
+                       "journalctl -u tidbnumad";
+        if (s->load_seconds == a->loaded_before)
+                return "the daemon was told to, but has not published since: see journalctl -u "
+                       "tidbnumad";
         if (a->args->command == COMMAND_PAUSE && is_in_vain(a, s))
                 return "the daemon has read the policy files, and still enforces: journalctl -u "
                        "tidbnumad";
@@ -135,20 +147,29 @@ static int report_late(const Await *a, const StatusFile *s) {
         return COMMAND_EXIT_REFUSED;
 }
 
+static bool is_over(const Await *a, const StatusFile *s, uint64_t begun_usec) {
+        const uint64_t waited = clock_monotonic_usec() - begun_usec;
+        const char *dir = a->args->runtime_dir;
+
+        return waited > (a->args->command == COMMAND_RELEASE ? RELEASE_USEC : LOAD_USEC) ||
+               (waited > ROOM_USEC && s->load_seconds == a->loaded_before &&
+                daemon_process_lacks_room(dir)) ||
+               is_in_vain(a, s) || daemon_process_find(dir, s) == 0;
+}
+
 int await_daemon(const Await *a) {
-        const uint64_t end = clock_monotonic_usec() +
-                             (a->args->command == COMMAND_RELEASE ? RELEASE_USEC : LOAD_USEC);
+        const uint64_t begun_usec = clock_monotonic_usec();
 
         for (;;) {
                 _cleanup_status_file_ StatusFile s = { 0 };
                 const struct timespec pause = { .tv_nsec = POLL_NSEC };
                 int r = status_file_read(a->args->runtime_dir, &s);
 
-                if (r < 0)
+                if (r < 0 && r != -ENOENT) /* nothing was published yet */
                         return r;
                 if (await_is_done(a, &s))
                         return report_done(a, &s);
-                if (clock_monotonic_usec() > end || is_in_vain(a, &s) || !daemon_process_lives(&s))
+                if (is_over(a, &s, begun_usec))
                         return report_late(a, &s);
                 (void)nanosleep(&pause, NULL);
         }

@@ -121,7 +121,7 @@ static int open_control(const Args *args, Control *c) {
         r = status_file_read(args->runtime_dir, &c->status);
         if (r == -ENOMEM)
                 return r;
-        c->daemon_lives = r >= 0 && daemon_process_lives(&c->status);
+        c->daemon_lives = daemon_process_find(args->runtime_dir, &c->status) > 0;
         c->await.loaded_before = c->status.load_seconds;
         return 0;
 }
@@ -148,7 +148,7 @@ static int write_drop_in(const Control *c, const Text *text) {
 }
 
 static int reload(const Control *c) {
-        int r = daemon_process_reload(&c->status);
+        int r = daemon_process_reload(c->args->runtime_dir, &c->status);
 
         return r < 0 ? cannot("reload", "the daemon", r) : 0;
 }

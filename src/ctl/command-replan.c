@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/sys/clock.h"
 
 static int check_names(const Args *args, const Case *c) {
         for (size_t k = 0; k < args->n_names; k++) {
@@ -95,6 +97,18 @@ int command_replan(const Args *args) {
                 output_line(stderr,
                             "tidbnumactl: no daemon runs, so there is nothing to replan; at its "
                             "start it keeps the places of bound instances");
+                return COMMAND_EXIT_NO_DAEMON;
+        }
+        if (r >= 0 && !args->dry_run &&
+            !status_file_is_fresh(&situation.status, clock_realtime_seconds())) {
+                output_line(stderr,
+                            "tidbnumactl: the daemon has published nothing for %.0f s%s, so that "
+                            "what would move is not known; nothing was changed. See journalctl -u "
+                            "tidbnumad",
+                            clock_realtime_seconds() - situation.status.time_seconds,
+                            daemon_process_lacks_room(args->runtime_dir)
+                                    ? ", because the file system of its runtime folder is full"
+                                    : "");
                 return COMMAND_EXIT_NO_DAEMON;
         }
         if (r >= 0)

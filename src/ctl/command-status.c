@@ -9,12 +9,23 @@
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-history.h"
+#include "tidbnumad/ctl/status-problems.h"
 #include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/sys/clock.h"
 
 static int cannot_read(const char *runtime_dir, int error) {
-        if (error == -ENOENT)
+        const pid_t pid = daemon_process_find(runtime_dir, NULL);
+
+        if (error == -ENOENT && pid > 0)
+                output_line(stderr,
+                            "tidbnumactl: the daemon runs (process %d), but has published nothing "
+                            "in %s%s; see journalctl -u tidbnumad",
+                            pid, runtime_dir,
+                            daemon_process_lacks_room(runtime_dir)
+                                    ? ", whose file system is full: free space there"
+                                    : " yet");
+        else if (error == -ENOENT)
                 output_line(stderr,
                             "tidbnumactl: no daemon has published in %s; run systemctl start "
                             "tidbnumad, or give its folder with --runtime-dir",
@@ -72,6 +83,7 @@ static int print_json(const StatusQuestion *q) {
                                                   status_unit_is_asked(q, &status->units[i]),
                                                   json_incref(json_array_get(units, i))));
         root = object_set(root, "alive", json_boolean(q->alive));
+        root = object_set(root, "problems", status_problems(q));
         return output_json(object_set(root, "age_seconds",
                                       object_number(q->now_seconds - status->time_seconds)));
 }
@@ -109,6 +121,7 @@ static int exit_of(const StatusQuestion *q) {
 int command_status(const Args *args) {
         _cleanup_status_file_ StatusFile status = { 0 };
         StatusQuestion q = { .status = &status,
+                             .runtime_dir = args->runtime_dir,
                              .names = args->names,
                              .n_names = args->n_names,
                              .now_seconds = clock_realtime_seconds(),
@@ -125,7 +138,8 @@ int command_status(const Args *args) {
                 r = check_name(&status, args->names[i]);
         if (r < 0)
                 return r;
-        q.alive = daemon_process_lives(&status);
+        q.alive = daemon_process_find(args->runtime_dir, &status) > 0;
+        q.no_room = daemon_process_lacks_room(args->runtime_dir);
         r = args->json ? print_json(&q) : print_text(&q);
         return r < 0 ? r : exit_of(&q);
 }

@@ -114,6 +114,7 @@ static int draw(Top *top) {
         _cleanup_text_ Text text = { 0 };
         struct winsize size = { .ws_row = 24, .ws_col = 80 };
         StatusQuestion q = { .status = &status,
+                             .runtime_dir = top->args->runtime_dir,
                              .names = top->args->names,
                              .n_names = top->args->n_names,
                              .now_seconds = clock_realtime_seconds() };
@@ -121,7 +122,8 @@ static int draw(Top *top) {
 
         if (r == -ENOMEM)
                 return r;
-        q.alive = r >= 0 && daemon_process_lives(&status);
+        q.alive = r >= 0 && daemon_process_find(q.runtime_dir, &status) > 0;
+        q.no_room = daemon_process_lacks_room(q.runtime_dir);
         (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
         if (top->selected >= status.n_instances)
                 top->selected = status.n_instances > 0 ? status.n_instances - 1 : 0;

@@ -1,11 +1,16 @@
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/sys/atomic-file.h"
 
 /* Linux 5.3 and 5.1; the same numbers on all architectures. Before 5.3 the pid must suffice: a
  * wrong process gets the signal only if the daemon ends between the check and the signal, and the
@@ -28,24 +33,58 @@ static bool is_tidbnumad(pid_t pid) {
         return strcmp(comm, "tidbnumad\n") == 0;
 }
 
-bool daemon_process_lives(const StatusFile *status) {
-        return status->pid > 0 && (kill(status->pid, 0) == 0 || errno == EPERM) &&
-               is_tidbnumad(status->pid);
+static pid_t lock_holder(const char *runtime_dir) {
+        _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        pid_t pid = 0;
+
+        return fd >= 0 && lock_file_holder(fd, RUNTIME_DIR_LOCK, &pid) >= 0 ? pid : 0;
+}
+
+pid_t daemon_process_find(const char *runtime_dir, const StatusFile *status) {
+        const pid_t holder = lock_holder(runtime_dir);
+
+        if (holder > 0)
+                return holder;
+        return status && status->pid > 0 && (kill(status->pid, 0) == 0 || errno == EPERM) &&
+                               is_tidbnumad(status->pid)
+                       ? status->pid
+                       : 0;
 }
 
 /* Not by systemctl: its reload fails if policies are rejected, but a pause still works. */
-int daemon_process_reload(const StatusFile *status) {
+int daemon_process_reload(const char *runtime_dir, const StatusFile *status) {
+        const pid_t pid = daemon_process_find(runtime_dir, status);
         _cleanup_close_ int fd = -EBADF;
 
-        if (status->pid <= 0)
+        if (pid == 0)
                 return -ESRCH;
         /* Checked after it was opened: the descriptor then cannot refer to another one. */
-        fd = (int)syscall(NR_PIDFD_OPEN, status->pid, 0);
+        fd = (int)syscall(NR_PIDFD_OPEN, pid, 0);
         if (fd < 0 && errno != ENOSYS)
                 return -errno;
-        if (!is_tidbnumad(status->pid))
+        if (!is_tidbnumad(pid))
                 return -ESRCH;
-        const long r = fd < 0 ? kill(status->pid, SIGHUP)
-                              : syscall(NR_PIDFD_SEND_SIGNAL, fd, SIGHUP, NULL, 0);
+        const long r =
+                fd < 0 ? kill(pid, SIGHUP) : syscall(NR_PIDFD_SEND_SIGNAL, fd, SIGHUP, NULL, 0);
         return r < 0 ? -errno : 0;
+}
+
+/* 0: it is not there. */
+static uint64_t size_of(const char *runtime_dir, const char *name) {
+        char path[PATH_MAX];
+        struct stat st;
+        const int n = snprintf(path, sizeof(path), "%s/%s", runtime_dir, name);
+
+        return n > 0 && (size_t)n < sizeof(path) && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Each file is written beside the former one, which it replaces. */
+bool daemon_process_lacks_room(const char *runtime_dir) {
+        const uint64_t status = size_of(runtime_dir, "status.json");
+        const uint64_t metrics = size_of(runtime_dir, "metrics.prom");
+        const uint64_t needed = status > metrics ? status : metrics;
+        struct statvfs fs;
+
+        return statvfs(runtime_dir, &fs) == 0 &&
+               (fs.f_bavail * fs.f_frsize <= needed || (fs.f_files > 0 && fs.f_favail == 0));
 }

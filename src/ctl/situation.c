@@ -32,7 +32,7 @@ static int report_imagine(int error, const char *message) {
 static int read_status(Situation *s) {
         int r = s->machine.live ? status_file_read(s->args->runtime_dir, &s->status) : -ENOENT;
 
-        s->daemon_runs = r >= 0 && daemon_process_lives(&s->status);
+        s->daemon_runs = r >= 0 && daemon_process_find(s->args->runtime_dir, &s->status) > 0;
         return r == -ENOMEM ? r : 0;
 }
 

@@ -162,23 +162,38 @@ void turn_hand_on(Manager *m) {
                 hand_on(m, i, now);
 }
 
-void turn_notify_ready(Manager *m) {
+/* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
+ * a text: a start that fails, or an exit, would end what still watches the bindings. */
+static void notify(Manager *m, const char *prefix) {
         const Host *h = &m->host;
         const char *error = h->policy_errors.n_messages > 0 ? h->policy_errors.messages[0] : "";
+        _cleanup_text_ Text text = { 0 };
 
-        /* ERRNO= is the only mark of a running unit that systemd shows beside a text: a start that
-         * fails, or an exit, would end what still watches the bindings. */
+        m->notified_error = m->report.error;
+        if (m->report.error < 0)
+                text_appendf(&text, "ERRNO=%d\nSTATUS=Cannot publish in %s: %s; ", -m->report.error,
+                             h->args->runtime_dir, strerror(-m->report.error));
+        else
+                text_appendf(&text, "ERRNO=%d\nSTATUS=", h->policy_load_success ? 0 : EINVAL);
         if (h->policy_load_success)
-                notify_state(&m->host.notifier, "READY=1\nERRNO=0\nSTATUS=%zu policies, %zu nodes",
+                text_appendf(&text, "%zu policies, %zu nodes",
                              policy_set_count_written(&h->policies), h->topology.n_nodes);
         else
-                notify_state(
-                        &m->host.notifier, "READY=1\nERRNO=%d\nSTATUS=%s: %s", EINVAL,
-                        h->policies_kept    ? "Policies refused, those of before the start are in "
-                                              "force"
-                        : h->policies_known ? "Policies refused, the previous ones stay in force"
-                                            : "Policies refused, no policy is in force",
-                        error);
+                text_appendf(&text, "%s: %s",
+                             h->policies_kept    ? "Policies refused, those of before the start "
+                                                   "are in force"
+                             : h->policies_known ? "Policies refused, the previous ones stay in "
+                                                   "force"
+                                                 : "Policies refused, no policy is in force",
+                             error);
+        if (text.error == 0)
+                notify_state(&m->host.notifier, "%s%s", prefix, text.data);
+        else /* at least that it is ready */
+                notify_state(&m->host.notifier, "%s", prefix);
+}
+
+void turn_notify_ready(Manager *m) {
+        notify(m, "READY=1\n");
 }
 
 static bool gives_start_cpus(const Host *h) {
@@ -247,12 +262,16 @@ void turn_run(Manager *m) {
                 irq_note_owners(m->irq);
         if (host_take_mark(&m->host, HOST_MARK_TIDY))
                 bind_tidy(&m->binding);
+        if (m->host.ready)
+                reconcile_log_found(&m->binding);
         arm_work(m);
         /* What a scan still finds is planned together. */
         if ((m->host.marks & HOST_MARK_PLAN) && !m->roster.scan_at_once)
                 arm_by(m->placing.timer, PLAN_DELAY_USEC);
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);
+        if (m->host.ready && m->report.error != m->notified_error)
+                notify(m, "");
         if (host_take_mark(&m->host, HOST_MARK_EXIT)) {
                 (void)publish_now(&m->report);
                 (void)sd_event_exit(m->host.event, 0);
@@ -263,8 +282,6 @@ static int follow_event(Manager *m) {
         int r = 0;
 
         turn_run(m);
-        if (m->host.ready)
-                reconcile_log_found(&m->binding);
         if (m->start_waits && !units_are_starting(&m->units))
                 r = turn_finish_start(m);
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;

@@ -127,3 +127,10 @@ int lock_file_take(int dir_fd, const char *name, int *ret_fd, pid_t *ret_holder)
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
+
+int lock_file_holder(int dir_fd, const char *name, pid_t *ret) {
+        _cleanup_close_ int fd =
+                openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+        return fd < 0 ? -errno : read_holder(fd, ret);
+}

@@ -3,9 +3,14 @@
 
 #include "tidbnumad/ctl/status-file.h"
 
-/* Is the pid of the status that of a running tidbnumad? The age of the file alone proves nothing:
- * the pid may be reused, and a daemon may be busy. */
-bool daemon_process_lives(const StatusFile *status);
+/* The daemon that uses the runtime folder, by its lock, or else by the pid of the status that it
+ * published; 0: none runs. The age of the status alone proves nothing: a daemon may be busy, or
+ * have no room to publish. Only root may read the lock. `status` may be NULL: nothing is published.
+ */
+pid_t daemon_process_find(const char *runtime_dir, const StatusFile *status);
 
 /* Sends SIGHUP, so that the daemon reads its policies again. 0; -ESRCH: no daemon runs; -EPERM. */
-int daemon_process_reload(const StatusFile *status);
+int daemon_process_reload(const char *runtime_dir, const StatusFile *status);
+
+/* Does the file system of the runtime folder lack the room for what the daemon publishes? */
+bool daemon_process_lacks_room(const char *runtime_dir);

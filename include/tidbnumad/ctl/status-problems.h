@@ -3,6 +3,11 @@
 
 #include "tidbnumad/ctl/status-table.h"
 
+/* The problems as an array, in the order of status_problems_render(): each with `names`, `reason`,
+ * `reason_code` and `remedy`, and with `errors` where these are of policy files. NULL: no memory.
+ */
+json_t *status_problems(const StatusQuestion *question);
+
 /* Renders problems, the worst first: the daemon, its policies, instances by reason, releases,
  * interrupts. Instances with the same reason share an entry. Empty without problems. text->error
  * shows a failure. */

@@ -12,8 +12,10 @@ typedef struct StatusQuestion {
         size_t n_names;
         double now_seconds;
         bool alive;
-        unsigned width; /* columns of the terminal; 0: none */
-        bool colors;    /* use colours for states */
+        bool no_room;            /* the file system of the runtime folder is full */
+        const char *runtime_dir; /* used with `no_room` only */
+        unsigned width;          /* columns of the terminal; 0: none */
+        bool colors;             /* use colours for states */
 } StatusQuestion;
 
 /* Renders a line about the daemon, problems with their remedy, then tables of instances and of

@@ -22,3 +22,10 @@ int private_file_read(int dir_fd, const char *name, size_t max, char **ret, size
  * `*ret_holder`, 0 where the kernel shows none (another PID namespace). The file is made where
  * it is not there, with mode 0600: a process that cannot write to it cannot lock it. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd, pid_t *ret_holder);
+
+/* Who holds the lock; 0 where the kernel does not show it. -ESRCH: nobody; -ENOENT: there is no
+ * file; -EACCES: this user may not read it. */
+int lock_file_holder(int dir_fd, const char *name, pid_t *ret);
+
+/* The lock that the daemon holds in its runtime folder as long as it runs. */
+#define RUNTIME_DIR_LOCK "daemon.lock"

@@ -10,8 +10,6 @@
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/self.h"
 
-#define RUNTIME_DIR_LOCK "daemon.lock"
-
 /* --- the folder in which the daemon publishes and keeps its undo records --- */
 
 static int cannot_open(const Journal *journal, const char *path, int error) {

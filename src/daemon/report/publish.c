@@ -290,15 +290,15 @@ int publish_now(Report *report) {
         if (r >= 0)
                 r = publish_all(report, listed, n_listed, instances, policies, units, releases,
                                 nodes);
-        if (r < 0 && !report->failed)
+        if (r < 0 && report->error == 0)
                 journal_log(&report->host->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s. It is tried "
                             "again with each sample",
                             report->host->args->runtime_dir, strerror(-r));
-        if (r >= 0 && report->failed)
+        if (r >= 0 && report->error < 0)
                 journal_log(&report->host->journal, LOG_NOTICE, NULL,
                             "Publishing in %s works again", report->host->args->runtime_dir);
-        report->failed = r < 0;
+        report->error = r < 0 ? r : 0;
         return r;
 }
 

@@ -26,7 +26,7 @@ typedef struct Report {
         NodeTimes node_times;   /* CPU times of nodes at the last snapshot */
         double start_seconds;   /* start time of this process, as published last */
         Text metrics;           /* buffer that is reused */
-        bool failed;            /* logged once */
+        int error;              /* of the last attempt, logged once; 0: it succeeded */
 } Report;
 
 void report_done(Report *report);
