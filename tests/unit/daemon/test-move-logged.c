@@ -1,5 +1,6 @@
 /* Moving in slices: what is logged, the pace, and migration by the kernel. */
 #include "move-host.h"
+#include "tidbnumad/daemon/binding/reconcile-log.h"
 
 static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
         fake_write(&h->tree, "sys/fs/cgroup/x.service/memory.pressure",
@@ -65,6 +66,30 @@ HOST_TEST(a_little_is_not_told) {
         move_begin(&h->rooms.binding, i, fake.now);
         CAPTURE_STDERR(&c, move_progress_end(&h->rooms.binding, i, true, fake.now));
         assert_string_equal(c.text, "");
+}
+
+/* A pause and its end are true of what is published next, before any reconcile. */
+HOST_TEST(pause_shows_at_once) {
+        Host *host = &h->rooms.host;
+        const bool live = host->sysroot.live;
+        Instance *i = add(h, 10);
+        Verdict v;
+
+        host->sysroot.live = true;
+        i->binding.state = INSTANCE_MOVING;
+        i->binding.step = (Step){ .kind = STEP_PULL, .reason = "" };
+        host->policies.mode = ENFORCEMENT_OBSERVE;
+        assert_int_equal(reconcile_verdict(&h->rooms.binding, i).state, INSTANCE_PLANNED);
+        i->binding.state = INSTANCE_PLANNED;
+        binding_set_failure(i, REASON_OBSERVE, "would move 1.0 MiB");
+        v = reconcile_verdict(&h->rooms.binding, i);
+        assert_int_equal(v.code, REASON_OBSERVE);
+        host->policies.mode = ENFORCEMENT_ENFORCE;
+        v = reconcile_verdict(&h->rooms.binding, i);
+        assert_int_equal(v.state, INSTANCE_MOVING);
+        assert_int_equal(v.code, REASON_NONE);
+        assert_string_equal(v.reason, "");
+        host->sysroot.live = live;
 }
 
 /* --- pace --- */
