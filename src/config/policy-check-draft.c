@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tidbnumad/config/policy-check.h"
+#include "tidbnumad/model/placement.h"
 
 #define NODES "policies[].place.nodes"
 #define AVOID "policies[].place.avoid"
@@ -84,6 +85,13 @@ static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes
         return most;
 }
 
+static uint32_t count_homes(const Topology *topology, const NodeSet *nodes) {
+        NodeSet homes = topology_homes(topology);
+
+        id_set_intersect(&homes, nodes);
+        return id_set_count(&homes);
+}
+
 /* No instance could be placed, so that the policy would do nothing. */
 static void check_count(const Check *c, const NodeSet *open) {
         const Place *place = &c->policy->place;
@@ -98,6 +106,14 @@ static void check_count(const Check *c, const NodeSet *open) {
         if (place->count > n) {
                 REFUSE(c, at, "`" COUNT "` is %u, and %s%s has %u, expected at most that",
                        place->count, from, less, n);
+                return;
+        }
+        if (c->topology && place->count > count_homes(c->topology, open)) {
+                WARN(c, at,
+                     "`" COUNT
+                     "` is %u, and %s%s has %u with CPUs and memory now, expected at most "
+                     "that",
+                     place->count, from, less, count_homes(c->topology, open));
                 return;
         }
         if (!c->topology || !place->same_package)
@@ -237,13 +253,34 @@ static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         return false;
 }
 
+/* As the planner refuses an instance on these nodes. CPUs come online, but memory does not come to
+ * a node that was made without. */
+static bool check_refusals(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        NodeSet with_memory = topology_memory_nodes(c->topology);
+        const CpuSet cpus = topology_cpus_of(c->topology, nodes);
+        char list[ID_SET_LIST_MAX];
+
+        if (id_set_is_empty(&cpus)) {
+                WARN(c, at, "nothing can be placed on node %s: %s", render(ID_VIEW(nodes), list),
+                     placement_refusal_to_string(REFUSAL_NO_CPU));
+                return false;
+        }
+        if (c->policy->memory != MEMORY_BIND || id_set_intersects(&with_memory, nodes))
+                return true;
+        REFUSE(c, at, "nothing can be placed on node %s: %s", render(ID_VIEW(nodes), list),
+               placement_refusal_to_string(REFUSAL_NO_MEMORY));
+        return false;
+}
+
 /* Beside a node that only has memory, one without memory is named on purpose. */
 static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char list[ID_SET_LIST_MAX];
         NodeSet empty = { 0 };
         bool paired = false;
 
-        for (size_t i = 0; c->topology && i < c->topology->n_nodes; i++) {
+        if (!c->topology || !check_refusals(c, nodes, at))
+                return;
+        for (size_t i = 0; i < c->topology->n_nodes; i++) {
                 const Node *node = &c->topology->nodes[i];
 
                 if (!id_set_has(nodes, node->id))
@@ -279,12 +316,13 @@ static void check_explicit(const Check *c) {
                              render(ID_VIEW(&avoided), list),
                              policy_draft_span(c->draft, AVOID).line);
                 id_set_intersect(&again, nodes);
-                if (!id_set_is_empty(&again) && place->share_is_set &&
-                    place->share == SHARE_EXCLUSIVE)
+                if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
                         WARN(c, at,
                              "node %s is also used by another entry of `instances`, and the policy "
-                             "sets `share: exclusive`",
-                             render(ID_VIEW(&again), list));
+                             "%s, expected different nodes, or `share: shared`",
+                             render(ID_VIEW(&again), list),
+                             place->share_is_set ? "sets `share: exclusive`"
+                                                 : "is exclusive, as it is by default");
                 id_set_union(&seen, nodes);
         }
 }

@@ -128,6 +128,18 @@ static int note_source(const Case *c, PlanRun *p) {
         return 0;
 }
 
+static int note_unused(const Machine *machine, PlanRun *p) {
+        _cleanup_text_ Text note = { 0 };
+        NodeSet used = { 0 };
+
+        for (size_t i = 0; i < p->plan.n_choices; i++)
+                id_set_union(&used, &p->plan.choices[i].placement.nodes);
+        topology_append_unused(&machine->topology, &used, &note);
+        if (note.error < 0 || note.length == 0)
+                return note.error;
+        return plan_run_add_note(p, "%s", note.data);
+}
+
 static int note_machine(const Machine *machine, PlanRun *p) {
         int r = 0;
 
@@ -140,7 +152,7 @@ static int note_machine(const Machine *machine, PlanRun *p) {
                 else if (note.length > 0)
                         r = plan_run_add_note(p, "%s", note.data);
         }
-        return r;
+        return r < 0 ? r : note_unused(machine, p);
 }
 
 static bool is_idle(const Case *c, const Policy *policy) {

@@ -29,7 +29,9 @@ static const char *const placement_refusal_strings[N_REFUSALS] = {
         [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have; "
                                 "correct place.nodes or instances",
         [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",
-        [REFUSAL_NO_MEMORY] = "its nodes have no memory; name a node with memory",
+        [REFUSAL_NO_MEMORY] = "its nodes have no memory, which memory: bind needs; name a node "
+                              "with memory, or set "
+                              "memory: preferred or none",
         [REFUSAL_CPUS_ABSENT] = "its policy names CPUs that are not online CPUs of its "
                                 "nodes; correct cpus, or bring the CPUs online",
         [REFUSAL_NO_HOME] = "no node of this machine has both CPUs and memory; check the "
@@ -114,6 +116,10 @@ static const WarningText *warning_text(PlacementWarning warning) {
                 { "", "its former nodes are no longer available to it: it moves" },
                 { "R2", "its policy names a reserved node, which it shares with the network card's "
                         "interrupts" },
+                { "", "its nodes have no memory: only its CPUs are bound, and all of its memory is "
+                      "remote" },
+                { "", "its nodes have few online CPUs for a server of its kind; bring CPUs online "
+                      "(tidbnumactl check lists those that are offline), or use place.avoid" },
         };
 
         return &texts[__builtin_ctz(warning)];

@@ -168,6 +168,10 @@ static bool lacks_memory_size(const Node *node) {
         return node->memory_unknown;
 }
 
+static bool has_cpus_alone(const Node *node) {
+        return !topology_has_memory(node) && !id_set_is_empty(&node->cpus);
+}
+
 static NodeSet nodes_that(const Topology *topology, bool (*is)(const Node *)) {
         NodeSet nodes = { 0 };
 
@@ -237,4 +241,24 @@ void topology_append_note(const Topology *topology, unsigned number, Text *text)
         default:
                 break;
         }
+}
+
+void topology_append_unused(const Topology *topology, const NodeSet *used, Text *text) {
+        char nodes[ID_SET_LIST_MAX] = "", cpus[ID_SET_LIST_MAX] = "";
+        NodeSet idle = nodes_that(topology, has_cpus_alone);
+        CpuSet theirs;
+        bool one;
+
+        id_set_subtract(&idle, used);
+        if (id_set_is_empty(&idle))
+                return;
+        theirs = topology_cpus_of(topology, &idle);
+        (void)id_set_render_list(&idle, nodes, sizeof(nodes));
+        (void)id_set_render_list(&theirs, cpus, sizeof(cpus));
+        one = id_set_count(&idle) == 1;
+        text_appendf(text,
+                     "node%s %s (CPUs %s) %s no memory, so no instance uses %s CPUs unless its "
+                     "policy names %s, with memory: preferred or none",
+                     one ? "" : "s", nodes, cpus, one ? "has" : "have", one ? "its" : "their",
+                     one ? "the node" : "these nodes");
 }

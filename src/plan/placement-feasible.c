@@ -7,8 +7,14 @@ static PlacementRefusal refuse(PlanItem *item, PlacementRefusal refusal) {
         return refusal;
 }
 
-static bool allows_nodes(const PlacementInstance *in, const NodeSet *nodes) {
-        return id_set_is_empty(&in->allowed_nodes) || id_set_is_subset(nodes, &in->allowed_nodes);
+/* A node without memory is in no cgroup's memory nodes: what counts there is the CPUs. */
+static bool allows_nodes(const PlanProblem *problem, const PlacementInstance *in,
+                         const NodeSet *nodes) {
+        NodeSet with_memory = topology_memory_nodes(problem->input->topology);
+
+        id_set_intersect(&with_memory, nodes);
+        return id_set_is_empty(&in->allowed_nodes) ||
+               id_set_is_subset(&with_memory, &in->allowed_nodes);
 }
 
 /* CPUs that the policy lists are its own even if they are reserved or isolated, and so are isolated
@@ -48,6 +54,13 @@ CpuSet placement_usable_cpus(const PlanProblem *problem, const PlanItem *item,
         return all;
 }
 
+bool placement_has_memory(const PlanProblem *problem, const NodeBits *nodes) {
+        ID_SET_FOREACH(i, nodes)
+        if (topology_has_memory(problem->nodes[i].node))
+                return true;
+        return false;
+}
+
 static CpuSet online_cpus_of(const PlanProblem *problem, const NodeBits *nodes) {
         CpuSet all = { 0 };
 
@@ -85,19 +98,17 @@ static PlacementRefusal check_explicit(const PlanProblem *problem, const PlanIte
                                        const NodeSet *nodes) {
         NodeBits bits = placement_problem_bits(problem, nodes);
         CpuSet cpus = online_cpus_of(problem, &bits), usable;
-        bool list = item->policy->cpus.choice == CPUS_LIST, has_memory = false;
+        bool list = item->policy->cpus.choice == CPUS_LIST;
 
         if (id_set_count(&bits) != id_set_count(nodes))
                 return REFUSAL_NODE_ABSENT;
-        ID_SET_FOREACH(i, &bits)
-        has_memory |= topology_has_memory(problem->nodes[i].node);
         if (id_set_is_empty(&cpus))
                 return REFUSAL_NO_CPU;
-        if (!has_memory)
+        if (item->policy->memory == MEMORY_BIND && !placement_has_memory(problem, &bits))
                 return REFUSAL_NO_MEMORY;
         if (list && !id_set_is_subset(&item->policy->cpus.list, &cpus))
                 return REFUSAL_CPUS_ABSENT;
-        if (!allows_nodes(item->in, nodes))
+        if (!allows_nodes(problem, item->in, nodes))
                 return REFUSAL_CGROUP_NODES;
         if (id_set_is_subset(&cpus, &problem->taken_cpus) ||
             (list && id_set_intersects(&item->policy->cpus.list, &problem->taken_cpus)))

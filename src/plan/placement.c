@@ -48,6 +48,14 @@ static bool lacks_memory(const PlanCounts *counts, const PlanItem *item) {
         return item->policy->memory == MEMORY_BIND && lacks;
 }
 
+static bool is_on_memory(const PlanProblem *problem, const PlanItem *item) {
+        NodeBits nodes = { 0 };
+
+        for (size_t i = 0; i < item->n_nodes; i++)
+                id_set_add(&nodes, item->nodes[i]);
+        return placement_has_memory(problem, &nodes);
+}
+
 /* Memory-only nodes beside the others do not count: nothing runs there. */
 static bool spans_packages(const PlanProblem *problem, const PlanItem *item) {
         const PlanNode *first = NULL;
@@ -64,6 +72,23 @@ static bool spans_packages(const PlanProblem *problem, const PlanItem *item) {
                 first = node;
         }
         return false;
+}
+
+/* Heavy is what weighs as much as a TiDB. Few is less than a quarter of what the machine's nodes
+ * have on average when all CPUs are online: which node an offline CPU belongs to is not known. */
+enum { HEAVY_WEIGHT = 8, FEW_CPUS_PART = 4 };
+
+static bool has_few_cpus(const PlanProblem *problem, const PlanItem *item) {
+        const Topology *topology = problem->input->topology;
+        const CpuSet online = topology_cpus(topology);
+        const size_t n = id_set_count(&online) + id_set_count(&topology->offline_cpus);
+        size_t n_nodes = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                n_nodes += topology->nodes[i].kind == NODE_NORMAL;
+        return item->policy->cpus.choice != CPUS_LIST &&
+               placement_weight(item->in) >= HEAVY_WEIGHT &&
+               id_set_count(&item->choice->placement.cpus) * FEW_CPUS_PART * n_nodes < n;
 }
 
 static bool is_tidb(const Policy *policy) {
@@ -102,6 +127,10 @@ static void placement_explain_warnings(const PlanSearch *search, const PlanItem 
                 warnings |= WARN_MANY_NODES;
         if (has_moved(item))
                 warnings |= WARN_MOVED;
+        if (!is_on_memory(search->problem, item))
+                warnings |= WARN_NO_MEMORY;
+        if (has_few_cpus(search->problem, item))
+                warnings |= WARN_FEW_CPUS;
         choice->warnings = warnings;
 }
 
@@ -279,6 +308,9 @@ static void fill_placement(const PlanProblem *problem, const PlanItem *item) {
                         id_set_add(&choice->reserved, problem->nodes[item->nodes[i]].node->id);
         }
         p->cpus = placement_usable_cpus(problem, item, &bits);
+        /* The kernel takes memory from the nearest nodes then, which is as preferred as it gets. */
+        if (!placement_has_memory(problem, &bits))
+                p->memory = MEMORY_NONE;
 }
 
 static int describe_all(PlanSearch *search, const PlanCost *total) {

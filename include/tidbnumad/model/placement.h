@@ -7,9 +7,9 @@
 #include "tidbnumad/model/policy.h"
 
 typedef struct Placement {
-        NodeSet nodes; /* empty: it is only watched */
-        CpuSet cpus;   /* online CPUs of the nodes: all, or those that the policy chooses */
-        MemoryMode memory;
+        NodeSet nodes;     /* empty: it is only watched */
+        CpuSet cpus;       /* online CPUs of the nodes: all, or those that the policy chooses */
+        MemoryMode memory; /* the policy's; MEMORY_NONE where the nodes have no memory */
         MigrateMode migrate;
         uint64_t rate_bytes_per_sec;
         const char *reason; /* why `nodes` is empty; a constant, "" otherwise */
@@ -23,7 +23,7 @@ typedef enum PlacementRefusal {
                                 * none */
         REFUSAL_NODE_ABSENT,   /* explicit nodes that the machine does not have */
         REFUSAL_NO_CPU,        /* explicit nodes without an online CPU */
-        REFUSAL_NO_MEMORY,     /* explicit nodes without memory */
+        REFUSAL_NO_MEMORY,     /* explicit nodes without memory, and memory is to be bound */
         REFUSAL_CPUS_ABSENT,   /* `cpus` lists what is no online CPU of its nodes */
         REFUSAL_NO_HOME,       /* no node of the machine has both CPUs and memory */
         REFUSAL_NO_NODE_LEFT,  /* place.nodes less place.avoid, homes only: nothing is left */
@@ -110,8 +110,10 @@ typedef enum PlacementWarning {
         WARN_MANY_NODES = 1 << 6, /* R3: a tidb-server on more than one node */
         WARN_MOVED = 1 << 7,      /* its former nodes were given up: they fit no more */
         WARN_RESERVED_NAMED = 1 << 8, /* R2: its policy names a reserved node */
+        WARN_NO_MEMORY = 1 << 9,      /* its policy names nodes without memory */
+        WARN_FEW_CPUS = 1 << 10,      /* it is heavy, and its nodes have few of their CPUs */
 } PlacementWarning;
-enum { N_PLACEMENT_WARNINGS = 9 };
+enum { N_PLACEMENT_WARNINGS = 11 };
 
 const char *placement_warning_to_string(PlacementWarning warning); /* a sentence */
 const char *placement_warning_to_rule(PlacementWarning warning);   /* "R2" */

@@ -94,6 +94,10 @@ bool topology_same_package(const Node *a, const Node *b);
 #define TOPOLOGY_NOTES 5u
 void topology_append_note(const Topology *topology, unsigned number, Text *text);
 
+/* A sentence about nodes with CPUs and no memory, other than `used`: nothing is placed there by
+ * choice. Appends nothing if there are none. */
+void topology_append_unused(const Topology *topology, const NodeSet *used, Text *text);
+
 /* The memory of these nodes together; a node whose size is unknown counts as 0. */
 uint64_t topology_memory_bytes(const Topology *topology, const NodeSet *nodes);
 

@@ -102,5 +102,8 @@ int placement_feasible(PlanProblem *problem);
 CpuSet placement_usable_cpus(const PlanProblem *problem, const PlanItem *item,
                              const NodeBits *nodes);
 
+/* Does one of them have memory? */
+bool placement_has_memory(const PlanProblem *problem, const NodeBits *nodes);
+
 /* `count: auto`: how many nodes the movable items get that leave it open. */
 void placement_auto_counts(PlanProblem *problem);

@@ -15,6 +15,7 @@ typedef struct Load {
         SourceFileList files;
         PolicySet set;
         Diagnostics errors, warnings;
+        const Topology *topology; /* NULL: eight_nodes() */
         int result;
 } Load;
 
@@ -62,8 +63,9 @@ static inline void load_run(Load *load) {
 
         memset(&untouched, 0xa5, sizeof(untouched));
         memset(&load->set, 0xa5, sizeof(load->set));
-        load->result = policy_set_parse(&load->files, eight_nodes(), eight_cards(), &load->set,
-                                        &load->errors, &load->warnings);
+        load->result =
+                policy_set_parse(&load->files, load->topology ? load->topology : eight_nodes(),
+                                 eight_cards(), &load->set, &load->errors, &load->warnings);
         assert_true(load->result == 0 || load->result == -EINVAL);
         assert_int_equal(load->result == 0, load->errors.n_messages == 0);
         for (size_t i = 0; i < load->errors.n_messages && i < DIAGNOSTICS_EXCERPTS_MAX; i++)
@@ -73,12 +75,16 @@ static inline void load_run(Load *load) {
                 assert_memory_equal(&load->set, &untouched, sizeof(untouched));
 }
 
-static inline Load load_text(const char *text) {
-        Load load = { 0 };
+static inline Load load_on(const Topology *topology, const char *text) {
+        Load load = { .topology = topology };
 
         assert_int_equal(source_file_list_add(&load.files, "a.yaml", text, strlen(text)), 0);
         load_run(&load);
         return load;
+}
+
+static inline Load load_text(const char *text) {
+        return load_on(NULL, text);
 }
 
 static inline Load load_two(const char *first, const char *second) {

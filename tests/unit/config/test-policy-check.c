@@ -58,10 +58,16 @@ TEST(entries) {
                                            "  - {match: {port: 2}, nodes: 4}\n"
                                            "  - {match: {port: 3}, nodes: [3, 4, 5]}\n";
 
-        assert_warned(fmt(P "  place: {share: exclusive}\n%s", entries),
-                      "a.yaml:9:31: node 3-4 is also used by another entry of `instances`, "
-                      "and the policy sets `share: exclusive`");
-        assert_warned(fmt(P "%s", entries), NULL);
+        assert_warned(
+                fmt(P "  place: {share: exclusive}\n%s", entries),
+                "a.yaml:9:31: node 3-4 is also used by another entry of `instances`, "
+                "and the policy sets `share: exclusive`, expected different nodes, or `share: "
+                "shared`");
+        assert_warned(fmt(P "%s", entries),
+                      "a.yaml:8:31: node 3-4 is also used by another entry of `instances`, and the "
+                      "policy is exclusive, as it is by default, expected different nodes, or "
+                      "`share: shared`");
+        assert_warned(fmt(P "  place: {share: shared}\n%s", entries), NULL);
 }
 
 /* A CPU that is offline may be of any node. */
@@ -85,6 +91,54 @@ TEST(cpus_of_each_node) {
                       "a lower count");
         assert_warned(P "  place: {nodes: 0-1}\n  cpus: 3-4\n", NULL);
         assert_warned(P "  place: {count: 2}\n  cpus: 3-4\n", NULL);
+}
+
+/* Node 5 has no memory, node 6 no CPUs. */
+static Topology lacking_nodes(Node nodes[static 8]) {
+        Topology topology = *eight_nodes();
+
+        memcpy(nodes, topology.nodes, 8 * sizeof(nodes[0]));
+        nodes[5].memory_bytes = 0;
+        nodes[6].cpus = nodes[6].first_threads = (CpuSet){ 0 };
+        topology.nodes = nodes;
+        return topology;
+}
+
+/* What the planner refuses, in its own words: test-placement-rules has the same nodes. */
+TEST(nodes_that_lack_something) {
+        static const char no_memory[] =
+                "a.yaml:5:18: nothing can be placed on node 5: its nodes have no memory, which "
+                "memory: bind needs; name a node with memory, or set memory: preferred or none";
+        static const char no_cpu[] = "a.yaml:5:18: nothing can be placed on node 6: its nodes have "
+                                     "no online CPU; name a node with CPUs";
+        static const char few_homes[] = "a.yaml:5:18: `policies[].place.count` is 8, and this "
+                                        "machine has 6 with CPUs and memory now, expected at "
+                                        "most that";
+        static const struct {
+                const char *text, *error, *warning;
+        } rows[] = {
+                { P "  place: {nodes: 5}\n", no_memory, NULL },
+                { P "  place: {nodes: 5}\n  memory: none\n", NULL,
+                  "a.yaml:5:18: node 5 has no memory: all memory that its CPUs use is remote" },
+                { P "  place: {nodes: 5}\n  memory: preferred\n", NULL,
+                  "a.yaml:5:18: node 5 has no memory: all memory that its CPUs use is remote" },
+                { P "  place: {nodes: 4-5}\n", NULL,
+                  "a.yaml:5:18: node 5 has no memory: all memory that its CPUs use is remote" },
+                { P "  place: {nodes: 5-6}\n", NULL, NULL },
+                { P "  place: {nodes: 6}\n", NULL, no_cpu },
+                { P "  place: {count: 8, same_package: false}\n", NULL, few_homes },
+                { P "  place: {count: 6, same_package: false}\n", NULL, NULL },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                Node nodes[8];
+                Topology topology = lacking_nodes(nodes);
+                _cleanup_load_ Load load = { 0 };
+
+                load = load_on(&topology, rows[i].text);
+                assert_messages(&load.errors, (const char *const[]){ rows[i].error, NULL });
+                assert_messages(&load.warnings, (const char *const[]){ rows[i].warning, NULL });
+        }
 }
 
 #define A "- {name: a, match: {unit: a.scope}, "
@@ -203,17 +257,20 @@ TEST(no_topology) {
         assert_int_equal(warnings.n_messages, 0);
 }
 
-/* Node 0 has CPUs and memory, node 1 no memory, and node 2 no CPUs; nobody knows their sockets. */
+/* Nodes 0 and 3 have CPUs and memory, node 1 no memory, and node 2 no CPUs; nobody knows their
+ * sockets. */
 static void load_uneven(const char *text, Diagnostics *errors, Diagnostics *warnings) {
         Node nodes[] = { { .id = 0, .package = PACKAGE_UNKNOWN, .memory_bytes = 1 << 30 },
                          { .id = 1, .package = PACKAGE_UNKNOWN },
-                         { .id = 2, .package = PACKAGE_UNKNOWN, .memory_bytes = 1 << 30 } };
+                         { .id = 2, .package = PACKAGE_UNKNOWN, .memory_bytes = 1 << 30 },
+                         { .id = 3, .package = PACKAGE_UNKNOWN, .memory_bytes = 1 << 30 } };
         const Topology topology = { .nodes = nodes, .n_nodes = ELEMENTSOF(nodes) };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_policy_set_ PolicySet set = { 0 };
 
         id_set_add(&nodes[0].cpus, 0);
         id_set_add(&nodes[1].cpus, 1);
+        id_set_add(&nodes[3].cpus, 3);
         assert_int_equal(source_file_list_add(&files, "a.yaml", text, strlen(text)), 0);
         (void)policy_set_parse(&files, &topology, NULL, &set, errors, warnings);
 }
@@ -321,14 +378,14 @@ TEST(entries_shadowed) {
         assert_warned(P "  instances:\n"
                         "  - {match: {unit: \"b-*.scope\"}, nodes: 2}\n"
                         "  - {match: {unit: b-1.scope, port: 4}, nodes: 3}\n"
-                        "  - {match: {unit: \"b-[12].scope\"}, nodes: 3}\n",
+                        "  - {match: {unit: \"b-[12].scope\"}, nodes: 4}\n",
                       "a.yaml:7:5" HAS_NO_EFFECT, "a.yaml:8:5" HAS_NO_EFFECT);
         assert_warned(P "  instances:\n"
                         "  - {match: {unit: b-1.scope, port: 4}, nodes: 3}\n"
                         "  - {match: {unit: \"b-?.scope\", port: 5}, nodes: 2}\n"
                         "  - {match: {unit: \"b-*.scope\", port: 5}, nodes: 1}\n"
-                        "  - {match: {port: 4}, nodes: 3}\n"
-                        "  - {match: {unit: \"b-1*\"}, nodes: 2}\n",
+                        "  - {match: {port: 4}, nodes: 4}\n"
+                        "  - {match: {unit: \"b-1*\"}, nodes: 5}\n",
                       NULL);
 }
 

@@ -111,6 +111,34 @@ PLAN_TEST(many_nodes, 1, 4, 4) {
         assert_warnings(w, 0, 0);
 }
 
+/* Eight nodes of nine CPUs, most of which are offline: node 0 has one left. */
+PLAN_TEST(few_cpus, 2, 4, 9) {
+        Policy *tidb = world_policy(w, "tidb"), *pd = world_policy(w, "pd");
+
+        tidb->match.exe = (char *)"tidb-server";
+        pd->match.exe = (char *)"pd-server";
+        tidb->place.nodes = pd->place.nodes = node_set("0");
+        tidb->place.share = pd->place.share = SHARE_SHARED;
+        (void)world_add(w, tidb, "tidb-1");
+        (void)world_add(w, pd, "pd-1");
+        assert_warnings(w, 0, 0);
+        w->topology.offline_cpus = cpu_set("1-8");
+        w->nodes[0].cpus = w->nodes[0].first_threads = cpu_set("0");
+        assert_warnings(w, 0, WARN_FEW_CPUS);
+        assert_warnings(w, 1, 0);      /* a PD is light */
+        tidb->cpus.choice = CPUS_LIST; /* chosen by the policy */
+        tidb->cpus.list = cpu_set("0");
+        assert_warnings(w, 0, 0);
+        tidb->cpus.choice = CPUS_ALL;
+        /* All but one node are offline: that one has what it should have. */
+        for (uint32_t i = 1; i < 8; i++) {
+                id_set_union(&w->topology.offline_cpus, &w->nodes[i].cpus);
+                w->nodes[i].cpus = w->nodes[i].first_threads = (CpuSet){ 0 };
+        }
+        w->nodes[0].cpus = w->nodes[0].first_threads = cpu_set("0-2");
+        assert_warnings(w, 0, 0);
+}
+
 /* --- alternatives --- */
 
 static void assert_alternative(const PlacementAlternative *a, const char *nodes,

@@ -106,6 +106,33 @@ ONE_TEST(explicit_nodes_that_lack_something, false) {
         assert_placed(one, BASIS_EXPLICIT, "0,2", "0-3", 0);
 }
 
+static void assert_memory(const One *one, MemoryMode memory) {
+        _cleanup_placement_plan_ PlacementPlan plan = plan_of(one->world);
+
+        assert_string_equal(memory_mode_to_string(plan.choices[0].placement.memory),
+                            memory_mode_to_string(memory));
+}
+
+/* Its CPUs can be bound all the same. No cgroup has such a node among its memory nodes. */
+ONE_TEST(explicit_nodes_without_memory, false) {
+        one->policy->place.count_is_set = false;
+        one->policy->place.nodes = node_set("3");
+        one->policy->memory = MEMORY_NONE;
+        assert_placed(one, BASIS_EXPLICIT, "3", "12-15", WARN_NO_MEMORY);
+        one->policy->memory = MEMORY_PREFERRED;
+        assert_placed(one, BASIS_EXPLICIT, "3", "12-15", WARN_NO_MEMORY);
+        assert_memory(one, MEMORY_NONE);
+        one->in->allowed_nodes = node_set("0-2");
+        assert_placed(one, BASIS_EXPLICIT, "3", "12-15", WARN_NO_MEMORY);
+        one->policy->place.nodes = node_set("2-3");
+        assert_placed(one, BASIS_EXPLICIT, "2-3", "12-15", 0);
+        assert_memory(one, MEMORY_PREFERRED);
+        one->policy->memory = MEMORY_BIND;
+        assert_placed(one, BASIS_EXPLICIT, "2-3", "12-15", 0);
+        one->in->allowed_nodes = node_set("0-1");
+        assert_refused(one, REFUSAL_CGROUP_NODES);
+}
+
 ONE_TEST(explicit_nodes_in_a_cgroup, true) {
         one->policy->place.count_is_set = false;
         one->policy->place.nodes = node_set("0-1");
