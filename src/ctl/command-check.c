@@ -120,6 +120,7 @@ static void add_running(const Situation *s, const Case *c, size_t i, AuditInstan
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
         ret->memory_policy = o->memory_policy;
+        ret->disks = &o->storage.disks;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
         ret->gomaxprocs = instances_gomaxprocs(o);
 }

@@ -1,11 +1,50 @@
 /* Rules on network cards, disks and their interrupts. */
 #include <inttypes.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/plan/audit-rules.h"
 
 enum { SOFTIRQ_PERCENT = 10, IRQBALANCE_WANTED_MBPS = 10000, IRQBALANCE_UNWANTED_MBPS = 100000 };
 
+static bool holds_data(const AuditInput *input, const Device *disk) {
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (input->instances[i].disks &&
+                    device_list_find(input->instances[i].disks, DEVICE_DISK, disk->name))
+                        return true;
+        return false;
+}
+
+/* Does something of the policies depend on where network cards are? */
+static bool wants_cards(const PolicySet *set) {
+        if (set->n_irqs > 0 || set->host.reserve.kind == RESERVE_NIC || set->host.reserve.cpus > 0)
+                return true;
+        for (size_t i = 0; i < set->n_policies; i++)
+                if (set->policies[i].place.near == NEAR_NIC)
+                        return true;
+        return false;
+}
+
+static bool is_chosen_card(const PolicySet *set, const Device *card) {
+        const WordList *names = &set->host.reserve.devices;
+
+        if (set->n_irqs > 0)
+                return true;
+        return names->n_words > 0 ? word_list_has(names, card->name) ||
+                                            (card->master && word_list_has(names, card->master))
+                                  : card->default_route;
+}
+
+static bool is_used(const AuditInput *input, const Device *d) {
+        return d->kind == DEVICE_DISK
+                       ? holds_data(input, d)
+                       : wants_cards(input->policies) && is_chosen_card(input->policies, d);
+}
+
+/* In a guest no device has a node: one finding for all, and only for those on which something
+ * depends. */
 static void unknown_nodes(const AuditInput *input, AuditReport *report) {
+        _cleanup_text_ Text names = { 0 };
+        const Device *first = NULL;
 
         if (input->topology->n_nodes < 2 || input->devices->n_devices == 0)
                 return;
@@ -13,15 +52,21 @@ static void unknown_nodes(const AuditInput *input, AuditReport *report) {
         for (size_t i = 0; i < input->devices->n_devices; i++) {
                 const Device *d = &input->devices->devices[i];
 
-                if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function)
+                if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function ||
+                    !is_used(input, d))
                         continue;
-                audit_find(report, AUDIT_DEVICE_NODE, AUDIT_WARNING,
-                           text_new("/sys/bus/pci/devices/%s/numa_node", d->pci),
-                           text_new("update the firmware; until then name the node: "
-                                    "host.reserve.nodes for a network card, place.nodes for "
-                                    "what uses a disk"),
-                           "the firmware does not report the node of %s", d->name);
+                text_appendf(&names, "%s%s", first ? ", " : "", d->name);
+                first = first ? first : d;
         }
+        if (names.error < 0)
+                report->error = names.error;
+        if (names.error < 0 || !first)
+                return;
+        audit_find(report, AUDIT_DEVICE_NODE, AUDIT_WARNING,
+                   text_new("/sys/bus/pci/devices/%s/numa_node", first->pci),
+                   text_new("update the firmware; until then name the node: host.reserve.nodes for "
+                            "a network card, place.nodes for what uses a disk"),
+                   "the firmware does not report the node of %s", names.data);
 }
 
 static bool has_free_home(const AuditInput *input) {

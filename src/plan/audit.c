@@ -76,19 +76,21 @@ static void node_sizes(const AuditInput *input, AuditReport *report) {
                    small->id, small->memory_bytes >> 20, large->id, large->memory_bytes >> 20);
 }
 
-/* Also nodes with CPUs and no memory at all: nothing can be placed there. */
-static void node_without_memory(const AuditInput *input, AuditReport *report) {
-        for (size_t i = 0; i < input->topology->n_nodes; i++) {
-                const Node *node = &input->topology->nodes[i];
+/* Also nodes with CPUs and no memory at all. */
+static void nodes_without_memory(const AuditInput *input, AuditReport *report) {
+        _cleanup_text_ Text found = { 0 };
+        NodeSet used = { 0 };
 
-                if (id_set_is_empty(&node->cpus) || topology_has_memory(node))
-                        continue;
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (input->instances[i].placed)
+                        id_set_union(&used, &input->instances[i].nodes);
+        topology_append_unused(input->topology, &used, &found);
+        if (found.error < 0)
+                report->error = found.error;
+        else if (found.length > 0)
                 audit_find(report, AUDIT_NODE_SIZES, AUDIT_WARNING,
-                           text_new("/sys/devices/system/node/node%" PRIu32 "/meminfo", node->id),
-                           text_new("put memory into the slots of that node"),
-                           "node %" PRIu32 " has CPUs and no memory: all its memory is remote",
-                           node->id);
-        }
+                           text_new("/sys/devices/system/node/node*/meminfo"),
+                           text_new("put memory into the slots of each node"), "%s", found.data);
 }
 
 static void trust(const AuditInput *input, AuditReport *report) {
@@ -111,7 +113,7 @@ static void trust(const AuditInput *input, AuditReport *report) {
 static void audit_machine(const AuditInput *input, AuditReport *report) {
         hidden_nodes(input, report);
         node_sizes(input, report);
-        node_without_memory(input, report);
+        nodes_without_memory(input, report);
         trust(input, report);
 }
 

@@ -36,6 +36,7 @@ typedef struct AuditInstance {
         StartSource memory_source; /* what of its start chooses memory nodes */
         bool start_known;          /* the daemon has read what its start chooses */
         const char *disk;          /* under its data directory; NULL: not known */
+        const DeviceList *disks;   /* all of them; NULL: not known */
         NodeSet disk_nodes;        /* empty: not known */
         uint64_t need_bytes;       /* 0: not known */
         const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */

@@ -420,16 +420,73 @@ WORLD_TEST(settings_that_cannot_be_read) {
                         fail_msg("%s is judged", audit_rule_to_id(rules[i]));
 }
 
-WORLD_TEST(a_node_without_memory) {
+/* NULL: there is none; a second one is a failure. */
+static const AuditFinding *only_finding(const AuditReport *report, AuditRule rule) {
+        const AuditFinding *found = NULL;
+
+        for (size_t i = 0; i < report->n_findings; i++) {
+                if (report->findings[i].rule != rule)
+                        continue;
+                assert_null(found);
+                found = &report->findings[i];
+        }
+        return found;
+}
+
+static void assert_unknown_nodes(World *w, const char *shows) {
         _cleanup_audit_report_ AuditReport report = { 0 };
-        bool found = false;
+        const AuditFinding *found;
+
+        assert_int_equal(audit_build(&w->input, &report), 0);
+        found = only_finding(&report, AUDIT_DEVICE_NODE);
+        if (!shows) {
+                assert_null(found);
+                assert_int_equal(report.states[AUDIT_DEVICE_NODE], AUDIT_OK);
+                return;
+        }
+        assert_non_null(found);
+        assert_string_equal(found->found, shows);
+}
+
+/* A guest has no node of any device; most of them do not matter. */
+WORLD_TEST(devices_without_a_node_count_where_they_are_used) {
+        const DeviceList disks = { .devices = &w->devices[1], .n_devices = 1 };
+
+        w->devices[0].node = w->devices[1].node = DEVICE_NODE_UNKNOWN;
+        assert_unknown_nodes(w, "the firmware does not report the node of eth0");
+        w->instances[1].disks = &disks;
+        assert_unknown_nodes(w, "the firmware does not report the node of eth0, nvme0n1");
+        w->set.n_irqs = 0;
+        w->input.irqs = NULL;
+        assert_unknown_nodes(w, "the firmware does not report the node of nvme0n1");
+        w->set.host.reserve.kind = RESERVE_NIC;
+        assert_unknown_nodes(w, "the firmware does not report the node of nvme0n1");
+        w->devices[0].default_route = true;
+        assert_unknown_nodes(w, "the firmware does not report the node of eth0, nvme0n1");
+        w->set.host.reserve.kind = RESERVE_LIST;
+        w->input.n_instances = 0;
+        assert_unknown_nodes(w, NULL);
+}
+
+WORLD_TEST(nodes_without_memory_are_one_finding) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        const AuditFinding *found;
+
+        w->nodes[0].memory_bytes = w->nodes[1].memory_bytes = 0;
+        w->input.n_instances = 0;
+        assert_int_equal(audit_build(&w->input, &report), 0);
+        found = only_finding(&report, AUDIT_NODE_SIZES);
+        assert_non_null(found);
+        assert_non_null(strstr(found->found, "nodes 0-1 (CPUs 0-7) have no memory"));
+}
+
+WORLD_TEST(a_node_without_memory_that_a_policy_uses_is_no_finding) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
 
         w->nodes[1].memory_bytes = 0;
+        assert_true(id_set_has(&w->instances[1].nodes, 1));
         assert_int_equal(audit_build(&w->input, &report), 0);
-        for (size_t i = 0; i < report.n_findings; i++)
-                found |= report.findings[i].rule == AUDIT_NODE_SIZES &&
-                         strstr(report.findings[i].found, "node 1 has CPUs and no memory");
-        assert_true(found);
+        assert_null(only_finding(&report, AUDIT_NODE_SIZES));
 }
 
 WORLD_TEST(one_node_has_no_other_to_be_equal_to) {
