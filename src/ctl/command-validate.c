@@ -16,6 +16,14 @@
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/policy-kept.h"
 
+/* What limits the verdict, or is worth knowing and no fault of a policy. */
+enum { NOTE_WITHOUT_ROOT, NOTE_UNUSED, N_NOTES };
+
+static void notes_done(Text (*notes)[N_NOTES]) {
+        for (size_t i = 0; i < N_NOTES; i++)
+                text_done(&(*notes)[i]);
+}
+
 static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
         const ObservedList *running = userdata;
 
@@ -31,7 +39,7 @@ static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *
 }
 
 /* Without access to processes, nothing is known of them. */
-static int warn_idle(const Machine *machine, Policies *p) {
+static int warn_idle(const Machine *machine, Policies *p, Text *notes) {
         _cleanup_observed_list_ ObservedList running = { 0 };
         int r = instances_find(&machine->sysroot, &p->set, NULL, &running);
 
@@ -40,9 +48,30 @@ static int warn_idle(const Machine *machine, Policies *p) {
         if (running.n_denied == 0 || geteuid() == 0)
                 policy_check_matched(&p->set, is_matched, &running, &p->files, &p->warnings);
         else
-                output_line(stderr,
-                            "note: without root, policies that match no process are not reported");
+                text_append(notes, "without root, policies that match no process are not reported");
         return p->warnings.error;
+}
+
+/* The nodes that policies name for instances, leaving no choice. */
+static NodeSet named_nodes(const PolicySet *set) {
+        NodeSet nodes = { 0 };
+
+        for (size_t i = 0; i < set->n_policies; i++) {
+                const Policy *policy = &set->policies[i];
+
+                if (!policy->place.count_is_set)
+                        id_set_union(&nodes, &policy->place.nodes);
+                for (size_t k = 0; k < policy->n_instances; k++)
+                        id_set_union(&nodes, &policy->instances[k].nodes);
+        }
+        return nodes;
+}
+
+static void note_unused(const Machine *machine, const Policies *p, Text *note) {
+        const NodeSet named = named_nodes(&p->set);
+
+        if (!policies_are_built_in(p))
+                topology_append_unused(&machine->topology, &named, note);
 }
 
 /* A reload would refuse what the files have lost since they came into force, see tidbnumad.d(5). */
@@ -74,23 +103,26 @@ static json_t *message(const Diagnostics *d, size_t i) {
                          { "excerpt", object_string(detail->excerpt) });
 }
 
-static int print_json(const Policies *p, bool valid) {
+static int print_json(const Policies *p, const Text notes[static N_NOTES], bool valid) {
         return output_json(OBJECT_OF(
                 { "valid", json_boolean(valid) },
                 { "policies", OBJECT_ARRAY_IF(i, p->set.n_policies, !p->set.policies[i].built_in,
                                               object_string(p->set.policies[i].name)) },
                 { "errors", OBJECT_ARRAY(i, p->errors.n_messages, message(&p->errors, i)) },
-                { "warnings", OBJECT_ARRAY(i, p->warnings.n_messages, message(&p->warnings, i)) }));
+                { "warnings", OBJECT_ARRAY(i, p->warnings.n_messages, message(&p->warnings, i)) },
+                { "notes", OBJECT_ARRAY_IF(i, N_NOTES, notes[i].length > 0,
+                                           object_string(notes[i].data)) }));
 }
 
-static int print_text(const Policies *p, bool valid) {
+/* All of it is the command's result, in one stream: the verdict is below its reasons. */
+static int print_text(const Policies *p, const Text notes[static N_NOTES], bool valid) {
         _cleanup_text_ Text text = { 0 };
-        int r = policies_print(&p->warnings, "warning: ");
 
-        if (r >= 0)
-                r = policies_print(&p->errors, "");
-        if (r < 0)
-                return r;
+        policies_append(&p->warnings, "warning: ", &text);
+        policies_append(&p->errors, "", &text);
+        for (size_t i = 0; i < N_NOTES; i++)
+                if (notes[i].length > 0)
+                        text_appendf(&text, "note: %s\n", notes[i].data);
         if (!valid)
                 text_appendf(&text, "Refused: %zu error%s.\n", p->errors.n_messages,
                              p->errors.n_messages == 1 ? "" : "s");
@@ -105,6 +137,7 @@ static int print_text(const Policies *p, bool valid) {
 }
 
 int command_validate(const Args *args) {
+        _cleanup_(notes_done) Text notes[N_NOTES] = { 0 };
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_policies_ Policies policies = { 0 };
         bool valid;
@@ -117,9 +150,11 @@ int command_validate(const Args *args) {
                 r = check_lost(args, &policies);
         valid = r >= 0;
         if (r == 0 && machine.live && !policies_are_built_in(&policies))
-                r = warn_idle(&machine, &policies);
+                r = warn_idle(&machine, &policies, &notes[NOTE_WITHOUT_ROOT]);
+        if (valid)
+                note_unused(&machine, &policies, &notes[NOTE_UNUSED]);
         if (r == -ENOMEM)
                 return r;
-        r = args->json ? print_json(&policies, valid) : print_text(&policies, valid);
+        r = args->json ? print_json(&policies, notes, valid) : print_text(&policies, notes, valid);
         return r < 0 ? r : valid ? EXIT_SUCCESS : EXIT_FAILURE;
 }

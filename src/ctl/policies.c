@@ -183,16 +183,20 @@ bool policies_are_built_in(const Policies *policies) {
         return policies->set.n_policies == 0 || policies->set.policies[0].built_in;
 }
 
-int policies_print(const Diagnostics *diagnostics, const char *prefix) {
+void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *text) {
         for (size_t i = 0; i < diagnostics->n_messages; i++) {
-                _cleanup_text_ Text text = { 0 };
-
-                text_append(&text, prefix);
-                diagnostics_render(diagnostics, i, &text);
-                if (text.error < 0)
-                        return text.error;
-                text_append(&text, text.data[text.length - 1] == '\n' ? "" : "\n");
-                output_lines(stderr, &text);
+                text_append(text, prefix);
+                diagnostics_render(diagnostics, i, text);
+                if (text->error == 0 && text->data[text->length - 1] != '\n')
+                        text_append(text, "\n");
         }
-        return 0;
+}
+
+int policies_print(const Diagnostics *diagnostics, const char *prefix) {
+        _cleanup_text_ Text text = { 0 };
+
+        policies_append(diagnostics, prefix, &text);
+        if (text.error == 0)
+                output_lines(stderr, &text);
+        return text.error;
 }

@@ -36,5 +36,6 @@ int policies_load_defaults(const Machine *machine, Policies *ret);
 /* Are there no policy files, so that only the built-in policies apply? */
 bool policies_are_built_in(const Policies *policies);
 
-/* Prints each message with the line that it is about. */
+/* Each message with the line that it is about: appended, or printed on standard error. */
+void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *text);
 int policies_print(const Diagnostics *diagnostics, const char *prefix);

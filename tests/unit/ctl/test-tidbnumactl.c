@@ -88,11 +88,12 @@ FILES_TEST(answers) {
         } rows[] = {
                 /* validate */
                 { "validate right.yaml" MACHINE, 0, "OK: 1 policy in 1 file.\n" },
-                { "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: ", "wrong.yaml:3:6: " },
-                { "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n",
-                  "right.yaml:5:" },
-                { "validate none.yaml" MACHINE, 1, "Refused: 1 error.\n",
-                  "none.yaml: cannot be read" },
+                { "validate wrong.yaml right.yaml" MACHINE, 1, "Refused: " },
+                { "validate wrong.yaml right.yaml" MACHINE, 1, "wrong.yaml:3:6: " },
+                { "validate right.yaml --topology 'numa:1 pu:4'", 1, "Refused: 1 error.\n" },
+                { "validate right.yaml --topology 'numa:1 pu:4'", 1, "right.yaml:5:" },
+                { "validate none.yaml" MACHINE, 1, "Refused: 1 error.\n" },
+                { "validate none.yaml" MACHINE, 1, "none.yaml: cannot be read" },
                 { "validate" MACHINE " - <right.yaml", 0, "OK: 1 policy in 1 file.\n" },
                 /* plan refused */
                 { "plan --instances 1:tidb,9:tikv --policy right.yaml" MACHINE " --instances 1:db",
@@ -140,7 +141,8 @@ FILES_TEST(answers) {
                 /* Warnings of the policies are validate's; a plan says that there are some. */
                 { "plan --policy warned.yaml --instances 1:db" MACHINE, 0,
                   "note: there is 1 warning about the policies; run tidbnumactl validate\n" },
-                { "validate warned.yaml" MACHINE, 0, "OK: ", "warning: warned.yaml:3:" },
+                { "validate warned.yaml" MACHINE, 0, "OK: " },
+                { "validate warned.yaml" MACHINE, 0, "warning: warned.yaml:3:" },
                 { "plan --policy empty.yaml" MACHINE, 0,
                   "note: no policies, so nothing is placed" },
                 /* dump */
