@@ -124,7 +124,8 @@ static void squeeze(Layout *layout, const size_t *least, size_t n, size_t room) 
         }
 }
 
-/* First cells are broken between words, then, where that is not enough, within them. */
+/* First cells are broken between words. Where that is not enough, within them: first in the last
+ * column, which has sentences, for the others have names that somebody copies. */
 static Layout lay_out(const Table *table, size_t room) {
         size_t words[TABLE_COLUMNS_MAX] = { 0 }, pieces[TABLE_COLUMNS_MAX];
         const size_t n = table->n_columns;
@@ -147,21 +148,25 @@ static Layout lay_out(const Table *table, size_t room) {
 
                 pieces[i] = heading > WORD_PIECE_MIN ? heading : WORD_PIECE_MIN;
         }
+        words[n - 1] = words[n - 1] < pieces[n - 1] ? words[n - 1] : pieces[n - 1];
+        squeeze(&layout, words, n, room);
         squeeze(&layout, pieces, n, room);
         return layout;
 }
 
 /* --- cells --- */
 
-/* The bytes of a word that fit; at least one letter. */
+/* The bytes of a word that fit, up to a mark within it if there is one; at least one letter. */
 static size_t piece(const char *word, size_t n, size_t room) {
-        size_t fits = 0;
+        size_t fits = 0, mark = 0;
 
         for (size_t i = 1; i <= n; i++)
                 if (i == n || ((unsigned char)word[i] & 0xc0) != 0x80) {
                         if (fits > 0 && width_of(word, i) > room)
-                                break;
+                                return mark > 0 ? mark : fits;
                         fits = i;
+                        if (strchr("-._/", word[i - 1]))
+                                mark = i;
                 }
         return fits;
 }

@@ -69,10 +69,31 @@ TEST(long_words) {
                 "a-word-that-is-longer-than-the-room and-another-one-of-the-kind x");
         check(&table, 33,
               "NAME  NODES  WHY\n"
-              "a     1      a-word-that-is-longe\n"
-              "             r-than-the-room\n"
-              "             and-another-one-of-t\n"
-              "             he-kind x\n");
+              "a     1      a-word-that-is-\n"
+              "             longer-than-the-room\n"
+              "             and-another-one-of-\n"
+              "             the-kind x\n");
+        table_done(&table);
+        table_init(&table, headings, 3);
+        add_row(&table, "a", "1", "aWordThatIsLongerThanTheRoom x");
+        check(&table, 33,
+              "NAME  NODES  WHY\n"
+              "a     1      aWordThatIsLongerTha\n"
+              "             nTheRoom x\n");
+}
+
+/* A name is copied, a sentence is read. */
+TEST(names_stay_whole_beside_a_sentence) {
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, 3);
+        add_row(&table, "readpool.unified.max-threads", "1", "see (raftstore.store-io-pool-size)");
+        check(&table, 50,
+              "NAME                          NODES  WHY\n"
+              "readpool.unified.max-threads  1      see\n"
+              "                                     (raftstore.\n"
+              "                                     store-io-\n"
+              "                                     pool-size)\n");
 }
 
 TEST(lists) {
