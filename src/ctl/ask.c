@@ -2,8 +2,11 @@
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/ctl/ask.h"
+#include "tidbnumad/ctl/instances.h"
+#include "tidbnumad/ctl/output.h"
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/go-version.h"
 #include "tidbnumad/sys/metric-get.h"
 #include "tidbnumad/sys/proc-namespace.h"
 
@@ -91,4 +94,28 @@ uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret
                 return 0;
         *ret_port = port;
         return metric_get(port, metrics, ASK_TIMEOUT_MSEC, &n) < 0 ? 0 : n;
+}
+
+static GoCount go_count_of(const Observed *o) {
+        GoVersion version;
+
+        if (go_version_read(o->members[0].handle, &version) < 0)
+                return GO_UNKNOWN;
+        return go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
+}
+
+AskedGo ask_go(const Sysroot *sysroot, const Observed *o, bool ask) {
+        AskedGo go = { .count = go_count_of(o) };
+        uint16_t port = 0;
+
+        if (ask)
+                go.gomaxprocs = ask_gomaxprocs(sysroot, o, &port);
+        go.reported = go.gomaxprocs > 0;
+        if (go.reported)
+                return go;
+        if (port > 0)
+                output_line(stderr, "note: %s does not report its GOMAXPROCS at port %u", o->name,
+                            port);
+        go.gomaxprocs = instances_gomaxprocs(o);
+        return go;
 }

@@ -43,16 +43,14 @@ static void add_card(const Situation *s, const Case *c, size_t i, Address addres
                 ret->address = address;
 }
 
-/* The answer of the server first: a program may have set another number than its environment has.
- */
-static uint32_t gomaxprocs(const Situation *s, const Observed *o) {
-        uint16_t port = 0;
-        uint32_t n = s->args->ask ? ask_gomaxprocs(&s->machine.sysroot, o, &port) : 0;
+static void add_running(const Situation *s, const Case *c, size_t i, AdviceInstance *ret) {
+        const StatusInstance *published = case_published(s, c, i);
+        const AskedGo go = ask_go(&s->machine.sysroot, &c->running.instances[i], s->args->ask);
 
-        if (n == 0 && port > 0)
-                output_line(stderr, "note: %s does not report its GOMAXPROCS at port %u", o->name,
-                            port);
-        return n > 0 ? n : instances_gomaxprocs(o);
+        ret->by_hand = case_by_hand(s, c, i);
+        ret->gomaxprocs = go.gomaxprocs;
+        ret->go = go.count;
+        ret->bound_after_start = published && published->bound_after_start;
 }
 
 static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
@@ -69,10 +67,8 @@ static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
                 .running = running,
         };
 
-        if (running) {
-                new.by_hand = case_by_hand(s, c, i);
-                new.gomaxprocs = gomaxprocs(s, &c->running.instances[i]);
-        }
+        if (running)
+                add_running(s, c, i, &new);
         return new;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/output.h"
@@ -111,6 +112,7 @@ static int read_machine(const Situation *s, Check *check) {
 static void add_running(const Situation *s, const Case *c, size_t i, AuditInstance *ret) {
         const Observed *o = &c->running.instances[i];
         const StatusInstance *published = case_published(s, c, i);
+        const AskedGo go = ask_go(&s->machine.sysroot, o, s->args->ask);
 
         ret->unit = o->unit;
         ret->by_hand = case_by_hand(s, c, i);
@@ -122,7 +124,10 @@ static void add_running(const Situation *s, const Case *c, size_t i, AuditInstan
         ret->memory_policy = o->memory_policy;
         ret->disks = &o->storage.disks;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
-        ret->gomaxprocs = instances_gomaxprocs(o);
+        ret->gomaxprocs = go.gomaxprocs;
+        ret->gomaxprocs_reported = go.reported;
+        ret->go = go.count;
+        ret->bound_after_start = published && published->bound_after_start;
 }
 
 /* Read again, now that it is known which pages are where they belong. */

@@ -50,7 +50,8 @@ static const OptionRow rows[] = {
           "where the daemon publishes (default: /run/tidbnumad)" },
         { "json", NULL, FIELD(json), READING | STATUS | LOCALITY, "print JSON" },
         { "tiup", NULL, FIELD(tiup), ADVISE, "print a fragment of a TiUP topology file" },
-        { "ask", NULL, FIELD(ask), ADVISE, "ask the running TiDB and PD servers for GOMAXPROCS" },
+        { "ask", NULL, FIELD(ask), ADVISE | CHECK,
+          "ask the running TiDB and PD servers for GOMAXPROCS" },
         { "exact", NULL, FIELD(exact), LOCALITY,
           "count every page; locks the process's memory map for\n"
           "about 16 ms per resident GiB" },
@@ -179,14 +180,12 @@ const CommandRow *options_command(Command command) {
         return &commands[command];
 }
 
-const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]) {
+/* "plan", "plan and advise". */
+static const char *commands_in(unsigned all, char buffer[static OPTIONS_COMMANDS_MAX]) {
+        const unsigned n = (unsigned)__builtin_popcount(all);
         size_t length = 0;
-        unsigned all = 0, n_shown = 0, n;
+        unsigned n_shown = 0;
 
-        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
-                if (strcmp(rows[i].name, row->name) == 0)
-                        all |= rows[i].commands;
-        n = (unsigned)__builtin_popcount(all);
         buffer[0] = '\0';
         for (unsigned c = 0; c < N_COMMANDS && length < OPTIONS_COMMANDS_MAX; c++) {
                 if (!(all & (1u << c)))
@@ -201,20 +200,55 @@ const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS
         return buffer;
 }
 
-static void append_option(const OptionRow *row, Text *text) {
-        const size_t before = text->length;
-        int column;
+const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]) {
+        unsigned all = 0;
 
-        text_appendf(text, "  %s--%s%s%s", row->field == FIELD(help) ? "-h, " : "    ", row->name,
-                     row->argument ? " " : "", row->argument ? row->argument : "");
-        column = (int)(text->length - before);
-        for (const char *line = row->help; line;) {
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                if (strcmp(rows[i].name, row->name) == 0)
+                        all |= rows[i].commands;
+        return commands_in(all, buffer);
+}
+
+/* `column`: of the end of the first line. */
+static void append_lines(const char *help, int column, Text *text) {
+        for (const char *line = help; line;) {
                 const char *end = strchr(line, '\n');
 
                 text_appendf(text, "%*s%.*s\n", HELP_COLUMN - column, "",
                              (int)(end ? end - line : (long)strlen(line)), line);
                 line = end ? end + 1 : NULL;
                 column = 0;
+        }
+}
+
+static void append_option(const OptionRow *row, Text *text) {
+        const size_t before = text->length;
+
+        text_appendf(text, "  %s--%s%s%s", row->field == FIELD(help) ? "-h, " : "    ", row->name,
+                     row->argument ? " " : "", row->argument ? row->argument : "");
+        append_lines(row->help, (int)(text->length - before), text);
+}
+
+static bool is_named_before(const OptionRow *row) {
+        for (const OptionRow *r = rows; r < row; r++)
+                if (strcmp(r->name, row->name) == 0)
+                        return true;
+        return false;
+}
+
+/* An option that is another one for other commands is named once. */
+static void append_option_of_all(const OptionRow *row, Text *text) {
+        if (is_named_before(row))
+                return;
+        append_option(row, text);
+        for (const OptionRow *r = row + 1; r < rows + ELEMENTSOF(rows); r++) {
+                char names[OPTIONS_COMMANDS_MAX];
+
+                if (strcmp(r->name, row->name) != 0)
+                        continue;
+                text_appendf(text, "%*swith %s, an option of %s:\n", HELP_COLUMN, "", r->argument,
+                             commands_in(r->commands, names));
+                append_lines(r->help, 0, text);
         }
 }
 
@@ -242,7 +276,7 @@ void options_append_help(Text *text) {
                 append_command(&commands[c], text);
         text_append(text, "\nOptions:\n");
         for (size_t i = 0; i < ELEMENTSOF(rows); i++)
-                append_option(&rows[i], text);
+                append_option_of_all(&rows[i], text);
         text_append(text, "\nExamples:\n");
         for (unsigned c = 0; c < N_COMMANDS; c++)
                 text_append(text, commands[c].examples);

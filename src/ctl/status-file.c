@@ -103,6 +103,7 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .cpus = string_of(o, "cpus"),
                 .cpu_bound = json_is_true(json_object_get(o, "cpu_bound")),
                 .memory_bound = json_is_true(json_object_get(o, "memory_bound")),
+                .bound_after_start = json_is_true(json_object_get(o, "bound_after_start")),
                 .pid = pid_of(o),
                 .n_threads = count_of(o, "threads"),
                 .remote_ratio = number_of(o, "remote_memory_ratio"),

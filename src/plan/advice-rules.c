@@ -17,6 +17,14 @@ void advice_rules_add(AdviceRules *rules, Advice advice) {
 static const char *gomaxprocs_note(const AdviceSubject *subject) {
         if (!subject->running)
                 return "";
+        if (subject->gomaxprocs == 0 && subject->go == GO_FOLLOWS)
+                return "The running process was built with Go 1.25 or later and follows its CPUs, "
+                       "unless it sets the number itself.";
+        if (subject->gomaxprocs == 0 && subject->go == GO_ONCE)
+                return subject->bound_after_start
+                               ? "The running process is a Go program that started before it was "
+                                 "bound: it still counts on the CPUs that it had then."
+                               : "The running process has read the number when it started.";
         if (subject->gomaxprocs == 0)
                 return "The running process's number is unknown: a Go program reads it when it "
                        "starts, and follows a later change only if it was built with Go 1.25 or "

@@ -73,6 +73,8 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .resident_bytes = instance->resident_bytes,
                 .running = instance->running,
                 .gomaxprocs = instance->gomaxprocs,
+                .go = instance->go,
+                .bound_after_start = instance->bound_after_start,
                 .card = instance->card,
                 .address = instance->address,
         };

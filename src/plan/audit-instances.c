@@ -260,16 +260,26 @@ static void reserved_cpus(const AuditInput *input, const AuditInstance *i, Audit
 static void gomaxprocs(const AuditInstance *i, AuditReport *report) {
         const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
         const uint32_t n = id_set_count(&left);
+        char *remedy;
 
-        if (i->gomaxprocs == 0 || n == 0)
+        if (n == 0 || (i->gomaxprocs == 0 && i->go == GO_UNKNOWN))
                 return;
         audit_report_hold(report, AUDIT_GOMAXPROCS);
-        if (i->gomaxprocs == n)
+        if (i->gomaxprocs > 0 ? i->gomaxprocs == n : i->go != GO_ONCE || !i->bound_after_start)
                 return;
-        audit_find(report, AUDIT_GOMAXPROCS, AUDIT_WARNING, text_new("/proc/%d/environ", i->pid),
-                   text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n),
-                   "%s runs with GOMAXPROCS=%" PRIu32 " and has %" PRIu32 " CPUs", i->name,
-                   i->gomaxprocs, n);
+        remedy = text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n);
+        if (i->gomaxprocs > 0)
+                audit_find(report, AUDIT_GOMAXPROCS, AUDIT_WARNING,
+                           i->gomaxprocs_reported ? text_new("its metrics")
+                                                  : text_new("/proc/%d/environ", i->pid),
+                           remedy, "%s runs with GOMAXPROCS=%" PRIu32 " and has %" PRIu32 " CPUs",
+                           i->name, i->gomaxprocs, n);
+        else
+                audit_find(report, AUDIT_GOMAXPROCS, AUDIT_WARNING,
+                           text_new("/proc/%d/exe", i->pid), remedy,
+                           "%s was built with Go 1.24 or earlier and started before it was bound: "
+                           "it still counts on the CPUs that it had then",
+                           i->name);
 }
 
 static void lost_cpus(const AuditInput *input, const AuditInstance *i, AuditReport *report) {

@@ -186,6 +186,8 @@ static void set_migration(Fields *f, const InstanceSnapshot *instance) {
         set_list(f, "memory_extra_nodes", ID_VIEW(&instance->memory_extra_nodes));
         set_count(f, "memory_widenings", instance->memory_widenings);
         set_number(f, "bind_seconds", instance->bind_seconds);
+        if (instance->bound_after_start)
+                set_bool(f, "bound_after_start", true);
 }
 
 void status_instance_append(Text *text, const Topology *topology,

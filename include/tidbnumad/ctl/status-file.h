@@ -25,6 +25,7 @@ typedef struct StatusInstance {
         NodeSet storage_nodes;
         const char *state, *reason;
         bool cpu_bound, memory_bound;     /* false also: an older daemon reports neither */
+        bool bound_after_start;           /* see InstanceSnapshot */
         const char *reason_code, *remedy; /* NULL: an older daemon does not report them */
         const char *cpus;                 /* likewise */
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */

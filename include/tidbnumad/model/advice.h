@@ -9,6 +9,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/workload.h"
 
 /* What an instance is, by the base name of its executable. */
 typedef enum AdviceProduct {
@@ -123,6 +124,8 @@ typedef struct AdviceSubject {
         uint64_t resident_bytes;    /* 0: not known */
         bool running;               /* false: imagined, or not started yet */
         uint32_t gomaxprocs;        /* 0: not known */
+        GoCount go;                 /* how it counts its CPUs, if it runs */
+        bool bound_after_start;     /* see InstanceSnapshot */
         const char *card, *address; /* of several network cards the one of its node, and an address
                                      * of that card; borrowed; NULL: none, not known */
 } AdviceSubject;

@@ -131,7 +131,9 @@ typedef struct InstanceSnapshot {
                               * were and it is not narrow again yet */
         NodeSet memory_extra_nodes; /* those that are held open for that; empty: none */
         uint64_t memory_widenings;
-        double bind_seconds; /* from the first sight of it to the verified state; NAN: not yet */
+        bool bound_after_start; /* its first process had run for a while when its CPUs were set, so
+                                 * that it may count on those that it had before */
+        double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
 } InstanceSnapshot;
 
 /* A process that a policy names and that is ignored. */

@@ -45,6 +45,13 @@ typedef struct Process {
         pid_t forked_by; /* its parent, if it has executed no program since its fork; 0: it has */
 } Process;
 
+/* How a program by Go counts its CPUs, by the version of Go that built it. */
+typedef enum GoCount {
+        GO_UNKNOWN, /* not a program by Go, or that is not known */
+        GO_ONCE,    /* when it starts: up to Go 1.24 */
+        GO_FOLLOWS, /* it follows a change, unless it sets the number itself: from Go 1.25 on */
+} GoCount;
+
 /* CPUs that a process was given at its exec, before a record of it was written. All of its threads
  * come from the one that did the exec, so they have `before` or inherit `given`. */
 typedef struct StartCpus {

@@ -18,6 +18,7 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/by-hand.h"
 
 /* An instance, running or imagined, and where the plan has it. Borrowed. */
@@ -40,7 +41,10 @@ typedef struct AuditInstance {
         NodeSet disk_nodes;        /* empty: not known */
         uint64_t need_bytes;       /* 0: not known */
         const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */
-        uint32_t gomaxprocs;       /* in its environment; 0: none */
+        uint32_t gomaxprocs;       /* in its environment, or as it reports itself; 0: not known */
+        bool gomaxprocs_reported;  /* by itself */
+        GoCount go;
+        bool bound_after_start; /* see InstanceSnapshot */
 } AuditInstance;
 
 /* A unit, running or not, that cannot be started bound. Borrowed. */

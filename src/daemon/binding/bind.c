@@ -15,6 +15,9 @@
  * start that caused no event is found by polling within two seconds. */
 #define LATENCY_AGE_MAX 5.0
 
+/* A program that has run for so long has counted its CPUs. */
+#define LATE_SECONDS 0.1
+
 /* Delay before the next attempt of the backend, when the worker has probably returned from its
  * write. */
 #define WRITE_AGAIN_USEC (UINT64_C(1000) * 1000)
@@ -81,7 +84,7 @@ static double age_when_seen(const Instance *i, uint64_t now_usec) {
 }
 
 void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
-        double age;
+        double age, latency;
 
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
             !host_enforces(b->host) || i->n_members == 0 ||
@@ -91,9 +94,11 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
                 return;
         i->binding.latency_noted = true;
         age = age_when_seen(i, now_usec);
+        latency = age + (double)(now_usec - i->first_seen_usec) / 1e6;
         if (age < LATENCY_AGE_MAX)
-                histogram_add(&b->policy_counters[i->policy_index].bind_latency,
-                              age + (double)(now_usec - i->first_seen_usec) / 1e6);
+                histogram_add(&b->policy_counters[i->policy_index].bind_latency, latency);
+        if (i->binding.progress.cpu_writes > 0 && latency >= LATE_SECONDS)
+                i->binding.late_pid = i->members[0].process.id.pid;
 }
 
 /* The caller has already set the failure's sentence. */

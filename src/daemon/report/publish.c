@@ -77,6 +77,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
                 .memory_extra_nodes = i->binding.guard.extra,
                 .memory_widenings = i->binding.guard.n_widenings,
                 .bind_seconds = i->binding.bind_seconds,
+                .bound_after_start = i->binding.late_pid > 0 && i->n_members > 0 &&
+                                     i->members[0].process.id.pid == i->binding.late_pid,
         };
         access_fill_instance(report->sampling, i, s);
 }

@@ -191,7 +191,8 @@ TEST(wrong_options) {
         WRONG("--explain cannot be combined with --against", "plan", "--explain", "--against=b");
         WRONG("--export cannot be combined with --against", "plan", "--export=x", "--against=b");
         WRONG("--json cannot be combined with --tiup", "advise", "--json", "--tiup");
-        WRONG("check has no option --ask; it is an option of advise\n", "check", "--ask");
+        WRONG("plan has no option --ask; it is an option of advise and check\n", "plan", "--ask");
+        WRONG("--ask cannot be combined with --sysroot", "check", "--ask", "--sysroot=a");
         WRONG("--ask cannot be combined with --instances", "advise", "--ask", "--instances=1:a");
         WRONG("--ask cannot be combined with --sysroot", "advise", "--ask", "--sysroot=a");
         WRONG("--ask cannot be combined with --topology", "advise", "--ask", "--topology=a");
@@ -258,6 +259,22 @@ static void assert_fits_80(const char *text) {
         }
 }
 
+/* Also one that is an option of its own for several commands. */
+static void assert_named_once(const char *text, const char *name) {
+        char label[64];
+        size_t n = 0;
+
+        for (const char *line = text; line;
+             line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+                for (size_t k = 0; k < 2; k++) {
+                        (void)snprintf(label, sizeof(label), "  %s--%s ", k ? "-h, " : "    ",
+                                       name);
+                        n += strncmp(line, label, strlen(label)) == 0;
+                }
+        if (n != 1)
+                fail_msg("--help names --%s %zu times", name, n);
+}
+
 TEST(help) {
         const OptionRow *rows;
         size_t n = options_rows(&rows);
@@ -266,7 +283,7 @@ TEST(help) {
         ANSWER(&capture, "--help");
         assert_fits_80(capture.text);
         for (size_t i = 0; i < n; i++)
-                assert_contains(capture.text, rows[i].name);
+                assert_named_once(capture.text, rows[i].name);
         for (unsigned c = 0; c < N_COMMANDS; c++)
                 assert_contains(capture.text, options_command(c)->summary);
         ANSWER(&capture, "-h");

@@ -93,12 +93,18 @@ TEST(max_procs_of_a_running_process) {
                 uint32_t gomaxprocs;
                 AdviceEffect effect;
                 const char *note;
+                GoCount go;
+                bool late;
         } cases[] = {
                 { false, 0, HOLDS_RESTART, NULL },
                 { false, 4, HOLDS_RESTART, NULL }, /* there is none that could have it */
                 { true, 0, HOLDS_RESTART, "unknown" },
                 { true, 64, HOLDS_RESTART, "has {gomaxprocs}: a Go" },
                 { true, 4, HOLDS_ALREADY, "already has {gomaxprocs}" },
+                { true, 4, HOLDS_ALREADY, "already has {gomaxprocs}", GO_ONCE, true },
+                { true, 0, HOLDS_RESTART, "that started before it was bound", GO_ONCE, true },
+                { true, 0, HOLDS_RESTART, "has read the number when it started", GO_ONCE, false },
+                { true, 0, HOLDS_RESTART, "Go 1.25 or later and follows", GO_FOLLOWS, true },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -110,6 +116,8 @@ TEST(max_procs_of_a_running_process) {
                 instance = host_add(&host, "x", "tidb-server", "0");
                 instance->running = cases[i].running;
                 instance->gomaxprocs = cases[i].gomaxprocs;
+                instance->go = cases[i].go;
+                instance->bound_after_start = cases[i].late;
                 host_advise(&host);
                 advice = host_find(&host, "x", "performance.max-procs");
                 assert_int_equal(advice->effect, cases[i].effect);

@@ -194,6 +194,17 @@ static void go_with_all_cpus(World *w) {
         w->instances[0].gomaxprocs = 8;
 }
 
+static void go_before_it_was_bound(World *w) {
+        w->instances[1].go = GO_ONCE;
+        w->instances[1].bound_after_start = true;
+}
+
+static void go_reports_all_cpus(World *w) {
+        go_with_all_cpus(w);
+        w->instances[0].gomaxprocs_reported = true;
+        w->instances[0].go = GO_FOLLOWS;
+}
+
 static void isolated(World *w) {
         w->topology.isolated_cpus = cpu_set("5");
 }
@@ -273,6 +284,11 @@ TEST(each_mistake) {
                 { not_startable, AUDIT_START, AUDIT_WARNING,
                   "tidb-4001.service does not start bound: numactl", "take it out" },
                 { go_with_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 3 CPUs", "GOMAXPROCS=3" },
+                { go_reports_all_cpus, AUDIT_GOMAXPROCS, AUDIT_WARNING, "has 3 CPUs",
+                  "GOMAXPROCS=3" },
+                { go_before_it_was_bound, AUDIT_GOMAXPROCS, AUDIT_WARNING,
+                  "tikv-20160 was built with Go 1.24 or earlier and started before it was bound",
+                  "GOMAXPROCS=4" },
                 { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5", "isolcpus" },
                 { offline, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 8", "online" },
         };
@@ -487,6 +503,29 @@ WORLD_TEST(a_node_without_memory_that_a_policy_uses_is_no_finding) {
         assert_true(id_set_has(&w->instances[1].nodes, 1));
         assert_int_equal(audit_build(&w->input, &report), 0);
         assert_null(only_finding(&report, AUDIT_NODE_SIZES));
+}
+
+/* Of two processes that look alike, one was born bound, and of others it is not known by what they
+ * were built. */
+WORLD_TEST(go_that_counts_rightly_is_no_finding) {
+        static const struct {
+                GoCount go;
+                bool late;
+                uint32_t gomaxprocs;
+        } rows[] = { { GO_ONCE, false, 0 },
+                     { GO_FOLLOWS, true, 0 },
+                     { GO_UNKNOWN, true, 0 },
+                     { GO_ONCE, true, 4 } };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                _cleanup_audit_report_ AuditReport report = { 0 };
+
+                w->instances[1].go = rows[i].go;
+                w->instances[1].bound_after_start = rows[i].late;
+                w->instances[1].gomaxprocs = rows[i].gomaxprocs;
+                assert_int_equal(audit_build(&w->input, &report), 0);
+                assert_null(only_finding(&report, AUDIT_GOMAXPROCS));
+        }
 }
 
 WORLD_TEST(one_node_has_no_other_to_be_equal_to) {

@@ -88,6 +88,7 @@ static inline void example_init(Example *e) {
                 .bind_attempts = 2,
                 .memory_widened = true,
                 .memory_widenings = 4,
+                .bound_after_start = true,
                 .bind_seconds = 0.25,
         };
         id_set_parse_list("2", &e->instances[0].memory_extra_nodes);

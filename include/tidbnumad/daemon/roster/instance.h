@@ -230,6 +230,8 @@ typedef struct InstanceBinding {
         uint64_t due_usec;   /* monotonic; INSTANCE_NEVER: wait for an event */
         double bind_seconds; /* NAN until bound for the first time */
         bool latency_noted;  /* the latency of its CPUs was recorded, or never will be */
+        pid_t late_pid; /* its first process, if that had run for a while when this daemon set its
+                         * CPUs for the first time; 0: it had not, or that is not known */
         uint64_t bind_attempts, bind_failures, migrated_bytes, failed_pages;
 } InstanceBinding;
 
