@@ -210,7 +210,7 @@ static int put_instances_in(const Snapshot *snapshot, const char *around, Text *
         const char *at = strstr(around, place);
 
         if (!at)
-                return -ENOMEM;
+                return -EBADMSG;
         at += sizeof(place) - 2; /* behind the bracket */
         text_append_bytes(text, around, (size_t)(at - around));
         for (size_t i = 0; i < snapshot->n_instances; i++) {

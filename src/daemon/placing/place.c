@@ -136,45 +136,58 @@ static void read_room(Placing *placing) {
                 placing->left_bytes[k] = fit_left_bytes(&uses[k], held_on(placing, k));
 }
 
-void place_refresh(Placing *placing) {
+static int refresh(Placing *placing) {
         _cleanup_place_input_ PlaceInput in = { 0 };
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         PlacementInput input;
+        int r;
 
         if (!(placing->host->marks & HOST_MARK_PLAN))
-                return;
+                return 0;
         ROSTER_FOREACH(i, placing->roster)
                 sample_observe(placing->sampling, i);
         read_room(placing);
         input = input_of(placing, &placing->host->policies);
         placing->reserved = placement_reserved(&input);
         placing->reserved_cpus = placement_reserved_cpus(&input);
-        if (place_input_collect(placing, &in) < 0)
-                return;
+        r = place_input_collect(placing, &in);
+        if (r < 0)
+                return r;
         input.instances = in.instances;
         input.n_instances = in.n;
-        if (placement_plan_build(&input, &plan) < 0)
-                return;
+        r = placement_plan_build(&input, &plan);
+        if (r < 0)
+                return r;
         (void)host_take_mark(placing->host, HOST_MARK_PLAN);
         carry(placing, &in, &plan);
         host_mark(placing->host, HOST_MARK_OWNERS);
         host_mark(placing->host, HOST_MARK_PUBLISH);
+        return 0;
 }
 
-static void plan_alone(const Placing *placing, Instance *i) {
+void place_refresh(Placing *placing) {
+        (void)refresh(placing); /* it stays marked, and is tried with the next pass */
+}
+
+static int plan_alone(const Placing *placing, Instance *i) {
         _cleanup_placement_plan_ PlacementPlan plan = { 0 };
         PlacementInput input = input_of(placing, &placing->host->policies);
         PlacementInstance in;
+        int r;
 
         place_input_fill(placing, i, &in);
         input.instances = &in;
         input.n_instances = 1;
-        if (placement_plan_build(&input, &plan) >= 0)
+        r = placement_plan_build(&input, &plan);
+        if (r >= 0)
                 i->planned.changed |= note(placing, &i->planned, &in, &plan.choices[0]);
         host_mark(placing->host, HOST_MARK_OWNERS);
+        return r;
 }
 
 int place_ensure(Placing *placing, Instance *i) {
+        int r;
+
         if (i->planned.known && !i->planned.again && placing->host->ready)
                 return 0; /* others come and go without moving it */
         if (place_awaits_storage(placing, i))
@@ -182,10 +195,10 @@ int place_ensure(Placing *placing, Instance *i) {
         if (!i->planned.known)
                 host_mark(placing->host, HOST_MARK_PLAN); /* the last plan may have left it out */
         if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
-                plan_alone(placing, i);
+                r = plan_alone(placing, i);
         else
-                place_refresh(placing);
-        return i->planned.known ? 0 : -ENOMEM;
+                r = refresh(placing);
+        return i->planned.known ? 0 : r < 0 ? r : -ESRCH;
 }
 
 bool place_start_cpus(const Placing *placing, const Policy *policy, CpuSet *ret) {

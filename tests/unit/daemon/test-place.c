@@ -320,3 +320,14 @@ HOST_TEST(cards_keep_their_node) {
         assert_place(h, a, "1");
         assert_int_equal(a->planned.warnings, 0);
 }
+
+/* Not for want of memory. */
+HOST_TEST(what_the_roster_does_not_have_is_in_no_plan) {
+        Instance *known = host_add(h, "tidb-1", 0);
+        Instance other = { .name = (char *)"tidb-2", .policy = &h->policies[0] };
+
+        h->rooms.host.ready = true;
+        assert_int_equal(place_ensure(&h->rooms.placing, known), 0);
+        assert_int_equal(place_ensure(&h->rooms.placing, &other), -ESRCH);
+        assert_false(other.planned.known);
+}

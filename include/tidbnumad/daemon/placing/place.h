@@ -54,7 +54,7 @@ bool place_take_change(Assignment *planned);
 
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan
  * for all instances: a storm of starts must not make one for each. -EAGAIN: the disk of its data is
- * being looked for; ask again soon. -ENOMEM. */
+ * being looked for; ask again soon. -ESRCH: no plan has it, as the roster does not. -ENOMEM. */
 int place_ensure(Placing *placing, Instance *instance);
 
 /* The CPUs of any instance of the policy, if the policy has explicit nodes that do not depend on
