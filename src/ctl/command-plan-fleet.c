@@ -23,10 +23,12 @@ static void append_note(const PlanReportInstance *row, const TiupServer *server,
                 text_append(cell, "was ");
                 plan_words_nodes(&server->nodes, cell);
         }
-        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++)
-                if (row->warnings & ~WARN_MOVED & (1u << i))
-                        text_appendf(cell, "%s%s", cell->length > 0 ? ", " : "",
-                                     placement_warning_to_rule(1u << i));
+        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
+                const char *rule = placement_warning_to_rule(1u << i);
+
+                if ((row->warnings & (1u << i)) && *rule)
+                        text_appendf(cell, "%s%s", cell->length > 0 ? ", " : "", rule);
+        }
 }
 
 /* The row of the plan for a server of the host; NULL: no policy matches it. */
@@ -92,10 +94,10 @@ static size_t count_bound_by_tiup(const Fleet *fleet) {
 static void append_warnings(const Fleet *fleet, Text *text) {
         for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
                 const size_t n = 1u << i == WARN_MOVED ? 0 : count_warning(fleet, 1u << i);
+                const char *rule = placement_warning_to_rule(1u << i);
 
                 if (n > 0)
-                        text_appendf(text, "  %s: %s (%zu instance%s)\n",
-                                     placement_warning_to_rule(1u << i),
+                        text_appendf(text, "  %s%s%s (%zu instance%s)\n", rule, *rule ? ": " : "",
                                      placement_warning_to_string(1u << i), n, n == 1 ? "" : "s");
         }
 }

@@ -67,6 +67,7 @@ static PlacementInstance input_running(const PlanRunFrom *from, const Observed *
                                     .in_force = bound_nodes(from, o),
                                     .allowed_nodes = o->allowed_nodes,
                                     .allowed_cpus = o->allowed_cpus,
+                                    .allowed_by = o->allowed_by,
                                     .device_nodes = o->storage.nodes,
                                     .exe = o->members[0].process.exe,
                                     .huge = o->huge_known ? &o->huge : NULL,
@@ -203,6 +204,9 @@ static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
                                              .unit = input->unit,
                                              .policy = input->policy,
                                              .device_nodes = input->device_nodes,
+                                             .limit = { .by = input->allowed_by,
+                                                        .cpus = input->allowed_cpus,
+                                                        .nodes = input->allowed_nodes },
                                              .need_bytes = input->need_bytes };
                 fill_choice(&p->plan.choices[i], row);
                 if (from->running)

@@ -192,12 +192,34 @@ static int read_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, Nod
         return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
 }
 
-void members_read_allowed(const Members *m, bool with_own, CpuSet *ret_cpus, NodeSet *ret_nodes) {
+/* So many groups are read at most on the way up: somebody else makes them. */
+enum { GROUPS_ABOVE_MAX = 16 };
+
+/* Cuts the path to the highest group above it that has the same sets. */
+static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, const NodeSet *nodes,
+                       char ret_group[static MEMBERS_GROUP_MAX]) {
+        ret_group[0] = '\0';
+        for (unsigned n = 0; n < GROUPS_ABOVE_MAX && path[1] != '\0'; n++) {
+                CpuSet above_cpus;
+                NodeSet above_nodes;
+
+                if (strlen(path) < MEMBERS_GROUP_MAX)
+                        (void)strcpy(ret_group, path);
+                if (!cut_last(path) || read_sets(sysroot, path, &above_cpus, &above_nodes) < 0 ||
+                    !id_set_equal(cpus, &above_cpus) || !id_set_equal(nodes, &above_nodes))
+                        return;
+        }
+        ret_group[0] = '\0';
+}
+
+void members_read_allowed(const Members *m, bool with_own, char ret_group[static MEMBERS_GROUP_MAX],
+                          CpuSet *ret_cpus, NodeSet *ret_nodes) {
         _cleanup_free_ char *path =
                 cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
 
         *ret_cpus = (CpuSet){ 0 };
         *ret_nodes = (NodeSet){ 0 };
+        ret_group[0] = '\0';
         for (bool own = with_own; path && (own || cut_last(path)); own = false) {
                 CpuSet cpus;
                 NodeSet mems;
@@ -206,6 +228,7 @@ void members_read_allowed(const Members *m, bool with_own, CpuSet *ret_cpus, Nod
                         continue;
                 *ret_cpus = cpus;
                 *ret_nodes = mems;
+                find_limit(m->sysroot, path, &cpus, &mems, ret_group);
                 return;
         }
 }

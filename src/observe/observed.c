@@ -166,7 +166,7 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, const Hu
         if (r >= 0)
                 r = read_memory_policy(o);
         read_huge(&members, pools, o);
-        members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY,
+        members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY, o->allowed_by,
                              &o->allowed_cpus, &o->allowed_nodes);
         (void)members_read_unit_cpus(&members, &o->unit_cpus);
         (void)members_read_cpus(&members, &o->cpus);

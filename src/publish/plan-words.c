@@ -127,7 +127,7 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
 void plan_words_why(const PlanReportInstance *i, Text *text) {
         switch (i->basis) {
         case BASIS_REFUSED:
-                text_append(text, placement_refusal_to_string(i->refusal));
+                placement_refusal_append(i->refusal, &i->limit, text);
                 break;
         case BASIS_EXPLICIT:
                 text_append(text, "its policy names the ");

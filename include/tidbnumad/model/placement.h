@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/policy.h"
 
 typedef struct Placement {
@@ -39,6 +40,17 @@ typedef enum PlacementRefusal {
 
 const char *placement_refusal_to_string(PlacementRefusal refusal); /* the sentence */
 const char *placement_refusal_to_id(PlacementRefusal refusal);     /* "too-few-nodes" */
+
+/* What an instance may have at most, and what limits it to that: a cgroup such as "/db.slice", or
+ * its unit by its own settings. */
+typedef struct PlacementLimit {
+        const char *by; /* NULL or "": not known */
+        CpuSet cpus;
+        NodeSet nodes; /* with memory */
+} PlacementLimit;
+
+/* Appends the sentence, and for a refusal by a cgroup what the limit is. */
+void placement_refusal_append(PlacementRefusal refusal, const PlacementLimit *limit, Text *text);
 
 /* What is weighed, best first: one differing number decides, those behind it do not count. All are
  * sums over the whole plan, lower is better. The rules are described in tidbnumad(7); R… are their

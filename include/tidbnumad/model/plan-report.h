@@ -22,6 +22,7 @@ typedef struct PlanReportInstance {
         const Placement *placement;
         PlacementBasis basis;
         PlacementRefusal refusal;
+        PlacementLimit limit;        /* what a refusal may be for */
         const PolicyInstance *entry; /* of `instances`, that names its nodes; NULL: none */
         uint32_t warnings;           /* PlacementWarning */
         NodeSet reserved;            /* of its nodes, those that are reserved */

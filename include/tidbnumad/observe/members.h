@@ -62,8 +62,11 @@ int members_open_group(const Members *members, int *ret_fd, char **ret_path);
 /* The cpuset of the nearest parent group that has one: the limit of the instance, which no setting
  * can exceed. `with_own`: includes the instance's own group, if tidbnumad does not write to it.
  * Both stay empty (everything is allowed) if there is none, and on v1, where the instance gets a
- * group beside the others. */
-void members_read_allowed(const Members *members, bool with_own, CpuSet *ret_cpus,
+ * group beside the others. `ret_group`: the highest group that allows no more, "/db.slice"; "" if
+ * that is the root, or its path is longer. */
+#define MEMBERS_GROUP_MAX 128u
+void members_read_allowed(const Members *members, bool with_own,
+                          char ret_group[static MEMBERS_GROUP_MAX], CpuSet *ret_cpus,
                           NodeSet *ret_nodes);
 
 /* The CPUs to which it is bound. Of a service on v2 its unit's cpuset decides, because the threads

@@ -23,6 +23,7 @@ typedef struct Observed {
         NodeSet mems;           /* see members_read_mems(); empty: not known */
         CpuSet allowed_cpus;    /* by its parent cgroup; empty: everything */
         NodeSet allowed_nodes;
+        char allowed_by[MEMBERS_GROUP_MAX]; /* the group that allows no more; "": not known */
         NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */
         uint64_t limit_bytes;
         HugeNeed huge;       /* reserved huge pages that it has mapped */

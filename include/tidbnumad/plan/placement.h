@@ -29,8 +29,9 @@ typedef struct PlacementInstance {
         NodeSet in_force;      /* the nodes it is bound to; empty: none, or not by us */
         NodeSet allowed_nodes; /* what its parent cgroup allows; empty: everything */
         CpuSet allowed_cpus;
-        NodeSet device_nodes; /* near: storage: the nodes of the disks under its data directory;
-                               * empty: not known */
+        const char *allowed_by; /* what allows no more, see PlacementLimit */
+        NodeSet device_nodes;   /* near: storage: the nodes of the disks under its data directory;
+                                 * empty: not known */
         const NodeMemory *by_node; /* what it holds, by index of the topology's nodes; NULL: not
                                     * known */
         uint64_t need_bytes;       /* resident now, or the limit of its cgroup; 0: not known */

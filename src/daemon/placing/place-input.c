@@ -35,8 +35,8 @@ static void read_allowed(const Placing *placing, Instance *i) {
                                         i->binding.ladder.rung == RUNG_AFFINITY;
 
         if (!i->planned.allowed_known)
-                members_read_allowed(&members, stays_in_its_group, &i->planned.allowed_cpus,
-                                     &i->planned.allowed_nodes);
+                members_read_allowed(&members, stays_in_its_group, i->planned.allowed_by,
+                                     &i->planned.allowed_cpus, &i->planned.allowed_nodes);
         i->planned.allowed_known = true;
 }
 
@@ -119,6 +119,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .n_ports = i->n_ports,
                 .allowed_nodes = p->allowed_nodes,
                 .allowed_cpus = p->allowed_cpus,
+                .allowed_by = p->allowed_by,
                 .device_nodes = p->device_nodes,
                 .by_node = i->sampling.memory_known ? i->sampling.by_node : NULL,
                 .need_bytes = need_bytes(placing, i),
@@ -126,8 +127,12 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
                 .huge = huge_need(placing, i),
                 .cpus_used = cpus_used_by(placing, i),
         };
-        if (!is_explicit(i))
+        if (!is_explicit(i)) {
                 undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
+                if (!id_set_equal(&ret->allowed_cpus, &p->allowed_cpus) ||
+                    !id_set_equal(&ret->allowed_nodes, &p->allowed_nodes))
+                        ret->allowed_by = i->unit;
+        }
         if (!p->again)
                 ret->in_force = p->known ? p->placement.nodes : adopt_running(placing, i);
 }
@@ -166,7 +171,8 @@ static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementIns
                                     .device_nodes = u->planned.device_nodes,
                                     .huge = u->huge_known ? &u->huge : NULL,
                                     .allowed_nodes = u->planned.allowed_nodes,
-                                    .allowed_cpus = u->planned.allowed_cpus };
+                                    .allowed_cpus = u->planned.allowed_cpus,
+                                    .allowed_by = u->planned.allowed_by };
         if (u->planned.again)
                 return true;
         if (u->planned.known)

@@ -1,5 +1,6 @@
 /* The plan in force: when it is made, and its effects. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,15 @@ static bool is_same(const Placement *a, const Placement *b) {
                a->memory == b->memory && a->reason == b->reason;
 }
 
+static void note_refusal(const PlacementInstance *in, const PlacementChoice *c, Assignment *p) {
+        const PlacementLimit limit = { in->allowed_by, in->allowed_cpus, in->allowed_nodes };
+        _cleanup_text_ Text text = { 0 };
+
+        placement_refusal_append(c->refusal, &limit, &text);
+        (void)snprintf(p->refused, sizeof(p->refused), "%s",
+                       text.error == 0 && text.data ? text.data : "");
+}
+
 /* True: the place has changed. */
 static bool note(const Placing *placing, Assignment *p, const PlacementInstance *in,
                  const PlacementChoice *c) {
@@ -70,6 +80,7 @@ static bool note(const Placing *placing, Assignment *p, const PlacementInstance 
         if (c->basis != BASIS_KEPT || !p->known)
                 p->basis = c->basis;
         p->refusal = c->refusal;
+        note_refusal(in, c, p);
         p->warnings = c->warnings;
         p->known = true;
         p->again = false;

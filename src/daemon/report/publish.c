@@ -18,6 +18,15 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 
+/* The verdict has a constant; what limits the instance is its own. */
+static const char *reason_of(const Instance *i, const Verdict *verdict) {
+        const char *constant = placement_refusal_to_string(i->planned.refusal);
+
+        return *i->planned.refused && verdict->reason && strcmp(verdict->reason, constant) == 0
+                       ? i->planned.refused
+                       : verdict->reason;
+}
+
 static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
         const Binding *b = &i->binding.observed;
         const Verdict verdict = reconcile_verdict(report->binding, i);
@@ -49,7 +58,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
                 .basis = i->planned.basis,
                 .warnings = i->planned.warnings,
                 .state = verdict.state,
-                .reason = verdict.reason,
+                .reason = reason_of(i, &verdict),
                 .reason_code = verdict.code,
                 .bind_wanted = !i->policy->built_in && !i->undo.released,
                 .cpu_bound = verdict.cpu_bound,
@@ -328,7 +337,7 @@ static void add_row(const Report *report, const Instance *i, Table *table) {
         table_add(table, instance_state_to_string(verdict.state));
         add_ids(ID_VIEW(&i->binding.placement.nodes), table);
         add_ids(ID_VIEW(&i->binding.placement.cpus), table);
-        table_add(table, verdict.reason);
+        table_add(table, reason_of(i, &verdict));
 }
 
 void dry_run_render(const Report *report, Text *text) {

@@ -94,6 +94,30 @@ WORLD_TEST(names_collide) {
         check(w, "tidb:tidb:1 tidb-server:20:tidb:1 tidb-server:20:20:tidb:1");
 }
 
+static void group(World *w, const char *path, const char *cpus, const char *mems) {
+        fake_write(&w->tree, fmt("sys/fs/cgroup%s/cpuset.cpus.effective", path), fmt("%s\n", cpus));
+        fake_write(&w->tree, fmt("sys/fs/cgroup%s/cpuset.mems.effective", path), fmt("%s\n", mems));
+}
+
+/* The highest of the groups above it that allows no more. */
+WORLD_TEST(what_limits_it_is_named) {
+        group(w, "", "0-7", "0-1");
+        group(w, "/db.slice", "0-3", "0");
+        group(w, "/db.slice/inner.slice", "0-3", "0");
+        group(w, "/db.slice/inner.slice/tidb.service", "0", "0");
+        fake_process(&w->tree, 10, 1, "/opt/tidb-server", "/db.slice/inner.slice/tidb.service",
+                     "0");
+        load(w);
+        assert_ids(w->list.instances[0].allowed_nodes, "0");
+        assert_string_equal(w->list.instances[0].allowed_by, "/db.slice");
+        group(w, "/db.slice", "0-7", "0-1");
+        load(w);
+        assert_string_equal(w->list.instances[0].allowed_by, "/db.slice/inner.slice");
+        group(w, "/db.slice/inner.slice", "0-7", "0-1");
+        load(w);
+        assert_string_equal(w->list.instances[0].allowed_by, "");
+}
+
 /* Of a service without a cpuset the threads tell. */
 WORLD_TEST(cpus_of_threads) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "4-7");

@@ -136,6 +136,9 @@ typedef struct InstanceUndo {
         bool reset; /* its record is being released or is gone: binding starts from the beginning */
 } InstanceUndo;
 
+/* A sentence, a group, and two lists. */
+enum { REFUSED_MAX = 640 };
+
 /* Where the planner wants an instance, or a unit before it starts. Written by the room of placing.
  */
 typedef struct Assignment {
@@ -152,6 +155,8 @@ typedef struct Assignment {
         bool allowed_known;
         NodeSet allowed_nodes; /* memory nodes that its parent cgroup allows; empty: all */
         CpuSet allowed_cpus;
+        char allowed_by[MEMBERS_GROUP_MAX]; /* the group that allows no more; "": not known */
+        char refused[REFUSED_MAX]; /* why it has no place, with what limits it; "": it has one */
 } Assignment;
 
 /* The instance to which the answer of a call belongs. */
