@@ -17,7 +17,7 @@ TEST(nothing_there) {
         assert_null(strstr(text.data, "tidbnumad_instance_"));
         assert_null(strstr(text.data, "tidbnumad_bind_attempts_total"));
         assert_null(strstr(text.data, "tidbnumad_events_total"));
-        assert_null(strstr(text.data, "process_"));
+        assert_null(strstr(text.data, "\nprocess_"));
 }
 
 static const char *rendered(const Snapshot *snapshot, Text *text) {
