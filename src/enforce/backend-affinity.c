@@ -58,7 +58,7 @@ static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet 
                     _unused_ BackendCall *call) {
         int result = -ESRCH;
 
-        backend->threads_left = OTHERS_THREADS_AT_ONCE;
+        backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < target->n_members; i++) {
                 int r = backend_affinity_set(backend, target->members[i].handle, cpus,
                                              !target->members[i].cpus_applied);

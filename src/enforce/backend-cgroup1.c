@@ -128,7 +128,7 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
  * not. So the threads get their CPUs first, where the present group lets them. It is also the way
  * to threads with a narrow mask of their own, which the kernel keeps in any cpuset. */
 static int give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
-        backend->threads_left = OTHERS_THREADS_AT_ONCE;
+        backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < target->n_members; i++)
                 if (!target->members[i].cpus_applied &&
                     backend_affinity_set(backend, target->members[i].handle, cpus, true) ==

@@ -110,7 +110,7 @@ int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoP
 int undo_restore_masks(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
         const UndoRecord *record = restore->record;
 
-        backend->threads_left = OTHERS_THREADS_AT_ONCE;
+        backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;

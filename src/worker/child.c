@@ -181,6 +181,7 @@ int worker_child_send(WorkerChild *child, WorkerRequest *request, const ProcHand
         child->asked_usec = clock_monotonic_usec();
         child->deadline_usec = child->asked_usec + worker_job_deadline_usec(request->job);
         child->n_extended = 0;
+        child->outdated = false;
         return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "tidbnumad/worker/hung.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/child.h"
 #include "tidbnumad/worker/kept.h"
 
 static bool is_it(const WorkerHung *hung, const ProcessId *process, WorkerWait wait) {
@@ -23,6 +24,9 @@ void workers_forget(Workers *all, pid_t pid) {
         for (size_t i = 0; i < all->n_hung; i++)
                 if (all->hung[i].process.pid == pid)
                         all->hung[i].process = (ProcessId){ 0 };
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && all->late[i]->process.pid == pid)
+                        all->late[i]->outdated = true;
         kept_forget(all, pid);
 }
 

@@ -35,6 +35,10 @@ size_t limits_count_stuck(const Workers *all, const uid_t *uid) {
 
 /* --- what was waited --- */
 
+void workers_end_turns(Workers *all) {
+        all->has_turns = false;
+}
+
 void workers_begin_turn(Workers *all) {
         all->has_turns = true;
         all->turn_usec = WORKER_TURN_USEC;
@@ -89,9 +93,6 @@ bool limits_refuse_user(const Workers *all, uid_t uid) {
         const bool own = uid == NO_USER;
         unsigned n = 0;
 
-        if (owes_too_much(all, uid))
-                return true;
-
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 n += all->late[i] && all->late[i]->uid == uid;
         return n >= (own ? WORKER_LATE_MAX - WORKER_LATE_USER_MAX : WORKER_LATE_USER_MAX) ||
@@ -121,13 +122,16 @@ bool workers_write_group_of(const Workers *all, const ProcessId *process) {
         return false;
 }
 
-uint64_t limits_patience_usec(const Workers *all, bool own) {
+/* All servers of a host may be of one user: who owes much is asked for less time, and not refused,
+ * for most answers are there at once. */
+uint64_t limits_patience_usec(const Workers *all, uid_t uid) {
         uint64_t usec = WORKER_CALL_USEC;
 
-        if (workers_turn_is_spent(all))
-                return own ? CALL_MIN_USEC : 0;
-        if (all->has_turns)
-                return all->turn_usec;
+        if (all->has_turns && uid != NO_USER) {
+                if (workers_turn_is_spent(all))
+                        return 0;
+                return owes_too_much(all, uid) ? CALL_MIN_USEC : all->turn_usec;
+        }
         for (size_t i = 0; i < WORKER_LATE_MAX; i++)
                 usec /= all->late[i] ? 2 : 1;
         return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;

@@ -134,7 +134,7 @@ static int on_late(_unused_ sd_event_source *source, _unused_ int fd, _unused_ u
         WorkerReply *reply = malloc(sizeof(*reply));
         int r = reply ? worker_child_receive(child, reply) : -ENOMEM;
 
-        if (r >= 0 && !worker_job_acts(child->job))
+        if (r >= 0 && !worker_job_acts(child->job) && !child->outdated)
                 kept_add(child->all, &child->request, reply);
         free(reply);
         if (r == -EAGAIN)
@@ -248,10 +248,11 @@ bool worker_is_ready(Worker *worker) {
         return worker->child->ready;
 }
 
-static int wait_for_start(WorkerChild *child, bool own, WorkerReply *reply) {
+static int wait_for_start(WorkerChild *child, uid_t uid, WorkerReply *reply) {
         const uint64_t until =
-                clock_monotonic_usec() +
-                (child->all->has_turns ? limits_patience_usec(child->all, own) : WORKER_START_USEC);
+                clock_monotonic_usec() + (child->all->has_turns && uid != NO_USER
+                                                  ? limits_patience_usec(child->all, uid)
+                                                  : WORKER_START_USEC);
         int r;
 
         while (!child->ready) {
@@ -265,8 +266,8 @@ static int wait_for_start(WorkerChild *child, bool own, WorkerReply *reply) {
         return 0;
 }
 
-static int wait_for_answer(WorkerChild *child, bool own, WorkerReply *reply) {
-        const uint64_t until = clock_monotonic_usec() + limits_patience_usec(child->all, own);
+static int wait_for_answer(WorkerChild *child, uid_t uid, WorkerReply *reply) {
+        const uint64_t until = clock_monotonic_usec() + limits_patience_usec(child->all, uid);
         int r;
 
         do {
@@ -279,13 +280,13 @@ static int wait_for_answer(WorkerChild *child, bool own, WorkerReply *reply) {
 }
 
 /* The start of a worker is not the doing of the process. */
-static int start(Worker *worker, const WorkerRequest *request, const ProcHandle *process, bool own,
+static int start(Worker *worker, const WorkerRequest *request, const ProcHandle *process, uid_t uid,
                  WorkerReply *reply) {
         const uint64_t begun_usec = clock_monotonic_usec();
         int r = prepare(worker, request, process);
 
         if (r >= 0)
-                r = wait_for_start(worker->child, own, reply);
+                r = wait_for_start(worker->child, uid, reply);
         limits_charge_turn(worker->all, clock_monotonic_usec() - begun_usec);
         return r;
 }
@@ -297,7 +298,7 @@ static int ask(Worker *worker, WorkerRequest *request, const ProcHandle *process
         int r = worker_child_send(worker->child, request, process, uid);
 
         if (r >= 0)
-                r = wait_for_answer(worker->child, own, reply);
+                r = wait_for_answer(worker->child, own ? NO_USER : uid, reply);
         waited_usec = clock_monotonic_usec() - begun_usec;
         limits_charge_turn(worker->all, waited_usec);
         limits_charge_user(worker->all, uid, waited_usec);
@@ -317,9 +318,9 @@ static int call(Worker *worker, WorkerRequest *request, const ProcHandle *proces
         if (!is_guard(worker) &&
             (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
                 return -EBUSY;
-        if (limits_patience_usec(worker->all, own) == 0)
+        if (limits_patience_usec(worker->all, own ? NO_USER : uid) == 0)
                 return -EBUSY;
-        r = start(worker, request, process, own, reply);
+        r = start(worker, request, process, own ? NO_USER : uid, reply);
         if (r >= 0)
                 r = ask(worker, request, process, uid, own, reply);
         if (r >= 0)

@@ -33,6 +33,11 @@ enum {
          * on. */
         OTHERS_THREADS_AT_ONCE = 256,
 
+        /* So many turns for one change; 50,000 threads take 200. Threads that set their CPUs
+         * themselves all the time would make it endless: then all are set in one turn, some times
+         * over, and what they do then counts as drift. */
+        OTHERS_TURNS_MAX = 400,
+
         /* Threads of which a file is read, some 20 us each, to find out where a process runs that
          * has no place. The others will be on the same nodes. */
         OTHERS_THREAD_FILES_MAX = 1024,

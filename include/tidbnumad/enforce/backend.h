@@ -135,6 +135,7 @@ struct Backend {
         int cgroup1_error;   /* with which the kernel refused us its hierarchy; 0: it did not */
         const char *weaker;  /* why `ops` is not a stronger one, where the host seems to have that;
                               * a constant sentence, NULL: it has not */
+        bool threads_whole;  /* the next call changes all of them: see OTHERS_TURNS_MAX */
         size_t threads_left; /* how many threads the call may still change, of
                                 OTHERS_THREADS_AT_ONCE */
         uint64_t n_pid_reuses; /* processes that were changed because a number was reused, and were

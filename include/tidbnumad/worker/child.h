@@ -17,6 +17,7 @@ struct WorkerChild {
         uid_t uid;
         uint64_t asked_usec, deadline_usec;
         unsigned n_extended; /* how often the deadline was put off */
+        bool outdated;       /* the process has executed another program since */
         sd_event_source *io, *timer;
 };
 

@@ -11,8 +11,9 @@
  * come meanwhile is kept for that. At most WORKER_LATE_USER_MAX jobs of one user are put aside at a
  * time, so that thousands of processes that do not answer cost no more. What it waits, also for
  * answers that come in time, is charged to the user of the process: at most WORKER_USER_USEC at
- * once, and one part in WORKER_USER_PART of the time in the long run. The daemon does not wait for
- * longer work at all.
+ * once, and one part in WORKER_USER_PART of the time in the long run; then the daemon waits for an
+ * answer that is as good as there, and no longer. A job of the daemon itself, as a write to a
+ * cgroup, has WORKER_CALL_USEC in any turn. The daemon does not wait for longer work at all.
  *
  * A worker that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
  * has TasksMax= of them: with WORKER_STUCK_USER_MAX stuck workers for processes of one user, no
@@ -141,6 +142,10 @@ void workers_done(Workers *workers);
 
 /* A turn of the loop begins. */
 void workers_begin_turn(Workers *workers);
+
+/* What root asks for is under way, such as a reload: until the next turn begins, each answer is
+ * waited for as while the daemon starts. */
+void workers_end_turns(Workers *workers);
 
 /* Was as much waited in this turn as one may? Then worker_call() returns -EBUSY. */
 bool workers_turn_is_spent(const Workers *workers);

@@ -4,8 +4,9 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/worker/ask.h"
 
-/* The process may only be slow: it is tried again after this time. */
-#define AGAIN_USEC (UINT64_C(1000) * 1000)
+/* The process may only be slow: it is tried again after this time, while a late answer is still
+ * kept, WORKER_KEEP_PROBE_USEC. */
+#define AGAIN_USEC (UINT64_C(200) * 1000)
 
 /* Others were waited for in this turn of the loop. */
 #define NEXT_TURN_USEC (UINT64_C(10) * 1000)
@@ -142,8 +143,10 @@ bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
         r = worker_probe_members(&b->host->workers, &members);
         if (r >= 0)
                 return false;
-        if (r == -EBUSY && workers_turn_is_spent(&b->host->workers)) {
-                i->binding.due_usec = now_usec + NEXT_TURN_USEC;
+        if (r == -EBUSY) { /* others are waited for: this says nothing of the process */
+                i->binding.due_usec =
+                        now_usec +
+                        (workers_turn_is_spent(&b->host->workers) ? NEXT_TURN_USEC : AGAIN_USEC);
                 return true;
         }
         binding_set_failure(i, REASON_MEMORY_SILENT, "%s, so nothing is changed; %s",

@@ -203,14 +203,16 @@ static bool is_known(const Roster *roster, const Process *process) {
                instance_owns(instance, process);
 }
 
-void identify_read_args(Roster *roster, Process *process, const ProcHandle *handle) {
+int identify_read_args(Roster *roster, Process *process, const ProcHandle *handle) {
         int r;
 
         if (process->args || !match_wants_args(&roster->host->policies, process->exe))
-                return;
+                return 0;
         r = worker_read_args(&roster->host->workers, handle, process);
-        if (r == -ETIME || r == -EBUSY)
-                roster_scan_soon(roster);
+        if (r != -ETIME && r != -EBUSY && r != -ECHILD)
+                return 0;
+        roster_scan_soon(roster);
+        return r;
 }
 
 /* 0: `process->foreign` is correct. A process that executes from a file system that does not
@@ -238,10 +240,13 @@ static int sort_in(Roster *roster, Process *process, ProcHandle *handle, Start *
         MatchVerdict verdict;
         int r;
 
-        identify_read_args(roster, process, handle);
+        r = identify_read_args(roster, process, handle);
         if (is_known(roster, process))
                 return 0;
         forget(roster, process->id.pid);
+        /* Without it a policy behind the right one would take the process, and keep it. */
+        if (r < 0)
+                return 0;
         r = check_mounts(roster, process, handle);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;

@@ -8,15 +8,20 @@ bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
 }
 
+/* Also before its means are chosen, if its policy wants no other: it would be bound by the host's,
+ * and released again. */
+static bool is_by_affinity(const Instance *i) {
+        return i->binding.ladder.rung == RUNG_AFFINITY ||
+               (i->binding.ladder.rung == RUNG_NONE && i->policy &&
+                i->policy->backend == POLICY_BACKEND_AFFINITY);
+}
+
 const BackendOps *instance_ops(const Instance *instance, const Backend *host) {
-        return host->ops && instance->binding.ladder.rung == RUNG_AFFINITY
-                       ? host->all[BACKEND_AFFINITY]
-                       : host->ops;
+        return host->ops && is_by_affinity(instance) ? host->all[BACKEND_AFFINITY] : host->ops;
 }
 
 BackendKind instance_backend(const Instance *instance, const Backend *host) {
-        return instance->binding.ladder.rung == RUNG_AFFINITY ? BACKEND_AFFINITY
-                                                              : backend_kind(host);
+        return is_by_affinity(instance) ? BACKEND_AFFINITY : backend_kind(host);
 }
 
 InstanceIdentity instance_identity(const Instance *instance) {

@@ -67,11 +67,10 @@ static int begin_round(Roster *roster, bool whole) {
         return scan_list_read(&roster->scan, &roster->host->sysroot);
 }
 
-/* Scans all processes at once: adds new ones, removes ended ones. Once the loop runs, on_scan()
- * scans those that are too many for one turn. */
-static int scan_all(Roster *roster) {
-        const uint64_t until =
-                roster->scan_timer ? clock_monotonic_usec() + SCAN_TURN_USEC : UINT64_MAX;
+/* Scans all processes at once: adds new ones, removes ended ones. `in_turns`: on_scan() scans those
+ * that are too many for one turn of the loop. */
+static int scan_all(Roster *roster, bool in_turns) {
+        const uint64_t until = in_turns ? clock_monotonic_usec() + SCAN_TURN_USEC : UINT64_MAX;
         int r = begin_round(roster, true);
 
         if (r >= 0)
@@ -118,7 +117,7 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
 
 /* Makes a first scan, and starts the slow one. */
 static int scan_start(Roster *roster) {
-        int r = scan_all(roster);
+        int r = scan_all(roster, false);
 
         if (r < 0)
                 return r;
@@ -198,7 +197,7 @@ static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, v
                 return event_source_arm_after(roster->rescan_timer, ROSTER_RESCAN_INTERVAL_USEC);
         roster->connector_events.rescans++;
         roster->rescan_usec = clock_monotonic_usec();
-        (void)scan_all(roster);
+        (void)scan_all(roster, true);
         return 0;
 }
 
@@ -292,10 +291,16 @@ int watch_start(Roster *roster) {
         return r < 0 ? r : scan_start(roster);
 }
 
-/* The policy of its first process, unless the user has max_instances of it already. */
-static const Policy *match_within_limit(const Roster *roster, const Instance *instance) {
-        const Policy *policy =
-                match_process(&roster->host->policies, &instance->members[0].process);
+/* The policy of its first process, unless the user has max_instances of it already. A command line
+ * that cannot be read yet takes it from no policy: it stays with the one of that name. */
+static const Policy *match_within_limit(const Roster *roster, const Instance *instance,
+                                        bool unread) {
+        const Policy *policy = unread && instance->policy ? policy_set_find(&roster->host->policies,
+                                                                            instance->policy->name)
+                                                          : NULL;
+
+        if (!policy)
+                policy = match_process(&roster->host->policies, &instance->members[0].process);
 
         return policy && instance_counts_of(&roster->counts,
                                             (size_t)(policy - roster->host->policies.policies),
@@ -307,12 +312,13 @@ static const Policy *match_within_limit(const Roster *roster, const Instance *in
 /* Keeps the processes that still match the policy of the instance's first one. */
 static void rematch_instance(Roster *roster, Instance *instance) {
         size_t i = instance->n_members;
+        bool unread = false;
         const Policy *policy;
 
         for (size_t k = 0; k < i; k++)
-                identify_read_args(roster, &instance->members[k].process,
-                                   instance->members[k].handle);
-        policy = match_within_limit(roster, instance);
+                unread |= identify_read_args(roster, &instance->members[k].process,
+                                             instance->members[k].handle) < 0;
+        policy = match_within_limit(roster, instance, unread);
         instance->policy = policy;
         /* The element behind the last policy counts for instances without one. */
         instance->policy_index = policy ? (size_t)(policy - roster->host->policies.policies)
@@ -325,8 +331,9 @@ static void rematch_instance(Roster *roster, Instance *instance) {
         }
         /* Removing the last process ends the instance. */
         for (; i > 0; i--)
-                if (!policy || match_process(&roster->host->policies,
-                                             &instance->members[i - 1].process) != policy)
+                if (!policy ||
+                    (!unread && match_process(&roster->host->policies,
+                                              &instance->members[i - 1].process) != policy))
                         roster_remove_process(roster, instance, i - 1);
         if (instance->n_members == 0)
                 return;
@@ -341,5 +348,8 @@ int watch_rematch(Roster *roster) {
         instance_counts_done(&roster->counts);
         for (size_t i = roster->n_instances; i > 0; i--)
                 rematch_instance(roster, roster->instances[i - 1]);
-        return scan_all(roster);
+        if (!roster->host->ready)
+                return scan_all(roster, false);
+        workers_begin_turn(&roster->host->workers); /* what comes now is others' doing */
+        return scan_all(roster, roster->scan_timer);
 }

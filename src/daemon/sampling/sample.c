@@ -110,6 +110,9 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
         r = worker_read_huge_maps(&s->host->workers, &members, &i->binding.placement.nodes, &maps);
         if (r == -ESRCH)
                 return; /* it ends: what it had is what its next start will need */
+        if ((r == -EBUSY || r == -ETIME) && huge->known &&
+            id_set_equal(&huge->nodes, &i->binding.placement.nodes))
+                return; /* it is read again at once when others are not waited for */
         *huge = (InstanceHuge){ .need = r >= 0 ? huge_maps_need(&maps, pools)
                                                : huge_need_unknown(pools),
                                 .known = r >= 0,

@@ -16,5 +16,5 @@ int identify_exec(Roster *roster, pid_t pid);
 
 /* Reads the command line, only if a policy for the executable matches by it. The command line is in
  * the process's own memory, so the process can write anything there. If it cannot be read, no such
- * policy matches. */
-void identify_read_args(Roster *roster, Process *process, const ProcHandle *handle);
+ * policy matches. Negative: it may be read later; a scan tries again soon. */
+int identify_read_args(Roster *roster, Process *process, const ProcHandle *handle);

@@ -33,6 +33,7 @@
 typedef struct Progress {
         unsigned cpu_writes, mem_writes;
         unsigned call_failures;
+        unsigned turns; /* of the loop, that the present step has taken so far */
         unsigned scope_moves;
         unsigned passes, sweeps, settles;
         bool pass_whole; /* the last pass saw all of its memory */
@@ -131,7 +132,7 @@ typedef struct InstanceUndo {
         char *name;       /* name that backends and the record use, as `name` changes when the port
                              becomes known; owned */
         BackendNote note; /* a read of the present values that is in flight */
-        bool released;    /* named by enforcement.release */
+        bool released;    /* on request of the operator */
         bool again;       /* what the admin has set on its unit has changed */
         bool reset; /* its record is being released or is gone: binding starts from the beginning */
 } InstanceUndo;
@@ -195,6 +196,7 @@ typedef struct InstanceBinding {
         bool mems_written; /* by us, in its lifetime: the kernel remembers such a write */
         bool fits;         /* its nodes have room for all memory outside */
         bool pulled; /* its memory is not counted, and a pass left nothing outside its nodes */
+        bool asked;  /* to be brought to its place by a request, also while the daemon is paused */
         bool fresh;  /* a process has joined since the last reconcile */
 
         Progress progress;
