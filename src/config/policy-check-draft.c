@@ -253,22 +253,22 @@ static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         return false;
 }
 
-/* As the planner refuses an instance on these nodes. CPUs come online, but memory does not come to
- * a node that was made without. */
+/* As the planner refuses an instance on these nodes. No error: CPUs and memory come and go, and one
+ * policy must not keep all others from coming into force. */
 static bool check_refusals(const Check *c, const NodeSet *nodes, SourceSpan at) {
         NodeSet with_memory = topology_memory_nodes(c->topology);
         const CpuSet cpus = topology_cpus_of(c->topology, nodes);
         char list[ID_SET_LIST_MAX];
 
         if (id_set_is_empty(&cpus)) {
-                WARN(c, at, "nothing can be placed on node %s: %s", render(ID_VIEW(nodes), list),
+                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
                      placement_refusal_to_string(REFUSAL_NO_CPU));
                 return false;
         }
         if (c->policy->memory != MEMORY_BIND || id_set_intersects(&with_memory, nodes))
                 return true;
-        REFUSE(c, at, "nothing can be placed on node %s: %s", render(ID_VIEW(nodes), list),
-               placement_refusal_to_string(REFUSAL_NO_MEMORY));
+        WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
+             placement_refusal_to_string(REFUSAL_NO_MEMORY));
         return false;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
@@ -92,6 +93,16 @@ static int check_lost(const Args *args, Policies *p) {
         return p->errors.error < 0 ? -ENOMEM : p->errors.n_messages > before ? -EINVAL : 0;
 }
 
+/* The daemon loads such a policy, and places nothing by it. */
+static size_t count_placing_nothing(const Policies *p) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < p->warnings.n_messages; i++)
+                n += strncmp(diagnostics_what(&p->warnings, i), POLICY_PLACES_NOTHING,
+                             strlen(POLICY_PLACES_NOTHING)) == 0;
+        return n;
+}
+
 static json_t *message(const Diagnostics *d, size_t i) {
         const DiagnosticDetail *detail = &d->details[i];
 
@@ -126,6 +137,10 @@ static int print_text(const Policies *p, const Text notes[static N_NOTES], bool 
         if (!valid)
                 text_appendf(&text, "Refused: %zu error%s.\n", p->errors.n_messages,
                              p->errors.n_messages == 1 ? "" : "s");
+        else if (count_placing_nothing(p) > 0)
+                text_append(&text,
+                            "Not all of it can be placed: the daemon loads these policies, and "
+                            "leaves alone what a warning says nothing can be placed for.\n");
         else if (policies_are_built_in(p))
                 text_append(&text,
                             "OK: no policies; the daemon only watches and changes nothing.\n");
@@ -156,5 +171,7 @@ int command_validate(const Args *args) {
         if (r == -ENOMEM)
                 return r;
         r = args->json ? print_json(&policies, notes, valid) : print_text(&policies, notes, valid);
-        return r < 0 ? r : valid ? EXIT_SUCCESS : EXIT_FAILURE;
+        if (r < 0)
+                return r;
+        return valid && count_placing_nothing(&policies) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -46,6 +46,10 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
 void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
                         Diagnostics *warnings);
 
+/* So begins a warning about nodes on which the planner refuses every instance. `tidbnumactl
+ * validate` fails for it. */
+#define POLICY_PLACES_NOTHING "nothing can be placed on node"
+
 /* Does a process of this host match the policy, and this entry of its `instances` (NULL: any)? */
 typedef bool (*PolicyIsMatched)(const Policy *policy, const PolicyInstance *entry, void *userdata);
 

@@ -117,7 +117,7 @@ TEST(nodes_that_lack_something) {
         static const struct {
                 const char *text, *error, *warning;
         } rows[] = {
-                { P "  place: {nodes: 5}\n", no_memory, NULL },
+                { P "  place: {nodes: 5}\n", NULL, no_memory },
                 { P "  place: {nodes: 5}\n  memory: none\n", NULL,
                   "a.yaml:5:18: node 5 has no memory: all memory that its CPUs use is remote" },
                 { P "  place: {nodes: 5}\n  memory: preferred\n", NULL,
