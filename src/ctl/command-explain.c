@@ -189,7 +189,44 @@ static void render_warnings(const PlanReportInstance *row, Text *text) {
                         text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
 }
 
-static void render_place(const Case *c, const PlanReportInstance *row, Text *text) {
+/* A bound instance keeps its place without being weighed: what speaks for it shows when it is
+ * placed again. */
+static int place_again(Situation *s, const PlanReportInstance *row, Case *ret,
+                       const PlanReportInstance **ret_row) {
+        char *name = (char *)row->name;
+        int r;
+
+        s->replan = (WordList){ .words = &name, .n_words = 1 };
+        r = case_open(s, NULL, NULL, ret);
+        s->replan = (WordList){ 0 };
+        if (r >= 0)
+                *ret_row = plan_run_find(&ret->planned, row->name);
+        return r;
+}
+
+static void render_again(const PlanReportInstance *row, const PlanReportInstance *again,
+                         Text *text) {
+        const bool stays = id_set_equal(&row->placement->nodes, &again->placement->nodes);
+
+        if (again->basis != BASIS_CHOSEN)
+                return;
+        text_append(text, stays ? "Placed again, it would stay there: "
+                                : "Placed again, it would come to ");
+        if (!stays) {
+                plan_words_nodes(&again->placement->nodes, text);
+                text_append(text, ": ");
+        }
+        plan_words_why(again, text);
+        if (!stays) {
+                text_append(text, "; tidbnumactl replan ");
+                text_append_printable(text, row->name);
+                text_append(text, " moves it");
+        }
+        text_append(text, "\n");
+}
+
+static void render_place(const Case *c, const PlanReportInstance *row,
+                         const PlanReportInstance *again, Text *text) {
         text_append_printable(text, row->name);
         if (row->basis == BASIS_REFUSED)
                 text_append(text, " is not placed");
@@ -202,10 +239,14 @@ static void render_place(const Case *c, const PlanReportInstance *row, Text *tex
         text_append(text, "\n");
         render_warnings(row, text);
         render_state(c, row, text);
-        if (row->n_alternatives > 0)
+        if (again)
+                render_again(row, again, text);
+        else
+                again = row;
+        if (again->n_alternatives > 0)
                 text_append(text, "Alternatives:\n");
-        plan_table_alternatives(row, text);
-        plan_table_criteria(row, 1, text);
+        plan_table_alternatives(again, text);
+        plan_table_criteria(again, 1, text);
 }
 
 static void render_full(const Found *found, Text *text) {
@@ -251,7 +292,7 @@ static void render_unit(const StatusUnit *u, Text *text) {
         text_append(text, "\n");
 }
 
-static int print_text(const Case *c, const Found *found) {
+static int print_text(const Case *c, const Found *found, const PlanReportInstance *again) {
         _cleanup_text_ Text text = { 0 };
 
         if (found->unit)
@@ -266,7 +307,7 @@ static int print_text(const Case *c, const Found *found) {
         if (found->process && found->row)
                 text_append(&text, "\n");
         if (found->row)
-                render_place(c, found->row, &text);
+                render_place(c, found->row, again, &text);
         return output_text(&text);
 }
 
@@ -275,22 +316,24 @@ static json_t *process_json(const Process *p) {
                          { "unit", object_string(p->unit) }, { "uid", json_integer(p->uid) });
 }
 
-static int print_json(const Case *c, const Found *found) {
+static int print_json(const Case *c, const Found *found, const PlanReportInstance *again) {
         const Process *p = found->process;
         const PlanReportInstance *row = found->row;
 
-        return output_json(
-                OBJECT_OF({ "process", p ? process_json(p) : json_null() },
-                          { "policies", p ? verdict_json(&c->policies.set, p) : json_array() },
-                          { "ignored", object_string(found->full ? "max_instances" : NULL) },
-                          { "instance", row ? plan_json_instance(row) : json_null() },
-                          { found->unit ? "unit" : NULL,
-                            json_incref(found->unit ? found->unit->published : NULL) }));
+        return output_json(OBJECT_OF(
+                { "process", p ? process_json(p) : json_null() },
+                { "policies", p ? verdict_json(&c->policies.set, p) : json_array() },
+                { "ignored", object_string(found->full ? "max_instances" : NULL) },
+                { "instance", row ? plan_json_instance(row) : json_null() },
+                { again ? "placed_again" : NULL, again ? plan_json_instance(again) : NULL },
+                { found->unit ? "unit" : NULL,
+                  json_incref(found->unit ? found->unit->published : NULL) }));
 }
 
 int command_explain(const Args *args) {
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
-        _cleanup_case_ Case c = { 0 };
+        _cleanup_case_ Case c = { 0 }, anew = { 0 };
+        const PlanReportInstance *again = NULL;
         _cleanup_(found_done) Found found = { 0 };
         int r = situation_open(args, &situation);
 
@@ -298,8 +341,10 @@ int command_explain(const Args *args) {
                 r = case_open(&situation, NULL, NULL, &c);
         if (r >= 0)
                 r = find(&situation, &c, &found);
+        if (r >= 0 && found.row && found.row->basis == BASIS_KEPT)
+                r = place_again(&situation, found.row, &anew, &again);
         if (r < 0)
                 return r;
-        r = args->json ? print_json(&c, &found) : print_text(&c, &found);
+        r = args->json ? print_json(&c, &found, again) : print_text(&c, &found, again);
         return r < 0 ? r : EXIT_SUCCESS;
 }

@@ -41,6 +41,8 @@ int situation_open(const Args *args, Situation *ret) {
         int r;
 
         *ret = (Situation){ .args = args, .machine = MACHINE_NONE };
+        if (args->command == COMMAND_REPLAN)
+                ret->replan = (WordList){ .words = (char **)args->names, .n_words = args->n_names };
         if (args->instances) {
                 r = imagine_parse(args->instances, &ret->wanted, &message);
                 if (r < 0)
@@ -289,13 +291,11 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
                              .running = runs ? &ret->running : NULL,
                              .imagined = imagines ? &ret->imagined : NULL,
                              .status = s->daemon_runs ? &s->status : NULL,
-                             .before = before ? &before->planned : NULL };
+                             .before = before ? &before->planned : NULL,
+                             .replan = s->replan };
         int r;
 
         *ret = (Case){ 0 };
-        if (s->args->command == COMMAND_REPLAN)
-                from.replan =
-                        (WordList){ .words = (char **)s->args->names, .n_words = s->args->n_names };
         r = load_policies(s, path, &ret->policies);
         if (r >= 0 && runs)
                 r = find_running(s, ret);

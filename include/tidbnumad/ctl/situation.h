@@ -17,6 +17,7 @@ typedef struct Situation {
         StatusFile status;
         bool daemon_runs; /* a daemon runs, and `status` is from it */
         ImagineList wanted;
+        WordList replan; /* globs of instances that a plan places again; borrowed */
 } Situation;
 
 /* One set of policies, the instances by it, and their plan. */
