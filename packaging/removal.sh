@@ -5,7 +5,6 @@ delete_state() {
         find "$root/run/tidbnumad" -mindepth 1 -maxdepth 1 ! -name undo -exec rm -rf {} +
         rmdir --ignore-fail-on-non-empty "$root/run/tidbnumad/undo" "$root/run/tidbnumad" 2>/dev/null || true
     fi
-    rm -f "$root/run/tidbnumad.d/zz-tidbnumactl.yaml" # a pause or release of tidbnumactl
     for folder in "$root/run/tidbnumad.d" "$root/etc/tidbnumad.d"; do
         rmdir "$folder" 2>/dev/null || true
         if [ -d "$folder" ]; then

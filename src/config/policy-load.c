@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/config/brakes.h"
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/config/policy-loader.h"
@@ -165,8 +164,6 @@ static int load_file(PolicyLoader *l) {
         if (r == -EINVAL)
                 return 0;
         if (r == 0 && root.kind == YAML_KIND_EMPTY) {
-                if (strcmp(l->file->name, BRAKES_FILE) == 0)
-                        return 0; /* nothing must keep an operator from a release */
                 /* Of an editor or a play that was cut short, as likely as meant. */
                 diagnostics_add_at(l->errors, l->file, (SourceSpan){ 1, 1, 0 },
                                    "the file is empty, expected policies; if it is to have none, "

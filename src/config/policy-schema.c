@@ -47,8 +47,6 @@ static const char *word_pattern(PolicyKeyType type) {
         switch (type) {
         case POLICY_KEY_INTERFACES:
                 return "^[^ /:*?\\[\\\\]{1,15}$";
-        case POLICY_KEY_INSTANCE_GLOBS:
-                return "^.+$";
         case POLICY_KEY_PCI_ADDRESSES:
                 return "^([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]$";
         default:

@@ -81,6 +81,26 @@ static void refuse_rest_of_list(PolicyLoader *l, const Section *s, const YamlNod
                 yaml_show(at->text, shown), s->path);
 }
 
+/* What an operator requests of the running daemon is no policy: a broken file would disarm it. */
+static const struct {
+        const char *path, *name, *instead;
+} commands[] = {
+        { "enforcement", "release", "tidbnumactl release NAME" },
+        { "enforcement", "replan", "tidbnumactl replan NAME" },
+};
+
+static bool refuse_command(PolicyLoader *l, const Section *s, const YamlNode *at) {
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++)
+                if (strcmp(s->path, commands[i].path) == 0 &&
+                    strcmp(at->text, commands[i].name) == 0) {
+                        POLICY_REFUSE(l, at,
+                                      "`%s.%s` is no key of a policy, expected the command: %s",
+                                      s->path, commands[i].name, commands[i].instead);
+                        return true;
+                }
+        return false;
+}
+
 static void refuse_unknown(PolicyLoader *l, Section *s, const YamlNode *at) {
         const PolicyKey *nearest = policy_key_nearest(s->path, at->text);
         const PolicyKey *elsewhere = nearest ? NULL : find_elsewhere(s->path, at->text);
@@ -114,7 +134,7 @@ static int load_pair(PolicyLoader *l, Section *s, const YamlNode *at, const Yaml
                         refuse_merge_key(l, s, at);
                 else if (*s->path && is_rest_of_list(at))
                         refuse_rest_of_list(l, s, at);
-                else
+                else if (!refuse_command(l, s, at))
                         refuse_unknown(l, s, at);
                 return 0;
         }

@@ -244,15 +244,6 @@ static const PolicyKey keys[] = {
             "upgrade moves nothing. restore: release everything.",
             IN_SET(on_stop), .default_text = "keep",
             .choices = WORDS([ON_STOP_KEEP] = "keep", [ON_STOP_RESTORE] = "restore")),
-        KEY("enforcement.release", INSTANCE_GLOBS, BIND,
-            "What to release: the original values are restored, and then only reported. Instances, "
-            "by name or unit. Devices, by their name in tidbnumactl status --json: their "
-            "interrupts. host: irqbalance and kernel.numa_balancing.",
-            IN_SET(release), .empty_ok = true),
-        KEY("enforcement.replan", INSTANCE_GLOBS, BIND,
-            "What to place again: after the reload by which a name appears here, these instances "
-            "and prepared units are placed again once. tidbnumactl replan writes it.",
-            IN_SET(replan), .empty_ok = true),
 };
 
 _Static_assert(ELEMENTSOF(keys) <= POLICY_KEYS_MAX, "POLICY_KEYS_MAX is too small");

@@ -173,13 +173,6 @@ static const char *pci_fault(const char *address) {
         return NULL;
 }
 
-/* Names of instances hold whatever names of programs may. */
-static const char *instance_fault(const char *glob) {
-        if (*glob == '\0')
-                return "it is empty";
-        return utf8_has_control(glob) ? "it contains a control character" : glob_fault(glob);
-}
-
 const char *policy_text_fault(PolicyKeyType type, const char *text) {
         switch (type) {
         case POLICY_KEY_NAME:
@@ -198,8 +191,6 @@ const char *policy_text_fault(PolicyKeyType type, const char *text) {
                 return device_fault(text, INTERFACE_NAME_MAX, true);
         case POLICY_KEY_NVME_GLOBS:
                 return device_fault(text, CONTROLLER_NAME_MAX, true);
-        case POLICY_KEY_INSTANCE_GLOBS:
-                return instance_fault(text);
         case POLICY_KEY_PCI_ADDRESSES:
                 return pci_fault(text);
         default:

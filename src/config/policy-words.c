@@ -23,7 +23,6 @@ static const char *const allowed[] = {
         [POLICY_KEY_INTERFACES] = "network interfaces such as eth0 or [eth0, eth1]",
         [POLICY_KEY_NET_GLOBS] = "network interfaces, which may be globs, such as \"eth*\"",
         [POLICY_KEY_NVME_GLOBS] = "NVMe controllers, which may be globs, such as \"nvme*\"",
-        [POLICY_KEY_INSTANCE_GLOBS] = "instances or units, which may be globs, such as tikv-20160",
         [POLICY_KEY_PCI_ADDRESSES] =
                 "PCI addresses in quotes, such as \"0000:3b:00.0\" or \"3b:00.0\"",
         [POLICY_KEY_PORT] = "a TCP port from 1 to 65535",

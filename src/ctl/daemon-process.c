@@ -6,17 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/sys/atomic-file.h"
-
-/* Linux 5.3 and 5.1; the same numbers on all architectures. Before 5.3 the pid must suffice: a
- * wrong process gets the signal only if the daemon ends between the check and the signal, and the
- * kernel assigns all other pids in this time. */
-#define NR_PIDFD_OPEN 434
-#define NR_PIDFD_SEND_SIGNAL 424
 
 static bool is_tidbnumad(pid_t pid) {
         char path[64], comm[32] = { 0 };
@@ -49,24 +42,6 @@ pid_t daemon_process_find(const char *runtime_dir, const StatusFile *status) {
                                is_tidbnumad(status->pid)
                        ? status->pid
                        : 0;
-}
-
-/* Not by systemctl: its reload fails if policies are rejected, but a pause still works. */
-int daemon_process_reload(const char *runtime_dir, const StatusFile *status) {
-        const pid_t pid = daemon_process_find(runtime_dir, status);
-        _cleanup_close_ int fd = -EBADF;
-
-        if (pid == 0)
-                return -ESRCH;
-        /* Checked after it was opened: the descriptor then cannot refer to another one. */
-        fd = (int)syscall(NR_PIDFD_OPEN, pid, 0);
-        if (fd < 0 && errno != ENOSYS)
-                return -errno;
-        if (!is_tidbnumad(pid))
-                return -ESRCH;
-        const long r =
-                fd < 0 ? kill(pid, SIGHUP) : syscall(NR_PIDFD_SEND_SIGNAL, fd, SIGHUP, NULL, 0);
-        return r < 0 ? -errno : 0;
 }
 
 /* 0: it is not there. */

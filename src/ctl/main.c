@@ -12,9 +12,9 @@ static int (*const commands[N_COMMANDS])(const Args *) = {
         [COMMAND_EXPLAIN] = command_explain,   [COMMAND_ADVISE] = command_advise,
         [COMMAND_CHECK] = command_check,       [COMMAND_STATUS] = command_status,
         [COMMAND_TOP] = command_top,           [COMMAND_LOCALITY] = command_locality,
-        [COMMAND_GATHER] = command_gather,     [COMMAND_PAUSE] = command_pause,
-        [COMMAND_RESUME] = command_resume,     [COMMAND_RELEASE] = command_release,
-        [COMMAND_REPLAN] = command_replan,
+        [COMMAND_GATHER] = command_gather,     [COMMAND_RELOAD] = command_reload,
+        [COMMAND_PAUSE] = command_pause,       [COMMAND_RESUME] = command_resume,
+        [COMMAND_RELEASE] = command_release,   [COMMAND_REPLAN] = command_replan,
 };
 
 int main(int argc, char *argv[]) {

@@ -18,7 +18,8 @@
 #define PLANNING (PLAN | EXPLAIN | ADVISE | CHECK)
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
-#define ALL (READING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER | TOP)
+#define RELOAD (1u << COMMAND_RELOAD)
+#define ALL (READING | STATUS | LOCALITY | CONTROL | RELOAD | REPLAN | GATHER | TOP)
 
 /* Column at which the help of an option begins. */
 enum { HELP_COLUMN = 27 };
@@ -26,7 +27,7 @@ enum { HELP_COLUMN = 27 };
 #define FIELD(name) offsetof(Args, name)
 
 static const OptionRow rows[] = {
-        { "policy-dir", "DIR", FIELD(policy_dirs), READING | LOCALITY | CONTROL | REPLAN | GATHER,
+        { "policy-dir", "DIR", FIELD(policy_dirs), READING | LOCALITY | REPLAN | GATHER,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones override" },
         { "policy", "FILE", FIELD(policy_files), PLANNING | GATHER,
@@ -46,7 +47,7 @@ static const OptionRow rows[] = {
         { "export", "FILE", FIELD(export_path), PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
         { "runtime-dir", "DIR", FIELD(runtime_dir),
-          PLANNING | STATUS | LOCALITY | CONTROL | REPLAN | GATHER | TOP,
+          PLANNING | STATUS | LOCALITY | CONTROL | RELOAD | REPLAN | GATHER | TOP,
           "where the daemon publishes (default: /run/tidbnumad)" },
         { "json", NULL, FIELD(json), READING | STATUS | LOCALITY, "print JSON" },
         { "tiup", NULL, FIELD(tiup), ADVISE, "print a fragment of a TiUP topology file" },
@@ -144,6 +145,12 @@ static const CommandRow commands[N_COMMANDS] = {
           "are masked. On another host, 'plan --sysroot' on the unpacked archive gives\n"
           "the same plan. Changes nothing. Run it as root.\n",
           "  tidbnumactl gather --output host7.tar.gz\n" },
+        [COMMAND_RELOAD] = {
+          "reload", "", "read the policy files again",
+          "Make the daemon read its policy files again, as 'systemctl reload tidbnumad'\n"
+          "does, and return when they are in force. Exit status 1: they are refused, each\n"
+          "error was printed, and the policies that were in force stay. Needs root.\n",
+          "  tidbnumactl reload\n" },
         [COMMAND_PAUSE] = {
           "pause", "", "change nothing until resume or the next boot",
           "Make the daemon change nothing until 'resume' or the next boot. Bindings are\n"

@@ -31,17 +31,17 @@ static void raise_descriptor_limit(void) {
         }
 }
 
-static bool all_bound(const Manager *m) {
-        ROSTER_FOREACH(i, &m->roster)
+static bool all_bound(const Roster *roster) {
+        ROSTER_FOREACH(i, roster)
                 if (i->binding.step.kind == STEP_REFUSE || i->binding.step.kind == STEP_PARTLY)
                         return false;
         return true;
 }
 
-static int print_plan(const Manager *m) {
+static int print_plan(const Report *report) {
         _cleanup_text_ Text text = { 0 };
 
-        dry_run_render(&m->report, &text);
+        dry_run_render(report, &text);
         if (text.error < 0)
                 return text.error;
         (void)fputs(text.data, stdout);
@@ -57,14 +57,15 @@ static int run_once(Manager *m) {
                 if (r < 0)
                         return r;
         }
-        r = m->host.args->runtime_dir ? publish_now(&m->report) : print_plan(m);
+        r = m->host.args->runtime_dir ? publish_now(&m->report) : print_plan(&m->report);
         if (r < 0)
                 return r;
         if (!m->host.policy_load_success)
                 return EXIT_FAILURE; /* each error was logged */
         if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
-        return reconcile_is_settled(&m->binding) && all_bound(m) ? EXIT_SUCCESS : EXIT_NOT_BOUND;
+        return reconcile_is_settled(&m->binding) && all_bound(&m->roster) ? EXIT_SUCCESS
+                                                                          : EXIT_NOT_BOUND;
 }
 
 static int run_forever(Manager *m) {

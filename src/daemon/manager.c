@@ -6,7 +6,8 @@
 #include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/binding/guard.h"
 #include "tidbnumad/daemon/binding/reconcile.h"
-#include "tidbnumad/daemon/host/load.h"
+#include "tidbnumad/daemon/control.h"
+#include "tidbnumad/daemon/host/requested.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/placing/place.h"
@@ -77,6 +78,7 @@ Manager *manager_free(Manager *m) {
         free(m->roster.start_cpus);
         guard_stop(&m->binding);
         drift_stop(&m->binding);
+        m->control = control_free(m->control);
         m->irq = irq_free(m->irq);
         ignored_done(&m->roster.ignored);
         instance_counts_done(&m->roster.counts);
@@ -109,55 +111,16 @@ static int on_sample(sd_event_source *source, _unused_ uint64_t usec, void *user
         const uint64_t now = clock_monotonic_usec();
         Manager *m = userdata;
 
+        control_keep(m->control);
         reconcile_all(&m->binding, now);
         if (sampling_is_due(&m->sampling, now))
                 sampling_begin_round(&m->sampling, now);
         return event_source_arm_after(source, binding_interval_usec(&m->binding));
 }
 
-/* Puts the policies of the files in force in every room; if they are rejected, the former ones
- * stay. */
-static int reload_policies(Manager *m) {
-        _cleanup_policy_set_ PolicySet policies = { 0 };
-        int r;
-
-        r = load_policies(&m->host, &policies);
-        if (r > 0)
-                r = turn_put_in_force(m, &policies, load_take_over);
-        if (r < 0)
-                return r;
-        /* Instances refer to the former policies until now. A reload may also come while the start
-         * waits for units, after the first scan and before the daemon is ready. */
-        r = m->roster.scan_timer ? watch_rematch(&m->roster) : 0;
-        turn_hand_on(m);
-        return r;
-}
-
 static int on_hup(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info,
                   void *userdata) {
-        Manager *m = userdata;
-        int r;
-
-        if (m->host.ready)
-                notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
-                             (unsigned long long)clock_monotonic_usec());
-        host_read_devices(&m->host);
-        turn_retry_records(m);
-        r = reload_policies(m);
-        host_lock_memory(&m->host);
-        place_refresh(&m->placing);
-        units_reload(&m->units);
-        undo_release_unwanted(&m->undo);
-        sampling_forget_steady(&m->sampling);
-        irq_reconcile(m->irq);
-        if (r < 0)
-                journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
-        /* A pause, or its end, shows in what is published, before systemd is notified of its end.
-         */
-        reconcile_due(&m->binding, clock_monotonic_usec());
-        (void)publish_now(&m->report);
-        if (m->host.ready)
-                turn_notify_ready(m);
+        turn_reload(userdata);
         return 0;
 }
 
@@ -207,7 +170,8 @@ static int add_sources(Manager *m) {
 int manager_start(Manager *m) {
         int r;
 
-        r = reload_policies(m);
+        requested_read(&m->host);
+        r = turn_load_policies(m);
         if (r >= 0)
                 r = undo_start(&m->undo);
         if (r >= 0)
@@ -242,6 +206,8 @@ int manager_start(Manager *m) {
         turn_run(m);
         undo_release_unwanted(&m->undo);
         r = units_start(&m->units);
+        if (r >= 0)
+                r = control_start(m, &m->control);
         m->start_waits = r >= 0 && units_are_starting(&m->units);
         return r < 0 || m->start_waits ? r : turn_finish_start(m);
 }

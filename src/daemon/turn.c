@@ -164,7 +164,7 @@ void turn_hand_on(Manager *m) {
 
 /* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
  * a text: a start that fails, or an exit, would end what still watches the bindings. */
-static void notify(Manager *m, const char *prefix) {
+void turn_notify(Manager *m, const char *prefix) {
         const Host *h = &m->host;
         const char *error = h->policy_errors.n_messages > 0 ? h->policy_errors.messages[0] : "";
         _cleanup_text_ Text text = { 0 };
@@ -192,13 +192,9 @@ static void notify(Manager *m, const char *prefix) {
                 notify_state(&m->host.notifier, "%s", prefix);
 }
 
-void turn_notify_ready(Manager *m) {
-        notify(m, "READY=1\n");
-}
-
 static bool gives_start_cpus(const Host *h) {
         return h->ready && host_enforces(h) && backend_sets_threads(backend_kind(&h->backend)) &&
-               h->policies.release.n_words == 0; /* an instance has no name yet */
+               !requests_release_any(&h->requests); /* an instance has no name yet */
 }
 
 void turn_announce_starts(Manager *m) {
@@ -215,6 +211,66 @@ void turn_announce_starts(Manager *m) {
         start_announce(&m->roster, cpus, policies->n_policies);
 }
 
+int turn_load_policies(Manager *m) {
+        _cleanup_policy_set_ PolicySet policies = { 0 };
+        int r;
+
+        r = load_policies(&m->host, &policies);
+        if (r > 0)
+                r = turn_put_in_force(m, &policies, load_take_over);
+        if (r < 0)
+                return r;
+        /* Instances refer to the former policies until now. A reload may also come while the start
+         * waits for units, after the first scan and before the daemon is ready. */
+        r = m->roster.scan_timer ? watch_rematch(&m->roster) : 0;
+        turn_hand_on(m);
+        return r;
+}
+
+void turn_follow_requests(Manager *m, bool all) {
+        const uint64_t now_usec = clock_monotonic_usec();
+
+        turn_announce_starts(m);
+        ROSTER_FOREACH(i, &m->roster)
+                if (all || undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released)
+                        binding_restart(i, now_usec);
+        host_lock_memory(&m->host);
+        place_refresh(&m->placing);
+        units_reload(&m->units);
+        undo_release_unwanted(&m->undo);
+        sampling_forget_steady(&m->sampling);
+        irq_reconcile(m->irq);
+}
+
+/* All processes have been looked at by the new policies. */
+static void finish_reload(Manager *m) {
+        m->host.reloading = false;
+        turn_follow_requests(m, false);
+        /* What it changes, such as the end of mode observe, shows in what is published, before
+         * systemd is notified of its end. */
+        reconcile_due(&m->binding, clock_monotonic_usec());
+        (void)publish_now(&m->report);
+        if (m->host.ready)
+                turn_notify(m, "READY=1\n");
+}
+
+int turn_reload(Manager *m) {
+        int r;
+
+        /* An answer that is late would release instances, for no policy would match them. */
+        workers_end_turns(&m->host.workers);
+        if (m->host.ready)
+                notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                             (unsigned long long)clock_monotonic_usec());
+        host_read_devices(&m->host);
+        turn_retry_records(m);
+        r = turn_load_policies(m);
+        if (r < 0)
+                journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
+        m->host.reloading = true; /* this turn ends it, or one that ends the scan */
+        return r;
+}
+
 int turn_finish_start(Manager *m) {
         const Host *h = &m->host;
         int r = irq_start(&m->host, &m->roster, &m->placing, &m->undo.records, &m->irq);
@@ -229,7 +285,7 @@ int turn_finish_start(Manager *m) {
         if (h->args->once)
                 return 0;
         host_lock_memory(&m->host);
-        turn_notify_ready(m);
+        turn_notify(m, "READY=1\n");
         journal_log(&h->journal, LOG_INFO, NULL,
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s%s%s",
                     TIDBNUMAD_VERSION, h->topology.n_nodes, policy_set_count_written(&h->policies),
@@ -246,6 +302,8 @@ void turn_run(Manager *m) {
                 ROSTER_FOREACH(i, &m->roster)
                         drift_note_reload(i, clock_monotonic_usec());
         turn_hand_on(m);
+        if (m->host.reloading && !m->roster.scan_at_once)
+                finish_reload(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);
         if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY)) {
@@ -271,7 +329,7 @@ void turn_run(Manager *m) {
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);
         if (m->host.ready && m->report.error != m->notified_error)
-                notify(m, "");
+                turn_notify(m, "");
         if (host_take_mark(&m->host, HOST_MARK_EXIT)) {
                 (void)publish_now(&m->report);
                 (void)sd_event_exit(m->host.event, 0);
@@ -291,7 +349,7 @@ static int follow_event(Manager *m) {
 int turn_next(Manager *m, uint64_t timeout_usec) {
         int code, r;
 
-        if (m->host.ready)
+        if (m->host.ready || m->host.workers.has_turns)
                 workers_begin_turn(&m->host.workers);
         r = sd_event_run(m->host.event, timeout_usec);
         if (r <= 0 || host_take_mark(&m->host, HOST_MARK_NONE) ||

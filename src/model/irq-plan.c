@@ -22,7 +22,7 @@ static const ReasonText *reason_text(IrqReason reason) {
                                        "auto}" },
                 [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
                 [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
-                [IRQ_REASON_RELEASED] = { "released", "", "enforcement.release names it" },
+                [IRQ_REASON_RELEASED] = { "released", "", "its release was requested" },
                 [IRQ_REASON_IRQBALANCE] = { "irqbalance", "R11",
                                             "irqbalance distributes its interrupts, except to CPUs "
                                             "of instances" },

@@ -40,26 +40,11 @@ int word_list_add(WordList *list, const char *word) {
         return 0;
 }
 
-void word_list_remove(WordList *list, size_t index) {
-        free(list->words[index]);
-        ARRAY_REMOVE(list->words, list->n_words, index);
-        list->words[list->n_words] = NULL;
-}
-
 bool word_list_has(const WordList *list, const char *word) {
         for (size_t i = 0; i < list->n_words; i++)
                 if (strcmp(list->words[i], word) == 0)
                         return true;
         return false;
-}
-
-int word_list_add_missing(WordList *list, const WordList *words) {
-        int r = 0;
-
-        for (size_t i = 0; i < words->n_words && r >= 0; i++)
-                if (!word_list_has(list, words->words[i]))
-                        r = word_list_add(list, words->words[i]);
-        return r;
 }
 
 void word_list_done(WordList *list) {
@@ -98,9 +83,7 @@ void policy_set_done(PolicySet *set) {
                 policy_done(&set->policies[i]);
         free(set->policies);
         word_list_done(&set->host.reserve.devices);
-        word_list_done(&set->release);
         word_list_done(&set->listing);
-        word_list_done(&set->replan);
         for (size_t i = 0; i < set->n_irqs; i++)
                 irq_policy_done(&set->irqs[i]);
         free(set->irqs);

@@ -13,7 +13,7 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_NONE] = { "", "", "" },
         [REASON_NO_PLACE] = { "no-place", "the plan has no nodes for it",
                               "run tidbnumactl explain INSTANCE to see why" },
-        [REASON_RELEASED] = { "released", "released by enforcement.release",
+        [REASON_RELEASED] = { "released", "released on request",
                               "to bind it again: tidbnumactl release --undo INSTANCE" },
         [REASON_OBSERVE] = { "observe",
                              "the daemon changes nothing: it is paused, in mode observe, or a dry "

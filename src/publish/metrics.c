@@ -64,7 +64,7 @@ static const Metric metrics[] = {
         { "tidbnumad_instance_state", "gauge", "policy, name, state, reason",
           "State of an instance: 1 for the present state, with its reason, 0 for all others.", metric_render_instance_state },
         { "tidbnumad_instance_bind_wanted", "gauge", "policy, name",
-          "Whether an instance is to be bound: 0 without a written policy or when released by enforcement.release.", INSTANCE(bind_wanted) },
+          "Whether an instance is to be bound: 0 without a written policy or when released on request.", INSTANCE(bind_wanted) },
         { "tidbnumad_instance_threads", "gauge", "policy, name",
           "Threads of an instance.", INSTANCE(n_threads) },
         { "tidbnumad_instance_threads_outside", "gauge", "policy, name",

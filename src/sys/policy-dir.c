@@ -36,7 +36,6 @@ typedef struct Scan {
         Entry *entries;
         size_t n_entries;
         size_t allocated;
-        const char *only; /* NULL: all files */
         Diagnostics *errors, *warnings;
 } Scan;
 
@@ -142,8 +141,6 @@ static int list_folder(Scan *scan, size_t folder) {
                                              "cannot be listed: %m, expected a folder");
                 if (!entry)
                         return 0;
-                if (scan->only && strcmp(entry->d_name, scan->only) != 0)
-                        continue;
                 r = note_entry(scan, entry, folder);
                 if (r < 0)
                         return r;
@@ -296,10 +293,10 @@ static int scan_folders(Scan *scan, const char *const *dirs, size_t n_dirs) {
         return 0;
 }
 
-static int read_folders(const char *const *dirs, size_t n_dirs, const char *only,
-                        SourceFileList *ret, Diagnostics *errors, Diagnostics *warnings) {
+int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
+                    Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_(scan_done) Scan scan = { .only = only, .errors = errors, .warnings = warnings };
+        _cleanup_(scan_done) Scan scan = { .errors = errors, .warnings = warnings };
         size_t before = errors->n_added;
         int r;
 
@@ -314,18 +311,6 @@ static int read_folders(const char *const *dirs, size_t n_dirs, const char *only
                 return r;
         *ret = TAKE_STRUCT(list);
         return 0;
-}
-
-int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
-                    Diagnostics *errors, Diagnostics *warnings) {
-        return read_folders(dirs, n_dirs, NULL, ret, errors, warnings);
-}
-
-int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
-                        Diagnostics *errors) {
-        _cleanup_diagnostics_ Diagnostics warnings = { 0 };
-
-        return read_folders(&dir, 1, name, ret, errors, &warnings);
 }
 
 char *policy_dir_find_beside(const char *path) {

@@ -6,9 +6,14 @@ place of this host by mounts, so only a process in mount and PID namespaces of i
 import json
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../support"))
+
+import dbus_peer
 from host import write
 from machine import Machine
 from situations import GIB, Situation, node_cpus
@@ -16,7 +21,9 @@ from situations import GIB, Situation, node_cpus
 HERE = os.path.dirname(os.path.realpath(__file__))
 DAEMON_PID, FIRST_SERVER_PID = 2, 3  # the first children of this PID namespace: the program looks at them by descriptors
 STATUS = "/run/tidbnumad/status.json"
-DROP_IN = "/run/tidbnumad.d/zz-tidbnumactl.yaml"
+CONTROL = "/run/tidbnumad/control"
+POLICY_FILE = "/etc/tidbnumad.d/tidb.yaml"
+REFUSED, UNKNOWN = "org.tidbnumad.Error.Refused", "org.tidbnumad.Error.UnknownName"
 USERS = {"root": 0, "tidb": 997, "nobody": 65534}
 
 POLICY = """version: 1
@@ -153,32 +160,61 @@ def publish(status):
     os.rename(STATUS + ".new", STATUS)
 
 
-def answer_reloads():
-    """The daemon as far as the tool sees it: it reads the drop-in, and publishes what follows."""
-    while True:
-        signal.sigwait({signal.SIGHUP})
-        with open(STATUS, encoding="utf-8") as f:
-            status = json.load(f)
-        asked = ""
-        if os.path.exists(DROP_IN):
-            with open(DROP_IN, encoding="utf-8") as f:
-                asked = f.read()
-        status["policy"]["load_time_seconds"] += 1
-        status["enforcing"] = "mode: observe" not in asked
+def answer(member, names):
+    """The daemon as far as the tool sees it."""
+    with open(STATUS, encoding="utf-8") as f:
+        status = json.load(f)
+    with open(POLICY_FILE, encoding="utf-8") as f:
+        text = f.read()
+    lines = []
+    if member == "Reload" and "storrage" in text:
+        return REFUSED, "the policies are refused, and those in force stay:\n%s:5:28: `storrage`" % POLICY_FILE
+    if member == "Reload":
+        lines = ["4 policies are in force"]
+    elif member == "Pause":
+        status["enforcing"] = False
+        lines = ["Paused: nothing is changed until 'tidbnumactl resume' or the next boot. Bindings are kept."]
+    elif member == "Resume":
+        if "mode: observe" in text:
+            return REFUSED, "not paused by 'tidbnumactl pause': a policy file sets enforcement.mode: observe; change that file"
+        status["enforcing"] = True
+        lines = ["Resumed."]
+    elif member == "Release":
         for row in status["instances"]:
-            if "release:" in asked and row["name"] in asked:
-                row.update(state="released", reason="released by enforcement.release; original binding restored, monitoring only",
+            if row["name"] in names:
+                row.update(state="released", reason="released on request; original binding restored, monitoring only",
                            reason_code="released", remedy="")
-        publish(status)
+                lines.append(row["name"] + ": " + row["reason"])
+        if not lines:
+            return UNKNOWN, "no instance, unit or device is named '%s', did you mean '%s0'?" % (names[0], names[0])
+    publish(status)
+    return lines
+
+
+def listen():
+    while not os.path.exists(STATUS):  # until take_over() and the first publish()
+        time.sleep(0.01)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.bind(CONTROL)
+    os.chmod(CONTROL, 0o600)
+    sock.listen()
+    dbus_peer.serve(sock, answer)
 
 
 def start_processes():
     """The daemon, and for each server somebody who has its number."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     for i in range(1 + len(SERVERS)):
         if os.fork() == 0:
-            answer_reloads() if i == 0 else signal.pause()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+            listen() if i == 0 else signal.pause()
+
+
+def let_listen(there):
+    """Can the daemon be called?"""
+    away, end = CONTROL + ".away", time.monotonic() + 30
+    while not os.path.exists(CONTROL) and not os.path.exists(away) and time.monotonic() < end:
+        time.sleep(0.01)
+    if os.path.exists(away if there else CONTROL):
+        os.rename(*((away, CONTROL) if there else (CONTROL, away)))
 
 
 # --- in the place of this host ----------------------------------------------------------------------------------------------
@@ -242,4 +278,4 @@ def be(work, kind):
 
 
 def policy(text):
-    write("/etc/tidbnumad.d/tidb.yaml", text)
+    write(POLICY_FILE, text)

@@ -298,6 +298,7 @@ class Daemon:
         self.sanitized = suite.sanitized
         if LACKS:
             prefix = (*prefix, suite.lacking, LACKS)
+        self.ctl_program = os.path.join(os.path.dirname(suite.program), "../ctl/tidbnumactl")
         self.policy_dir = folder or os.path.join(suite.dir, "policies%d" % Daemon.count)
         self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
         self.log_path = os.path.join(suite.dir, "log%d" % Daemon.count)
@@ -397,6 +398,12 @@ class Daemon:
         poll("the reload shows in status.json and metrics.prom",
              lambda: all(now != then for now, then in zip(self.load_times(), before)))
         return self.log()[size:]
+
+    def ctl(self, *words, timeout=240):
+        """What the operator asks of it: exit status and all that was printed."""
+        done = subprocess.run([self.ctl_program, *words, "--runtime-dir", self.runtime_dir], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=timeout)
+        return done.returncode, done.stdout
 
     def open_fds(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))

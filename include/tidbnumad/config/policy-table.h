@@ -19,10 +19,9 @@ typedef enum PolicyKeyType {
         POLICY_KEY_CPUS,       /* PolicyCpus */
         POLICY_KEY_RESERVE,    /* the fields `kind` and `nodes` of Reserve */
         POLICY_KEY_STEER,      /* the fields `steer` and `cpus` of IrqPolicy; the field is all */
-        POLICY_KEY_INTERFACES, /* WordList, as the four below */
+        POLICY_KEY_INTERFACES, /* WordList, as the three below */
         POLICY_KEY_NET_GLOBS,
         POLICY_KEY_NVME_GLOBS,
-        POLICY_KEY_INSTANCE_GLOBS,
         POLICY_KEY_PCI_ADDRESSES,
         POLICY_KEY_PORT,        /* uint16_t, above zero */
         POLICY_KEY_COUNT,       /* uint32_t, PLACE_COUNT_AUTO for "auto" */

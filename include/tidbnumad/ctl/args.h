@@ -16,6 +16,7 @@ typedef enum Command {
         COMMAND_TOP,
         COMMAND_LOCALITY,
         COMMAND_GATHER,
+        COMMAND_RELOAD,
         COMMAND_PAUSE,
         COMMAND_RESUME,
         COMMAND_RELEASE,
@@ -45,8 +46,9 @@ typedef struct Args {
         bool json;
         bool explain;
         bool tiup;
-        bool ask;                          /* of advise: running servers */
-        const char *names[ARGS_NAMES_MAX]; /* of status: names; of release and replan: globs */
+        bool ask;                              /* of advise: running servers */
+        const char *names[ARGS_NAMES_MAX + 1]; /* of status: names; of release and replan: globs;
+                                                * ends with NULL */
         size_t n_names;
         bool exact;   /* of locality: read numa_maps */
         bool all;     /* of release: "*" */

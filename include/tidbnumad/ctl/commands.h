@@ -24,11 +24,11 @@ int command_status(const Args *args);
 int command_top(const Args *args);
 int command_locality(const Args *args);
 int command_gather(const Args *args);
+int command_reload(const Args *args);
 int command_pause(const Args *args);
 int command_resume(const Args *args);
 int command_release(const Args *args);
 int command_replan(const Args *args);
 
-/* Part of replan: makes the daemon place the instances of args->names again, once, by means of the
- * drop-in, whose former content is restored afterwards. */
+/* Part of replan: makes the daemon place the instances of args->names again, once. */
 int control_replan(const Args *args);

@@ -1,4 +1,4 @@
-/* The daemon as a process: whether the one that published a status still runs, and its reload. */
+/* The daemon as a process: whether the one that published a status still runs. */
 #pragma once
 
 #include "tidbnumad/ctl/status-file.h"
@@ -8,9 +8,6 @@
  * have no room to publish. Only root may read the lock. `status` may be NULL: nothing is published.
  */
 pid_t daemon_process_find(const char *runtime_dir, const StatusFile *status);
-
-/* Sends SIGHUP, so that the daemon reads its policies again. 0; -ESRCH: no daemon runs; -EPERM. */
-int daemon_process_reload(const char *runtime_dir, const StatusFile *status);
 
 /* Does the file system of the runtime folder lack the room for what the daemon publishes? */
 bool daemon_process_lacks_room(const char *runtime_dir);

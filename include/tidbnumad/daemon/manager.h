@@ -24,8 +24,9 @@ typedef struct Manager {
         Binder binding;
         struct Interrupts *irq; /* see irq.h; NULL: not started; owned */
         Report report;
-        bool start_waits;   /* the start waits for the first preparation of units */
-        int notified_error; /* of publishing, as systemd was notified of it; 0: none */
+        struct Control *control; /* see control.h; NULL: there is none; owned */
+        bool start_waits;        /* the start waits for the first preparation of units */
+        int notified_error;      /* of publishing, as systemd was notified of it; 0: none */
 } Manager;
 
 int manager_new(const Args *args, Manager **ret);

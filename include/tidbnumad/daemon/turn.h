@@ -25,6 +25,19 @@ void turn_hand_on(Manager *manager);
  * again. */
 int turn_put_in_force(Manager *manager, PolicySet *fresh, int (*take_over)(Host *, PolicySet *));
 
+/* Reads the policy files, and puts them in force in every room; if they are rejected, the former
+ * ones stay. -ENOMEM and the like only. */
+int turn_load_policies(Manager *manager);
+
+/* The same while the daemon runs, with all that depends on it; systemd is told of it. The result is
+ * in host.policy_errors. Where there are too many processes for one turn, what depends on it is
+ * done in a later one: host.reloading. */
+int turn_reload(Manager *manager);
+
+/* To be called when host.requests has changed. `all`: for every instance, as a pause does; else for
+ * those whose release was requested, or is no more. */
+void turn_follow_requests(Manager *manager, bool all);
+
 /* Where no policies are in force: holds on to what an earlier run has bound. At the start, once the
  * records were read. */
 int turn_adopt(Manager *manager);
@@ -40,9 +53,9 @@ void turn_announce_starts(Manager *manager);
 /* To be called when the start is complete: reports readiness to systemd. */
 int turn_finish_start(Manager *manager);
 
-/* Reports to systemd the end of the start or of a reload, with its result for `systemctl status`.
- */
-void turn_notify_ready(Manager *manager);
+/* Reports to systemd what `systemctl status` shows; behind `prefix`, "READY=1\n" at the end of the
+ * start or of a reload, else "". */
+void turn_notify(Manager *manager, const char *prefix);
 
 /* Frees an instance, and what every room keeps of it. */
 Instance *turn_free_instance(Instance *instance);

@@ -31,7 +31,7 @@ typedef enum IrqReason {
         /* Left alone: */
         IRQ_REASON_NO_ENTRY,         /* no entry of `irq` matches the device */
         IRQ_REASON_POLICY,           /* steer: leave */
-        IRQ_REASON_RELEASED,         /* enforcement.release names it */
+        IRQ_REASON_RELEASED,         /* its release was requested */
         IRQ_REASON_IRQBALANCE,       /* R11: irqbalance keeps the distribution */
         IRQ_REASON_OTHER_NETNS,      /* the card is in another network namespace */
         IRQ_REASON_BUNDLE,           /* a bond: its members are steered */

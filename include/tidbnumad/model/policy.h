@@ -12,7 +12,7 @@
 #include "tidbnumad/model/access.h"
 #include "tidbnumad/model/workload.h"
 
-/* The name in enforcement.release for settings that belong to no instance: those of irqbalance, and
+/* The name in a release for settings that belong to no instance: those of irqbalance, and
  * kernel.numa_balancing. */
 #define RELEASE_HOST "host"
 
@@ -163,13 +163,9 @@ typedef struct WordList {
 } WordList;
 
 int word_list_add(WordList *list, const char *word); /* a copy; 0 or -ENOMEM */
-void word_list_remove(WordList *list, size_t index);
 void word_list_done(WordList *list);
 
 bool word_list_has(const WordList *list, const char *word);
-
-/* Adds copies of those words that the list does not have. 0 or -ENOMEM. */
-int word_list_add_missing(WordList *list, const WordList *words);
 
 /* Does one of the globs match the name of an instance, or its unit (may be NULL)? */
 bool word_list_names(const WordList *globs, const char *name, const char *unit);
@@ -234,10 +230,6 @@ typedef struct PolicySet {
         EnforcementMode mode;
         BackendKind backend;
         OnStop on_stop;
-        WordList release; /* globs of instances and units that are not bound, and get back what was
-                           * theirs */
-        WordList replan;  /* globs of instances whose place is chosen again, once, when the key
-                             appears */
         uint64_t sampling_interval_usec;
         uint32_t sampling_budget_ppm; /* of one CPU */
         bool sampling_access;         /* hardware counters */

@@ -7,7 +7,7 @@ typedef enum Reason {
 
         /* From the policies or the machine. */
         REASON_NO_PLACE,           /* the plan has no nodes for it */
-        REASON_RELEASED,           /* by enforcement.release */
+        REASON_RELEASED,           /* on request */
         REASON_OBSERVE,            /* paused, mode: observe or dry run */
         REASON_NOT_STRICT,         /* the backend cannot bind memory */
         REASON_NOT_MOVED,          /* migrate: none */

@@ -103,7 +103,7 @@ typedef struct InstanceSnapshot {
         InstanceState state;
         const char *reason; /* a sentence for the operator; "" when all is well */
         Reason reason_code; /* of what kind it is */
-        bool bind_wanted;   /* a written policy names it, and enforcement.release does not */
+        bool bind_wanted;   /* a written policy names it, and its release was not requested */
         bool cpu_bound, memory_bound; /* verified, see plan/verdict.h */
         size_t n_threads;
         size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */

@@ -22,10 +22,6 @@
 int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                     Diagnostics *errors, Diagnostics *warnings);
 
-/* The same for one file, independent of errors in other files; a missing file is an empty list. */
-int policy_dir_read_one(const char *dir, const char *name, SourceFileList *ret,
-                        Diagnostics *errors);
-
 /* The name of a file beside the missing file `path` that may become it, or was it, such as
  * "tidb.yaml~" or ".tidb.yaml.swp" of "tidb.yaml": a name that contains its name. Where its
  * folder is missing: the same of the folder. NULL: there is none, or the folder cannot be read, or

@@ -104,6 +104,16 @@ void binding_restart(Instance *i, uint64_t now_usec) {
         i->binding.due_usec = now_usec;
 }
 
+void binding_ask(Instance *i, uint64_t now_usec) {
+        i->binding.asked = true;
+        binding_restart(i, now_usec);
+}
+
+bool binding_may_change(const Binder *b, const Instance *i) {
+        return host_enforces(b->host) || (i->binding.asked && host_obeys(b->host) &&
+                                          b->host->policies.mode == ENFORCEMENT_ENFORCE);
+}
+
 /* Drop the pending call: its answer would be taken for that of a later call. */
 void binding_reset(Instance *i, uint64_t now_usec) {
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);

@@ -44,7 +44,7 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
 void move_progress_note_files(const Binder *b, const Instance *i, StepInput *in) {
         const uint64_t outside = i->binding.mapped_outside_bytes;
 
-        in->file_pull_wanted = host_enforces(b->host) &&
+        in->file_pull_wanted = binding_may_change(b, i) &&
                                outside >= i->binding.mapped_left_bytes + FILES_LEAST_BYTES;
         in->files_follow = outside >= FILES_LEAST_BYTES && binding_narrowing_takes_files(b, i);
 }

@@ -12,14 +12,14 @@ static InstanceState state_of(const Binder *b, const Instance *i) {
         case INSTANCE_NARROWING:
         case INSTANCE_MOVING:
         case INSTANCE_SETTLING:
-                return verdict_state(i->binding.step.kind, host_enforces(b->host), false);
+                return verdict_state(i->binding.step.kind, binding_may_change(b, i), false);
         default:
                 return i->binding.state;
         }
 }
 
 Verdict reconcile_verdict(const Binder *b, const Instance *i) {
-        const bool outlived = i->binding.failure_code == REASON_OBSERVE && host_enforces(b->host);
+        const bool outlived = i->binding.failure_code == REASON_OBSERVE && binding_may_change(b, i);
 
         return verdict_of(&(VerdictInput){
                 .state = state_of(b, i),

@@ -73,7 +73,7 @@ static void clear_outlived(const Binder *b, Instance *i) {
         const Reason code = i->binding.failure_code;
 
         if (code == REASON_STATE_UNREADABLE || code == REASON_NO_MEMORY ||
-            (code == REASON_OBSERVE && host_enforces(b->host)))
+            (code == REASON_OBSERVE && binding_may_change(b, i)))
                 binding_clear_failure(i);
 }
 
@@ -86,7 +86,7 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
 }
 
 static void decide(Binder *b, Instance *i, Step step) {
-        InstanceState state = verdict_state(step.kind, host_enforces(b->host),
+        InstanceState state = verdict_state(step.kind, binding_may_change(b, i),
                                             i->undo.released && undo_is_open(b->undo));
         bool changed = step.kind != i->binding.step.kind ||
                        strcmp(step.reason, i->binding.step.reason) != 0 ||
@@ -296,7 +296,7 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
                                .can_enforce = true,
                                .cpus_applied = binding_cpus_applied(i) };
 
-        if (host_enforces(b->host) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
+        if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
             !silent_refuses(b, i, now_usec))
                 (void)bind_carry_out(b, i, &step, now_usec);
 }
@@ -306,9 +306,10 @@ static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_use
         if (step_is_final(step->kind)) {
                 i->binding.due_usec = INSTANCE_NEVER; /* wait for an event or the next sample */
                 i->binding.effect_deadline_usec = 0;  /* what changes from now on is not ours */
+                i->binding.asked = false;
                 return false;
         }
-        if (!host_enforces(b->host)) {
+        if (!binding_may_change(b, i)) {
                 reconcile_log_plan(b, i, step);
                 return false;
         }
@@ -366,7 +367,7 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
         journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
                     instance_state_to_string(
-                            verdict_state(step.kind, host_enforces(b->host), i->undo.released)),
+                            verdict_state(step.kind, binding_may_change(b, i), i->undo.released)),
                     i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
                     (unsigned long long)i->binding.outside_bytes, step.reason);
         clear_outlived(b, i);
@@ -399,7 +400,14 @@ static void advance(Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 static void begin(Binder *b, Instance *i, uint64_t now_usec) {
-        const int r = place_ensure(b->placing, i);
+        int r;
+
+        /* A place is kept once it is given: it is chosen when all are known. */
+        if (b->host->reloading && (!i->planned.known || i->planned.again)) {
+                i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
+                return;
+        }
+        r = place_ensure(b->placing, i);
 
         if (r == -EAGAIN)
                 i->binding.due_usec = now_usec + STORAGE_POLL_USEC;
@@ -427,15 +435,20 @@ static bool has_time(uint64_t begun_usec) {
 /* Bindings go before moves, and only one slice is moved, so that the loop receives events in
  * between. */
 void reconcile_due(Binder *b, uint64_t now_usec) {
+        const size_t n = b->roster->n_instances, first = n > 0 ? b->next_due % n : 0;
         Instance *mover;
 
         for (int crowd = 0; crowd < 2; crowd++)
                 for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
-                        Instance *i = b->roster->instances[k];
+                        const size_t at = (first + k) % b->roster->n_instances;
+                        Instance *i = b->roster->instances[at];
 
-                        if (!i->binding.moving && i->binding.due_usec <= now_usec &&
-                            roster_is_crowd(b->roster, i) == crowd)
-                                reconcile(b, i, now_usec);
+                        if (i->binding.moving || i->binding.due_usec > now_usec ||
+                            roster_is_crowd(b->roster, i) != crowd)
+                                continue;
+                        /* One that is due again at once keeps nobody behind it waiting. */
+                        b->next_due = at + 1;
+                        reconcile(b, i, now_usec);
                 }
         mover = move_next(b, now_usec);
         if (mover)

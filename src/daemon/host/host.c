@@ -127,7 +127,6 @@ int host_open(Host *h, const Args *args) {
         journal_init(&h->journal, args->debug);
         h->journal.limits = args->debug ? NULL : h->journal_limits;
         policy_set_init(&h->policies);
-        h->brakes = BRAKES_NONE;
         r = read_machine(h);
         if (r >= 0 && args->runtime_dir)
                 r = runtime_dir_open(&h->journal, args->runtime_dir, &h->runtime_fd, &h->lock_fd);
@@ -150,7 +149,7 @@ void host_close(Host *h) {
         closep(&h->runtime_fd);
         closep(&h->lock_fd);
         policy_set_done(&h->policies);
-        brakes_done(&h->brakes);
+        requests_done(&h->requests);
         source_file_list_done(&h->policy_files);
         diagnostics_done(&h->policy_errors);
         diagnostics_done(&h->policy_warnings);
@@ -163,7 +162,7 @@ void host_close(Host *h) {
 
 bool host_enforces(const Host *h) {
         return h->sysroot.live && !h->args->dry_run && h->policies.mode == ENFORCEMENT_ENFORCE &&
-               !h->stopping;
+               !h->requests.paused && !h->stopping;
 }
 
 bool host_obeys(const Host *h) {

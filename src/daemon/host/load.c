@@ -18,17 +18,6 @@ static int look_up(const char *user, uid_t *ret, void *userdata) {
 
 /* --- those that were last in force --- */
 
-typedef struct Kept {
-        PolicySet set;
-        Brakes brakes;
-        bool valid;
-} Kept;
-
-static void kept_done(Kept *kept) {
-        policy_set_done(&kept->set);
-        brakes_done(&kept->brakes);
-}
-
 static void cannot_use_kept(const Host *h, const char *why) {
         journal_log(&h->journal, LOG_WARNING, NULL,
                     "The policies that were last in force, in %s/%s, cannot be used: %s",
@@ -36,22 +25,20 @@ static void cannot_use_kept(const Host *h, const char *why) {
 }
 
 /* As strict as with the files of the policy folders: the machine may have changed. */
-static int parse_kept(Host *h, const SourceFileList *files, Kept *ret) {
+static int parse_kept(Host *h, const SourceFileList *files, PolicySet *ret) {
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
-        int r = policy_set_parse(files, &h->topology, NULL, &ret->set, &errors, &warnings);
+        int r = policy_set_parse(files, &h->topology, NULL, ret, &errors, &warnings);
 
         if (r == -EINVAL)
                 cannot_use_kept(h, errors.n_messages > 0 ? errors.messages[0] : strerror(-r));
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
-        policy_users_look_up(&ret->set, files, &h->sysroot, look_up, h, &warnings);
-        r = brakes_read(files, &ret->set, &ret->brakes);
-        ret->valid = r >= 0;
-        return r == -ENOMEM ? r : 0;
+        policy_users_look_up(ret, files, &h->sysroot, look_up, h, &warnings);
+        return 1;
 }
 
-/* At the start only. */
-static int read_kept(Host *h, Kept *ret) {
+/* At the start only. 1: there are some that can be used. */
+static int read_kept(Host *h, PolicySet *ret) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r = h->runtime_fd < 0 || h->policies_known ? 0
                                                        : policy_kept_read(h->runtime_fd, &files);
@@ -79,7 +66,7 @@ static void keep(Host *h) {
 /* --- the files --- */
 
 /* `former`: those in force, or last in force; NULL: none. */
-static int read_policies(Host *h, const PolicySet *former, PolicySet *ret, Brakes *ret_brakes) {
+static int read_policies(Host *h, const PolicySet *former, PolicySet *ret) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         /* While the host boots, network cards may still appear and be renamed: a policy that names
          * one must not be rejected for that. */
@@ -103,34 +90,9 @@ static int read_policies(Host *h, const PolicySet *former, PolicySet *ret, Brake
         if (h->policy_errors.n_messages > 0)
                 return -EINVAL;
         policy_users_look_up(ret, &files, &h->sysroot, look_up, h, &h->policy_warnings);
-        r = brakes_read(&files, ret, ret_brakes);
-        if (r == -ENOMEM)
-                return r;
         source_file_list_done(&h->policy_files);
         h->policy_files = TAKE_STRUCT(files);
         return 0;
-}
-
-/* The policy files are rejected, but pause, resume and release still apply to the policies in
- * force. */
-static int apply_brakes(Host *h) {
-        _cleanup_source_file_list_ SourceFileList drop_in = { 0 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
-        const char *dir = h->args->policy_dirs[h->args->n_policy_dirs - 1];
-        int r = policy_dir_read_one(dir, BRAKES_FILE, &drop_in, &errors);
-
-        if (r >= 0)
-                r = brakes_apply(&drop_in, &h->brakes, &h->policies);
-        if (r == -EINVAL)
-                journal_log(&h->journal, LOG_WARNING, NULL,
-                            "%s/%s is refused as well: pause and releases stay as they are", dir,
-                            BRAKES_FILE);
-        else if (r >= 0 && drop_in.n_files > 0)
-                journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "%s/%s is in force despite that: %s; %zu released", dir, BRAKES_FILE,
-                            h->policies.mode == ENFORCEMENT_OBSERVE ? "paused" : "not paused",
-                            h->policies.release.n_words);
-        return r == -EINVAL ? 0 : r;
 }
 
 static void log_refused(Host *h) {
@@ -179,39 +141,30 @@ static void log_loaded(const Host *h) {
                                     : "");
 }
 
-static int take(Host *h, PolicySet *set, Brakes *brakes, PolicySet *ret) {
-        brakes_done(&h->brakes);
-        h->brakes = *brakes;
-        *brakes = BRAKES_NONE;
-        *ret = TAKE_STRUCT(*set);
-        return 1;
-}
-
 int load_policies(Host *h, PolicySet *ret) {
-        _cleanup_policy_set_ PolicySet fresh = { 0 };
-        _cleanup_(kept_done) Kept kept = { .brakes = BRAKES_NONE };
-        _cleanup_brakes_ Brakes brakes = BRAKES_NONE;
-        int r;
+        _cleanup_policy_set_ PolicySet fresh = { 0 }, kept = { 0 };
+        int r, has_kept;
 
         policy_set_init(&fresh);
-        policy_set_init(&kept.set);
+        policy_set_init(&kept);
         h->policy_load_seconds = clock_realtime_seconds();
-        r = read_kept(h, &kept);
+        r = has_kept = read_kept(h, &kept);
         if (r >= 0)
                 r = read_policies(h,
                                   h->policies_known ? &h->policies
-                                  : kept.valid      ? &kept.set
+                                  : has_kept > 0    ? &kept
                                                     : NULL,
-                                  &fresh, &brakes);
+                                  &fresh);
         h->policy_load_success = r >= 0;
         if (r == -ENOMEM)
                 return r;
-        if (r >= 0)
-                return take(h, &fresh, &brakes, ret);
-        log_refused(h);
+        if (r < 0)
+                log_refused(h);
         /* Who runs it once, by hand, reads what is wrong. */
-        return kept.valid && !h->args->once ? take(h, &kept.set, &kept.brakes, ret)
-                                            : apply_brakes(h);
+        if (r < 0 && (has_kept <= 0 || h->args->once))
+                return 0;
+        *ret = r < 0 ? TAKE_STRUCT(kept) : TAKE_STRUCT(fresh);
+        return 1;
 }
 
 static void swap_policies(Host *h, PolicySet *fresh) {
@@ -230,7 +183,7 @@ int load_take_over(Host *h, PolicySet *fresh) {
         h->n_adopted = 0;
         if (h->policies_kept) {
                 log_kept(h);
-                return apply_brakes(h);
+                return 0;
         }
         keep(h);
         if (n_before > 0 && policy_set_count_written(&h->policies) == 0)
@@ -274,5 +227,5 @@ int load_adopt(Host *h, PolicySet *fresh) {
                     "kept. %zu binding%s of an earlier run %s held and watched, and nothing new is "
                     "bound",
                     n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
-        return apply_brakes(h);
+        return 0;
 }

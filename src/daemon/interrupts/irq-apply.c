@@ -327,7 +327,7 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
         return false;
 }
 
-/* Does enforcement.release name the device of the entry, or `host` where it is of none? */
+/* Was the release of the entry's device requested, or of `host` where it is of none? */
 static bool is_asked_back(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
         const IrqDevice *queue =
                 setting_is_queue(key->kind) ? irq_host_find_interface(host, key->ifindex) : NULL;

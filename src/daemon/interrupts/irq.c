@@ -160,8 +160,7 @@ static void drop_device(IrqPlan *plan, size_t index) {
         d->xps = d->rps = NULL;
 }
 
-/* enforcement.release names devices as it names instances; "host" is what belongs to no instance.
- */
+/* A release names devices as it names instances; "host" is what belongs to no instance. */
 static void drop_released(const Interrupts *irq, IrqPlan *plan) {
         for (size_t i = 0; i < plan->n_devices; i++)
                 if (undo_release_is_asked(irq->host, plan->devices[i].device->name, NULL))

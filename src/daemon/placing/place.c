@@ -236,11 +236,25 @@ static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assi
                                       &planned->placement.nodes, newly_reserved);
 }
 
-/* Does the new replan list name it, and not the former one? */
-static bool is_replanned(const Placing *placing, const PolicySet *fresh, const char *name,
-                         const char *unit) {
-        return word_list_names(&fresh->replan, name, unit) &&
-               !word_list_names(&placing->host->policies.replan, name, unit);
+size_t place_replan(Placing *placing, const WordList *globs) {
+        size_t n = 0;
+
+        ROSTER_FOREACH(i, placing->roster)
+                if (word_list_names(globs, i->name, i->unit)) {
+                        i->planned.again = true;
+                        n++;
+                }
+        for (size_t i = 0; i < placing->n_units; i++) {
+                PlannedUnit *u = placing->units[i];
+
+                if (word_list_names(globs, u->label, u->name)) {
+                        u->planned.again = true;
+                        n++;
+                }
+        }
+        if (n > 0)
+                host_mark(placing->host, HOST_MARK_PLAN);
+        return n;
 }
 
 void place_note_policies(Placing *placing, const PolicySet *fresh) {
@@ -252,8 +266,7 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
         id_set_subtract(&newly, &reserved);
         ROSTER_FOREACH(instance, placing->roster) {
                 instance->planned.again |=
-                        weighs_anew(instance->policy, fresh, &instance->planned, &newly) ||
-                        is_replanned(placing, fresh, instance->name, instance->unit);
+                        weighs_anew(instance->policy, fresh, &instance->planned, &newly);
         }
         for (size_t i = 0; i < placing->n_units; i++) {
                 PlannedUnit *u = placing->units[i];
@@ -261,8 +274,7 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
 
                 u->planned.again |= weighs_anew(known_unit_policy(&placing->host->policies, u->name,
                                                                   u->uid_known, u->uid, &reason),
-                                                fresh, &u->planned, &newly) ||
-                                    is_replanned(placing, fresh, u->label, u->name);
+                                                fresh, &u->planned, &newly);
         }
         host_mark(placing->host, HOST_MARK_PLAN);
 }

@@ -160,8 +160,7 @@ static size_t fill_releases(const Report *report, bool host_releasing, ReleaseSn
                                             .failure_code = r->failure_code };
         }
         if (host_releasing)
-                ret[n++] = (ReleaseSnapshot){ .name = RELEASE_HOST,
-                                              .reason = "enforcement.release names it" };
+                ret[n++] = (ReleaseSnapshot){ .name = RELEASE_HOST, .reason = "it was requested" };
         return n;
 }
 

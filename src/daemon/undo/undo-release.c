@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
@@ -104,7 +105,7 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
 
 /* What an operator has asked for, which is done at once. */
 static void begin_asked(Undoing *undo, UndoRecord *record) {
-        begin_release(undo, record, "enforcement.release names it", true);
+        begin_release(undo, record, "it was requested", true);
 }
 
 /* --- one of them --- */
@@ -221,14 +222,17 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
                         r->due_usec = now_usec + SHOW_POLL_USEC;
                         return;
                 }
+                backend->threads_whole = r->turns >= OTHERS_TURNS_MAX;
                 result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, &r->call);
+                backend->threads_whole = false;
                 if (result == 0)
                         return; /* the answer continues the release */
                 if (result == -EAGAIN)
                         await(r, now_usec);
-                else if (result == -EINPROGRESS)
+                else if (result == -EINPROGRESS) {
+                        r->turns++;
                         r->due_usec = now_usec; /* the next turn of the loop goes on */
-                else if (result < 0)
+                } else if (result < 0)
                         failed(r, result, "");
                 if (result < 0)
                         return;
@@ -282,17 +286,16 @@ void undo_release_done(Undoing *undo) {
 /* --- what is wanted --- */
 
 bool undo_release_is_asked(const Host *host, const char *name, const char *unit) {
-        return word_list_names(&host->policies.release, name, unit);
+        return requests_release(&host->requests, name, unit);
 }
 
 const char *undo_release_explain(const Undoing *undo) {
         if (!undo_is_open(undo))
-                return "released by enforcement.release, but its original binding cannot be "
-                       "restored, because the undo records cannot be read; see the journal";
-        return host_obeys(undo->host) ? "released by enforcement.release; original binding "
-                                        "restored, monitoring only"
-                                      : "released by enforcement.release; a dry run restores "
-                                        "nothing";
+                return "released on request, but its original binding cannot be restored, because "
+                       "the undo records cannot be read; see the journal";
+        return host_obeys(undo->host)
+                       ? "released on request; original binding restored, monitoring only"
+                       : "released on request; a dry run restores nothing";
 }
 
 void undo_release_if_asked(Undoing *undo, Instance *i) {
@@ -333,8 +336,9 @@ static const Instance *instance_of(const Undoing *undo, const UndoRecord *record
 static bool is_asked_for(const Undoing *undo, const UndoRecord *record) {
         const Instance *i = instance_of(undo, record);
 
-        return undo_release_is_asked(undo->host, i ? i->name : record->instance, record->unit) ||
-               undo_release_is_asked(undo->host, record->instance, record->unit);
+        /* The record has the name that the instance had when it was bound. */
+        return i ? undo_release_is_asked(undo->host, i->name, i->unit)
+                 : undo_release_is_asked(undo->host, record->instance, record->unit);
 }
 
 /* For a unit without an instance: its prepared values, or a start that is under way. */

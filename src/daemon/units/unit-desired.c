@@ -79,7 +79,7 @@ UnitDesired unit_desired_make(const Unit *u) {
         Placement p;
 
         if (undo_release_is_asked(units->host, u->place.label, u->place.name)) {
-                w.reason = "enforcement.release names it";
+                w.reason = "its release was requested";
                 return w;
         }
         w.policy = known_unit_policy(&units->host->policies, u->place.name, u->place.uid_known,

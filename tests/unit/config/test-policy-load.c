@@ -166,25 +166,6 @@ TEST(later_file_replaces_whole_policy) {
         assert_int_equal(load.set.policies[2].column, 3);
 }
 
-/* What an operator's drop-in names is all that is named. */
-TEST(release) {
-        _cleanup_load_ Load one =
-                load_text(V "enforcement: {on_stop: restore, release: 'tikv-*'}\n");
-        _cleanup_load_ Load two = load_two(V "enforcement: {release: [a, b, 'c[0-9]']}\n",
-                                           V "enforcement: {release: [d, '*']}\n");
-        _cleanup_load_ Load none =
-                load_two(V "enforcement: {release: [a, b]}\n", V "enforcement: {release: []}\n");
-
-        assert_int_equal(one.set.on_stop, ON_STOP_RESTORE);
-        assert_int_equal(one.set.release.n_words, 1);
-        assert_string_equal(one.set.release.words[0], "tikv-*");
-        assert_int_equal(two.set.on_stop, ON_STOP_KEEP);
-        assert_int_equal(two.set.release.n_words, 2);
-        assert_string_equal(two.set.release.words[0], "d");
-        assert_string_equal(two.set.release.words[1], "*");
-        assert_int_equal(none.set.release.n_words, 0);
-}
-
 TEST(settings_override_key_by_key) {
         _cleanup_load_ Load load =
                 load_two(V "sampling: {interval: 30s}\nenforcement: {mode: observe}\n",

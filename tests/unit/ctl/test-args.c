@@ -104,10 +104,11 @@ TEST(control) {
         assert_string_equal(args.names[1], "b");
         assert_int_equal(PARSE(&args, "status"), 1);
         assert_int_equal(args.n_names, 0);
-        assert_int_equal(PARSE(&args, "pause", "--dry-run", "--no-wait", "--policy-dir=/d"), 1);
+        assert_int_equal(PARSE(&args, "pause", "--dry-run", "--no-wait"), 1);
         assert_int_equal(args.command, COMMAND_PAUSE);
         assert_true(args.dry_run && args.no_wait && !args.all && !args.undo);
-        assert_string_equal(args.policy_dirs[args.n_policy_dirs - 1], "/d");
+        assert_int_equal(PARSE(&args, "reload"), 1);
+        assert_int_equal(args.command, COMMAND_RELOAD);
         assert_int_equal(PARSE(&args, "resume"), 1);
         assert_int_equal(args.command, COMMAND_RESUME);
         assert_false(args.dry_run || args.no_wait);
@@ -144,7 +145,7 @@ TEST(wrong_commands) {
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
         WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, check, "
-              "status, top, locality, gather, pause, resume, release or replan\n",
+              "status, top, locality, gather, reload, pause, resume, release or replan\n",
               "frobnicate");
         WRONG("release what?", "release");
         WRONG("release what?", "release", "--undo");

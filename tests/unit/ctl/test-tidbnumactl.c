@@ -130,8 +130,9 @@ FILES_TEST(answers) {
                 { "plan --help >/dev/full", 1, NULL, "No space left on device" },
                 { "status --runtime-dir none", 69, NULL, "no daemon has published" },
                 { "replan --runtime-dir none", 69, NULL, "no daemon runs" },
-                /* Nobody may make folders there, root neither. */
-                { "pause --policy-dir /sys/none --runtime-dir none", 77, NULL, "cannot make" },
+                { "pause --runtime-dir none", 69, NULL, "no daemon runs" },
+                { "reload --runtime-dir none", 69, NULL, "systemctl start tidbnumad" },
+                { "release --dry-run --all --runtime-dir none", 69, NULL, "no daemon runs" },
                 /* A whole file or none, and no word of success where the disk is full. */
                 { "plan --export plan.xml --instances 1:tidb" MACHINE, 0, "tidb-1" },
                 { "plan --export /none/plan.xml --instances 1:tidb" MACHINE, 1, NULL,

@@ -211,7 +211,7 @@ static inline void host_done(TestHost *h) {
         sd_event_unref(h->m.host.event);
         undo_done(&h->m.undo.records);
         irq_policy_done(&h->irq);
-        word_list_done(&h->m.host.policies.release);
+        requests_done(&h->m.host.requests);
         closep(&world.link_peer);
         fake_done(&h->tree);
 }

@@ -42,6 +42,7 @@ static inline void life_end(Life *l) {
         rooms_free_instances(&l->m);
         undo_release_done(&l->m.undo);
         undo_done(&l->m.undo.records);
+        requests_done(&l->m.host.requests);
         backend_done(&l->m.host.backend);
         sysroot_close(&l->m.host.sysroot);
 }

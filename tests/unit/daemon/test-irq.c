@@ -83,7 +83,7 @@ HOST_TEST(released_by_name) {
         start(h);
         assert_file(h, "proc/sys/kernel/numa_balancing", "0");
         assert_int_equal(world.n_banned, 3);
-        assert_int_equal(word_list_add(&h->m.host.policies.release, "eth0"), 0);
+        assert_int_equal(requests_add(&h->m.host.requests, "eth0", true), 0);
         reconcile_after(h, SECOND);
         assert_mask(h, 100, "2");
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000000");
@@ -91,11 +91,11 @@ HOST_TEST(released_by_name) {
         assert_true(world.sent);
         assert_int_equal(world.n_banned, 0);
         assert_file(h, "proc/sys/kernel/numa_balancing", "0");
-        assert_int_equal(word_list_add(&h->m.host.policies.release, "host"), 0);
+        assert_int_equal(requests_add(&h->m.host.requests, "host", true), 0);
         reconcile_after(h, SECOND);
         assert_untouched(h);
         assert_false(has_record(h) || world.sent);
-        word_list_done(&h->m.host.policies.release);
+        requests_done(&h->m.host.requests);
         reconcile_after(h, SECOND);
         assert_steered(h);
 }

@@ -4,7 +4,9 @@
 /* --- what is wanted --- */
 
 static void set_release(Life *l, char **globs, size_t n) {
-        l->m.host.policies.release = (WordList){ .words = globs, .n_words = n };
+        requests_done(&l->m.host.requests);
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(requests_add(&l->m.host.requests, globs[i], true), 0);
 }
 
 UNIT_LIFE_TEST(wanted) {

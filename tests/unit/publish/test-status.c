@@ -129,7 +129,7 @@ TEST(ignored_processes) {
 TEST(releases) {
         const ReleaseSnapshot releases[] = {
                 { "tikv-1", "tikv-1.service", "no policy names it any more", NULL },
-                { "x:7", NULL, "enforcement.release names it", "affinity: Operation not permitted",
+                { "x:7", NULL, "it was requested", "affinity: Operation not permitted",
                   REASON_PERMISSION },
         };
         Snapshot snapshot = { .releases = releases, .n_releases = 2 };
@@ -138,7 +138,7 @@ TEST(releases) {
         assert_json(json_object_get(json, "releases"),
                     "[{\"name\": \"tikv-1\", \"unit\": \"tikv-1.service\", \"reason\": \"no policy "
                     "names it any more\", \"failure\": null, \"failure_code\": \"\"}, {\"name\": "
-                    "\"x:7\", \"unit\": null, \"reason\": \"enforcement.release names it\", "
+                    "\"x:7\", \"unit\": null, \"reason\": \"it was requested\", "
                     "\"failure\": \"affinity: Operation not permitted\", \"failure_code\": "
                     "\"permission\"}]");
         json_decref(json);

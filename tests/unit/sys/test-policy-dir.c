@@ -215,21 +215,3 @@ TEST(all_refusals_are_told, .setup_func = setup, .teardown_func = teardown) {
                          -EINVAL);
         assert_int_equal(errors.n_messages, 2);
 }
-
-/* Whatever is wrong with the others; but not with it or its folder. */
-TEST(one_file, .setup_func = setup, .teardown_func = teardown) {
-        _cleanup_source_file_list_ SourceFileList list = { 0 }, none = { 0 };
-        _cleanup_diagnostics_ Diagnostics errors = { 0 };
-
-        write_file("etc/a.yaml", "a");
-        write_file("etc/b.yaml", "b");
-        assert_int_equal(chmod("etc/a.yaml", 0666), 0);
-        assert_int_equal(policy_dir_read_one("etc", "b.yaml", &list, &errors), 0);
-        assert_int_equal(list.n_files, 1);
-        assert_string_equal(list.files[0].path, "etc/b.yaml");
-        assert_int_equal(policy_dir_read_one("etc", "c.yaml", &none, &errors), 0);
-        assert_int_equal(none.n_files, 0);
-        assert_int_equal(errors.n_messages, 0);
-        assert_int_equal(policy_dir_read_one("etc", "a.yaml", &none, &errors), -EINVAL);
-        assert_int_equal(errors.n_messages, 1);
-}

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: drift is repaired and told; tidbnumactl shows, pauses, releases; an observing daemon changes nothing
 # long machines: epyc8 epyc8-cgroup1
-# timeout: 1200
+# timeout: 1500
 
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -147,15 +147,91 @@ fi
 
 wait_until 90 'all is settled' settled
 check 'tidbnumactl pause' tidbnumactl pause
-is "$(stat -c '%a %U' /run/tidbnumad.d/zz-tidbnumactl.yaml)" '644 root' 'its drop-in is root'\''s'
+is "$(stat -c '%a %U %F' /run/tidbnumad/requests)" '600 root regular file' 'it is kept for a restart, for root alone'
+is "$(stat -c '%a %U %F' /run/tidbnumad/control)" '600 root socket' 'as is the control socket'
+# exits STATUS DESCRIPTION COMMAND…
+exits() {
+        local code=0
+        said=$("${@:3}" 2>&1) || code=$?
+        is "$code" "$1" "$2"
+}
+exits 77 'nobody else can call it' setpriv --reuid nobody --clear-groups tidbnumactl pause
 echo 0-7 >"$(cpuset_of tidb-4000)/cpuset.cpus"
 drift=$(readings)
 daemon_looks
 daemon_looks
 is "$(readings)" "$drift" 'paused, drift stays as it is, byte for byte'
+systemctl restart tidbnumad
+wait_until 60 'it is up' metric_is 0 tidbnumad_enforcing
+daemon_looks
+is "$(readings)" "$drift" 'a restart of the daemon keeps the pause'
+check 'released while paused' tidbnumactl release tikv-20160
+is "$(kview threads tikv-20160.service --unique)" 'cpus=0-7 mems=0-7' 'the kernel shows it'
+is "$(readings | grep tidb-4000)" "$(grep tidb-4000 <<<"$drift")" 'and nothing else was changed'
+check 'bound again' tidbnumactl release --undo tikv-20160.service
 check 'tidbnumactl resume' tidbnumactl resume
 repaired 'after resume, the drift'
-check 'the drop-in is gone' test ! -e /run/tidbnumad.d/zz-tidbnumactl.yaml
+check 'nothing is kept' test ! -e /run/tidbnumad/requests
+
+# --- by itself it does nothing while paused, on request it does ----------------------------------------------------------
+
+wait_until 90 'all is settled' settled
+check 'paused' tidbnumactl pause
+sed 's/place: {nodes: 2}/place: {nodes: 3}/' -i /etc/tidbnumad.d/operator.yaml
+check 'the policy is reloaded' tidbnumactl reload
+bound=$(readings)
+daemon_looks
+is "$(readings)" "$bound" 'paused, a reload moves nothing'
+check 'replan is done all the same' tidbnumactl replan tidb-4000 --yes
+wait_until 90 'it has its new place' held_to tidb-4000.service 3
+ok 'it has its new place'
+is "$(readings | grep tikv-20160)" "$(grep tikv-20160 <<<"$bound")" 'and the other one is as it was'
+check 'resumed' tidbnumactl resume
+operator_policy
+systemctl reload tidbnumad
+wait_until 120 'both are bound' bound_now
+
+# --- reload: it returns when it is in force, or fails with every error ---------------------------------------------------
+
+printf 'version: 1\nnonsense: 1\n' >/etc/tidbnumad.d/zz-broken.yaml
+check 'a reload of a broken policy fails' eval '! systemctl reload tidbnumad'
+check 'systemctl status says where' grep -q 'zz-broken.yaml:2:1: unknown key' <<<"$(systemctl status tidbnumad --lines 20 --full || true)"
+exits 1 'so does tidbnumactl reload' tidbnumactl reload
+check 'with the place' grep -q '/etc/tidbnumad.d/zz-broken.yaml:2:1: unknown key' <<<"$said"
+check 'released beside the broken policy' tidbnumactl release tidb-4000
+is "$(kview threads tidb-4000.service --unique)" 'cpus=0-7 mems=0-7' 'the kernel shows it'
+check 'bound again' tidbnumactl release --undo tidb-4000
+wait_until 120 'both are bound' bound_now
+rm /etc/tidbnumad.d/zz-broken.yaml
+sed 's/nodes: 5-6/nodes: 6-7/' -i /etc/tidbnumad.d/operator.yaml
+systemctl reload tidbnumad
+is "$(tidbnumactl status tikv-20160 --json | jq -r '.instances[0].nodes')" 6-7 'a reload returns when the policy is in force'
+operator_policy
+systemctl reload tidbnumad
+wait_until 120 'both are bound' bound_now
+
+# --- a full /run, a start, two at once -----------------------------------------------------------------------------------
+
+dd if=/dev/zero of=/run/fill bs=64K 2>/dev/null || true
+exits 0 'released with a full /run' tidbnumactl release tidb-4000
+rm /run/fill
+is "$(kview threads tidb-4000.service --unique)" 'cpus=0-7 mems=0-7' 'with a full /run it is released'
+check 'and says that it is not kept' grep -q 'ends when the daemon ends' <<<"$said"
+check 'bound again' tidbnumactl release --undo tidb-4000
+wait_until 120 'both are bound' bound_now
+systemctl restart tidbnumad
+check 'right after a start all are released' tidbnumactl release --all
+is "$(kview threads tidb-4000.service --unique) $(kview threads tikv-20160.service --unique)" \
+        'cpus=0-7 mems=0-7 cpus=0-7 mems=0-7' 'the kernel shows it'
+check 'bound again' tidbnumactl release --undo --all
+wait_until 120 'both are bound' bound_now
+tidbnumactl release --all &
+check 'two at once: the one' tidbnumactl release --all
+check 'and the other' wait $!
+is "$(kview threads tidb-4000.service --unique) $(kview threads tikv-20160.service --unique)" \
+        'cpus=0-7 mems=0-7 cpus=0-7 mems=0-7' 'the kernel shows it'
+check 'bound again' tidbnumactl release --undo --all
+wait_until 120 'both are bound' bound_now
 
 # --- released -----------------------------------------------------------------------------------------------------------
 
@@ -174,9 +250,8 @@ is "$(kview threads tidb-4000.service --unique) $(kview threads tikv-20160.servi
 check 'tidbnumactl release --undo --all' tidbnumactl release --undo --all
 wait_until 120 'both are bound again' bound_now
 systemctl stop tidbnumad
-check 'without a daemon it counts from the next start on' grep -q 'next start' <<<"$(tidbnumactl pause)"
+exits 69 'without a daemon nothing can be requested' tidbnumactl pause
 tidbnumactl status || is $? 69 'tidbnumactl status ends with 69 then'
-tidbnumactl resume
 
 # --- without D-Bus --------------------------------------------------------------------------------------------------------
 

@@ -219,16 +219,17 @@ systemctl reload tidbnumad
 daemon_looks
 is "$(readings)" "$bound" 'paused, nothing is released'
 undo_policy
-dropin 'mode: observe, release: "tidb-*"'
+check 'released by name' tidbnumactl release 'tidb-*'
 released_alone() {
         opened && [[ $(kview threads tikv-20160.service --unique) == 'cpus=5-6 mems=5-6' ]]
 }
 wait_until 90 'paused, the one that is named is released all the same, and the other stays' released_alone
 ok 'release by name: the one that is named, and no other'
-dropin 'release: "*"'
+check 'all are released' tidbnumactl release --all
 unbound 'release of all'
 rm /run/tidbnumad.d/zz-operator.yaml
 systemctl reload tidbnumad
+check 'the release ends' tidbnumactl release --undo --all
 wait_until 120 'resumed, both are bound' bound_now
 ok 'resumed, both are bound'
 

@@ -28,6 +28,7 @@ typedef struct Binder {
         Units *units;
 
         sd_event_source *work_timer;
+        size_t next_due;     /* index of the instance at which reconcile_due() begins */
         struct Guard *guard; /* see guard.h; NULL: not started; owned */
         int drift_fd;        /* inotify(7) on the cpuset files of bound instances; -EBADF: none */
         sd_event_source *drift_source;
@@ -43,6 +44,13 @@ int binding_carry_counters(Binder *b, const PolicySet *fresh);
 
 /* A new process has joined the instance: it is bound before everything else. */
 void binding_note_joined(Instance *instance);
+
+/* An operator has asked for it: the instance is brought to its place also while the daemon is
+ * paused. Ends when it is there. */
+void binding_ask(Instance *instance, uint64_t now_usec);
+
+/* May the daemon change this instance now? */
+bool binding_may_change(const Binder *b, const Instance *instance);
 
 /* Resets the progress, so that the next reconcile starts from the beginning. Ends a pass that is
  * under way. */

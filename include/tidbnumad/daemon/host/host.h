@@ -6,7 +6,6 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/config/brakes.h"
 #include "tidbnumad/daemon/host/args.h"
 #include "tidbnumad/daemon/host/hotplug.h"
 #include "tidbnumad/daemon/host/journal.h"
@@ -14,6 +13,7 @@
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/requests.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/worker/worker.h"
@@ -54,7 +54,9 @@ struct Host {
         uint64_t units_reload_usec; /* monotonic: until then, a value that differs from ours may be
                                      * of a unit file that systemd has read again */
         bool ready;
-        bool stopping; /* the daemon releases all instances and exits then */
+        bool reloading; /* policies are in force, and not all processes were looked at by them yet:
+                         * nothing is placed or released until then */
+        bool stopping;  /* the daemon releases all instances and exits then */
         bool memory_lock_tried;
         int32_t intruder; /* see Members.intruder */
 
@@ -66,8 +68,9 @@ struct Host {
         bool policies_kept;  /* they are those of an earlier run, because the files are refused */
         size_t n_adopted; /* policies_known is false: records of an earlier run that are held to */
         SourceFileList policy_files; /* that were loaded and are about to come into force */
-        Brakes brakes; /* settings of the policy files without the drop-in of pause and release */
         double policy_load_seconds;
+
+        Requests requests; /* of the operator, see requested.h */
 };
 
 /* Opens proc and sys, reads the topology, opens and locks the runtime folder. `args` is borrowed.

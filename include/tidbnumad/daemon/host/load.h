@@ -4,8 +4,8 @@
 #include "tidbnumad/daemon/host/host.h"
 
 /* Reads the policy files. 1: `ret` has the new policies, which the caller puts in force. 0: the set
- * was rejected as a whole, and each error was logged; the policies in force stay, and only the
- * drop-in of pause, resume and release is applied to them. Returns only errors such as -ENOMEM.
+ * was rejected as a whole, and each error was logged; the policies in force stay. Returns only
+ * errors such as -ENOMEM.
  *
  * Rejected while none are in force yet: `ret` has those that were last in force, by the runtime
  * folder, and the result is 1 as well (`policy_load_success` tells the difference). Where these

@@ -74,6 +74,9 @@ void place_note_backend(const Placing *placing, Instance *instance);
 /* Notes that CPUs were added or removed: what parent cgroups allow is read again. */
 void place_note_topology(Placing *placing);
 
+/* Places the instances and units with these names again, by the next plan. How many there are. */
+size_t place_replan(Placing *placing, const WordList *globs);
+
 /* Notes policies that are about to be in force. Only those instances will move that no longer fit,
  * and those that placement_weighs_again() names. */
 void place_note_policies(Placing *placing, const PolicySet *fresh);

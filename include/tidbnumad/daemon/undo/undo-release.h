@@ -10,21 +10,22 @@ void undo_release_done(Undoing *undo);
 /* Begins a release, unless one is under way. `why`: a constant. */
 void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why);
 
-/* After policies were loaded: releases what no policy matches any more, and what
- * enforcement.release names. */
+/* After policies were loaded: releases what no policy matches any more, and whose
+ * release was requested. */
 void undo_release_unwanted(Undoing *undo);
 
 /* At each scan: releases bound processes that belong to no instance any more, and units that are
  * gone. */
 void undo_release_stray(Undoing *undo);
 
-/* Does enforcement.release name an instance, by its name or its unit? `unit` may be NULL. */
+/* Was the release of an instance or device requested, by its name or its unit? `unit` may be NULL.
+ */
 bool undo_release_is_asked(const Host *host, const char *name, const char *unit);
 
-/* What has become of an instance that enforcement.release names, in words for its status. */
+/* What has become of an instance whose release was requested, in words for its status. */
 const char *undo_release_explain(const Undoing *undo);
 
-/* Releases the instance if enforcement.release names it. The name of a process without a unit
+/* Releases the instance if that was requested. The name of a process without a unit
  * contains its port, so it may become known only after it was bound. */
 void undo_release_if_asked(Undoing *undo, Instance *instance);
 

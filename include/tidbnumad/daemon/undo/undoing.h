@@ -16,6 +16,7 @@ typedef struct UndoRelease {
         uint64_t due_usec,
                 deadline_usec; /* monotonic; the deadline by which a written value must show */
         unsigned failures;
+        unsigned turns;  /* of the loop, that its threads have taken so far */
         const char *why; /* a constant sentence */
         bool asked;      /* by an operator: done also while the daemon is paused */
         char *failure;   /* what went wrong in the last attempt; NULL; owned */

@@ -1,0 +1,991 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/binding/reconcile-log.h"
+#include "tidbnumad/daemon/control.h"
+#include "tidbnumad/daemon/host/requested.h"
+#include "tidbnumad/daemon/interrupts/irq-apply.h"
+#include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/report/publish.h"
+#include "tidbnumad/daemon/turn.h"
+#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/control.h"
+#include "tidbnumad/sys/event-source.h"
+
+/* Each operator needs one; where there are more, the one that was idle for longest is closed. Of
+ * the second number of them a call may wait. */
+enum { CONNECTIONS_MAX = 32, WAITING_MAX = 16 };
+
+/* Answers that a client does not read. */
+enum { UNREAD_MAX = 16 };
+
+/* Names of one call. */
+enum { NAMES_MAX = 64 };
+
+/* A call that is not complete is looked at again after this time. */
+#define POLL_USEC (UINT64_C(50) * 1000)
+
+/* A call is answered after this time at the latest. A release takes seconds for each unit with
+ * systemd on a slow host. */
+#define DEADLINE_USEC (UINT64_C(180) * 1000 * 1000)
+
+/* Without a free descriptor, connections are taken again after this time. */
+#define REFUSE_USEC (UINT64_C(1000) * 1000)
+
+/* Progress is said once in this time at most. */
+#define PROGRESS_USEC (UINT64_C(1000) * 1000)
+
+/* Calls begin in the order in which they came, and so long one after the other: whoever calls
+ * without end takes a small part of the loop's time. */
+#define BETWEEN_USEC (UINT64_C(100) * 1000)
+
+typedef struct Method Method;
+
+typedef struct Call {
+        const Method *method;    /* NULL: no call waits */
+        sd_bus_message *message; /* owned */
+        WordList globs;
+        bool wait;  /* else it is answered when it has begun */
+        int unkept; /* why it could not be written, and ends with the daemon; 0: it is kept */
+        bool begun;
+        uint64_t due_usec; /* when it begins */
+        uint64_t deadline_usec;
+        uint64_t said_usec; /* when progress was said */
+        char *progress;     /* what was said; owned */
+} Call;
+
+typedef struct Connection {
+        Control *control;
+        sd_bus *bus;
+        Call call;
+        uint64_t used_usec;
+        bool greeted; /* libsystemd may have read more than the greeting */
+        bool ended;
+} Connection;
+
+struct Control {
+        Manager *m;
+        int fd;      /* -EBADF: it could not be made */
+        ino_t inode; /* of the socket's name */
+        bool failed; /* logged */
+        sd_event_source *source, *timer, *exit;
+        Connection *connections[CONNECTIONS_MAX];
+        size_t n;
+        uint64_t free_usec; /* when the next call may begin */
+        bool refuses;       /* no connection can be taken for now */
+};
+
+/* What is answered: lines, or an error. */
+typedef struct ControlAnswer {
+        WordList lines;
+        const char *error; /* NULL: none */
+        Text sentence;
+        int result; /* -ENOMEM */
+} ControlAnswer;
+
+struct Method {
+        const char *name, *signature;
+        /* Carries it out, as far as that takes no time. */
+        void (*begin)(Control *c, Call *call, ControlAnswer *answer);
+        /* Adds what it waits for; nothing: it is complete. NULL: it never waits. */
+        void (*await)(const Control *c, const Call *call, Text *missing);
+        void (*tell)(const Control *c, const Call *call, ControlAnswer *answer);
+};
+
+/* --- answers --- */
+
+static void answer_done(ControlAnswer *a) {
+        word_list_done(&a->lines);
+        text_done(&a->sentence);
+}
+#define _cleanup_answer_ _cleanup_(answer_done)
+
+/* Names of processes are any bytes, and a string of D-Bus is UTF-8. */
+static void append_visible(Text *text, const char *string) {
+        utf8_append_visible(text, string, strlen(string), "\n\t");
+}
+
+static void answer_add(ControlAnswer *a, const char *format, ...) _printf_(2, 3);
+static void answer_add(ControlAnswer *a, const char *format, ...) {
+        _cleanup_text_ Text text = { 0 }, line = { 0 };
+        va_list args;
+
+        va_start(args, format);
+        text_appendv(&text, format, args);
+        va_end(args);
+        text_append(&line, "");
+        append_visible(&line, text.data ? text.data : "");
+        if (text.error < 0 || line.error < 0 || word_list_add(&a->lines, line.data) < 0)
+                a->result = -ENOMEM;
+}
+
+static void answer_refuse(ControlAnswer *a, const char *error, const char *format, ...)
+        _printf_(3, 4);
+static void answer_refuse(ControlAnswer *a, const char *error, const char *format, ...) {
+        va_list args;
+
+        a->error = error;
+        va_start(args, format);
+        text_appendv(&a->sentence, format, args);
+        va_end(args);
+}
+
+static int answer_send(const ControlAnswer *a, sd_bus_message *call) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_text_ Text sentence = { 0 };
+        int r;
+
+        if (a->result < 0 || a->sentence.error < 0)
+                return sd_bus_reply_method_errno(call, -ENOMEM, NULL);
+        if (a->error) {
+                append_visible(&sentence, a->sentence.data ? a->sentence.data : "");
+                return sd_bus_reply_method_errorf(call, a->error, "%s",
+                                                  sentence.data ? sentence.data : "");
+        }
+        r = sd_bus_message_new_method_return(call, &reply);
+        if (r >= 0)
+                r = sd_bus_message_append_strv(reply, a->lines.words);
+        if (r >= 0)
+                r = sd_bus_send(sd_bus_message_get_bus(call), reply, NULL);
+        return r < 0 ? sd_bus_reply_method_errno(call, r, NULL) : r;
+}
+
+/* --- names --- */
+
+static bool call_names(const Call *call, const char *name, const char *unit) {
+        return word_list_names(&call->globs, name, unit);
+}
+
+/* Considers a name for each of the instances, units, records and devices. */
+typedef void (*NameVisitor)(const char *name, const char *unit, void *userdata);
+
+static void visit_names(const Control *c, NameVisitor visit, void *userdata) {
+        const Manager *m = c->m;
+
+        ROSTER_FOREACH(i, &m->roster)
+                visit(i->name, i->unit, userdata);
+        for (size_t i = 0; i < m->units.n_units; i++)
+                visit(m->units.units[i]->place.label, m->units.units[i]->place.name, userdata);
+        for (size_t i = 0; i < m->undo.records.n_records; i++)
+                visit(m->undo.records.records[i]->instance, m->undo.records.records[i]->unit,
+                      userdata);
+        for (size_t i = 0; m->irq && i < m->irq->last.n_devices; i++)
+                visit(m->irq->last.devices[i].name, NULL, userdata);
+        visit(RELEASE_HOST, NULL, userdata);
+}
+
+typedef struct Search {
+        WordList glob;
+        Suggestion similar;
+        bool found;
+} Search;
+
+static void look_for(const char *name, const char *unit, void *userdata) {
+        Search *s = userdata;
+
+        s->found = s->found || word_list_names(&s->glob, name, unit);
+        suggest(&s->similar, name);
+}
+
+/* False: nothing has the name, and the answer says so. */
+static bool check_name(const Control *c, char *glob, ControlAnswer *answer) {
+        Search s = { .glob = { .words = &glob, .n_words = 1 }, .similar.word = glob };
+
+        visit_names(c, look_for, &s);
+        if (!s.found && s.similar.nearest)
+                answer_refuse(answer, CONTROL_ERROR_UNKNOWN,
+                              "no instance, unit or device is named '%s', did you mean '%s'?", glob,
+                              s.similar.nearest);
+        else if (!s.found)
+                answer_refuse(answer, CONTROL_ERROR_UNKNOWN,
+                              "no instance, unit or device is named '%s'; tidbnumactl status lists "
+                              "all",
+                              glob);
+        return s.found;
+}
+
+/* --- what all of them share --- */
+
+static bool refuse_dry_run(const Control *c, ControlAnswer *answer) {
+        if (host_obeys(&c->m->host))
+                return false;
+        answer_refuse(answer, CONTROL_ERROR_REFUSED, "%s",
+                      c->m->host.stopping ? "the daemon is stopping"
+                                          : "the daemon was started with --dry-run, and changes "
+                                            "nothing");
+        return true;
+}
+
+static bool is_same(const Requests *a, const Requests *b) {
+        bool same = a->paused == b->paused && a->n == b->n;
+
+        for (size_t i = 0; same && i < a->n; i++)
+                same = a->list[i].released == b->list[i].released &&
+                       strcmp(a->list[i].glob, b->list[i].glob) == 0;
+        return same;
+}
+
+/* Puts `fresh` in the place of what was requested. The same once more costs little. */
+static void follow(Control *c, Call *call, Requests *fresh) {
+        Requests *requests = &c->m->host.requests;
+        const bool turns = requests->paused != fresh->paused, same = is_same(requests, fresh);
+        int r;
+
+        requests_done(requests);
+        *requests = TAKE_STRUCT(*fresh);
+        r = requested_write(&c->m->host);
+        call->unkept = r < 0 ? r : 0;
+        if (r < 0)
+                journal_log(&c->m->host.journal, LOG_WARNING, NULL,
+                            "What was requested cannot be written to %s: %s. It ends with this "
+                            "daemon",
+                            c->m->host.args->runtime_dir, strerror(-r));
+        if (same)
+                undo_release_unwanted(&c->m->undo);
+        else
+                turn_follow_requests(c->m, turns);
+}
+
+static void set_paused(Control *c, Call *call, bool paused, ControlAnswer *answer) {
+        _cleanup_requests_ Requests fresh = { 0 };
+
+        answer->result = requests_copy(&c->m->host.requests, &fresh);
+        if (answer->result < 0)
+                return;
+        fresh.paused = paused;
+        follow(c, call, &fresh);
+}
+
+static void tell_notes(const Control *c, const Call *call, ControlAnswer *answer) {
+        const Host *h = &c->m->host;
+
+        if (call->unkept < 0)
+                answer_add(answer,
+                           "note: this cannot be written to %s%s, and ends when the daemon ends",
+                           h->args->runtime_dir,
+                           call->unkept == -ENOSPC ? ", whose file system is full" : "");
+        if (!h->policy_load_success && h->policy_errors.n_messages > 0)
+                answer_add(
+                        answer,
+                        "note: the policy files have errors, so the daemon keeps the policies in "
+                        "force. 'tidbnumactl validate' shows them; the first: %s",
+                        h->policy_errors.messages[0]);
+}
+
+/* Some reasons begin with the state: "released on request". */
+static void tell_instance(const Control *c, const Instance *i, ControlAnswer *answer) {
+        const Verdict v = reconcile_verdict(&c->m->binding, i);
+        const char *state = instance_state_to_string(v.state);
+        const bool repeats = strncmp(v.reason, state, strlen(state)) == 0;
+
+        answer_add(answer, "%s: %s%s%s", i->name, repeats ? "" : state,
+                   repeats || !*v.reason ? "" : ": ", v.reason);
+}
+
+static void tell_instances(const Control *c, const Call *call, ControlAnswer *answer) {
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (call_names(call, i->name, i->unit))
+                        tell_instance(c, i, answer);
+}
+
+static void append_missing(Text *missing, const char *name, const char *what, const char *why) {
+        text_append(missing, missing->length > 0 ? "\n" : "");
+        append_visible(missing, name);
+        text_appendf(missing, ": %s%s", what, why ? ": " : "");
+        append_visible(missing, why ? why : "");
+}
+
+/* --- Reload --- */
+
+static void reload(Control *c, Call *call, ControlAnswer *answer) {
+        const Host *h = &c->m->host;
+
+        (void)call;
+        if (turn_reload(c->m) < 0)
+                answer->result = -ENOMEM;
+        if (h->policy_load_success)
+                return;
+        answer_refuse(answer, CONTROL_ERROR_REFUSED, "the policies are refused, and %s:\n",
+                      h->policies_known ? "those in force stay" : "none are in force");
+        for (size_t i = 0; i < h->policy_errors.n_messages; i++) {
+                text_append(&answer->sentence, i > 0 ? "\n" : "");
+                diagnostics_render(&h->policy_errors, i, &answer->sentence);
+        }
+}
+
+static void await_reloaded(const Control *c, _unused_ const Call *call, Text *missing) {
+        if (c->m->host.reloading)
+                append_missing(missing, "reload", "processes are being looked at", NULL);
+}
+
+static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *answer) {
+        const Host *h = &c->m->host;
+        const size_t n = policy_set_count_written(&h->policies);
+
+        (void)call;
+        answer_add(answer, "%zu polic%s in force%s", n, n == 1 ? "y is" : "ies are",
+                   n == 0               ? ": instances are watched, and nothing "
+                                          "is changed"
+                   : host_enforces(h)   ? ""
+                   : h->requests.paused ? "; the daemon is paused"
+                   : h->policies.mode == ENFORCEMENT_OBSERVE ? ", mode observe: nothing is changed"
+                                                             : "; a dry run changes nothing");
+        for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
+                answer_add(answer, "warning: %s", h->policy_warnings.messages[i]);
+}
+
+/* --- Pause, Resume --- */
+
+/* It also ends what an earlier replan has begun. */
+static void pause_all(Control *c, Call *call, ControlAnswer *answer) {
+        if (refuse_dry_run(c, answer))
+                return;
+        ROSTER_FOREACH(i, &c->m->roster)
+                i->binding.asked = false;
+        set_paused(c, call, true, answer);
+}
+
+static void await_quiet(const Control *c, _unused_ const Call *call, Text *missing) {
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (i->binding.call.slot)
+                        append_missing(missing, i->name, "a change is being completed", NULL);
+}
+
+static void tell_paused(const Control *c, const Call *call, ControlAnswer *answer) {
+        answer_add(answer,
+                   "Paused: nothing is changed until 'tidbnumactl resume' or the next boot. "
+                   "Bindings are kept.");
+        tell_notes(c, call, answer);
+}
+
+static void resume(Control *c, Call *call, ControlAnswer *answer) {
+        const Host *h = &c->m->host;
+        const bool was_paused = h->requests.paused;
+
+        if (refuse_dry_run(c, answer))
+                return;
+        set_paused(c, call, false, answer);
+        if (h->policies.mode == ENFORCEMENT_OBSERVE)
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "%s: a policy file sets enforcement.mode: observe; change that file",
+                              was_paused ? "the pause has ended, but the daemon still changes "
+                                           "nothing"
+                                         : "not paused by 'tidbnumactl pause'");
+}
+
+static void tell_resumed(const Control *c, const Call *call, ControlAnswer *answer) {
+        answer_add(answer, "Resumed.");
+        tell_notes(c, call, answer);
+}
+
+/* --- Release --- */
+
+static bool check_undo(const Control *c, ControlAnswer *answer) {
+        if (undo_is_open(&c->m->undo))
+                return true;
+        answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                      "the undo records in %s/undo cannot be read, so nothing can be given back; "
+                      "the journal says why: journalctl -u tidbnumad",
+                      c->m->host.args->runtime_dir);
+        return false;
+}
+
+/* Looks for what an earlier request names: is any of it still released? */
+typedef struct Leftover {
+        const Requests *requests;
+        WordList glob;
+        bool named, released;
+} Leftover;
+
+static void look_for_leftover(const char *name, const char *unit, void *userdata) {
+        Leftover *l = userdata;
+
+        if (!word_list_names(&l->glob, name, unit))
+                return;
+        l->named = true;
+        l->released = l->released || requests_release(l->requests, name, unit);
+}
+
+/* A release by one name that was ended by another one says nothing any more, unless it is a glob,
+ * which may name what comes later. */
+static int drop_void_releases(const Control *c, Requests *requests) {
+        for (size_t i = requests->n; i > 0; i--) {
+                char *glob = requests->list[i - 1].glob;
+                Leftover l = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
+
+                if (!requests->list[i - 1].released || strpbrk(glob, "*?["))
+                        continue;
+                visit_names(c, look_for_leftover, &l);
+                if (l.named && !l.released)
+                        requests_remove(requests, i - 1);
+        }
+        /* With nothing released, what is bound again is no exception. */
+        return requests_release_any(requests) ? 0 : requests_add(requests, "*", false);
+}
+
+/* All of them or none. */
+static void request(Control *c, Call *call, bool released, ControlAnswer *answer) {
+        _cleanup_requests_ Requests fresh = { 0 };
+        int r = requests_copy(&c->m->host.requests, &fresh);
+
+        for (size_t i = 0; r >= 0 && i < call->globs.n_words; i++)
+                r = requests_add(&fresh, call->globs.words[i], released);
+        if (r >= 0 && !released)
+                r = drop_void_releases(c, &fresh);
+        if (r == -ENOSPC)
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "more than %u releases; use globs, such as 'tikv-*', or --all",
+                              REQUESTS_MAX);
+        else if (r == -EINVAL)
+                answer_refuse(answer, CONTROL_ERROR_INVALID,
+                              "a name is empty, longer than %u bytes, or has a control character",
+                              REQUEST_NAME_MAX);
+        else if (r < 0)
+                answer->result = r;
+        else
+                follow(c, call, &fresh);
+}
+
+static void release(Control *c, Call *call, ControlAnswer *answer) {
+        if (refuse_dry_run(c, answer) || !check_undo(c, answer))
+                return;
+        for (size_t i = 0; i < call->globs.n_words; i++)
+                if (strcmp(call->globs.words[i], "*") != 0 &&
+                    !check_name(c, call->globs.words[i], answer))
+                        return;
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (call_names(call, i->name, i->unit))
+                        i->binding.asked = false;
+        request(c, call, true, answer);
+}
+
+static bool is_released(const Control *c, const Instance *i) {
+        return reconcile_verdict(&c->m->binding, i).state == INSTANCE_RELEASED;
+}
+
+static bool names_interrupts(const Control *c, const Call *call) {
+        const Interrupts *irq = c->m->irq;
+        bool named = call_names(call, RELEASE_HOST, NULL);
+
+        if (!irq || !irq->last_known)
+                return false;
+        for (size_t i = 0; i < irq->last.n_devices && !named; i++)
+                named = call_names(call, irq->last.devices[i].name, NULL);
+        return named;
+}
+
+static void await_releases(const Control *c, const Call *call, Text *missing) {
+        const UndoReleases *releases = &c->m->undo.releases;
+
+        for (size_t i = 0; i < releases->n; i++) {
+                const UndoRelease *r = releases->list[i];
+                const UndoRecord *record = r->restore.record;
+
+                if (call_names(call, record->instance, record->unit))
+                        append_missing(missing, record->instance, "release in progress",
+                                       r->failure);
+        }
+}
+
+static void await_released(const Control *c, const Call *call, Text *missing) {
+        const Manager *m = c->m;
+
+        await_releases(c, call, missing);
+        ROSTER_FOREACH(i, &m->roster)
+                if (call_names(call, i->name, i->unit) && !is_released(c, i))
+                        append_missing(missing, i->name, "not released yet", NULL);
+        if (names_interrupts(c, call) && irq_is_asked_back(m->irq, &m->irq->last))
+                append_missing(missing, RELEASE_HOST,
+                               "interrupts and settings are being given back", NULL);
+}
+
+static void tell_released(const Control *c, const Call *call, ControlAnswer *answer) {
+        const Manager *m = c->m;
+
+        tell_instances(c, call, answer);
+        for (size_t i = 0; m->irq && i < m->irq->last.n_devices && i < m->irq->n_devices; i++)
+                if (m->irq->devices[i].reason == IRQ_REASON_RELEASED &&
+                    call_names(call, m->irq->last.devices[i].name, NULL))
+                        answer_add(answer, "%s: its interrupts are released",
+                                   m->irq->last.devices[i].name);
+        if (call_names(call, RELEASE_HOST, NULL))
+                answer_add(answer, RELEASE_HOST
+                           ": released; irqbalance and kernel.numa_balancing have what "
+                           "they had before");
+        if (answer->lines.n_words == 0)
+                answer_add(answer, "Released; no instance of that name runs.");
+        tell_notes(c, call, answer);
+}
+
+/* --- Bind: the end of a release --- */
+
+static void list_released(const Requests *requests, Text *ret) {
+        for (size_t i = 0; i < requests->n; i++)
+                if (requests->list[i].released)
+                        text_appendf(ret, " '%s'", requests->list[i].glob);
+}
+
+typedef struct ReleasedSearch {
+        const Requests *requests;
+        WordList glob;
+        bool found;
+} ReleasedSearch;
+
+static void look_for_released(const char *name, const char *unit, void *userdata) {
+        ReleasedSearch *s = userdata;
+
+        s->found = s->found || (word_list_names(&s->glob, name, unit) &&
+                                requests_release(s->requests, name, unit));
+}
+
+/* The instance counts, and not the spelling: what was released by its unit is bound by its name. */
+static bool check_released(const Control *c, char *glob, ControlAnswer *answer) {
+        const Requests *requests = &c->m->host.requests;
+        ReleasedSearch s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
+        _cleanup_text_ Text list = { 0 };
+
+        visit_names(c, look_for_released, &s);
+        for (size_t i = 0; i < requests->n && !s.found; i++) /* of what does not run now */
+                s.found = requests->list[i].released && strcmp(requests->list[i].glob, glob) == 0;
+        if (s.found)
+                return true;
+        list_released(requests, &list);
+        answer_refuse(answer, CONTROL_ERROR_UNKNOWN, "'%s' is not released; %s%s", glob,
+                      list.data ? "released are" : "nothing is released",
+                      list.data ? list.data : "");
+        return false;
+}
+
+static void bind_again(Control *c, Call *call, ControlAnswer *answer) {
+        if (refuse_dry_run(c, answer))
+                return;
+        for (size_t i = 0; i < call->globs.n_words; i++)
+                if (strcmp(call->globs.words[i], "*") != 0 &&
+                    !check_released(c, call->globs.words[i], answer))
+                        return;
+        request(c, call, false, answer);
+}
+
+static void await_bound(const Control *c, const Call *call, Text *missing) {
+        await_releases(c, call, missing);
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (call_names(call, i->name, i->unit) && is_released(c, i))
+                        append_missing(missing, i->name, "still released", NULL);
+}
+
+static void tell_bound(const Control *c, const Call *call, ControlAnswer *answer) {
+        tell_instances(c, call, answer);
+        if (call_names(call, RELEASE_HOST, NULL))
+                answer_add(answer, RELEASE_HOST ": no longer released");
+        tell_notes(c, call, answer);
+}
+
+/* --- Replan --- */
+
+static void replan(Control *c, Call *call, ControlAnswer *answer) {
+        const Host *h = &c->m->host;
+
+        if (refuse_dry_run(c, answer))
+                return;
+        if (h->policies.mode == ENFORCEMENT_OBSERVE) {
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "a policy file sets enforcement.mode: observe, so nothing is moved");
+                return;
+        }
+        for (size_t i = 0; i < call->globs.n_words; i++)
+                if (!check_name(c, call->globs.words[i], answer))
+                        return;
+        (void)place_replan(&c->m->placing, &call->globs);
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (call_names(call, i->name, i->unit))
+                        binding_ask(i, clock_monotonic_usec());
+        place_refresh(&c->m->placing);
+        units_follow_plan(&c->m->units);
+}
+
+static void await_planned(const Control *c, const Call *call, Text *missing) {
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (call_names(call, i->name, i->unit) && (i->planned.again || i->planned.changed))
+                        append_missing(missing, i->name, "is being planned", NULL);
+}
+
+/* A unit that does not run is prepared by the daemon itself, which a pause ends. */
+static void tell_replanned(const Control *c, const Call *call, ControlAnswer *answer) {
+        const Units *units = &c->m->units;
+
+        tell_instances(c, call, answer);
+        for (size_t i = 0; i < units->n_units; i++) {
+                const PlannedUnit *u = &units->units[i]->place;
+
+                if (call_names(call, u->label, u->name) && units->units[i]->idle)
+                        answer_add(answer, "%s: its next start is planned again%s", u->name,
+                                   c->m->host.requests.paused
+                                           ? "; it is prepared after tidbnumactl resume"
+                                           : "");
+        }
+}
+
+/* --- the methods --- */
+
+static const Method methods[] = {
+        { "Reload", "", reload, await_reloaded, tell_reloaded },
+        { "Pause", "", pause_all, await_quiet, tell_paused },
+        { "Resume", "", resume, NULL, tell_resumed },
+        { "Release", "asb", release, await_released, tell_released },
+        { "Bind", "asb", bind_again, await_bound, tell_bound },
+        { "Replan", "as", replan, await_planned, tell_replanned },
+};
+
+/* Has the timer look at everything at once. */
+static void wake(Control *c) {
+        (void)event_source_arm(c->timer, 0);
+}
+
+static void call_done(Call *call) {
+        sd_bus_message_unref(call->message);
+        word_list_done(&call->globs);
+        free(call->progress);
+        *call = (Call){ 0 };
+}
+
+static int read_names(sd_bus_message *message, Call *call) {
+        const char *word;
+        int r = sd_bus_message_enter_container(message, 'a', "s");
+
+        while (r >= 0 && (r = sd_bus_message_read_basic(message, 's', &word)) > 0) {
+                if (call->globs.n_words == NAMES_MAX || strlen(word) > REQUEST_NAME_MAX)
+                        return -E2BIG;
+                r = word_list_add(&call->globs, word);
+        }
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int read_arguments(sd_bus_message *message, Call *call) {
+        int r = 0, wait = true;
+
+        if (*call->method->signature)
+                r = read_names(message, call);
+        if (r >= 0 && strcmp(call->method->signature, "asb") == 0)
+                r = sd_bus_message_read_basic(message, 'b', &wait);
+        call->wait = wait;
+        return r;
+}
+
+static void say_progress(const Connection *connection, Call *call, Text *missing,
+                         uint64_t now_usec) {
+        if (missing->error < 0 || now_usec < call->said_usec + PROGRESS_USEC ||
+            text_equal(call->progress, missing->data))
+                return;
+        call->said_usec = now_usec;
+        free(call->progress);
+        call->progress = strdup(missing->data);
+        (void)sd_bus_emit_signal(connection->bus, CONTROL_PATH, CONTROL_INTERFACE, "Progress", "s",
+                                 missing->data);
+}
+
+/* What is published then shows its effect. */
+static void answer_call(Control *c, Call *call, ControlAnswer *answer) {
+        if (!answer->error && answer->result >= 0)
+                call->method->tell(c, call, answer);
+        if (!answer->error)
+                (void)publish_now(&c->m->report);
+        (void)answer_send(answer, call->message);
+        call_done(call);
+}
+
+/* When to look at it again; INSTANCE_NEVER: it is answered. */
+static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_usec) {
+        Call *call = &connection->call;
+        _cleanup_answer_ ControlAnswer answer = { 0 };
+        _cleanup_text_ Text missing = { 0 };
+
+        if (now_usec < call->due_usec)
+                return call->due_usec;
+        if (!call->begun) {
+                call->begun = true;
+                call->method->begin(c, call, &answer);
+                if (!answer.error && answer.result >= 0)
+                        return now_usec; /* the turn that follows this event carries it on */
+                answer_call(c, call, &answer);
+                return INSTANCE_NEVER;
+        }
+        if (call->wait && call->method->await)
+                call->method->await(c, call, &missing);
+        if (missing.length > 0 && now_usec < call->deadline_usec) {
+                say_progress(connection, call, &missing, now_usec);
+                return now_usec + POLL_USEC;
+        }
+        if (missing.length > 0)
+                answer_refuse(&answer, CONTROL_ERROR_LATE,
+                              "not finished in time; the daemon continues: see tidbnumactl "
+                              "status\n%s",
+                              missing.data);
+        answer_call(c, call, &answer);
+        return INSTANCE_NEVER;
+}
+
+static size_t count_waiting(const Control *c) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < c->n; i++)
+                n += c->connections[i]->call.method != NULL;
+        return n;
+}
+
+static int take_call(Connection *connection, const Method *method, sd_bus_message *message) {
+        const uint64_t now_usec = clock_monotonic_usec();
+        Call *call = &connection->call;
+        Control *c = connection->control;
+        int r;
+
+        if (!sd_bus_message_has_signature(message, method->signature))
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
+                                                  "%s takes the arguments '%s'", method->name,
+                                                  method->signature);
+        if (call->method)
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
+                                                  "%s is not answered yet; one call at a time",
+                                                  call->method->name);
+        if (count_waiting(c) >= WAITING_MAX)
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
+                                                  "%d calls of others wait already", WAITING_MAX);
+        *call = (Call){ .method = method,
+                        .message = sd_bus_message_ref(message),
+                        .due_usec = now_usec > c->free_usec ? now_usec : c->free_usec };
+        r = read_arguments(message, call);
+        if (r < 0) {
+                call_done(call);
+                return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
+                                                  "expected at most %d names of at most %u bytes",
+                                                  NAMES_MAX, REQUEST_NAME_MAX);
+        }
+        call->deadline_usec = call->due_usec + DEADLINE_USEC;
+        c->free_usec = call->due_usec + BETWEEN_USEC;
+        wake(c);
+        return 1;
+}
+
+/* --- connections --- */
+
+static void connection_free(Connection *connection) {
+        call_done(&connection->call);
+        control_close(connection->bus);
+        free(connection);
+}
+
+static void drop_connection(Control *c, size_t index) {
+        connection_free(c->connections[index]);
+        c->connections[index] = c->connections[--c->n];
+}
+
+/* Not at once: libsystemd uses it until its callback has returned. */
+static void end_connection(Connection *connection) {
+        connection->ended = true;
+        wake(connection->control);
+}
+
+static int on_call(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
+        Connection *connection = userdata;
+
+        connection->used_usec = clock_monotonic_usec();
+        for (size_t i = 0; i < ELEMENTSOF(methods) && !connection->ended; i++)
+                if (sd_bus_message_is_method_call(message, CONTROL_INTERFACE, methods[i].name) > 0)
+                        return take_call(connection, &methods[i], message);
+        return 0; /* libsystemd answers that there is no such method */
+}
+
+/* Sees every message, also those that libsystemd answers itself. */
+static int on_message(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
+        Connection *connection = userdata;
+        uint64_t n_unread = 0;
+
+        (void)sd_bus_get_n_queued_write(connection->bus, &n_unread);
+        if (n_unread > UNREAD_MAX ||
+            sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") > 0)
+                end_connection(connection);
+        if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Connected") > 0) {
+                connection->greeted = true;
+                wake(connection->control);
+        }
+        host_mark(&connection->control->m->host, HOST_MARK_NONE);
+        return connection->ended;
+}
+
+static void make_room(Control *c) {
+        size_t oldest = CONNECTIONS_MAX;
+
+        for (size_t i = 0; i < c->n; i++)
+                if (!c->connections[i]->call.method &&
+                    (oldest == CONNECTIONS_MAX ||
+                     c->connections[i]->used_usec < c->connections[oldest]->used_usec))
+                        oldest = i;
+        if (c->n == CONNECTIONS_MAX && oldest < CONNECTIONS_MAX)
+                drop_connection(c, oldest);
+}
+
+static int add_connection(Control *c) {
+        _cleanup_(control_closep) sd_bus *bus = NULL;
+        Connection *connection;
+        int r = control_accept(c->fd, c->m->host.event, &bus);
+
+        if (r < 0)
+                return r;
+        make_room(c);
+        if (c->n == CONNECTIONS_MAX)
+                return -EBUSY;
+        connection = calloc(1, sizeof(*connection));
+        if (!connection)
+                return -ENOMEM;
+        *connection = (Connection){ .control = c,
+                                    .bus = TAKE_PTR(bus),
+                                    .used_usec = clock_monotonic_usec() };
+        r = sd_bus_add_filter(connection->bus, NULL, on_message, connection);
+        if (r >= 0)
+                r = sd_bus_add_object(connection->bus, NULL, CONTROL_PATH, on_call, connection);
+        if (r < 0) {
+                connection_free(connection);
+                return r;
+        }
+        c->connections[c->n++] = connection;
+        return 0;
+}
+
+static int on_connection(_unused_ sd_event_source *source, _unused_ int fd,
+                         _unused_ uint32_t events, void *userdata) {
+        Control *c = userdata;
+
+        const int r =
+                add_connection(c); /* one that is not taken is closed, which its client sees */
+
+        /* Without a descriptor it cannot even be closed: it would wake the loop without end. */
+        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -ENOBUFS) {
+                c->refuses = true;
+                (void)sd_event_source_set_enabled(c->source, SD_EVENT_OFF);
+                (void)event_source_arm_after(c->timer, REFUSE_USEC);
+        }
+        host_mark(&c->m->host, HOST_MARK_NONE);
+        return 0;
+}
+
+/* --- the timer --- */
+
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Control *c = userdata;
+        const uint64_t now_usec = clock_monotonic_usec();
+        uint64_t next_usec = INSTANCE_NEVER;
+
+        if (c->refuses && c->source)
+                c->refuses = sd_event_source_set_enabled(c->source, SD_EVENT_ON) < 0;
+        for (size_t i = c->n; i > 0; i--) {
+                Connection *connection = c->connections[i - 1];
+                uint64_t due_usec = INSTANCE_NEVER;
+
+                /* What came in one piece with the end of the greeting is in libsystemd's buffer,
+                 * which it looks at when more comes, and not before (systemd 252). */
+                if (!connection->ended && connection->greeted) {
+                        connection->greeted = sd_bus_process(connection->bus, NULL) > 0;
+                        due_usec = connection->greeted ? now_usec : INSTANCE_NEVER;
+                }
+                if (!connection->ended && connection->call.method) {
+                        const uint64_t call_usec = look_at_call(c, connection, now_usec);
+
+                        due_usec = call_usec < due_usec ? call_usec : due_usec;
+                }
+                if (connection->ended) {
+                        /* What it has asked for is done, also if nobody waits for the answer. */
+                        connection->call.due_usec = 0;
+                        if (connection->call.method && !connection->call.begun)
+                                (void)look_at_call(c, connection, now_usec);
+                        drop_connection(c, i - 1);
+                } else if (due_usec < next_usec)
+                        next_usec = due_usec;
+        }
+        (void)host_take_mark(&c->m->host, HOST_MARK_NONE); /* a call may have begun */
+        return next_usec == INSTANCE_NEVER ? 0 : event_source_arm(c->timer, next_usec);
+}
+
+/* Else libsystemd waits at the end of the loop until each client has greeted and read everything,
+ * sd_bus_attach_event(3): for ever, if one does not. */
+static int on_loop_exit(_unused_ sd_event_source *source, void *userdata) {
+        Control *c = userdata;
+
+        while (c->n > 0)
+                drop_connection(c, c->n - 1);
+        return 0;
+}
+
+/* --- the socket --- */
+
+static int listen_on(Control *c) {
+        Host *h = &c->m->host;
+        _cleanup_close_ int fd = -EBADF;
+        int r = control_listen(h->runtime_fd, &fd, &c->inode);
+
+        if (r >= 0)
+                r = sd_event_add_io(h->event, &c->source, fd, EPOLLIN, on_connection, c);
+        if (r < 0 && !c->failed)
+                journal_log(
+                        &h->journal, LOG_ERR, NULL,
+                        "The control socket %s/%s cannot be made: %s. Until it can, tidbnumactl "
+                        "reload, pause, resume, release and replan do not work",
+                        h->args->runtime_dir, CONTROL_SOCKET, strerror(-r));
+        c->failed = r < 0;
+        if (r >= 0)
+                c->fd = TAKE_FD(fd);
+        return r;
+}
+
+void control_keep(Control *c) {
+        if (!c || (c->fd >= 0 && control_is_named(c->m->host.runtime_fd, c->inode)))
+                return;
+        c->source = event_source_drop(c->source);
+        closep(&c->fd);
+        (void)listen_on(c);
+}
+
+int control_start(Manager *m, Control **ret) {
+        Control *c;
+        int r;
+
+        if (m->host.runtime_fd < 0 || m->host.args->once || !m->host.sysroot.live)
+                return 0;
+        c = calloc(1, sizeof(*c));
+        if (!c)
+                return -ENOMEM;
+        *c = (Control){ .m = m, .fd = -EBADF };
+        r = event_source_add_off(m->host.event, &c->timer, 1000, on_timer, c);
+        if (r >= 0)
+                r = sd_event_add_exit(m->host.event, &c->exit, on_loop_exit, c);
+        if (r >= 0)
+                r = sd_event_source_set_priority(c->exit, SD_EVENT_PRIORITY_IMPORTANT);
+        if (r < 0) {
+                control_free(c);
+                return r;
+        }
+        (void)listen_on(c);
+        *ret = c;
+        return 0;
+}
+
+Control *control_free(Control *c) {
+        if (!c)
+                return NULL;
+        while (c->n > 0)
+                drop_connection(c, c->n - 1);
+        if (c->fd >= 0 && control_is_named(c->m->host.runtime_fd, c->inode))
+                (void)unlinkat(c->m->host.runtime_fd, CONTROL_SOCKET, 0);
+        event_source_drop(c->source);
+        event_source_drop(c->timer);
+        event_source_drop(c->exit);
+        closep(&c->fd);
+        free(c);
+        return NULL;
+}

@@ -1,0 +1,141 @@
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/model/requests.h"
+
+#define FIRST_LINE "tidbnumad requests 1"
+#define PAUSE "pause"
+#define RELEASE "release "
+#define BIND "bind "
+
+void requests_done(Requests *requests) {
+        for (size_t i = 0; i < requests->n; i++)
+                free(requests->list[i].glob);
+        free(requests->list);
+        *requests = (Requests){ 0 };
+}
+
+void requests_remove(Requests *requests, size_t index) {
+        free(requests->list[index].glob);
+        ARRAY_REMOVE(requests->list, requests->n, index);
+}
+
+static bool is_glob(const char *glob) {
+        const size_t length = strlen(glob);
+
+        return length > 0 && length <= REQUEST_NAME_MAX && !utf8_has_control(glob);
+}
+
+/* "*" concerns everything that was requested before, any other glob what is written the same. */
+static bool voids(const char *glob, const Request *earlier) {
+        return strcmp(glob, "*") == 0 || strcmp(glob, earlier->glob) == 0;
+}
+
+int requests_add(Requests *requests, const char *glob, bool released) {
+        size_t n_void = 0;
+        Request *list;
+        char *copy;
+
+        if (!is_glob(glob))
+                return -EINVAL;
+        for (size_t i = 0; i < requests->n; i++)
+                n_void += voids(glob, &requests->list[i]);
+        if (requests->n - n_void >= REQUESTS_MAX)
+                return -ENOSPC;
+        list = reallocarray(requests->list, requests->n + 1, sizeof(*list));
+        if (!list)
+                return -ENOMEM;
+        requests->list = list;
+        copy = strdup(glob);
+        if (!copy)
+                return -ENOMEM;
+        for (size_t i = requests->n; i > 0; i--)
+                if (voids(copy, &requests->list[i - 1]))
+                        requests_remove(requests, i - 1);
+        requests->list[requests->n++] = (Request){ .glob = copy, .released = released };
+        if (!requests_release_any(requests)) /* nothing is left that a bind could except */
+                while (requests->n > 0)
+                        requests_remove(requests, requests->n - 1);
+        return 0;
+}
+
+bool requests_release(const Requests *requests, const char *name, const char *unit) {
+        for (size_t i = requests->n; i > 0; i--) {
+                const Request *r = &requests->list[i - 1];
+
+                if (fnmatch(r->glob, name, 0) == 0 || (unit && fnmatch(r->glob, unit, 0) == 0))
+                        return r->released;
+        }
+        return false;
+}
+
+bool requests_release_any(const Requests *requests) {
+        for (size_t i = 0; i < requests->n; i++)
+                if (requests->list[i].released)
+                        return true;
+        return false;
+}
+
+int requests_copy(const Requests *requests, Requests *ret) {
+        _cleanup_requests_ Requests copy = { .paused = requests->paused };
+
+        for (size_t i = 0; i < requests->n; i++) {
+                int r = requests_add(&copy, requests->list[i].glob, requests->list[i].released);
+
+                if (r < 0)
+                        return r;
+        }
+        *ret = TAKE_STRUCT(copy);
+        return 0;
+}
+
+void requests_render(const Requests *requests, Text *text) {
+        text_append(text, FIRST_LINE "\n");
+        if (requests->paused)
+                text_append(text, PAUSE "\n");
+        for (size_t i = 0; i < requests->n; i++)
+                text_appendf(text, "%s%s\n", requests->list[i].released ? RELEASE : BIND,
+                             requests->list[i].glob);
+}
+
+static int parse_line(const char *line, Requests *ret) {
+        int r = -EBADMSG;
+
+        if (strcmp(line, PAUSE) == 0) {
+                ret->paused = true;
+                return 0;
+        }
+        if (strncmp(line, RELEASE, strlen(RELEASE)) == 0)
+                r = requests_add(ret, line + strlen(RELEASE), true);
+        else if (strncmp(line, BIND, strlen(BIND)) == 0)
+                r = requests_add(ret, line + strlen(BIND), false);
+        return r < 0 && r != -ENOMEM ? -EBADMSG : r;
+}
+
+int requests_parse(const char *text, size_t size, Requests *ret) {
+        _cleanup_requests_ Requests requests = { 0 };
+        bool first = true;
+
+        for (const char *p = text, *end = text + size; p < end || first; first = false) {
+                const char *newline = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+                char line[REQUEST_NAME_MAX + sizeof(RELEASE)];
+                int r;
+
+                if (!newline || (size_t)(newline - p) >= sizeof(line))
+                        return -EBADMSG;
+                memcpy(line, p, (size_t)(newline - p));
+                line[newline - p] = '\0';
+                if (strlen(line) != (size_t)(newline - p))
+                        return -EBADMSG;
+                p = newline + 1;
+                r = !first ? parse_line(line, &requests) : strcmp(line, FIRST_LINE) ? -EBADMSG : 0;
+                if (r < 0)
+                        return r;
+        }
+        *ret = TAKE_STRUCT(requests);
+        return 0;
+}

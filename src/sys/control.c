@@ -1,0 +1,132 @@
+/* As systemd's private socket, core/dbus.c: sd-bus at both ends of a connection. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/bus-units.h"
+#include "tidbnumad/sys/control.h"
+
+#define TEMPORARY "." CONTROL_SOCKET ".new"
+
+/* Connections that wait until the loop takes them. */
+enum { BACKLOG = 64 };
+
+/* A path below a folder, whatever the length of the folder's: sun_path has 108 bytes. */
+static struct sockaddr_un address_below(int dir_fd, const char *name) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+        (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", dir_fd,
+                       name);
+        return address;
+}
+
+/* Under another name first: nobody can connect to it before its mode is right. */
+int control_listen(int runtime_fd, int *ret_fd, ino_t *ret_inode) {
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        const struct sockaddr_un address = address_below(runtime_fd, TEMPORARY);
+        struct stat st;
+
+        if (fd < 0)
+                return -errno;
+        (void)unlinkat(runtime_fd, TEMPORARY, 0);
+        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        if (fchmodat(runtime_fd, TEMPORARY, 0600, 0) < 0 || listen(fd, BACKLOG) < 0 ||
+            fstatat(runtime_fd, TEMPORARY, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            renameat(runtime_fd, TEMPORARY, runtime_fd, CONTROL_SOCKET) < 0) {
+                const int r = -errno;
+
+                (void)unlinkat(runtime_fd, TEMPORARY, 0);
+                return r;
+        }
+        *ret_inode = st.st_ino;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+bool control_is_named(int runtime_fd, ino_t inode) {
+        struct stat st;
+
+        return fstatat(runtime_fd, CONTROL_SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               st.st_ino == inode;
+}
+
+static int check_peer(int fd) {
+        struct ucred peer;
+        socklen_t size = sizeof(peer);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+                return -errno;
+        return peer.uid == 0 || peer.uid == geteuid() ? 0 : -EPERM;
+}
+
+static int start(sd_bus *bus, int *fd, bool server) {
+        sd_id128_t id;
+        int r = sd_bus_set_fd(bus, *fd, *fd);
+
+        if (r < 0)
+                return r;
+        *fd = -EBADF;                         /* it is the connection's */
+        r = sd_bus_negotiate_fds(bus, false); /* no call has any */
+        if (r < 0)
+                return r;
+        if (server) {
+                r = sd_id128_randomize(&id);
+                if (r >= 0)
+                        r = sd_bus_set_server(bus, true, id);
+                if (r >= 0)
+                        r = sd_bus_set_connected_signal(bus, true);
+        }
+        return r < 0 ? r : sd_bus_start(bus);
+}
+
+int control_accept(int listen_fd, sd_event *event, sd_bus **ret) {
+        _cleanup_(control_closep) sd_bus *bus = NULL;
+        _cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int r;
+
+        if (fd < 0)
+                return -errno;
+        r = check_peer(fd);
+        if (r >= 0)
+                r = sd_bus_new(&bus);
+        if (r >= 0)
+                r = start(bus, &fd, true);
+        if (r >= 0)
+                r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(bus);
+        return 0;
+}
+
+sd_bus *control_close(sd_bus *bus) {
+        return bus_units_close(bus);
+}
+
+int control_connect(const char *runtime_dir, sd_bus **ret) {
+        _cleanup_(control_closep) sd_bus *bus = NULL;
+        _cleanup_close_ int dir_fd = open(runtime_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_un address;
+        int r;
+
+        if (dir_fd < 0 || fd < 0)
+                return -errno;
+        address = address_below(dir_fd, CONTROL_SOCKET);
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+                return -errno;
+        r = sd_bus_new(&bus);
+        if (r >= 0)
+                r = start(bus, &fd, false);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(bus);
+        return 0;
+}
