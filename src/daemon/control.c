@@ -349,7 +349,7 @@ static void pause_all(Control *c, Call *call, ControlAnswer *answer) {
         if (refuse_dry_run(c, answer))
                 return;
         ROSTER_FOREACH(i, &c->m->roster)
-                i->binding.asked = false;
+                binding_forget_asked(i);
         set_paused(c, call, true, answer);
 }
 
@@ -463,7 +463,7 @@ static void release(Control *c, Call *call, ControlAnswer *answer) {
                         return;
         ROSTER_FOREACH(i, &c->m->roster)
                 if (call_names(call, i->name, i->unit))
-                        i->binding.asked = false;
+                        binding_forget_asked(i);
         request(c, call, true, answer);
 }
 

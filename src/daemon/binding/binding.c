@@ -109,6 +109,10 @@ void binding_ask(Instance *i, uint64_t now_usec) {
         binding_restart(i, now_usec);
 }
 
+void binding_forget_asked(Instance *i) {
+        i->binding.asked = false;
+}
+
 bool binding_may_change(const Binder *b, const Instance *i) {
         return host_enforces(b->host) || (i->binding.asked && host_obeys(b->host) &&
                                           b->host->policies.mode == ENFORCEMENT_ENFORCE);

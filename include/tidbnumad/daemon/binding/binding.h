@@ -49,6 +49,9 @@ void binding_note_joined(Instance *instance);
  * paused. Ends when it is there. */
 void binding_ask(Instance *instance, uint64_t now_usec);
 
+/* That is not wanted any more. */
+void binding_forget_asked(Instance *instance);
+
 /* May the daemon change this instance now? */
 bool binding_may_change(const Binder *b, const Instance *instance);
 
