@@ -6,6 +6,7 @@
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/plan/instance-count.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/event-source.h"
 
@@ -117,6 +118,10 @@ static void finish(UndoRelease *r) {
                                        .message_id = JOURNAL_RELEASED };
         const char *shortfall = r->restore.shortfall;
 
+        if (!shortfall && !undo_record_has_unit(record) &&
+            record->n_processes >= INSTANCE_PROCESSES_MAX)
+                shortfall = "further processes of it, which are not watched, keep the CPUs that "
+                            "they have inherited";
         take_out(undo, r);
         undo->releases.n_done++;
         journal_log(
