@@ -927,7 +927,7 @@ static int on_loop_exit(_unused_ sd_event_source *source, void *userdata) {
 static int listen_on(Control *c) {
         Host *h = &c->m->host;
         _cleanup_close_ int fd = -EBADF;
-        int r = control_listen(h->runtime_fd, &fd, &c->inode);
+        int r = control_listen(h->args->runtime_dir, h->runtime_fd, &fd, &c->inode);
 
         if (r >= 0)
                 r = sd_event_add_io(h->event, &c->source, fd, EPOLLIN, on_connection, c);

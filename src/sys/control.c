@@ -12,8 +12,6 @@
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/control.h"
 
-#define TEMPORARY "." CONTROL_SOCKET ".new"
-
 /* Connections that wait until the loop takes them. */
 enum { BACKLOG = 64 };
 
@@ -26,25 +24,35 @@ static struct sockaddr_un address_below(int dir_fd, const char *name) {
         return address;
 }
 
-/* Under another name first: nobody can connect to it before its mode is right. */
-int control_listen(int runtime_fd, int *ret_fd, ino_t *ret_inode) {
+/* By its path where that fits: ss(8) and lsof(8) show what was bound. */
+static struct sockaddr_un address_of(const char *runtime_dir, int runtime_fd) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        const int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CONTROL_SOCKET,
+                               runtime_dir);
+
+        return n > 0 && (size_t)n < sizeof(address.sun_path)
+                       ? address
+                       : address_below(runtime_fd, CONTROL_SOCKET);
+}
+
+int control_listen(const char *runtime_dir, int runtime_fd, int *ret_fd, ino_t *ret_inode) {
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        const struct sockaddr_un address = address_below(runtime_fd, TEMPORARY);
+        const struct sockaddr_un address = address_of(runtime_dir, runtime_fd);
         struct stat st;
+        mode_t mask;
+        int r;
 
         if (fd < 0)
                 return -errno;
-        (void)unlinkat(runtime_fd, TEMPORARY, 0);
-        if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-                return -errno;
-        if (fchmodat(runtime_fd, TEMPORARY, 0600, 0) < 0 || listen(fd, BACKLOG) < 0 ||
-            fstatat(runtime_fd, TEMPORARY, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            renameat(runtime_fd, TEMPORARY, runtime_fd, CONTROL_SOCKET) < 0) {
-                const int r = -errno;
-
-                (void)unlinkat(runtime_fd, TEMPORARY, 0);
+        (void)unlinkat(runtime_fd, CONTROL_SOCKET, 0);
+        mask = umask(0177); /* it is never there with another mode */
+        r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+        (void)umask(mask);
+        if (r < 0)
                 return r;
-        }
+        if (listen(fd, BACKLOG) < 0 ||
+            fstatat(runtime_fd, CONTROL_SOCKET, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return -errno; /* another folder has come to the path: tried again later */
         *ret_inode = st.st_ino;
         *ret_fd = TAKE_FD(fd);
         return 0;

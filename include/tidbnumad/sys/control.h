@@ -36,7 +36,7 @@
 /* Takes the place of a socket that an earlier daemon left. `*ret_fd` is the socket that listens,
  * `*ret_inode` that of its name, which fstat(2) of a socket does not show. -ENOSPC and others of
  * bind(2). */
-int control_listen(int runtime_fd, int *ret_fd, ino_t *ret_inode);
+int control_listen(const char *runtime_dir, int runtime_fd, int *ret_fd, ino_t *ret_inode);
 
 /* Has it still its name? Not in a folder that was emptied. */
 bool control_is_named(int runtime_fd, ino_t inode);

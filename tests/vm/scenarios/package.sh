@@ -38,8 +38,10 @@ check 'masks of interrupts are not' may_write /proc/irq/default_smp_affinity
 check 'nor are those of queues' may_write "/sys/class/net/$(nic_of_node 2)/queues/rx-0/rps_cpus"
 group=$(dirname "$(find /sys/fs/cgroup -maxdepth 3 -path '*system.slice/cgroup.procs' | head -n 1)")
 check 'nor are control groups' test -w "/proc/$pid/root$group/cgroup.procs"
-# Listening sockets of any kind belong to the exporter alone.
-is "$(ss -Hlnp -A tcp,udp,raw,unix_stream,unix_seqpacket | grep -c "pid=$pid," || true)" 0 'the daemon listens on nothing'
+# Listening sockets of any kind belong to the exporter, but for one that root alone can open.
+is "$(ss -Hlnp -A tcp,udp,raw,unix_stream,unix_seqpacket | grep "pid=$pid," | awk '{ print $1, $5 }')" 'u_str /run/tidbnumad/control' \
+        'the daemon listens on its control socket alone'
+is "$(stat -c '%a %U' /run/tidbnumad/control)" '600 root' 'which is root'\''s'
 
 exporter=$(main_pid tidbnumad-exporter)
 check 'the exporter runs' test "$exporter" -gt 0
