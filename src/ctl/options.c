@@ -27,7 +27,7 @@ enum { HELP_COLUMN = 27 };
 #define FIELD(name) offsetof(Args, name)
 
 static const OptionRow rows[] = {
-        { "policy-dir", "DIR", FIELD(policy_dirs), READING | LOCALITY | REPLAN | GATHER,
+        { "policy-dir", "DIR", FIELD(policy_dirs), READING | LOCALITY | CONTROL | REPLAN | GATHER,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones override" },
         { "policy", "FILE", FIELD(policy_files), PLANNING | GATHER,

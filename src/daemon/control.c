@@ -455,12 +455,12 @@ static void request(Control *c, Call *call, bool released, ControlAnswer *answer
 }
 
 static void release(Control *c, Call *call, ControlAnswer *answer) {
-        if (refuse_dry_run(c, answer) || !check_undo(c, answer))
-                return;
         for (size_t i = 0; i < call->globs.n_words; i++)
                 if (strcmp(call->globs.words[i], "*") != 0 &&
                     !check_name(c, call->globs.words[i], answer))
                         return;
+        if (refuse_dry_run(c, answer) || !check_undo(c, answer))
+                return;
         ROSTER_FOREACH(i, &c->m->roster)
                 if (call_names(call, i->name, i->unit))
                         binding_forget_asked(i);
