@@ -138,9 +138,8 @@ static int print_text(const Policies *p, const Text notes[static N_NOTES], bool 
                 text_appendf(&text, "Refused: %zu error%s.\n", p->errors.n_messages,
                              p->errors.n_messages == 1 ? "" : "s");
         else if (count_placing_nothing(p) > 0)
-                text_append(&text,
-                            "Not all of it can be placed: the daemon loads these policies, and "
-                            "leaves alone what a warning says nothing can be placed for.\n");
+                text_append(&text, "Incomplete: the daemon loads these policies, but binds nothing "
+                                   "on the nodes that these warnings name.\n");
         else if (policies_are_built_in(p))
                 text_append(&text,
                             "OK: no policies; the daemon only watches and changes nothing.\n");

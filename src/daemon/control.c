@@ -40,7 +40,7 @@ enum { NAMES_MAX = 64 };
 /* Without a free descriptor, connections are taken again after this time. */
 #define REFUSE_USEC (UINT64_C(1000) * 1000)
 
-/* Progress is said once in this time at most. */
+/* The signal Progress is sent once in this time at most. */
 #define PROGRESS_USEC (UINT64_C(1000) * 1000)
 
 /* Calls begin in the order in which they came, and so long one after the other: whoever calls
@@ -93,7 +93,7 @@ typedef struct ControlAnswer {
 
 struct Method {
         const char *name, *signature;
-        /* Carries it out, as far as that takes no time. */
+        /* Starts what the call asks for, without waiting. */
         void (*begin)(Control *c, Call *call, ControlAnswer *answer);
         /* Adds what it waits for; nothing: it is complete. NULL: it never waits. */
         void (*await)(const Control *c, const Call *call, Text *missing);

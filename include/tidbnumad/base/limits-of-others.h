@@ -25,8 +25,8 @@ enum {
          * scan, which takes several turns, finds the others. */
         OTHERS_CHILDREN_AT_ONCE = 128,
 
-        /* Any user can start processes of a policy's name: this many of those that are ignored are
-         * listed, the others only counted. */
+        /* Ignored processes that are listed; the others are only counted, because any user can
+         * start processes with the name of a server. */
         IGNORED_MAX = 64,
 
         /* Threads that get other CPUs in one turn of the loop, some 60 us each. The next turn goes

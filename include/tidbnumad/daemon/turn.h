@@ -29,9 +29,10 @@ int turn_put_in_force(Manager *manager, PolicySet *fresh, int (*take_over)(Host 
  * ones stay. -ENOMEM and the like only. */
 int turn_load_policies(Manager *manager);
 
-/* The same while the daemon runs, with all that depends on it; systemd is told of it. The result is
- * in host.policy_errors. Where there are too many processes for one turn, what depends on it is
- * done in a later one: host.reloading. */
+/* Reloads the policies while the daemon runs, and notifies systemd. The errors are in
+ * host.policy_errors. The turn that follows places and releases by the new policies, or, where the
+ * processes are too many for one turn, the one that has looked at the last of them: until then
+ * host.reloading is set. */
 int turn_reload(Manager *manager);
 
 /* To be called when host.requests has changed. `all`: for every instance, as a pause does; else for

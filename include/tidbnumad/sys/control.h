@@ -3,13 +3,15 @@
  * connect.
  *
  * Methods of CONTROL_INTERFACE at CONTROL_PATH, of which each answers with lines of text for the
- * operator when its effect shows in the kernel's files:
+ * operator:
  *
- *   Reload()                       → as   reads the policy files
- *   Pause(), Resume()              → as   ends, and begins again, what the daemon does by itself
- *   Release(as globs, b wait)      → as   gives back what instances and devices had before
- *   Bind(as globs, b wait)         → as   ends a release
- *   Replan(as globs)               → as   places instances again
+ *   Reload()                   → as   reads the policy files; when these are in force
+ *   Pause(), Resume()          → as   ends, and begins again, what the daemon does by itself; when
+ *                                     no change is under way any more
+ *   Release(as globs, b wait)  → as   gives back what instances and devices had before; when the
+ *                                     kernel's files show it
+ *   Bind(as globs, b wait)     → as   ends a release; when the instances are on their way
+ *   Replan(as globs)           → as   places instances again; likewise
  *
  * A refusal is an error of CONTROL_ERROR with a sentence. While a call waits, the signal
  * Progress(s) says what it waits for. A connection may have one call at a time. */

@@ -143,7 +143,7 @@ bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
         r = worker_probe_members(&b->host->workers, &members);
         if (r >= 0)
                 return false;
-        if (r == -EBUSY) { /* others are waited for: this says nothing of the process */
+        if (r == -EBUSY) { /* too much was waited for already: the process was not asked */
                 i->binding.due_usec =
                         now_usec +
                         (workers_turn_is_spent(&b->host->workers) ? NEXT_TURN_USEC : AGAIN_USEC);

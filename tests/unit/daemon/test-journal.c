@@ -59,6 +59,14 @@ TEST(priorities) {
         assert_string_equal(capture.text, "info\ndebug\n");
 }
 
+static void begin_limited(Journal *journal, JournalLimit *limits, Capture *capture) {
+        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+        journal_init(journal, false);
+        journal->limits = limits;
+        now_usec = 1;
+        capture_begin(capture, STDERR_FILENO);
+}
+
 /* A user who starts processes in a loop is not to silence the others, nor to fill the disk. */
 TEST(a_flood_is_cut) {
         const JournalFields loud = { .policy = "loud" }, other = { .policy = "other" };
@@ -67,11 +75,7 @@ TEST(a_flood_is_cut) {
         Capture capture;
         size_t n = 0;
 
-        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
-        journal_init(&journal, false);
-        journal.limits = limits;
-        now_usec = 1;
-        capture_begin(&capture, STDERR_FILENO);
+        begin_limited(&journal, limits, &capture);
         for (unsigned i = 0; i < JOURNAL_LINES_MAX + 500; i++)
                 journal_log(&journal, LOG_INFO, &loud, "x");
         journal_tell_left_out(&journal); /* its minute is not over */
@@ -113,11 +117,7 @@ TEST(each_kind_of_message_has_a_limit) {
         Journal journal;
         Capture capture;
 
-        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
-        journal_init(&journal, false);
-        journal.limits = limits;
-        now_usec = 1;
-        capture_begin(&capture, STDERR_FILENO);
+        begin_limited(&journal, limits, &capture);
         for (unsigned i = 0; i < 500; i++) {
                 log_start(&journal, &loud, i);
                 journal_log(&journal, LOG_WARNING, &repeats, "lost");
@@ -147,11 +147,7 @@ TEST(more_kinds_than_limits) {
         Journal journal;
         Capture capture;
 
-        assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
-        journal_init(&journal, false);
-        journal.limits = limits;
-        now_usec = 1;
-        capture_begin(&capture, STDERR_FILENO);
+        begin_limited(&journal, limits, &capture);
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
                 const JournalFields fields = { .policy = names[i] };
 
