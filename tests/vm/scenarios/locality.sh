@@ -179,7 +179,7 @@ check 'its duration is counted' grep -q '^tidbnumad_sample_duration_seconds_coun
 # --- the metrics of nodes are those of the kernel ----------------------------------------------------------------------------
 
 for node in {0..7}; do
-        total=$(awk '/MemTotal:/ { printf "%d\n", $4 * 1024 }' "/sys/devices/system/node/node$node/meminfo")
+        total=$(awk '/MemTotal:/ { printf "%.0f\n", $4 * 1024 }' "/sys/devices/system/node/node$node/meminfo")
         is "$(metric tidbnumad_node_memory_bytes "node=\"$node\",state=\"total\"")" "$total" "node $node has the memory that the kernel says"
 done
 check 'promtool has nothing to say' bash -c "promtool check metrics <'$ARTIFACTS/drawn.prom'"
