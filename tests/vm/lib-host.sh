@@ -191,7 +191,7 @@ build_payload() {
 
 # The machine as the guest's tests shall find it.
 machine_settings() {
-        [[ ! "${machine_nic[*]}" =~ :[0-9]+: ]] || make_wire
+        [[ -n $wire || ! "${machine_nic[*]}" =~ :[0-9]+: ]] || make_wire
         cat <<EOF
 VM_MACHINE=${machine[name]}
 VM_RELEASE=${machine[release]}

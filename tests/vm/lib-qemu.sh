@@ -31,6 +31,8 @@ qemu_machine() {
         kernel_line="root=LABEL=vmroot rw fsck.mode=skip console=${QEMU_CONSOLE[${machine[arch]}]} panic=-1 oops=panic loglevel=6 audit=0"
         # Unless told that its clock can be trusted, the kernel reads the HPET each time, which is emulated under a lock.
         kernel_line+=" tsc=reliable mitigations=off init_on_alloc=0"
+        # A guest that hangs is sent an NMI, to tell by a panic what each CPU is at.
+        kernel_line+=" unknown_nmi_panic panic_print=64"
         kernel_line+=" nosoftlockup cryptomgr.notests net.ifnames=0 systemd.getty_auto=no systemd.show_status=no"
         [[ ${machine[cgroup]} == v2 ]] || kernel_line+=" systemd.unified_cgroup_hierarchy=0"
 

@@ -1,16 +1,19 @@
 # shellcheck shell=bash
 # Follows a running machine for run: reads its live TAP, shows progress, ends what hangs, reports. To be sourced.
-# Uses run's variables: out, machine_name, scenarios, scenario_timeout, boot_timeout, verbose, qemu_pid.
+# Uses run's variables: out, tmp, machine_name, scenarios, boot_timeout, verbose, qemu_pid, hung_before.
 # shellcheck disable=SC2154  # these
 
 # What the guest may need beyond a scenario's own limit: to gather logs, and to put itself back for the next one.
 readonly LOGS_SECONDS=60 RESET_SECONDS=240
 
+# Every 15 s the guest says that it is alive. After this long without a word it hangs, whatever its scenario may still take.
+readonly SILENT_SECONDS=${TIDBNUMAD_VM_SILENT_SECONDS:-180}
+
 # Lines of the console that no sane kernel writes, and those of a boot that went astray.
 readonly KERNEL_BROKE='Kernel panic|Oops: |BUG: |general protection fault|kernel BUG at|You are in emergency mode|Dropping to a shell'
 
 declare -A result seconds_of reason phase_seconds phase_cpu
-current='' machine_failure='' finished='' qemu_cpu=0
+current='' machine_failure='' finished='' booted='' hung='' qemu_cpu=0
 
 shown() {
         realpath --relative-base="$PWD" "$1"
@@ -33,12 +36,14 @@ say() {
 }
 
 watch_round() {
-        local line part=''
-        round_start=$SECONDS phase_start=$SECONDS next_progress=$((SECONDS + 10)) deadline=$((SECONDS + boot_timeout)) waits_for='boot'
+        local line part='' ended=''
+        current='' booted='' hung='' last_word=$SECONDS
+        round_start=${round_start:-$SECONDS} phase_start=$SECONDS next_progress=$((SECONDS + 10)) deadline=$((SECONDS + boot_timeout)) waits_for='boot'
 
         exec {live}<"$out/results.tap"
         while true; do
                 while IFS= read -r -u "$live" line; do
+                        last_word=$SECONDS
                         take_line "$part$line"
                         part=''
                 done
@@ -53,8 +58,14 @@ watch_round() {
                 fi
                 if ! kill -0 "$qemu_pid" 2>/dev/null; then
                         # It may have written its last lines just before it ended.
-                        [[ -z ${ended:-} ]] || { fail_machine "the machine ended before the round did" && break; }
+                        [[ -z $ended ]] || { fail_machine "the machine ended before the round did" && break; }
                         ended=yes
+                elif [[ -n $booted ]] && ((SECONDS - last_word >= SILENT_SECONDS)); then
+                        # shellcheck disable=SC2034 # run's
+                        hung=yes
+                        ask_why_it_hangs
+                        fail_machine "the guest hangs: no sign of life for $((SECONDS - last_word)) s, while waiting for: $waits_for"
+                        break
                 elif ((SECONDS >= deadline)); then
                         fail_machine "no progress for $((SECONDS - phase_start)) s while waiting for: $waits_for"
                         break
@@ -63,6 +74,17 @@ watch_round() {
                 sleep 0.2
         done
         exec {live}<&-
+}
+
+# What its CPUs are at, by QEMU, and what its kernel says of them: a panic by NMI prints the backtrace of each.
+ask_why_it_hangs() {
+        # QEMU has both pipes open, so neither blocks for long.
+        printf 'info registers -a\nnmi\n' >"$tmp/monitor.in"
+        timeout 10 cat "$tmp/monitor.out" | grep -av "^(qemu)" >"$out/registers" || true
+        for _ in {1..30}; do
+                kill -0 "$qemu_pid" 2>/dev/null || break
+                sleep 1
+        done
 }
 
 restart_without_kvm() {
@@ -108,6 +130,7 @@ take_line() {
 
         case $line in
         '# booted '*)
+                booted=yes
                 say "  booted in $((SECONDS - phase_start)) s: ${line#\# booted }"
                 expect 'the first scenario' $RESET_SECONDS
                 ;;
@@ -169,6 +192,14 @@ fail_machine() {
         echo "  ---"
 }
 
+# scenarios_left: those without a result, a line each.
+scenarios_left() {
+        local file
+        for file in "${scenarios[@]}"; do
+                [[ -v result[$(basename "$file" .sh)] ]] || echo "$file"
+        done
+}
+
 # After a machine failure nothing came as a tar for the scenario that ran; what it said live is there.
 account_for_missing() {
         local file name
@@ -201,6 +232,7 @@ report() {
                 esac
         done
         phase_report
+        [[ -z $hung_before ]] || echo "  the guest hung once, $hung_before, and was booted again; its console: $(shown "$out/console-hung")"
         echo "vm/$machine_name: $passed passed, $failed failed, $skipped skipped"
         ((failed == 0)) && [[ -z $machine_failure ]]
 }
