@@ -11,13 +11,13 @@
 #include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/observe/host-facts.h"
-#include "tidbnumad/observe/irq-load.h"
-#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/audit.h"
 #include "tidbnumad/publish/audit-text.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/cgroup1.h"
+#include "tidbnumad/world/host-facts.h"
+#include "tidbnumad/world/irq-load.h"
+#include "tidbnumad/world/node-load.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };

@@ -14,12 +14,12 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/ctl/verdict.h"
-#include "tidbnumad/observe/processes.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-table.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
+#include "tidbnumad/world/processes.h"
 
 /* What the subject is. */
 typedef struct Found {

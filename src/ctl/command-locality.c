@@ -10,11 +10,11 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/publish/locality.h"
-#include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/numa-maps.h"
+#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/topology-load.h"
 
 /* The report on the selected processes, and the data that the report borrows. */
 typedef struct Subject {

@@ -10,12 +10,12 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/plan-run-irq.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/publish/irq-plan-json.h"
 #include "tidbnumad/publish/irq-plan-table.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/world/topology-load.h"
 
 /* Compares the nodes in use with the plan. Empty for imagined instances. */
 static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {

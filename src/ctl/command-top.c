@@ -17,8 +17,8 @@
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/top-view.h"
-#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/node-load.h"
 
 enum { REFRESH_MSEC = 1000 };
 

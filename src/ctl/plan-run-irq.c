@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "tidbnumad/ctl/plan-run-irq.h"
-#include "tidbnumad/observe/irq-load.h"
 #include "tidbnumad/plan/irq.h"
+#include "tidbnumad/world/irq-load.h"
 
 void plan_run_irq_done(PlanRunIrq *irq) {
         irq_plan_done(&irq->plan);

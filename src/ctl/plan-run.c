@@ -11,12 +11,12 @@
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/model/instance-name.h"
-#include "tidbnumad/observe/members-memory.h"
-#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/ladder.h"
 #include "tidbnumad/plan/verdict.h"
 #include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/world/members-memory.h"
+#include "tidbnumad/world/node-load.h"
 
 void plan_run_done(PlanRun *planned) {
         placement_plan_done(&planned->plan);

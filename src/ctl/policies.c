@@ -7,10 +7,10 @@
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
-#include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/sys/users.h"
+#include "tidbnumad/world/policy-users.h"
 
 /* Policies for a host that these four products share. */
 static const char defaults[] = "version: 1\n"

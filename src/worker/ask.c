@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/parse.h"
-#include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/sys/script.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/ask.h"
+#include "tidbnumad/world/processes.h"
 
 static bool are_started(const Workers *workers) {
         return workers->program;

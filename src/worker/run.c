@@ -6,10 +6,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/mover.h"
-#include "tidbnumad/observe/data-dir.h"
-#include "tidbnumad/observe/devices-load.h"
-#include "tidbnumad/observe/huge-load.h"
-#include "tidbnumad/observe/processes.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
@@ -17,6 +13,10 @@
 #include "tidbnumad/sys/script.h"
 #include "tidbnumad/sys/users.h"
 #include "tidbnumad/worker/serve.h"
+#include "tidbnumad/world/data-dir.h"
+#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/huge-load.h"
+#include "tidbnumad/world/processes.h"
 
 /* Address space that one step scans when nothing is found in it. */
 #define SCAN_BYTES (UINT64_C(16) << 20)

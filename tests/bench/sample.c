@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/observe/members-memory.h"
-#include "tidbnumad/observe/topology-load.h"
-#include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/members-memory.h"
+#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/topology-load.h"
 
 enum { ROUNDS = 200 };
 

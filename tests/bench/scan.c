@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tidbnumad/observe/processes.h"
+#include "tidbnumad/world/processes.h"
 
 static bool wanted(const char *exe, void *userdata) {
         const char *slash = strrchr(exe, '/');

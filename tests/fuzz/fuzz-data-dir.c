@@ -3,8 +3,8 @@
 #include <limits.h>
 
 #include "fuzz.h"
-#include "tidbnumad/observe/data-dir.h"
 #include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/world/data-dir.h"
 
 static void check_path(const char *base, const char *path) {
         char *joined = NULL;

@@ -1,7 +1,7 @@
 /* Names of interrupt handlers with any content: a queue is told where there is one, and only there.
  * The first line is the device's name, the second the handler's. */
 #include "fuzz.h"
-#include "tidbnumad/observe/irq-load.h"
+#include "tidbnumad/world/irq-load.h"
 
 static void check_name(IrqDeviceKind kind, const char *device, const char *name) {
         int32_t queue = -7;

@@ -7,8 +7,8 @@
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/sysroot.h"
+#include "tidbnumad/world/topology-load.h"
 
 typedef struct Machine {
         Sysroot sysroot; /* valid for this machine or a dump; else its descriptors are invalid */

@@ -6,8 +6,8 @@
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/plan-report.h"
-#include "tidbnumad/observe/observed.h"
 #include "tidbnumad/plan/placement.h"
+#include "tidbnumad/world/observed.h"
 
 /* Inputs of a plan. Borrowed. */
 typedef struct PlanRunFrom {

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "tidbnumad/observe/members.h"
 #include "tidbnumad/worker/worker.h"
+#include "tidbnumad/world/members.h"
 
 /* process_read_args(). */
 int worker_read_args(Workers *workers, const ProcHandle *handle, Process *process);

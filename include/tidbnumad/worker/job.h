@@ -11,11 +11,11 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/observe/huge-load.h"
-#include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/listen-ports.h"
 #include "tidbnumad/sys/proc.h"
+#include "tidbnumad/world/huge-load.h"
+#include "tidbnumad/world/sampler.h"
 
 typedef enum WorkerJob {
         WORKER_HELLO, /* sent by the worker once, when it is ready */

@@ -4,8 +4,8 @@
 #include "tidbnumad/daemon/binding/groups.h"
 #include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/world/members-memory.h"
 
 /* A pass is not made for less memory of files outside. */
 #define FILES_LEAST_BYTES (UINT64_C(16) << 20)

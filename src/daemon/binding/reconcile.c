@@ -21,8 +21,8 @@
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
-#include "tidbnumad/observe/binding-load.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/binding-load.h"
 
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
 

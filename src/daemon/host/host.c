@@ -4,11 +4,11 @@
 
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/host/journal.h"
-#include "tidbnumad/observe/devices-load.h"
-#include "tidbnumad/observe/node-load.h"
-#include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/self.h"
+#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/topology-load.h"
 
 /* --- the folder in which the daemon publishes and keeps its undo records --- */
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/event-source.h"
+#include "tidbnumad/world/topology-load.h"
 
 /* The CPUs of one socket are switched together. */
 #define DELAY_USEC (UINT64_C(100) * 1000)

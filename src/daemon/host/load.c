@@ -4,11 +4,11 @@
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/daemon/host/load.h"
-#include "tidbnumad/observe/policy-users.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/policy-kept.h"
 #include "tidbnumad/worker/ask.h"
+#include "tidbnumad/world/policy-users.h"
 
 static int look_up(const char *user, uid_t *ret, void *userdata) {
         Host *h = userdata;

@@ -11,9 +11,9 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
-#include "tidbnumad/observe/irq-load.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/irq-load.h"
 
 /* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
  * only update counters. */

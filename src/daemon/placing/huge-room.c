@@ -1,6 +1,6 @@
 #include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/huge-load.h"
+#include "tidbnumad/world/huge-load.h"
 
 int huge_room_read(const Placing *placing, HugePools *ret) {
         const Host *host = placing->host;

@@ -5,10 +5,10 @@
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/members.h"
 
 /* Time for which the CPU time that an instance has used is not read again. */
 #define CPUS_USED_USEC (UINT64_C(10) * 1000 * 1000)

@@ -9,8 +9,8 @@
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/node-load.h"
 #include "tidbnumad/plan/fit.h"
+#include "tidbnumad/world/node-load.h"
 
 /* --- units --- */
 

@@ -7,12 +7,12 @@
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sample.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
-#include "tidbnumad/observe/huge-load.h"
-#include "tidbnumad/observe/members-memory.h"
 #include "tidbnumad/plan/sampling.h"
-#include "tidbnumad/sample/sampler.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
+#include "tidbnumad/world/huge-load.h"
+#include "tidbnumad/world/members-memory.h"
+#include "tidbnumad/world/sampler.h"
 
 /* The pages of a sample are divided among the processes of an instance, at least this many for
  * each. */

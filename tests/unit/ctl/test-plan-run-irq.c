@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "../observe/fake-devices.h"
+#include "../world/fake-devices.h"
 #include "tidbnumad/ctl/plan-run-irq.h"
 
 /* One node, a card with two queues, an exclusive instance, a shared one and one that is refused. */

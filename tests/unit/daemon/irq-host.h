@@ -7,7 +7,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "../observe/fake-devices.h"
+#include "../world/fake-devices.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/interrupts/irq-apply.h"
 #include "tidbnumad/daemon/interrupts/irq-report.h"

@@ -5,7 +5,7 @@
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/observe/topology-load.h"
+#include "tidbnumad/world/topology-load.h"
 
 enum { NODES = 3 };
 

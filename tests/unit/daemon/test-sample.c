@@ -8,9 +8,9 @@
 #include "capture.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/observe/topology-load.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/topology-load.h"
 
 typedef struct TestHost {
         Rooms rooms;

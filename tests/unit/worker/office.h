@@ -2,9 +2,9 @@
 #pragma once
 
 #include "../../support/child-process.h"
-#include "tidbnumad/observe/processes.h"
 #include "tidbnumad/worker/ask.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/world/processes.h"
 
 typedef struct Office {
         Sysroot sysroot;

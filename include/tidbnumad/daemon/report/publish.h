@@ -7,7 +7,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/units/units.h"
-#include "tidbnumad/observe/node-load.h"
+#include "tidbnumad/world/node-load.h"
 
 typedef struct Binder Binder;
 typedef struct Undoing Undoing;

@@ -18,14 +18,14 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/observe/members.h"
 #include "tidbnumad/plan/ladder.h"
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/step.h"
-#include "tidbnumad/sample/access.h"
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/worker/job.h"
+#include "tidbnumad/world/access.h"
+#include "tidbnumad/world/members.h"
 
 #define INSTANCE_NEVER UINT64_MAX
 

@@ -10,8 +10,8 @@
 #include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/daemon/roster/scan-list.h"
 #include "tidbnumad/enforce/undo.h"
-#include "tidbnumad/observe/processes.h"
 #include "tidbnumad/plan/instance-count.h"
+#include "tidbnumad/world/processes.h"
 
 /* 3,000 starts at once cause some 10,000 events of 200 bytes each with the kernel's overhead, while
  * the loop is busy for a second. */

@@ -9,7 +9,7 @@
 #include "tidbnumad/daemon/roster/instance.h"
 #include "tidbnumad/model/access.h"
 #include "tidbnumad/model/snapshot.h"
-#include "tidbnumad/sample/access.h"
+#include "tidbnumad/world/access.h"
 
 typedef struct Sampling Sampling;
 

@@ -1,0 +1,247 @@
+/* Identifies processes: by the target of /proc/PID/exe, never by the name that they set
+ * themselves. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/proc-namespace.h"
+#include "tidbnumad/world/processes.h"
+
+/* A process may exec faster than it is read: bash to numactl to env to the server. Its next exec
+ * brings an event anyway. */
+enum { IDENTIFY_TRIES = 3 };
+
+static int read_cgroup(const ProcHandle *handle, Process *process) {
+        int r = proc_cgroup_read(handle, &process->cgroup);
+
+        if (r == -ENXIO)
+                return 0;
+        if (r < 0)
+                return r;
+        r = unit_from_cgroup(process->cgroup, &process->unit);
+        if (r == 0 && unit_is_own_scope(process->unit))
+                process->scope = TAKE_PTR(process->unit);
+        return r == -ENXIO ? 0 : r;
+}
+
+/* systemd gives each hardened service a mount namespace with the host's root in it. Any other mount
+ * namespace, as of a container or of unshare(1), can have any file at the path of a server. */
+static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
+                                Foreign *ret) {
+        int r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);
+        Foreign other = FOREIGN_MOUNT;
+
+        if (r == 0 && text_ends_with(unit, ".service")) {
+                r = proc_has_host_root(handle);
+                other = FOREIGN_ROOT;
+        }
+        if (r >= 0)
+                *ret = r > 0 ? FOREIGN_NONE : other;
+        return r;
+}
+
+static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
+                        Foreign *ret) {
+        int r;
+
+        if (!handle->live)
+                return 0;
+        /* Checked once for all namespaces: three checks would take longer than reading the three
+         * links. */
+        r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_PID);
+        if (r < 0)
+                return r;
+        if (r == 0) {
+                *ret = FOREIGN_PID;
+                return 0;
+        }
+        r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_USER);
+        if (r < 0)
+                return r;
+        if (r == 0) {
+                *ret = FOREIGN_USER;
+                return 0;
+        }
+        return read_mount_namespace(sysroot, handle, unit, ret);
+}
+
+static int fill_process(const Sysroot *sysroot, const ProcHandle *handle, const ProcStat *stat,
+                        const char *exe, Process *process) {
+        ProcStatus status;
+        int r;
+
+        if (stat->kernel_thread || stat->state == 'Z' || stat->state == 'X')
+                return -ESRCH;
+        r = proc_status_read(handle, 0, &status);
+        if (r < 0)
+                return r;
+        process->id = (ProcessId){ .pid = handle->pid, .start_ticks = handle->start_ticks };
+        process->uid = status.uid;
+        process->forked_by = stat->forked_only ? stat->parent : 0;
+        process->exe = strdup(exe);
+        if (!process->exe)
+                return -ENOMEM;
+        r = read_cgroup(handle, process);
+        if (r < 0)
+                return r;
+        r = read_foreign(sysroot, handle, process->unit, &process->foreign);
+        return r < 0 ? r : 0;
+}
+
+static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcHandle *ret_handle,
+                       Process *ret) {
+        _cleanup_process_ Process process = { 0 };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        char again[PATH_MAX];
+        ProcStat stat;
+        int r;
+
+        r = proc_open_stat(sysroot, pid, &handle, &stat);
+        if (r < 0)
+                return r;
+        r = fill_process(sysroot, &handle, &stat, exe, &process);
+        if (r < 0)
+                return r;
+        /* The first reading was by pid alone; the executable of the process that is now held must
+         * be the same. */
+        r = proc_held_exe_read(&handle, again, sizeof(again));
+        if (r < 0)
+                return r == -ENOENT ? -ESRCH : r;
+        if (strcmp(exe, again) != 0)
+                return -EAGAIN;
+        *ret_handle = handle;
+        handle = PROC_HANDLE_NONE;
+        *ret = TAKE_STRUCT(process);
+        return 0;
+}
+
+static int identify_once(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
+                         ProcHandle *ret_handle, Process *ret) {
+        char exe[PATH_MAX];
+        int r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
+
+        if (r < 0)
+                return r == -ENOENT ? -ESRCH : r;
+        return wanted(exe, userdata) ? identify_as(sysroot, pid, exe, ret_handle, ret) : -ESRCH;
+}
+
+int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
+                     void *userdata, ProcHandle *ret_handle, Process *ret) {
+        int r = exe ? identify_as(sysroot, pid, exe, ret_handle, ret) : -EAGAIN;
+
+        for (unsigned i = exe ? 1 : 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
+                r = identify_once(sysroot, pid, wanted, userdata, ret_handle, ret);
+        return r;
+}
+
+int process_may_match(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata) {
+        char exe[PATH_MAX];
+        int r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
+
+        return r < 0 ? r : wanted(exe, userdata);
+}
+
+void pid_list_done(PidList *list) {
+        free(list->pids);
+        *list = (PidList){ 0 };
+}
+
+static int append_pid(pid_t pid, _unused_ uint64_t inode, void *userdata) {
+        PidList *list = userdata;
+
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
+                return -ENOMEM;
+        list->pids[list->n_pids++] = pid;
+        return 0;
+}
+
+static int compare_pids(const void *a, const void *b) {
+        const pid_t *x = a, *y = b;
+
+        return *x < *y ? -1 : *x > *y;
+}
+
+int pid_list_read(const Sysroot *sysroot, PidList *list) {
+        int r;
+
+        list->n_pids = 0;
+        r = proc_foreach_pid(sysroot, append_pid, list);
+        if (r < 0)
+                return r;
+        if (list->n_pids > 1)
+                qsort(list->pids, list->n_pids, sizeof(pid_t), compare_pids);
+        return 0;
+}
+
+/* The child of a vfork(2) shows its parent's executable until it has one of its own. */
+int process_is_vforked(const ProcHandle *handle, const Process *process) {
+        return process->forked_by > 0 ? proc_shares_memory(handle, process->forked_by) : 0;
+}
+
+/* Opens the process from which it and its siblings descend: of a service its main process, which
+ * PID 1 has started. It may be the process itself; then `ret` stays closed. */
+static int open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle, ProcHandle *ret) {
+        _cleanup_proc_ ProcHandle at = PROC_HANDLE_NONE;
+        ProcStat stat;
+        int r = proc_stat_read(handle, 0, &stat);
+
+        for (unsigned i = 0; r >= 0 && stat.parent > 1; i++) {
+                if (i == OTHERS_ANCESTORS_MAX)
+                        return -ELOOP;
+                proc_close(&at);
+                r = proc_open_stat(sysroot, stat.parent, &at, &stat);
+        }
+        if (r < 0)
+                return r;
+        *ret = at;
+        at = PROC_HANDLE_NONE;
+        return 0;
+}
+
+/* A chroot inside the mount namespace of its unit is no container, as that of haproxy's worker. The
+ * namespace is the unit's if its main process is in it. */
+static int is_in_chroot(const Sysroot *sysroot, const ProcHandle *handle) {
+        _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE;
+        int r = open_first_ancestor(sysroot, handle, &first);
+
+        if (r >= 0)
+                r = first.dir_fd < 0 || proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);
+        return r > 0 ? proc_namespace_has_host_root(sysroot, handle) : r;
+}
+
+int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Process *process) {
+        int r;
+
+        if (process->foreign == FOREIGN_ROOT) {
+                r = is_in_chroot(sysroot, handle);
+                if (r < 0)
+                        return r;
+                process->foreign = r > 0 ? FOREIGN_NONE : FOREIGN_MOUNT;
+        }
+        if (process->foreign != FOREIGN_NONE)
+                return 0;
+        r = proc_exe_is_mounted(sysroot, handle);
+        if (r == 0)
+                process->foreign = FOREIGN_MOUNT;
+        return r < 0 ? r : 0;
+}
+
+int process_read_args(const ProcHandle *handle, Process *process) {
+        _cleanup_free_ char *bytes = NULL;
+        char *args;
+        size_t size;
+        int r;
+
+        r = cmdline_read(handle, &bytes, &size);
+        if (r >= 0)
+                r = cmdline_join(bytes, size, &args);
+        if (r < 0)
+                return r;
+        free(process->args);
+        process->args = args;
+        return 0;
+}

@@ -1,0 +1,181 @@
+/* Data directories out of command lines and open files of a dump. Those of living
+ * processes are in test-data-dir-live.c. */
+#include <limits.h>
+
+#include "../../support/test.h"
+
+#include "../../support/fake-tree.h"
+#include "tidbnumad/world/data-dir.h"
+
+static void assert_cmdline(const char *bytes, size_t size, const char *data_dir) {
+        const char *got = data_dir_parse_cmdline(bytes, size);
+
+        assert_string_equal(got ? got : "", data_dir ? data_dir : "");
+        assert_true(!got == !data_dir);
+}
+
+#define LINE(text) text "\0", sizeof(text)
+
+TEST(cmdline) {
+        /* As TiUP starts them. */
+        assert_cmdline(
+                LINE("bin/tikv-server\0--addr\0:20160\0--data-dir\0/d\0--config\0conf/t.toml"),
+                "/d");
+        assert_cmdline(LINE("bin/pd-server\0--name=pd-1\0--data-dir=/d\0--config=conf/pd.toml"),
+                       "/d");
+        assert_cmdline(LINE("x\0-data-dir\0/d\0-config\0c"), "/d");
+        assert_cmdline(LINE("x\0-data-dir=/d\0-config=c"), "/d");
+        assert_cmdline(LINE("x\0-s\0d\0-C\0c"), "d");
+        assert_cmdline(LINE("x\0-s/d\0-C/c"), "/d");
+        assert_cmdline(LINE("x\0-s=./d\0-C=../c"), "./d");
+        assert_cmdline(LINE("x\0--store=/d"), "/d");
+        assert_cmdline(LINE("x\0--store\0/d"), "/d");
+        assert_cmdline(LINE("x\0--data-dir=/a\0--data-dir=/b"), "/b");
+        /* The value of an option is none itself. */
+        assert_cmdline(LINE("x\0--data-dir\0--data-dir=c"), "--data-dir=c");
+}
+
+TEST(cmdline_of_others) {
+        assert_cmdline(LINE("tidb-server\0--store=tikv\0--path=h:2379\0--status=10080\0-s"), NULL);
+        assert_cmdline(LINE("tidb-server\0-store=tikv\0-status=10080\0-store\0tikv\0-socket=/s"),
+                       NULL);
+        assert_cmdline(LINE("haproxy\0-sf\0"
+                            "12\0-st\0"
+                            "13\0-Ws\0-f\0/etc/haproxy.cfg"),
+                       NULL);
+        assert_cmdline(LINE("x\0--data-directory=/d\0data-dir=/d\0---data-dir=/d"), NULL);
+        assert_cmdline(LINE("x\0--data-dir="), NULL);
+        assert_cmdline(LINE("x\0--data-dir"), NULL);
+        assert_cmdline(LINE("--data-dir=/d"), NULL); /* the program's name */
+        assert_cmdline(LINE("x\0-\0\0--\0-s="), NULL);
+        assert_cmdline("", 0, NULL);
+}
+
+static void assert_joined(const char *base, const char *path, const char *expected) {
+        _cleanup_free_ char *joined = NULL;
+
+        assert_int_equal(data_dir_join(base, path, &joined), 0);
+        assert_string_equal(joined, expected);
+}
+
+TEST(join) {
+        static const char *const bad[] = { "/a\nb", "/a\x1b[2J", "/a\x7f", "/\xc2\x9b",
+                                           "relative/\t" };
+        char *joined = (char *)7, longest[PATH_MAX + 1];
+
+        assert_joined("/b", "/a", "/a");
+        assert_joined("/b", "a", "/b/a");
+        assert_joined("/", "./a//b/./", "/a/b");
+        assert_joined("/b", ".", "/b");
+        assert_joined("/b", "../.a/..b", "/b/../.a/..b");
+        assert_joined(NULL, "///", "/");
+        assert_joined(NULL, "/\xc3\xa4 \"x\"", "/\xc3\xa4 \"x\"");
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+                assert_int_equal(data_dir_join("/b", bad[i], &joined), -EBADMSG);
+        assert_int_equal(data_dir_join("/b\n", "a", &joined), -EBADMSG);
+        assert_int_equal(data_dir_join("b", "a", &joined), -EBADMSG);
+        assert_int_equal(data_dir_join(NULL, "a", &joined), -ENODATA);
+        memset(longest, 'a', sizeof(longest));
+        longest[0] = '/';
+        longest[PATH_MAX] = '\0';
+        assert_int_equal(data_dir_join(NULL, longest, &joined), -EBADMSG);
+        assert_ptr_equal(joined, (char *)7);
+        longest[PATH_MAX - 1] = '\0';
+        assert_joined(NULL, longest, longest);
+        assert_int_equal(data_dir_join("/b", longest + 1, &joined), -EBADMSG);
+}
+
+static void write_cmdline(const FakeTree *tree, const char *bytes, size_t size) {
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_write(tree, "proc/50/cmdline", "");
+        fd = openat(tree->fd, "proc/50/cmdline", O_WRONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, bytes, size), size);
+}
+
+/* A dump's process 50 in /srv, with this command line, and an open LOCK as the last source. */
+static void fake_server(FakeTree *tree, const char *bytes, size_t size) {
+        fake_init(tree);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        fake_link(tree, "proc/50/cwd", "/srv");
+        fake_link(tree, "proc/50/fd/3", "/srv/lock/LOCK");
+        fake_mkdir(tree, "srv");
+        write_cmdline(tree, bytes, size);
+}
+
+#define DATA_DIR_TEST(test, arguments)                                                             \
+        TEST_AFTER(test, FakeTree, tree, fake_server(tree, arguments), fake_done)
+
+static int read_fake(const FakeTree *tree, char **ret) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
+        return data_dir_read(&tree->sysroot, &handle, ret);
+}
+
+static void assert_fake(const FakeTree *tree, const char *expected) {
+        _cleanup_free_ char *found = NULL;
+
+        assert_int_equal(read_fake(tree, &found), 0);
+        assert_string_equal(found, expected);
+}
+
+static void assert_fake_fails(const FakeTree *tree, int error) {
+        char *found = (char *)7;
+
+        assert_int_equal(read_fake(tree, &found), error);
+        assert_ptr_equal(found, (char *)7);
+}
+
+DATA_DIR_TEST(sources_in_order, LINE("tikv-server\0--data-dir=data")) {
+        assert_fake(tree, "/srv/data");
+        write_cmdline(tree, LINE("tikv-server"));
+        assert_fake(tree, "/srv/lock");
+        fake_link(tree, "proc/50/fd/3", "/LOCK");
+        assert_fake(tree, "/");
+        fake_link(tree, "proc/50/fd/3", "/srv/LOCK (deleted)");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/3", "/srv/BLOCK");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/3", "/srv/a\nb/LOCK");
+        assert_fake_fails(tree, -EBADMSG);
+        write_cmdline(tree, LINE("tikv-server\0-s\0/a\nb"));
+        assert_fake_fails(tree, -EBADMSG);
+}
+
+/* A configuration file may name another directory, and is not read. */
+DATA_DIR_TEST(no_configuration_is_read, LINE("tikv-server\0--config\0/srv/t.toml")) {
+        fake_write(tree, "srv/t.toml", "[storage]\ndata-dir = \"/table\"\n");
+        assert_fake(tree, "/srv/lock");
+}
+
+DATA_DIR_TEST(files_of_a_store, LINE("tikv-server")) {
+        fake_link(tree, "proc/50/fd/3", "/deploy/log/tikv.log");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/4", "/data/db/000017.log");
+        assert_fake(tree, "/data/db");
+        fake_link(tree, "proc/50/fd/5", "/data/LOCK");
+        assert_fake(tree, "/data");
+        fake_remove(tree, "proc/50/fd/5");
+        fake_link(tree, "proc/50/fd/4", "/data/db/000018.sst");
+        assert_fake(tree, "/data/db");
+        fake_link(tree, "proc/50/fd/4", "/data/db/.sst");
+        assert_fake_fails(tree, -ENODATA);
+        fake_link(tree, "proc/50/fd/4", "/data/db/000018.sst.tmp");
+        assert_fake_fails(tree, -ENODATA);
+}
+
+DATA_DIR_TEST(cwd_that_is_gone, LINE("tikv-server\0--data-dir=data")) {
+        assert_fake(tree, "/srv/data");
+        fake_link(tree, "proc/50/cwd", "/srv (deleted)");
+        assert_fake(tree, "/srv/lock"); /* the next source */
+        fake_remove(tree, "proc/50/cwd");
+        assert_fake(tree, "/srv/lock");
+        write_cmdline(tree, LINE("tikv-server\0--data-dir=/data"));
+        assert_fake(tree, "/data");
+        fake_remove(tree, "proc/50/fd");
+        assert_fake(tree, "/data");
+        write_cmdline(tree, LINE("tikv-server\0--data-dir=data"));
+        assert_fake_fails(tree, -ESRCH);
+}
