@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: what must not be bound is not, with the reason told; what hides from the mover is found all the same
-# machines: epyc8
+# in turn: epyc8
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh

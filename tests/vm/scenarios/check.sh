@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: tidbnumactl check finds what is wrong with the host, and the command that it prints mends it
-# machines: epyc8
+# in turn: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: the exporter under systemd: no capability, small under many clients, metrics and status, stale and missing snapshots
-# machines: epyc8
+# in turn: epyc8
 # timeout: 300
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: a strict binding is widened before its node is full, nobody is killed, and it is narrowed again
-# machines: epyc8
+# in turn: epyc8
 # long machines: epyc8-cgroup1
 # timeout: 3600
 

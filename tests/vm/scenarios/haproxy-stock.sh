@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: haproxy by Debian's own unit (a mount namespace) and configuration (a chroot), started before the daemon and after it, is bound with its worker, and the worker's pages move; a container of a unit stays ignored
-# machines: epyc8
+# in turn: epyc8
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: haproxy's master and workers, old ones that still drain among them, are one instance and all on their node; so is what a master shares with its workers
-# machines: epyc8
+# in turn: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: interrupts leave the CPUs of instances, stay away, and come back to where they were; with irqbalance and without
-# machines: epyc8
+# in turn: epyc8
 # long machines: epyc8-bullseye epyc8-trixie arm16
 # timeout: 1500
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: a unit whose name a policy knows has its CPUs and memory nodes at the first instruction
-# machines: epyc8
+# in turn: epyc8
 # long machines: epyc8-trixie
 # timeout: 900
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: each instance is bound by what it can have: its unit, a scope of its own, or affinity; its neighbours are left alone, and all is given back
-# machines: epyc8
+# in turn: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh

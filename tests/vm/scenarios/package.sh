@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # about: the package as a user installs and removes it: what runs, with which rights, and what is left
-# machines: epyc8 epyc8-bullseye
+# machines: epyc8-bullseye
+# in turn: epyc8
 # long machines: epyc8-cgroup1 epyc8-trixie
 # timeout: 600
 

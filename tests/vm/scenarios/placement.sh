@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: placed by topology: TiKV at its disk, the card's node left free, one TiDB a node; one more moves nobody, nor does a restart
-# machines: epyc8
+# in turn: epyc8
 # long machines: nodes16 epyc8-bullseye epyc8-trixie arm16
 # timeout: 900
 

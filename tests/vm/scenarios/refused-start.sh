@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: policies refused at a start: those of before are in force again, or what is bound is held; an empty file releases nothing
-# machines: epyc8
+# in turn: epyc8
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: policies reloaded: a changed node moves the instance, a broken file leaves the former policies in force
-# machines: epyc8
+# in turn: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: units that start later, restart and make threads all the time are bound, and bound again
-# machines: epyc8
+# in turn: epyc8
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: the test bed itself: the machine's shape, workloads laid out as TiUP does, memory where it was asked for
-# machines: epyc8
+# in turn: epyc8
 # long machines: nodes16 arm16 epyc8-bullseye epyc8-trixie
 # timeout: 600
 # Needs no tidbnumad.

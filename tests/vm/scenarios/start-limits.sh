@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: a unit whose start asks for other CPUs or nodes than its policy starts all the same
-# machines: epyc8
+# in turn: epyc8
 # timeout: 900
 
 # shellcheck source=tests/vm/guest/lib.sh

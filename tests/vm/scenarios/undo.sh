@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # about: all that was bound is given back byte for byte, also after the daemon was restarted or killed in the middle
-# machines: epyc8
+# in turn: epyc8
 # long machines: epyc8-cgroup1 epyc8-trixie
 # timeout: 1500
 
