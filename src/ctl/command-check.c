@@ -31,7 +31,7 @@ typedef struct Check {
         IrqHost irqs;
         bool irqs_known;
         NodeTimes times;
-        NodeSnapshot *before, *now;
+        NodeCounters *before, *now;
         AuditInstance *instances;
         HugeNeed *huge;   /* of each instance */
         AuditUnit *units; /* NULL: no daemon knows any */

@@ -29,7 +29,7 @@ typedef struct Top {
         const Args *args;
         Machine machine;
         NodeTimes times;
-        NodeSnapshot *before, *now; /* by index of the topology; owned */
+        NodeCounters *before, *now; /* by index of the topology; owned */
         TopNode *nodes;             /* owned */
         TopSort sort;
         size_t selected;
@@ -49,7 +49,7 @@ static void top_done(Top *top) {
 
 /* --- what is shown --- */
 
-static double softirq_ratio(const NodeSnapshot *before, const NodeSnapshot *now) {
+static double softirq_ratio(const NodeCounters *before, const NodeCounters *now) {
         double all = 0;
 
         if (!before->cpu_known || !now->cpu_known)
@@ -62,7 +62,7 @@ static double softirq_ratio(const NodeSnapshot *before, const NodeSnapshot *now)
 
 static int read_nodes(Top *top) {
         const Topology *t = &top->machine.topology;
-        NodeSnapshot *former = top->before;
+        NodeCounters *former = top->before;
         int r;
 
         top->before = top->now;

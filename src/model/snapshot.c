@@ -30,26 +30,12 @@ static const char *const node_event_strings[N_NODE_EVENTS] = {
 };
 DEFINE_STRING_TABLE(node_event_to_string, NodeEvent, node_event_strings)
 
-uint64_t node_memory_held(const NodeMemory *memory) {
-        return memory->anon_bytes + memory->shmem_bytes;
-}
-
 static const char *const irq_state_strings[N_IRQ_STATES] = {
         [IRQ_STATE_STEERED] = "steered",     [IRQ_STATE_MANAGED] = "managed",
         [IRQ_STATE_CONTESTED] = "contested", [IRQ_STATE_FAILED] = "failed",
         [IRQ_STATE_LEFT] = "left",
 };
 DEFINE_STRING_TABLE(irq_state_to_string, IrqState, irq_state_strings)
-
-static const char *const instance_state_strings[N_INSTANCE_STATES] = {
-        [INSTANCE_WAITING] = "waiting",     [INSTANCE_WATCHED] = "watched",
-        [INSTANCE_RELEASED] = "released",   [INSTANCE_PLANNED] = "planned",
-        [INSTANCE_BINDING] = "binding",     [INSTANCE_MOVING] = "moving",
-        [INSTANCE_NARROWING] = "narrowing", [INSTANCE_SETTLING] = "settling",
-        [INSTANCE_BOUND] = "bound",         [INSTANCE_WIDENED] = "widened",
-        [INSTANCE_PARTLY] = "partly",       [INSTANCE_REFUSED] = "refused",
-};
-DEFINE_STRING_TABLE(instance_state_to_string, InstanceState, instance_state_strings)
 
 /* --- histograms --- */
 

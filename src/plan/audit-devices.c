@@ -105,7 +105,7 @@ static void nic_node(const AuditInput *input, AuditReport *report) {
 
 /* Soft interrupts' share of a node's CPU time between two readings, in percent; negative: not
  * known. */
-static double softirq_percent(const NodeSnapshot *before, const NodeSnapshot *now) {
+static double softirq_percent(const NodeCounters *before, const NodeCounters *now) {
         double all = 0;
 
         for (NodeMode m = 0; m < N_MODES; m++)

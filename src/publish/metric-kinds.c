@@ -82,7 +82,7 @@ void metric_render_policies(const Metric *metric, const Snapshot *snapshot, Text
 void metric_render_failures(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_policies; i++)
                 for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
-                        const PolicySnapshot *policy = &snapshot->policies[i];
+                        const PolicyInfo *policy = &snapshot->policies[i];
 
                         if (policy->bind_failures[r] == 0)
                                 continue;
@@ -141,7 +141,7 @@ static void append_set(Text *text, const char *name, IdView set) {
 
 void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
+                const InstanceInfo *instance = &snapshot->instances[i];
 
                 append_instance(text, metric, i);
                 text_appendf(text, ",pid=\"%jd\"", (intmax_t)instance->pid);
@@ -156,7 +156,7 @@ void metric_render_instance_info(const Metric *metric, const Snapshot *snapshot,
 
 void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
+                const InstanceInfo *instance = &snapshot->instances[i];
 
                 append_instance(text, metric, i);
                 text_append(text,
@@ -171,7 +171,7 @@ void metric_render_instance_bound(const Metric *metric, const Snapshot *snapshot
  */
 void metric_render_instance_state(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
+                const InstanceInfo *instance = &snapshot->instances[i];
 
                 for (InstanceState s = 0; s < N_INSTANCE_STATES; s++) {
                         append_instance(text, metric, i);
@@ -304,7 +304,7 @@ void prometheus_append_label(Text *text, const char *separator, const char *name
         text_append(text, "\"");
 }
 
-void prometheus_append_instance(Text *text, const InstanceSnapshot *instance) {
+void prometheus_append_instance(Text *text, const InstanceInfo *instance) {
         prometheus_append_label(text, "{", "policy", instance->policy);
         prometheus_append_label(text, ",", "name", instance->name);
 }

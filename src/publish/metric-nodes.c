@@ -16,7 +16,7 @@ static size_t n_nodes(const Snapshot *snapshot) {
 
 void metric_render_node_memory(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < n_nodes(snapshot); i++) {
-                const NodeSnapshot *node = &snapshot->nodes[i];
+                const NodeCounters *node = &snapshot->nodes[i];
                 const struct {
                         const char *state;
                         uint64_t bytes;
@@ -55,7 +55,7 @@ void metric_render_node_events(const Metric *metric, const Snapshot *snapshot, T
 
 /* --- interrupts --- */
 
-static uint64_t count_vectors(const IrqDeviceSnapshot *d) {
+static uint64_t count_vectors(const IrqDeviceInfo *d) {
         uint64_t sum = 0;
 
         for (unsigned s = 0; s < N_IRQ_STATES; s++)
@@ -65,10 +65,10 @@ static uint64_t count_vectors(const IrqDeviceSnapshot *d) {
 
 /* All states of each device: an alert wants to see the nought, too. */
 void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        const IrqSnapshot *irq = &snapshot->irq;
+        const IrqInfo *irq = &snapshot->irq;
 
         for (size_t i = 0; i < irq->n_devices; i++) {
-                const IrqDeviceSnapshot *d = &irq->devices[i];
+                const IrqDeviceInfo *d = &irq->devices[i];
 
                 for (unsigned s = 0; count_vectors(d) > 0 && s < N_IRQ_STATES; s++) {
                         metric_append_labels(text, metric, "device", d->name, "state",
@@ -79,7 +79,7 @@ void metric_render_irq_vectors(const Metric *metric, const Snapshot *snapshot, T
 }
 
 void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        const IrqSnapshot *irq = &snapshot->irq;
+        const IrqInfo *irq = &snapshot->irq;
 
         for (size_t i = 0; i < irq->n_landed; i++) {
                 metric_append_labels(text, metric, "device", irq->landed[i].device, "name",
@@ -90,7 +90,7 @@ void metric_render_irq_landed(const Metric *metric, const Snapshot *snapshot, Te
 
 /* --- accesses. Vendors count different things: the labels name them --- */
 
-static void append_counts(Text *text, const Metric *metric, const AccessSnapshot *access,
+static void append_counts(Text *text, const Metric *metric, const AccessInfo *access,
                           const char *policy, const char *instance,
                           const uint64_t counts[static N_LOCALITIES]) {
         for (Locality l = 0; l < N_LOCALITIES; l++) {
@@ -105,7 +105,7 @@ static void append_counts(Text *text, const Metric *metric, const AccessSnapshot
 
 void metric_render_accesses(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
+                const InstanceInfo *instance = &snapshot->instances[i];
 
                 if (instance->access_known)
                         append_counts(text, metric, &snapshot->access, instance->policy,
@@ -121,7 +121,7 @@ void metric_render_policy_accesses(const Metric *metric, const Snapshot *snapsho
 
 void metric_render_access(const Metric *metric, const Snapshot *snapshot, Text *text) {
         for (size_t i = 0; i < snapshot->n_instances; i++) {
-                const InstanceSnapshot *instance = &snapshot->instances[i];
+                const InstanceInfo *instance = &snapshot->instances[i];
 
                 if (!instance->access_known || !metric_has_value(metric, instance))
                         continue;

@@ -18,12 +18,12 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "a METRIC_COUNT is one of bot
         offsetof(type, name),                                                                      \
         _Generic(((type *)0)->name, bool: METRIC_BOOL, uint64_t: METRIC_COUNT, double: METRIC_NUMBER)
 #define SNAPSHOT(name) metric_render_snapshot, FIELD(Snapshot, name)
-#define POLICY(name) metric_render_policies, FIELD(PolicySnapshot, name)
-#define INSTANCE(name) metric_render_instances, FIELD(InstanceSnapshot, name)
+#define POLICY(name) metric_render_policies, FIELD(PolicyInfo, name)
+#define INSTANCE(name) metric_render_instances, FIELD(InstanceInfo, name)
 #define INSTANCE_OR_0(name)                                                                        \
-        metric_render_instances, offsetof(InstanceSnapshot, name), METRIC_NUMBER_OR_0
-#define ACCESS(name) metric_render_access, FIELD(InstanceSnapshot, name)
-#define EVENT(name) metric_render_events, FIELD(EventSnapshot, name)
+        metric_render_instances, offsetof(InstanceInfo, name), METRIC_NUMBER_OR_0
+#define ACCESS(name) metric_render_access, FIELD(InstanceInfo, name)
+#define EVENT(name) metric_render_events, FIELD(EventInfo, name)
 #define KNOWN(name) offsetof(Snapshot, name)
 
 static const Metric metrics[] = {

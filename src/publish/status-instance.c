@@ -102,7 +102,7 @@ static void set_list(Fields *f, const char *name, IdView ids) {
 
 /* --- the instance --- */
 
-static void set_plan(Fields *f, const InstanceSnapshot *instance) {
+static void set_plan(Fields *f, const InstanceInfo *instance) {
         set_string(f, "name", instance->name);
         set_string(f, "policy", instance->policy);
         set_string(f, "unit", instance->unit);
@@ -165,7 +165,7 @@ static void set_memory(Fields *f, const Topology *topology, const NodeMemory *by
         text_append(f->text, topology->n_nodes > 0 ? "\n" INDENT "]" : "]");
 }
 
-static void set_accesses(Fields *f, const InstanceSnapshot *instance) {
+static void set_accesses(Fields *f, const InstanceInfo *instance) {
         if (!instance->access_known)
                 return;
         set_json(f, "dram_accesses",
@@ -174,7 +174,7 @@ static void set_accesses(Fields *f, const InstanceSnapshot *instance) {
         set_number(f, "access_coverage_ratio", instance->access_coverage);
 }
 
-static void set_migration(Fields *f, const InstanceSnapshot *instance) {
+static void set_migration(Fields *f, const InstanceInfo *instance) {
         set_count(f, "bind_attempts", instance->bind_attempts);
         set_count(f, "bind_failures", instance->bind_failures);
         set_count(f, "migrated_bytes", instance->migrated_bytes);
@@ -190,8 +190,7 @@ static void set_migration(Fields *f, const InstanceSnapshot *instance) {
                 set_bool(f, "bound_after_start", true);
 }
 
-void status_instance_append(Text *text, const Topology *topology,
-                            const InstanceSnapshot *instance) {
+void status_instance_append(Text *text, const Topology *topology, const InstanceInfo *instance) {
         Fields f = { .text = text };
 
         text_append(text, "    {");

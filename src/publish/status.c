@@ -22,7 +22,7 @@ static json_t *timestamp(double seconds) {
 }
 
 /* Only those that have occurred. */
-static json_t *failures(const PolicySnapshot *policy, uint64_t *ret_sum) {
+static json_t *failures(const PolicyInfo *policy, uint64_t *ret_sum) {
         json_t *object = json_object();
 
         for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
@@ -35,7 +35,7 @@ static json_t *failures(const PolicySnapshot *policy, uint64_t *ret_sum) {
         return object;
 }
 
-static json_t *policy(const PolicySnapshot *policy) {
+static json_t *policy(const PolicyInfo *policy) {
         uint64_t n_failures = 0;
         json_t *by_reason = failures(policy, &n_failures);
 
@@ -81,14 +81,14 @@ static json_t *topology(const Topology *t) {
         return t ? OBJECT_OF({ "nodes", OBJECT_ARRAY(i, t->n_nodes, node(t, i)) }) : json_null();
 }
 
-static json_t *access_sampling(const AccessSnapshot *access) {
+static json_t *access_sampling(const AccessInfo *access) {
         return OBJECT_OF({ "available", json_boolean(access->available) },
                          { "reason", object_string(access->reason) },
                          { "source", object_string(access->source) },
                          { "coverage", object_string(access->coverage) });
 }
 
-static json_t *ignored_process(const IgnoredSnapshot *process) {
+static json_t *ignored_process(const IgnoredInfo *process) {
         return OBJECT_OF({ "pid", json_integer(process->pid) },
                          { "exe", object_string(process->exe) },
                          { "unit", object_string(process->unit) },
@@ -96,7 +96,7 @@ static json_t *ignored_process(const IgnoredSnapshot *process) {
                          { "reason", object_string(process->reason) });
 }
 
-static json_t *release(const ReleaseSnapshot *release) {
+static json_t *release(const ReleaseInfo *release) {
         return OBJECT_OF(
                 { "name", object_string(release->name) }, { "unit", object_string(release->unit) },
                 { "reason", object_string(release->reason) },
@@ -104,7 +104,7 @@ static json_t *release(const ReleaseSnapshot *release) {
                 { "failure_code", object_string(reason_to_string(release->failure_code)) });
 }
 
-static json_t *unit(const UnitSnapshot *unit) {
+static json_t *unit(const UnitInfo *unit) {
         return OBJECT_OF(
                 { "name", object_string(unit->name) }, { "policy", object_string(unit->policy) },
                 { "state", object_string(unit->state) }, { "reason", object_string(unit->reason) },
@@ -115,14 +115,14 @@ static json_t *unit(const UnitSnapshot *unit) {
                 { "memory_nodes", unit->mems ? object_list(ID_VIEW(unit->mems)) : json_null() });
 }
 
-static json_t *event(const EventSnapshot *event) {
+static json_t *event(const EventInfo *event) {
         return OBJECT_OF({ "source", object_string(event->source) },
                          { "received", object_count(event->received) },
                          { "lost", object_count(event->lost) },
                          { "rescans", object_count(event->rescans) });
 }
 
-static json_t *device(const IrqDeviceSnapshot *d) {
+static json_t *device(const IrqDeviceInfo *d) {
         return OBJECT_OF({ "name", object_string(d->name) }, { "kind", object_string(d->kind) },
                          { "pci", object_string(d->pci) },
                          { "node", d->node < 0 ? json_null() : json_integer(d->node) },
@@ -136,13 +136,13 @@ static json_t *device(const IrqDeviceSnapshot *d) {
                          { "left", object_count(d->vectors[IRQ_STATE_LEFT]) });
 }
 
-static json_t *landed(const IrqLandedSnapshot *l) {
+static json_t *landed(const IrqLandedInfo *l) {
         return OBJECT_OF({ "device", object_string(l->device) },
                          { "instance", object_string(l->instance) },
                          { "interrupts", object_count(l->count) });
 }
 
-static json_t *irqbalance(const IrqSnapshot *irq) {
+static json_t *irqbalance(const IrqInfo *irq) {
         const bool sent = irq->irqbalance_sent;
 
         if (irq->irqbalance_pid == 0)
@@ -153,7 +153,7 @@ static json_t *irqbalance(const IrqSnapshot *irq) {
                 { "banned_interrupts", object_count(irq->n_irqbalance_irqs) });
 }
 
-static json_t *interrupts(const IrqSnapshot *irq) {
+static json_t *interrupts(const IrqInfo *irq) {
         return OBJECT_OF(
                 { "devices", OBJECT_ARRAY(i, irq->n_devices, device(&irq->devices[i])) },
                 { "on_instance_cpus", OBJECT_ARRAY(i, irq->n_landed, landed(&irq->landed[i])) },
@@ -163,7 +163,7 @@ static json_t *interrupts(const IrqSnapshot *irq) {
                 { "irqbalance", irqbalance(irq) });
 }
 
-static json_t *process(const ProcessSnapshot *self) {
+static json_t *process(const ProcessInfo *self) {
         return OBJECT_OF({ "pid", json_integer(self->pid) },
                          { "cpu_seconds", object_number(self->cpu_seconds) },
                          { "resident_bytes", object_count(self->resident_bytes) },

@@ -69,7 +69,7 @@ static size_t n_lines(const Topology *topology) {
         return n;
 }
 
-static void convert_times(const NodeTimes *times, NodeSnapshot *ret) {
+static void convert_times(const NodeTimes *times, NodeCounters *ret) {
         const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
 
         for (size_t i = 0; i < times->n_nodes; i++) {
@@ -80,7 +80,7 @@ static void convert_times(const NodeTimes *times, NodeSnapshot *ret) {
 }
 
 static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
-                      NodeSnapshot *ret) {
+                      NodeCounters *ret) {
         const size_t n_max = n_lines(topology);
         _cleanup_free_ CpuTimes *lines = calloc(n_max + 1, sizeof(*lines));
         int n;
@@ -99,7 +99,7 @@ static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTime
         return 0;
 }
 
-static void load_memory(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret) {
+static void load_memory(const Sysroot *sysroot, uint32_t node, NodeCounters *ret) {
         NodeMeminfo m;
 
         if (node_meminfo_read(sysroot, node, &m) < 0)
@@ -113,7 +113,7 @@ static void load_memory(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret
 }
 
 /* numastat (Documentation/admin-guide/numastat.rst) */
-static void load_events(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret) {
+static void load_events(const Sysroot *sysroot, uint32_t node, NodeCounters *ret) {
         static const char *const keys[N_NODE_EVENTS] = {
                 [EVENT_HIT] = "numa_hit ",         [EVENT_MISS] = "numa_miss ",
                 [EVENT_FOREIGN] = "numa_foreign ", [EVENT_INTERLEAVE] = "interleave_hit ",
@@ -129,9 +129,9 @@ static void load_events(const Sysroot *sysroot, uint32_t node, NodeSnapshot *ret
 }
 
 int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
-              NodeSnapshot *ret) {
+              NodeCounters *ret) {
         for (size_t i = 0; i < topology->n_nodes; i++) {
-                ret[i] = (NodeSnapshot){ 0 };
+                ret[i] = (NodeCounters){ 0 };
                 load_memory(sysroot, topology->nodes[i].id, &ret[i]);
                 load_events(sysroot, topology->nodes[i].id, &ret[i]);
         }

@@ -16,9 +16,9 @@ typedef struct Scene {
         Topology topology;
         NodeMemory memory[INSTANCES][NODES];
         char names[INSTANCES][32];
-        InstanceSnapshot instances[INSTANCES];
-        PolicySnapshot policy;
-        EventSnapshot event;
+        InstanceInfo instances[INSTANCES];
+        PolicyInfo policy;
+        EventInfo event;
         Snapshot snapshot;
 } Scene;
 
@@ -36,10 +36,10 @@ static void fill_topology(Scene *scene) {
 }
 
 static void fill_instance(Scene *scene, unsigned i) {
-        InstanceSnapshot *instance = &scene->instances[i];
+        InstanceInfo *instance = &scene->instances[i];
 
         (void)snprintf(scene->names[i], sizeof(scene->names[i]), "tikv-%u", 20160 + i);
-        *instance = (InstanceSnapshot){
+        *instance = (InstanceInfo){
                 .name = scene->names[i],
                 .policy = "tikv",
                 .unit = "tikv-20160.service",
@@ -67,8 +67,8 @@ static void fill(Scene *scene) {
         fill_topology(scene);
         for (unsigned i = 0; i < INSTANCES; i++)
                 fill_instance(scene, i);
-        scene->policy = (PolicySnapshot){ .name = "tikv", .bind_attempts = 64 };
-        scene->event = (EventSnapshot){ .source = "connector", .received = 123456 };
+        scene->policy = (PolicyInfo){ .name = "tikv", .bind_attempts = 64 };
+        scene->event = (EventInfo){ .source = "connector", .received = 123456 };
         scene->snapshot = (Snapshot){
                 .version = "0",
                 .hwloc_version = "2",

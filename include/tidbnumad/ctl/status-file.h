@@ -25,14 +25,14 @@ typedef struct StatusInstance {
         NodeSet storage_nodes;
         const char *state, *reason;
         bool cpu_bound, memory_bound;     /* false also: an older daemon reports neither */
-        bool bound_after_start;           /* see InstanceSnapshot */
+        bool bound_after_start;           /* see InstanceInfo */
         const char *reason_code, *remedy; /* NULL: an older daemon does not report them */
         const char *cpus;                 /* likewise */
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; NULL: not published */
         const char *bound_by_reason;      /* why it is bound by affinity; NULL: not applicable */
         const char *bound_by_reason_code; /* likewise */
         bool start_known;                 /* so are the next two */
-        StartSource start_cpus_by, start_memory_by; /* see InstanceSnapshot */
+        StartSource start_cpus_by, start_memory_by; /* see InstanceInfo */
         pid_t pid;
         uint64_t n_threads;
         NodeSet nodes;

@@ -125,7 +125,7 @@ typedef struct AdviceSubject {
         bool running;               /* false: imagined, or not started yet */
         uint32_t gomaxprocs;        /* 0: not known */
         GoCount go;                 /* how it counts its CPUs, if it runs */
-        bool bound_after_start;     /* see InstanceSnapshot */
+        bool bound_after_start;     /* see InstanceInfo */
         const char *card, *address; /* of several network cards the one of its node, and an address
                                      * of that card; borrowed; NULL: none, not known */
 } AdviceSubject;

@@ -56,7 +56,7 @@ typedef struct AdviceInstance {
         ByHand by_hand;             /* it has only what that leaves of its place's CPUs */
         uint32_t gomaxprocs;        /* of a running Go process; 0: not known */
         GoCount go;                 /* likewise */
-        bool bound_after_start;     /* see InstanceSnapshot */
+        bool bound_after_start;     /* see InstanceInfo */
         const char *card, *address; /* see AdviceSubject */
 } AdviceInstance;
 

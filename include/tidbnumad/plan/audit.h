@@ -44,7 +44,7 @@ typedef struct AuditInstance {
         uint32_t gomaxprocs;       /* in its environment, or as it reports itself; 0: not known */
         bool gomaxprocs_reported;  /* by itself */
         GoCount go;
-        bool bound_after_start; /* see InstanceSnapshot */
+        bool bound_after_start; /* see InstanceInfo */
 } AuditInstance;
 
 /* A unit, running or not, that cannot be started bound. Borrowed. */
@@ -57,7 +57,7 @@ typedef struct AuditInput {
         const DeviceList *devices;
         const HostFacts *facts; /* NULL: of a described machine nothing is known */
         const IrqHost *irqs;    /* NULL: not read */
-        const NodeSnapshot *nodes_before, *nodes; /* two readings, by index; both NULL: not read */
+        const NodeCounters *nodes_before, *nodes; /* two readings, by index; both NULL: not read */
         const HugePools *pools;                   /* of reserved huge pages; NULL: not read */
         const PolicySet *policies;
         const AuditInstance *instances;

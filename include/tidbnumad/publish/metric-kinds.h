@@ -58,7 +58,7 @@ void prometheus_append_label(Text *text, const char *separator, const char *name
                              const char *value);
 
 /* The labels that name an instance, without the closing brace. */
-void prometheus_append_instance(Text *text, const InstanceSnapshot *instance);
+void prometheus_append_instance(Text *text, const InstanceInfo *instance);
 
 /* `from` is the struct that has the value of the metric. Is there a sample? Appends its value as
  * ` NUMBER\n`, behind the name and the labels. */

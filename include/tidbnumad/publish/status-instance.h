@@ -6,4 +6,4 @@
 
 /* Appends the object, as jansson would, indented as an element of a list that is a value of the
  * whole; no newline at its end. */
-void status_instance_append(Text *text, const Topology *topology, const InstanceSnapshot *instance);
+void status_instance_append(Text *text, const Topology *topology, const InstanceInfo *instance);

@@ -38,7 +38,7 @@ void node_times_done(NodeTimes *times);
  * since the first reading that shows them. `times` must be used with the same topology each time,
  * apart from CPUs that go online or offline. 0 or -ENOMEM. */
 int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
-              NodeSnapshot *ret);
+              NodeCounters *ret);
 
 /* The high watermark of each node of the topology, by index. The caller frees the array. A node
  * without memory, and a dump without zoneinfo, have none: 0. 0 or -ENOMEM. */

@@ -182,33 +182,32 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
 
 /* --- the snapshot --- */
 
-static void fill_device(const IrqDevice *d, const IrqSummary *s, IrqDeviceSnapshot *ret) {
-        *ret = (IrqDeviceSnapshot){ .name = d->name,
-                                    .kind = irq_device_kind_to_string(d->kind),
-                                    .pci = d->pci,
-                                    .node = d->node,
-                                    .reason_id = irq_reason_to_id(s->reason),
-                                    .reason = irq_reason_to_string(s->reason),
-                                    .cpus = &s->cpus };
+static void fill_device(const IrqDevice *d, const IrqSummary *s, IrqDeviceInfo *ret) {
+        *ret = (IrqDeviceInfo){ .name = d->name,
+                                .kind = irq_device_kind_to_string(d->kind),
+                                .pci = d->pci,
+                                .node = d->node,
+                                .reason_id = irq_reason_to_id(s->reason),
+                                .reason = irq_reason_to_string(s->reason),
+                                .cpus = &s->cpus };
         memcpy(ret->vectors, s->vectors, sizeof(ret->vectors));
 }
 
 /* The list is of the last reconcile: an instance may have ended or been renamed since. */
-static size_t fill_landed(const Interrupts *irq, IrqLandedSnapshot *ret) {
+static size_t fill_landed(const Interrupts *irq, IrqLandedInfo *ret) {
         size_t n = 0;
 
         for (size_t i = 0; i < irq->n_landed; i++)
                 if (roster_find_name(irq->roster, irq->landed[i].instance))
-                        ret[n++] =
-                                (IrqLandedSnapshot){ irq->landed[i].device, irq->landed[i].instance,
-                                                     irq->landed[i].count };
+                        ret[n++] = (IrqLandedInfo){ irq->landed[i].device, irq->landed[i].instance,
+                                                    irq->landed[i].count };
         return n;
 }
 
-int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
-                    IrqLandedSnapshot **ret_landed) {
-        _cleanup_free_ IrqDeviceSnapshot *devices = NULL;
-        _cleanup_free_ IrqLandedSnapshot *landed = NULL;
+int irq_report_fill(const Interrupts *irq, IrqInfo *ret, IrqDeviceInfo **ret_devices,
+                    IrqLandedInfo **ret_landed) {
+        _cleanup_free_ IrqDeviceInfo *devices = NULL;
+        _cleanup_free_ IrqLandedInfo *landed = NULL;
 
         if (!irq)
                 return 0;
@@ -218,7 +217,7 @@ int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot *
                 return -ENOMEM;
         for (size_t i = 0; i < irq->n_devices; i++)
                 fill_device(&irq->last.devices[i], &irq->devices[i], &devices[i]);
-        *ret = (IrqSnapshot){
+        *ret = (IrqInfo){
                 .known = irq->last_known,
                 .n_devices = irq->n_devices,
                 .n_landed = fill_landed(irq, landed),

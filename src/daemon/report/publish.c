@@ -27,14 +27,14 @@ static const char *reason_of(const Instance *i, const Verdict *verdict) {
                        : verdict->reason;
 }
 
-static void fill_instance(const Report *report, const Instance *i, InstanceSnapshot *s) {
+static void fill_instance(const Report *report, const Instance *i, InstanceInfo *s) {
         const Binding *b = &i->binding.observed;
         const Verdict verdict = reconcile_verdict(report->binding, i);
         const BackendOps *ops = instance_ops(i, &report->host->backend);
         const StartLimits *start = units_start_limits(report->units, i->unit);
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
 
-        *s = (InstanceSnapshot){
+        *s = (InstanceInfo){
                 .name = i->name,
                 .policy = i->policy->name,
                 .unit = scope_of(i) ? scope_of(i) : i->unit,
@@ -92,7 +92,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceSnaps
         access_fill_instance(report->sampling, i, s);
 }
 
-static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredSnapshot *ret) {
+static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredInfo *ret) {
         s->ignored[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
         s->ignored[IGNORED_PROCESS_LIMIT] = ignored_count(ignored, MATCH_CROWDED);
         s->ignored[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
@@ -100,15 +100,15 @@ static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredSnapsho
         for (size_t i = 0; i < ignored->n_processes; i++) {
                 const IgnoredProcess *p = &ignored->processes[i];
 
-                ret[i] = (IgnoredSnapshot){ .pid = p->process.id.pid,
-                                            .exe = p->process.exe,
-                                            .unit = p->process.unit,
-                                            .policy = p->policy,
-                                            .reason = p->reason };
+                ret[i] = (IgnoredInfo){ .pid = p->process.id.pid,
+                                        .exe = p->process.exe,
+                                        .unit = p->process.unit,
+                                        .policy = p->policy,
+                                        .reason = p->reason };
         }
 }
 
-static void fill_units(const Report *report, UnitSnapshot *ret) {
+static void fill_units(const Report *report, UnitInfo *ret) {
         for (size_t i = 0; i < report->units->n_units; i++) {
                 const Unit *u = report->units->units[i];
                 const Policy *policy;
@@ -118,14 +118,14 @@ static void fill_units(const Report *report, UnitSnapshot *ret) {
                 policy = known_unit_policy(&report->host->policies, u->place.name,
                                            u->place.uid_known, u->place.uid, &why);
                 id_set_convert(&u->place.cpus.value, &cpus);
-                ret[i] = (UnitSnapshot){ .name = u->place.name,
-                                         .policy = policy ? policy->name : NULL,
-                                         .state = u->state,
-                                         .reason = u->reason,
-                                         .code = u->code,
-                                         .nodes = topology_nodes_of(&report->host->topology, &cpus),
-                                         .cpus = u->place.known ? &u->place.cpus.value : NULL,
-                                         .mems = u->place.known ? &u->mems.value : NULL };
+                ret[i] = (UnitInfo){ .name = u->place.name,
+                                     .policy = policy ? policy->name : NULL,
+                                     .state = u->state,
+                                     .reason = u->reason,
+                                     .code = u->code,
+                                     .nodes = topology_nodes_of(&report->host->topology, &cpus),
+                                     .cpus = u->place.known ? &u->place.cpus.value : NULL,
+                                     .mems = u->place.known ? &u->mems.value : NULL };
         }
 }
 
@@ -147,33 +147,33 @@ static int write_files(Report *report, const Snapshot *snapshot) {
 }
 
 /* Returns their number. `ret` has room for one more than `undo` releases. */
-static size_t fill_releases(const Report *report, bool host_releasing, ReleaseSnapshot *ret) {
+static size_t fill_releases(const Report *report, bool host_releasing, ReleaseInfo *ret) {
         size_t n = report->undo->releases.n;
 
         for (size_t i = 0; i < report->undo->releases.n; i++) {
                 const UndoRelease *r = report->undo->releases.list[i];
 
-                ret[i] = (ReleaseSnapshot){ .name = r->restore.record->instance,
-                                            .unit = r->restore.record->unit,
-                                            .reason = r->why,
-                                            .failure = r->failure,
-                                            .failure_code = r->failure_code };
+                ret[i] = (ReleaseInfo){ .name = r->restore.record->instance,
+                                        .unit = r->restore.record->unit,
+                                        .reason = r->why,
+                                        .failure = r->failure,
+                                        .failure_code = r->failure_code };
         }
         if (host_releasing)
-                ret[n++] = (ReleaseSnapshot){ .name = RELEASE_HOST, .reason = "it was requested" };
+                ret[n++] = (ReleaseInfo){ .name = RELEASE_HOST, .reason = "it was requested" };
         return n;
 }
 
-static void fill_policy(const Report *report, size_t i, PolicySnapshot *ret) {
+static void fill_policy(const Report *report, size_t i, PolicyInfo *ret) {
         const Policy *policy = &report->host->policies.policies[i];
         const PolicyCounters *counters = &report->binding->policy_counters[i];
 
-        *ret = (PolicySnapshot){ .name = policy->name,
-                                 .bind_latency = counters->bind_latency,
-                                 .bind_attempts = counters->bind_attempts,
-                                 .memory_widenings = counters->memory_widenings,
-                                 .migrated_bytes = counters->migrated_bytes,
-                                 .failed_pages = counters->failed_pages };
+        *ret = (PolicyInfo){ .name = policy->name,
+                             .bind_latency = counters->bind_latency,
+                             .bind_attempts = counters->bind_attempts,
+                             .memory_widenings = counters->memory_widenings,
+                             .migrated_bytes = counters->migrated_bytes,
+                             .failed_pages = counters->failed_pages };
         memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
         memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
         memcpy(ret->accesses, report->sampling->access.policy_counts[i].by, sizeof(ret->accesses));
@@ -213,13 +213,13 @@ static void fill_undo(const Undoing *undo, Snapshot *s) {
 }
 
 static int publish_all(Report *report, const Instance *const *listed, size_t n_listed,
-                       InstanceSnapshot *instances, PolicySnapshot *policies, UnitSnapshot *units,
-                       ReleaseSnapshot *releases, NodeSnapshot *nodes) {
-        _cleanup_free_ IrqDeviceSnapshot *irq_devices = NULL;
-        _cleanup_free_ IrqLandedSnapshot *irq_landed = NULL;
-        IgnoredSnapshot processes[IGNORED_MAX];
+                       InstanceInfo *instances, PolicyInfo *policies, UnitInfo *units,
+                       ReleaseInfo *releases, NodeCounters *nodes) {
+        _cleanup_free_ IrqDeviceInfo *irq_devices = NULL;
+        _cleanup_free_ IrqLandedInfo *irq_landed = NULL;
+        IgnoredInfo processes[IGNORED_MAX];
         JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
-        const EventSnapshot events[] = {
+        const EventInfo events[] = {
                 { "connector", report->roster->connector_events.received,
                   report->roster->connector_events.lost, report->roster->connector_events.rescans },
                 { "scan", report->roster->scan_events.received, 0, 0 },
@@ -276,11 +276,11 @@ static int publish_all(Report *report, const Instance *const *listed, size_t n_l
 }
 
 int publish_now(Report *report) {
-        _cleanup_free_ InstanceSnapshot *instances = NULL;
-        _cleanup_free_ PolicySnapshot *policies = NULL;
-        _cleanup_free_ UnitSnapshot *units = NULL;
-        _cleanup_free_ ReleaseSnapshot *releases = NULL;
-        _cleanup_free_ NodeSnapshot *nodes = NULL;
+        _cleanup_free_ InstanceInfo *instances = NULL;
+        _cleanup_free_ PolicyInfo *policies = NULL;
+        _cleanup_free_ UnitInfo *units = NULL;
+        _cleanup_free_ ReleaseInfo *releases = NULL;
+        _cleanup_free_ NodeCounters *nodes = NULL;
         _cleanup_free_ const Instance **listed = NULL;
         size_t n_listed;
         int r;

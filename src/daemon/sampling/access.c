@@ -225,19 +225,19 @@ void access_end(Sampling *s, Instance *i) {
         add(s, i, &sample);
 }
 
-void access_fill(const Sampling *s, AccessSnapshot *ret) {
+void access_fill(const Sampling *s, AccessInfo *ret) {
         const Access *a = &s->access;
 
-        *ret = (AccessSnapshot){ .wanted = a->wanted,
-                                 .available = a->available,
-                                 .reason = a->reason,
-                                 .source = a->events.source,
-                                 .coverage = a->events.coverage };
+        *ret = (AccessInfo){ .wanted = a->wanted,
+                             .available = a->available,
+                             .reason = a->reason,
+                             .source = a->events.source,
+                             .coverage = a->events.coverage };
         for (Locality l = 0; l < N_LOCALITIES; l++)
                 ret->counted[l] = a->available && a->events.events[l].given;
 }
 
-void access_fill_instance(const Sampling *s, const Instance *i, InstanceSnapshot *ret) {
+void access_fill_instance(const Sampling *s, const Instance *i, InstanceInfo *ret) {
         const InstanceAccess *own = &i->sampling.access;
 
         ret->access_known = s->access.available && own->known;

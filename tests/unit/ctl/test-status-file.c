@@ -85,7 +85,7 @@ TEST(round_trip) {
         Node nodes[] = { { .id = 0 }, { .id = 3 } };
         const Topology topology = { .nodes = nodes, .n_nodes = 2 };
         const NodeMemory memory[] = { { .file_bytes = 5 }, { .anon_bytes = 4096 } };
-        InstanceSnapshot instances[2] = {
+        InstanceInfo instances[2] = {
                 { .name = "pd-2379",
                   .policy = "pd",
                   .exe = "/pd",
@@ -111,10 +111,10 @@ TEST(round_trip) {
                   .remote_ratio = 0.25,
                   .pending_bytes = 77 },
         };
-        const ReleaseSnapshot releases[] = { { .name = "r-1", .failure = "no" },
-                                             { .name = "r-2", .unit = "r-2.service" } };
+        const ReleaseInfo releases[] = { { .name = "r-1", .failure = "no" },
+                                         { .name = "r-2", .unit = "r-2.service" } };
         const CpuSet cpus = cpu_set("0-1");
-        const IrqDeviceSnapshot devices[] = {
+        const IrqDeviceInfo devices[] = {
                 { .name = "eth0",
                   .kind = "net",
                   .reason_id = "away",
@@ -123,11 +123,11 @@ TEST(round_trip) {
                   .cpus = &cpus,
                   .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_LEFT] = 7 } }
         };
-        const IgnoredSnapshot processes[] = {
+        const IgnoredInfo processes[] = {
                 { .pid = 9, .exe = "/pd", .policy = "pd", .reason = "of others" }
         };
         const IdSet unit_cpus = id_set("4-7");
-        const UnitSnapshot units[] = {
+        const UnitInfo units[] = {
                 { .name = "tidb-4000.service", .state = "running", .reason = "" },
                 { .name = "u.service",
                   .policy = "pd",
@@ -137,7 +137,7 @@ TEST(round_trip) {
                   .nodes = node_set("1"),
                   .cpus = &unit_cpus },
         };
-        const PolicySnapshot policies[] = { { .name = "pd" }, { .name = "tidb" } };
+        const PolicyInfo policies[] = { { .name = "pd" }, { .name = "tidb" } };
         const char *const errors[] = { "a.yaml:1:1: wrong" };
         Snapshot snapshot = { .version = "1",
                               .realtime_seconds = 1780000000.25,

@@ -114,20 +114,20 @@ static uint64_t remote_of_policy(const TestHost *h) {
         return h->rooms.sampling.access.policy_counts[0].by[LOCALITY_REMOTE];
 }
 
-static InstanceSnapshot snapshot_of(const TestHost *h, const Instance *i) {
-        InstanceSnapshot s = { .name = "" };
+static InstanceInfo snapshot_of(const TestHost *h, const Instance *i) {
+        InstanceInfo s = { .name = "" };
 
         access_fill_instance(&h->rooms.sampling, i, &s);
         return s;
 }
 
-static InstanceSnapshot snapshot(const TestHost *h) {
+static InstanceInfo snapshot(const TestHost *h) {
         return snapshot_of(h, &h->instance);
 }
 
 HOST_TEST(counts) {
-        InstanceSnapshot s;
-        AccessSnapshot a;
+        InstanceInfo s;
+        AccessInfo a;
 
         use_faults(h);
         assert_contains(h->said.text, "are counted, by events of policy");
@@ -246,7 +246,7 @@ HOST_TEST(absence) {
                 { -EMFILE, "not counted: the limit of open files" },
                 { -ENOMEM, "not counted: Cannot allocate memory" },
         };
-        AccessSnapshot a;
+        AccessInfo a;
 
         h->rooms.host.policies.sampling_events[LOCALITY_LOCAL] = (AccessEvent){ true, 4, 1 };
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

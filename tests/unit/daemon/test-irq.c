@@ -225,9 +225,9 @@ HOST_TEST(numa_balancing_by_nobody) {
 /* --- what is logged --- */
 
 HOST_TEST(landed) {
-        IrqDeviceSnapshot *devices = NULL;
-        IrqLandedSnapshot *landed = NULL;
-        IrqSnapshot snapshot = { 0 };
+        IrqDeviceInfo *devices = NULL;
+        IrqLandedInfo *landed = NULL;
+        IrqInfo snapshot = { 0 };
 
         counters(h, 1000, 1000); /* before us */
         start(h);
@@ -256,9 +256,9 @@ HOST_TEST(landed) {
 }
 
 TEST(nothing_to_tell) {
-        IrqDeviceSnapshot *devices = NULL;
-        IrqLandedSnapshot *landed = NULL;
-        IrqSnapshot snapshot = { 0 };
+        IrqDeviceInfo *devices = NULL;
+        IrqLandedInfo *landed = NULL;
+        IrqInfo snapshot = { 0 };
 
         assert_int_equal(irq_report_fill(NULL, &snapshot, &devices, &landed), 0);
         assert_false(snapshot.known);

@@ -18,7 +18,7 @@ typedef struct World {
         IrqVector vector;
         IrqDevice card;
         IrqHost irqs;
-        NodeSnapshot before[2], now[2];
+        NodeCounters before[2], now[2];
         Policy policies[2];
         IrqPolicy irq_policy;
         PolicySet set;
@@ -36,8 +36,8 @@ static inline void init_machine(World *w) {
                                       .package = i,
                                       .memory_bytes = 64 * GIB,
                                       .cpus = cpu_set(i == 0 ? "0-3" : "4-7") };
-                w->before[i] = (NodeSnapshot){ .cpu_known = true };
-                w->now[i] = (NodeSnapshot){ .cpu_known = true };
+                w->before[i] = (NodeCounters){ .cpu_known = true };
+                w->now[i] = (NodeCounters){ .cpu_known = true };
                 w->now[i].cpu_seconds[MODE_IDLE] = 95;
                 w->now[i].cpu_seconds[MODE_SOFTIRQ] = 5;
         }

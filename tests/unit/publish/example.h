@@ -11,15 +11,15 @@ typedef struct Example {
         uint16_t distances[4];
         Topology topology;
         NodeMemory memory[2];
-        InstanceSnapshot instances[2];
-        PolicySnapshot policies[1];
-        EventSnapshot events[1];
+        InstanceInfo instances[2];
+        PolicyInfo policies[1];
+        EventInfo events[1];
         JobTimeouts job_timeouts[2];
         const char *warnings[1];
-        NodeSnapshot counters[2];
+        NodeCounters counters[2];
         Histogram durations[N_SAMPLE_METHODS];
-        IrqDeviceSnapshot irq_devices[2];
-        IrqLandedSnapshot irq_landed[1];
+        IrqDeviceInfo irq_devices[2];
+        IrqLandedInfo irq_landed[1];
         CpuSet irq_cpus, irq_none;
         Snapshot snapshot;
 } Example;
@@ -43,7 +43,7 @@ static inline void example_init(Example *e) {
                 .warnings = { "a.yaml:3:1: rate is above what the machine moves" },
         };
         id_set_parse_list("0-3", &e->nodes[0].cpus);
-        e->counters[1] = (NodeSnapshot){ .memory_known = true,
+        e->counters[1] = (NodeCounters){ .memory_known = true,
                                          .cpu_known = true,
                                          .events_known = true,
                                          .total_bytes = 1000,
@@ -57,7 +57,7 @@ static inline void example_init(Example *e) {
         histogram_add(&e->durations[SAMPLE_DRAWN], 61);
         histogram_add(&e->policies[0].bind_latency, 0.25);
         e->topology = (Topology){ .nodes = e->nodes, .n_nodes = 2, .distances = e->distances };
-        e->instances[0] = (InstanceSnapshot){
+        e->instances[0] = (InstanceInfo){
                 .name = "tikv-20160",
                 .policy = "tikv",
                 .unit = "tikv-20160.service",
@@ -94,7 +94,7 @@ static inline void example_init(Example *e) {
         id_set_parse_list("2", &e->instances[0].memory_extra_nodes);
         id_set_parse_list("0", &e->instances[0].nodes);
         id_set_parse_list("0-3", &e->instances[0].cpus);
-        e->instances[1] = (InstanceSnapshot){
+        e->instances[1] = (InstanceInfo){
                 .name = "x",
                 .policy = "tikv",
                 .exe = "/x",
@@ -114,7 +114,7 @@ static inline void example_init(Example *e) {
         id_set_parse_list("0-1", &e->irq_cpus);
         e->job_timeouts[0] = (JobTimeouts){ .job = "args" };
         e->job_timeouts[1] = (JobTimeouts){ .job = "storage", .n = 3 };
-        e->irq_devices[0] = (IrqDeviceSnapshot){
+        e->irq_devices[0] = (IrqDeviceInfo){
                 .name = "eth0",
                 .kind = "net",
                 .pci = "0000:3b:00.0",
@@ -124,13 +124,13 @@ static inline void example_init(Example *e) {
                 .cpus = &e->irq_cpus,
                 .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_CONTESTED] = 1 }
         };
-        e->irq_devices[1] = (IrqDeviceSnapshot){ .name = "bond0",
-                                                 .kind = "net",
-                                                 .node = -1,
-                                                 .reason_id = "bundle",
-                                                 .reason = "its members are steered",
-                                                 .cpus = &e->irq_none };
-        e->irq_landed[0] = (IrqLandedSnapshot){ "eth0", "tikv-20160", 7 };
+        e->irq_devices[1] = (IrqDeviceInfo){ .name = "bond0",
+                                             .kind = "net",
+                                             .node = -1,
+                                             .reason_id = "bundle",
+                                             .reason = "its members are steered",
+                                             .cpus = &e->irq_none };
+        e->irq_landed[0] = (IrqLandedInfo){ "eth0", "tikv-20160", 7 };
         e->snapshot = (Snapshot){
                 .version = "0.1.0",
                 .hwloc_version = "2.9.0",

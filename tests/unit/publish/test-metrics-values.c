@@ -33,7 +33,7 @@ EXAMPLE_TEST(accesses) {
         e->snapshot.access.counted[LOCALITY_LOCAL] = false;
         assert_null(strstr(rendered(&e->snapshot, &text), "locality=\"local\""));
         assert_non_null(strstr(text.data, "locality=\"remote\""));
-        e->snapshot.access = (AccessSnapshot){ .wanted = true, .reason = "no" };
+        e->snapshot.access = (AccessInfo){ .wanted = true, .reason = "no" };
         e->instances[0].access_known = false;
         assert_non_null(
                 strstr(rendered(&e->snapshot, &text), "\ntidbnumad_access_sampling_available 0\n"));

@@ -114,7 +114,7 @@ EXAMPLE_TEST(instances) {
 }
 
 TEST(ignored_processes) {
-        const IgnoredSnapshot processes[] = {
+        const IgnoredInfo processes[] = {
                 { 77, "/opt/thief/tidb-server", NULL, "tidb", "it runs as user 65534" },
         };
         const Snapshot snapshot = { .ignored_processes = processes, .n_ignored_processes = 1 };
@@ -127,7 +127,7 @@ TEST(ignored_processes) {
 }
 
 TEST(releases) {
-        const ReleaseSnapshot releases[] = {
+        const ReleaseInfo releases[] = {
                 { "tikv-1", "tikv-1.service", "no policy names it any more", NULL },
                 { "x:7", NULL, "it was requested", "affinity: Operation not permitted",
                   REASON_PERMISSION },
@@ -150,7 +150,7 @@ TEST(releases) {
 
 TEST(units) {
         const IdSet cpus = id_set("4-7"), none = { 0 };
-        const UnitSnapshot units[] = {
+        const UnitInfo units[] = {
                 { .name = "tidb-4000.service",
                   .policy = "tidb",
                   .state = "prepared",

@@ -10,24 +10,24 @@
 static Node nodes[] = { { .id = 0 }, { .id = 2 } };
 static const Topology topology = { .nodes = nodes, .n_nodes = 2 };
 
-static void load_after(const FakeTree *tree, NodeTimes *times, NodeSnapshot *ret) {
+static void load_after(const FakeTree *tree, NodeTimes *times, NodeCounters *ret) {
         nodes[0].cpus = cpu_set("0,2");
         nodes[1].cpus = cpu_set("1,5");
         assert_int_equal(node_load(&tree->sysroot, &topology, times, ret), 0);
 }
 
-static void load(const FakeTree *tree, NodeSnapshot *ret) {
+static void load(const FakeTree *tree, NodeCounters *ret) {
         _cleanup_node_times_ NodeTimes times = { 0 };
 
         load_after(tree, &times, ret);
 }
 
-static void assert_seconds(const NodeSnapshot *node, NodeMode mode, double ticks) {
+static void assert_seconds(const NodeCounters *node, NodeMode mode, double ticks) {
         assert_true(fabs(node->cpu_seconds[mode] - ticks / (double)sysconf(_SC_CLK_TCK)) < 1e-6);
 }
 
 FAKE_TEST(all) {
-        NodeSnapshot n[2];
+        NodeCounters n[2];
 
         fake_write(tree, "proc/stat",
                    "cpu  0 0 0 0 0 0 0 0\n"
@@ -71,7 +71,7 @@ TEST(events_that_lack_one) {
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 _cleanup_fake_ FakeTree tree;
-                NodeSnapshot n[2];
+                NodeCounters n[2];
 
                 fake_init(&tree);
                 fake_write(&tree, "sys/devices/system/node/node2/numastat", texts[i]);
@@ -82,7 +82,7 @@ TEST(events_that_lack_one) {
 
 /* All before it are online: its line is the last that is read. */
 FAKE_TEST(highest_cpu) {
-        NodeSnapshot n[2];
+        NodeCounters n[2];
 
         fake_write(tree, "proc/stat",
                    "cpu  0 0 0 0 0 0 0 0\ncpu0 1 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0\n"
@@ -95,7 +95,7 @@ FAKE_TEST(highest_cpu) {
 /* User, idle and iowait; seconds of a reading after the first. */
 static void assert_grown(const FakeTree *tree, NodeTimes *times, const char *stat, double user,
                          double idle, double iowait) {
-        NodeSnapshot n[2];
+        NodeCounters n[2];
 
         fake_write(tree, "proc/stat", stat);
         load_after(tree, times, n);
@@ -132,7 +132,7 @@ FAKE_TEST(offline_and_back) {
 /* A highest CPU that comes later has a place, too. */
 FAKE_TEST(more_cpus) {
         _cleanup_node_times_ NodeTimes times = { 0 };
-        NodeSnapshot n[2];
+        NodeCounters n[2];
 
         fake_write(tree, "proc/stat", "cpu0 5 0 0 0 0 0 0 0\n");
         nodes[0].cpus = cpu_set("0");
@@ -148,7 +148,7 @@ FAKE_TEST(more_cpus) {
 }
 
 FAKE_TEST(nothing_there) {
-        NodeSnapshot n[2] = { { .cpu_known = true } };
+        NodeCounters n[2] = { { .cpu_known = true } };
 
         load(tree, n);
         for (unsigned i = 0; i < 2; i++)

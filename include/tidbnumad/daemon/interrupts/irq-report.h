@@ -15,7 +15,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
 bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
 
 /* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */
-int irq_report_fill(const Interrupts *irq, IrqSnapshot *ret, IrqDeviceSnapshot **ret_devices,
-                    IrqLandedSnapshot **ret_landed);
+int irq_report_fill(const Interrupts *irq, IrqInfo *ret, IrqDeviceInfo **ret_devices,
+                    IrqLandedInfo **ret_landed);
 
 void irq_report_done(Interrupts *irq);

@@ -45,5 +45,5 @@ bool access_turn(Sampling *s);
 /* Reads the counters of an instance that has ended for the last time. */
 void access_end(Sampling *s, Instance *i);
 
-void access_fill(const Sampling *s, AccessSnapshot *ret);
-void access_fill_instance(const Sampling *s, const Instance *i, InstanceSnapshot *ret);
+void access_fill(const Sampling *s, AccessInfo *ret);
+void access_fill_instance(const Sampling *s, const Instance *i, InstanceInfo *ret);

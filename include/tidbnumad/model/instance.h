@@ -1,0 +1,106 @@
+/* What is published of an instance: who it is, what is wanted, what is there, why, and how far it
+ * is. The daemon fills it, status.json and the metrics are made from it, and tidbnumactl reads it
+ * back. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/access.h"
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/reason.h"
+
+typedef enum InstanceState {
+        INSTANCE_WAITING,
+        INSTANCE_WATCHED,
+        INSTANCE_RELEASED,
+        INSTANCE_PLANNED,
+        INSTANCE_BINDING,
+        INSTANCE_MOVING,
+        INSTANCE_NARROWING,
+        INSTANCE_SETTLING,
+        INSTANCE_BOUND,
+        INSTANCE_WIDENED,
+        INSTANCE_PARTLY,
+        INSTANCE_REFUSED,
+        N_INSTANCE_STATES,
+} InstanceState;
+
+const char *instance_state_to_string(InstanceState state); /* "bound" */
+
+/* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
+typedef struct NodeMemory {
+        uint64_t anon_bytes;
+        uint64_t file_bytes;   /* page cache without shmem */
+        uint64_t shmem_bytes;  /* shared memory, tmpfs */
+        uint64_t mapped_bytes; /* of both, what is mapped; unknown on cgroup v1 */
+} NodeMemory;
+
+/* Used memory without the page cache, which the kernel can reclaim. */
+uint64_t node_memory_held(const NodeMemory *memory);
+
+typedef struct InstanceInfo {
+        const char *name;      /* metric label `instance` */
+        const char *policy;    /* metric label `policy` */
+        const char *unit;      /* NULL: none */
+        const char *exe;       /* path */
+        const uint16_t *ports; /* TCP ports that it listens on, ascending; may be NULL */
+        size_t n_ports;
+        const char *data_dir; /* NULL: none, or not known */
+        const char *storage;  /* the disks under it; NULL: not read */
+        NodeSet storage_nodes;
+        const char *backend;  /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
+                               * enforced */
+        const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; "": not yet */
+        const char *bound_by_reason; /* why by affinity, where the host has more; NULL: it is not */
+        Reason bound_by_code;
+        const char *start_cpus_by; /* what of the start of its unit chooses CPUs, such as "numactl";
+                                    * "": nothing; NULL: not known */
+        const char *start_memory_by; /* likewise, memory nodes */
+        pid_t pid;                   /* the oldest process of the instance */
+        size_t n_processes;
+        NodeSet nodes; /* where it is to be; empty = the policy names none */
+        CpuSet cpus;   /* the CPUs that it is to have */
+        MemoryMode memory;
+        PlacementBasis basis; /* why it is to be there */
+        uint32_t warnings;    /* PlacementWarning */
+
+        InstanceState state;
+        const char *reason; /* a sentence for the operator; "" when all is well */
+        Reason reason_code; /* of what kind it is */
+        bool bind_wanted;   /* a written policy names it, and its release was not requested */
+        bool cpu_bound, memory_bound; /* verified, see plan/verdict.h */
+        size_t n_threads;
+        size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */
+
+        const NodeMemory *by_node; /* n_nodes of the topology, by index; NULL: not sampled yet */
+        const char *memory_method; /* how `by_node` was had: "numa_stat", counted; "sampled", an
+                                    * estimate; NULL: it was not */
+        double remote_ratio;       /* anonymous memory, 0..1; NAN: not known */
+        double remote_ratio_halfwidth; /* of its 95 % confidence interval; 0: exact; NAN: not known
+                                        */
+
+        bool access_known;               /* some of its threads have counters, or had */
+        uint64_t accesses[N_LOCALITIES]; /* since it was first counted */
+        double remote_access_ratio;      /* of the last sample; NAN: not known */
+        double access_coverage;          /* 0..1, likewise */
+
+        uint64_t bind_attempts;
+        uint64_t bind_failures;
+        uint64_t migrated_bytes;
+        uint64_t pending_bytes;           /* anonymous bytes that are still to be moved */
+        uint64_t failed_pages;            /* pages that the kernel refused to move */
+        uint64_t migration_bytes_per_sec; /* the rate in force; 0: nothing is being moved */
+        double migration_left_seconds;    /* NAN: nothing is being moved */
+        bool memory_widened; /* a strict binding has more nodes, for its own are nearly full, or
+                              * were and it is not narrow again yet */
+        NodeSet memory_extra_nodes; /* those that are held open for that; empty: none */
+        uint64_t memory_widenings;
+        bool bound_after_start; /* its first process had run for a while when its CPUs were set, so
+                                 * that it may count on those that it had before */
+        double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
+} InstanceInfo;
