@@ -5,10 +5,10 @@
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/plan/advice.h"
-#include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/go-version.h"
-#include "tidbnumad/sys/metric-get.h"
-#include "tidbnumad/sys/proc-namespace.h"
+#include "tidbnumad/sys/namespace.h"
+#include "tidbnumad/sys/ports.h"
+#include "tidbnumad/sys/proc.h"
 
 enum { ASK_TIMEOUT_MSEC = 2000 };
 

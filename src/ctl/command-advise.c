@@ -10,7 +10,7 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/publish/advice.h"
-#include "tidbnumad/sys/network.h"
+#include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Placeholder for an unknown host name, for the operator to replace. */
@@ -25,7 +25,7 @@ static const char *disk_of(const Case *c, size_t i) {
         return storage->disks.n_devices > 0 ? storage->disks.devices[0].name : NULL;
 }
 
-typedef char Address[INET6_ADDRSTRLEN];
+typedef char Address[ADDRESS_TEXT_SIZE];
 
 /* If there are several cards, adds the one on the instance's node. */
 static void add_card(const Situation *s, const Case *c, size_t i, Address address,
@@ -92,7 +92,7 @@ static int build(const Situation *s, const Case *c, AdviceInstance *subjects, Ad
 
 static const char *host_name(const Situation *s, char *buffer, size_t size) {
         if (!s->machine.runs ||
-            read_file_at(s->machine.sysroot.proc_fd, "sys/kernel/hostname", buffer, size) <= 0)
+            path_read(s->machine.sysroot.proc_fd, buffer, size, "sys/kernel/hostname") <= 0)
                 return UNKNOWN_HOST;
         return buffer;
 }

@@ -14,7 +14,6 @@
 #include "tidbnumad/plan/audit.h"
 #include "tidbnumad/publish/audit-text.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 #include "tidbnumad/world/host-facts.h"
 #include "tidbnumad/world/irq-load.h"
 #include "tidbnumad/world/node-load.h"

@@ -12,7 +12,7 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/sys/dump.h"
 #include "tidbnumad/sys/journalctl.h"
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/sys/unit-file.h"
 
 static const char readme[] =
         "Made by tidbnumactl gather. To plan on it, unpack it, and run there:\n"
@@ -73,7 +73,7 @@ static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
                 _cleanup_free_ char *data = NULL;
                 size_t size;
 
-                if (read_file_alloc_at(fd, names[i], &data, &size) >= 0)
+                if (path_read_alloc(fd, &data, &size, "%s", names[i]) >= 0)
                         r = dump_write(g->fd, names[i], data, size);
         }
         if (r >= 0 &&

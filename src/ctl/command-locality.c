@@ -12,7 +12,7 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/publish/locality.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/numa-maps.h"
+#include "tidbnumad/sys/maps.h"
 #include "tidbnumad/world/sampler.h"
 #include "tidbnumad/world/topology-load.h"
 

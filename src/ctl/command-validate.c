@@ -15,7 +15,6 @@
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/sys/policy-dir.h"
-#include "tidbnumad/sys/policy-kept.h"
 
 /* What limits the verdict, or is worth knowing and no fault of a policy. */
 enum { NOTE_WITHOUT_ROOT, NOTE_UNUSED, N_NOTES };

@@ -117,7 +117,7 @@ static int find_disk(const Machine *machine, const TiupServer *server, Imagined 
         int r;
 
         if (!machine->runs || !server->data_dir ||
-            read_file_alloc_at(machine->sysroot.proc_fd, "1/mountinfo", &mountinfo, NULL) < 0)
+            path_read_alloc(machine->sysroot.proc_fd, &mountinfo, NULL, "1/mountinfo") < 0)
                 return 0;
         r = storage_find(&machine->sysroot, mountinfo, server->data_dir, &storage);
         if (r < 0)

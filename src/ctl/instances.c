@@ -10,7 +10,7 @@
 #include "tidbnumad/plan/instance-count.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/proc.h"
 
 static bool wants_exe(const char *exe, void *userdata) {
         return match_wants_exe(userdata, exe);

@@ -6,7 +6,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/devices.h"
 
 #define EXAMPLE "\"package:2 numa:4(memory=128GiB) core:8 pu:2\""
 

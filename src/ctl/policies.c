@@ -9,7 +9,7 @@
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/world/policy-users.h"
 
 /* Policies for a host that these four products share. */

@@ -304,7 +304,7 @@ int status_file_read(const char *runtime_dir, StatusFile *ret) {
 
         if (fd < 0)
                 return -errno;
-        r = read_file_alloc_at(fd, "status.json", &text, &size);
+        r = path_read_alloc(fd, &text, &size, "status.json");
         return r < 0 ? r : status_file_parse(text, size, ret);
 }
 

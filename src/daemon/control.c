@@ -18,7 +18,6 @@
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/control.h"
-#include "tidbnumad/sys/event-source.h"
 
 /* Each operator needs one; where there are more, the one that was idle for longest is closed. Of
  * the second number of them a call may wait. */

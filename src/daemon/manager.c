@@ -20,7 +20,6 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 
 int manager_new(const Args *args, Manager **ret) {
         _cleanup_(manager_freep) Manager *m = calloc(1, sizeof(*m));

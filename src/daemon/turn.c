@@ -19,7 +19,6 @@
 #include "tidbnumad/daemon/undo/undo-change.h"
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 
 /* Changes within this time are published together. */
 #define PUBLISH_DELAY_USEC (UINT64_C(100) * 1000)

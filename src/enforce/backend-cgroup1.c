@@ -9,7 +9,6 @@
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 
 #define CPUS "cpuset.cpus"
 

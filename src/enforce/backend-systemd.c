@@ -102,7 +102,7 @@ static int restore(Backend *backend, UndoRestore *restore, BackendCall *call) {
 static bool has_cpuset_controller(const Sysroot *sysroot) {
         char text[1024];
 
-        if (read_file_at(sysroot->cgroup_fd, "cgroup.controllers", text, sizeof(text)) < 0)
+        if (path_read(sysroot->cgroup_fd, text, sizeof(text), "cgroup.controllers") < 0)
                 return false;
         for (char *save = NULL, *word = strtok_r(text, " ", &save); word;
              word = strtok_r(NULL, " ", &save))
@@ -117,7 +117,7 @@ bool backend_systemd_runs(const Sysroot *sysroot) {
 
         if (sysroot->live)
                 return access("/run/systemd/system/", F_OK) >= 0;
-        return read_file_at(sysroot->proc_fd, "1/comm", comm, sizeof(comm)) <= 0 ||
+        return path_read(sysroot->proc_fd, comm, sizeof(comm), "1/comm") <= 0 ||
                strcmp(comm, "systemd") == 0;
 }
 

@@ -7,7 +7,6 @@
 
 #include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 
 #define CPUS "cpuset.cpus"
 #define MEMS "cpuset.mems"
@@ -24,7 +23,7 @@ static void groups_done(Groups *groups) {
 static bool is_empty_group(int group_fd) {
         char byte[2];
 
-        return read_file_at(group_fd, "cgroup.procs", byte, sizeof(byte)) == 0;
+        return path_read(group_fd, byte, sizeof(byte), "cgroup.procs") == 0;
 }
 
 /* Sets the CPUs and nodes of the parent group. The kernel does not allow a group more than its
@@ -32,11 +31,11 @@ static bool is_empty_group(int group_fd) {
  * offline from all groups without ever restoring it. */
 static int fill_from(int above_fd, int group_fd, const char *name) {
         char wanted[ID_SET_LIST_MAX], has[ID_SET_LIST_MAX];
-        ssize_t n = read_file_at(above_fd, name, wanted, sizeof(wanted));
+        ssize_t n = path_read(above_fd, wanted, sizeof(wanted), "%s", name);
 
         if (n < 0)
                 return (int)n;
-        n = read_file_at(group_fd, name, has, sizeof(has));
+        n = path_read(group_fd, has, sizeof(has), "%s", name);
         if (n >= 0 && strcmp(wanted, has) == 0)
                 return 0;
         return cgroup_write(group_fd, name, wanted);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/enforce/mover-batch.h"
-#include "tidbnumad/sys/open-files.h"
+#include "tidbnumad/sys/proc.h"
 
 static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
         size_t home = 0;

@@ -81,7 +81,7 @@ static bool sets_limit(int group_fd, const char *file) {
             !S_ISREG(st.st_mode) || !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
                 return false;
         /* A file that cannot be read may contain a limit. */
-        if (read_file_at(group_fd, file, text, sizeof(text)) < 0)
+        if (path_read(group_fd, text, sizeof(text), "%s", file) < 0)
                 return true;
         return !is_unset(file, text);
 }
@@ -237,7 +237,7 @@ static bool was_pids_max_changed(const Sysroot *sysroot, const char *group, uint
         char text[32], expected[32] = "max";
 
         if (cgroup_open(sysroot, group, &fd) < 0 ||
-            read_file_at(fd, "pids.max", text, sizeof(text)) < 0)
+            path_read(fd, text, sizeof(text), "pids.max") < 0)
                 return false; /* it has ended, or the controller is not enabled for it */
         if (tasks_max != UINT64_MAX)
                 (void)snprintf(expected, sizeof(expected), "%" PRIu64, tasks_max);

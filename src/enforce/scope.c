@@ -5,7 +5,7 @@
 
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/enforce/undo-note.h"
-#include "tidbnumad/sys/bus-scope.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
 
 /* systemd's limit for names of units, UNIT_NAME_MAX. */

@@ -5,8 +5,8 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/enforce/setting.h"
-#include "tidbnumad/sys/capability.h"
-#include "tidbnumad/sys/sysfs-device.h"
+#include "tidbnumad/sys/devices.h"
+#include "tidbnumad/sys/self.h"
 
 /* --- which file --- */
 
@@ -59,7 +59,7 @@ static int try_interface(const char *name, void *userdata) {
         fd = openat(search->sysroot->sys_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-        if (read_file_at(fd, "ifindex", text, sizeof(text)) < 0 || parse_u64(text, &ifindex) < 0 ||
+        if (path_read(fd, text, sizeof(text), "ifindex") < 0 || parse_u64(text, &ifindex) < 0 ||
             ifindex != search->ifindex)
                 return 0;
         search->fd = TAKE_FD(fd);
@@ -101,7 +101,7 @@ static int read_file(const Sysroot *sysroot, const SettingKey *key,
 
         if (dir_fd < 0)
                 return dir_fd;
-        n = read_file_at(dir_fd, path, buffer, SETTING_TEXT_MAX);
+        n = path_read(dir_fd, buffer, SETTING_TEXT_MAX, "%s", path);
         return n < 0 ? (int)n : 0;
 }
 

@@ -5,7 +5,6 @@
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 #include "tidbnumad/sys/clock.h"
 
 /* --- cpusets --- */

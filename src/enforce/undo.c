@@ -8,7 +8,7 @@
 #include "tidbnumad/enforce/undo-text.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/sys/atomic-file.h"
-#include "tidbnumad/sys/cgroup1.h"
+#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/proc.h"
 
 void undo_init(Undo *undo, const Sysroot *sysroot) {

@@ -27,7 +27,7 @@ static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
         uint64_t group, parent;
 
         (void)snprintf(path, sizeof(path), "%d/status", tid);
-        if (read_file_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
+        if (path_read(sysroot->proc_fd, text, sizeof(text), "%s", path) < 0 ||
             parse_field(text, "\nTgid:", &group) < 0 || parse_field(text, "\nPPid:", &parent) < 0)
                 return 0;
         return (pid_t)group != tid ? (pid_t)group : (pid_t)parent;

@@ -1,10 +1,14 @@
-/* systemd's manager over D-Bus: the connection and its signals. bus-manager-read.c reads the
- * units. */
+/* systemd's manager over D-Bus: the connection, its signals, and reading units. */
 #include <string.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
+
+/* --- bus-manager --- */
+
+/* systemd's manager over D-Bus: the connection and its signals. bus-manager-read.c reads the
+ * units. */
 
 static void report(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
         m->handler(event, unit, active_state, m->userdata);
@@ -217,4 +221,238 @@ int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **
                 return r;
         *ret_state = TAKE_PTR(state);
         return 0;
+}
+
+/* --- bus-manager-read --- */
+
+/* Reads units from systemd's manager: one unit, or lists of names. */
+
+typedef struct ReadCall {
+        BusUnitReply reply;
+        void *userdata;
+} ReadCall;
+
+typedef struct ListCall {
+        bool files; /* not units */
+        BusListReply reply;
+        void *userdata;
+} ListCall;
+
+static int read_set(sd_bus_message *message, IdTarget ret) {
+        const void *bytes;
+        size_t n;
+        int r;
+
+        r = sd_bus_message_enter_container(message, 'v', "ay");
+        if (r < 0)
+                return r;
+        r = sd_bus_message_read_array(message, 'y', &bytes, &n);
+        if (r < 0)
+                return r;
+        id_target_from_bytes(bytes, n, ret);
+        return sd_bus_message_exit_container(message);
+}
+
+static int read_flag(sd_bus_message *message, bool *ret) {
+        int value, r = sd_bus_message_read(message, "v", "b", &value);
+
+        if (r >= 0)
+                *ret = value;
+        return r;
+}
+
+/* Texts beyond `max` are dropped. */
+static int read_texts(sd_bus_message *message, const char **ret, size_t max, size_t *ret_n) {
+        const char *text;
+        int r = sd_bus_message_enter_container(message, 'a', "s");
+
+        *ret_n = 0;
+        while (r >= 0 && (r = sd_bus_message_read(message, "s", &text)) > 0)
+                if (*ret_n < max)
+                        ret[(*ret_n)++] = text;
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int read_drop_ins(sd_bus_message *message, BusUnit *unit) {
+        int r = sd_bus_message_enter_container(message, 'v', "as");
+
+        if (r >= 0)
+                r = read_texts(message, unit->drop_ins, BUS_DROP_INS_MAX, &unit->n_drop_ins);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+/* ExecStart=: path, words, and what became of it. */
+static int read_exec(sd_bus_message *message, BusUnit *unit) {
+        int r = sd_bus_message_enter_container(message, 'v', "a(sasbttttuii)");
+
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'a', "(sasbttttuii)");
+        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'r', "sasbttttuii")) > 0) {
+                r = sd_bus_message_skip(message, "s");
+                if (r >= 0)
+                        r = read_texts(message, unit->exec, BUS_EXEC_WORDS_MAX, &unit->n_exec);
+                if (r >= 0)
+                        r = sd_bus_message_skip(message, "bttttuii");
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        if (r >= 0)
+                r = sd_bus_message_exit_container(message);
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int read_number(sd_bus_message *message, const char *name, BusUnit *unit) {
+        return strcmp(name, "NUMAPolicy") == 0
+                       ? sd_bus_message_read(message, "v", "i", &unit->numa_policy)
+                       : sd_bus_message_read(message, "v", "u", &unit->n_restarts);
+}
+
+static int read_property(sd_bus_message *message, const char *name, void *userdata) {
+        BusUnit *unit = userdata;
+        const struct {
+                const char *name;
+                const char **text;
+        } texts[] = {
+                { "Id", &unit->id },
+                { "LoadState", &unit->load_state },
+                { "ActiveState", &unit->active_state },
+                { "FragmentPath", &unit->fragment },
+                { "User", &unit->user },
+                { "ControlGroup", &unit->group },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
+                if (strcmp(name, texts[i].name) == 0)
+                        return sd_bus_message_read(message, "v", "s", texts[i].text);
+        if (strcmp(name, "AllowedCPUs") == 0)
+                return read_set(message, ID_TARGET(&unit->cpus));
+        if (strcmp(name, "AllowedMemoryNodes") == 0)
+                return read_set(message, ID_TARGET(&unit->mems));
+        if (strcmp(name, "CPUAffinity") == 0)
+                return read_set(message, ID_TARGET(&unit->affinity));
+        if (strcmp(name, "NUMAMask") == 0)
+                return read_set(message, ID_TARGET(&unit->numa_mask));
+        if (strcmp(name, "CPUAffinityFromNUMA") == 0)
+                return read_flag(message, &unit->affinity_from_numa);
+        if (strcmp(name, "NUMAPolicy") == 0 || strcmp(name, "NRestarts") == 0)
+                return read_number(message, name, unit);
+        if (strcmp(name, "ExecStart") == 0)
+                return read_exec(message, unit);
+        if (strcmp(name, "DropInPaths") == 0)
+                return read_drop_ins(message, unit);
+        if (strcmp(name, "InactiveExitTimestampMonotonic") == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->begun_usec);
+        if (strcmp(name, "ActiveEnterTimestampMonotonic") == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->active_usec);
+        if (strcmp(name, "SubState") == 0)
+                return sd_bus_message_read(message, "v", "s", &unit->sub_state);
+        if (strcmp(name, "DynamicUser") == 0)
+                return read_flag(message, &unit->dynamic_user);
+        return sd_bus_message_skip(message, "v");
+}
+
+static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
+        const ReadCall *call = userdata;
+        BusUnit unit = { .id = "",
+                         .load_state = "",
+                         .active_state = "",
+                         .sub_state = "",
+                         .fragment = "",
+                         .user = "",
+                         .group = "",
+                         .numa_policy = -1 };
+        int r = bus_units_error(sd_bus_message_get_error(message));
+
+        if (r >= 0)
+                r = bus_units_foreach_property(message, read_property, &unit);
+        unit.active_state = bus_manager_state(unit.active_state, unit.sub_state);
+        call->reply(r < 0 ? r : 0, r < 0 ? NULL : &unit, call->userdata);
+        return 0;
+}
+
+int bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
+                          sd_bus_slot **ret_slot) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        const ReadCall call = { .reply = reply, .userdata = userdata };
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        if (!bus)
+                return -ENOTCONN;
+        r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", unit, &path);
+        if (r >= 0)
+                r = sd_bus_message_new_method_call(bus, &message, BUS_SYSTEMD, path,
+                                                   "org.freedesktop.DBus.Properties", "GetAll");
+        /* All interfaces at once, as systemctl does: a unit that is not loaded is loaded for each
+         * call, and forgotten after it. */
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", "");
+        return r < 0 ? r : bus_units_send(bus, message, on_unit, &call, sizeof(call), 0, ret_slot);
+}
+
+/* Unit files come with their paths. */
+static int parse_list(sd_bus_message *message, const ListCall *call) {
+        const char *name, *state, *active_state = "";
+        int r = sd_bus_message_enter_container(message, 'a', call->files ? "(ss)" : "(ssssssouso)");
+
+        while (r >= 0) {
+                r = call->files ? sd_bus_message_read(message, "(ss)", &name, &state)
+                                : sd_bus_message_read(message, "(ssssssouso)", &name, NULL, &state,
+                                                      &active_state, NULL, NULL, NULL, NULL, NULL,
+                                                      NULL);
+                if (r <= 0)
+                        break;
+                call->reply(0, basename(name), state, active_state, call->userdata);
+        }
+        return r;
+}
+
+static int on_list(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
+        const ListCall *call = userdata;
+        int r = bus_units_error(sd_bus_message_get_error(message));
+
+        if (r >= 0)
+                r = parse_list(message, call);
+        call->reply(r, NULL, NULL, NULL, call->userdata);
+        return 0;
+}
+
+static int list(BusManager *m, const char *method, char *const *globs, const ListCall *call) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
+        char *none[] = { NULL };
+        int r;
+
+        if (!m->bus)
+                return -ENOTCONN;
+        r = sd_bus_message_new_method_call(m->bus, &message, BUS_SYSTEMD, BUS_MANAGER_PATH,
+                                           BUS_MANAGER, method);
+        if (r >= 0)
+                r = sd_bus_message_append_strv(message, none); /* in any state */
+        if (r >= 0)
+                r = sd_bus_message_append_strv(message, (char **)globs);
+        if (r >= 0)
+                r = bus_units_send(m->bus, message, on_list, call, sizeof(*call), 0, &slot);
+        if (r >= 0)
+                (void)sd_bus_slot_set_floating(slot, 1);
+        return r;
+}
+
+int bus_manager_list_units(BusManager *manager, char *const *globs, BusListReply reply,
+                           void *userdata) {
+        return list(manager, "ListUnitsByPatterns", globs,
+                    &(ListCall){ .reply = reply, .userdata = userdata });
+}
+
+int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusListReply reply,
+                                void *userdata) {
+        return list(manager, "ListUnitFilesByPatterns", globs,
+                    &(ListCall){ .files = true, .reply = reply, .userdata = userdata });
+}
+
+bool bus_manager_is_runtime(const Sysroot *sysroot, const char *unit, const char *property) {
+        _cleanup_free_ char *path = text_new("%s/run/systemd/system.control/%s.d/50-%s.conf",
+                                             sysroot->path, unit, property);
+
+        return path && access(path, F_OK) == 0;
 }

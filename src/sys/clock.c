@@ -1,7 +1,10 @@
+/* Clocks, and timers of the loop. */
 #include <time.h>
 #include <unistd.h>
 
 #include "tidbnumad/sys/clock.h"
+
+/* --- clock --- */
 
 static uint64_t read_usec(clockid_t clock) {
         struct timespec ts;
@@ -38,4 +41,53 @@ double clock_realtime_seconds(void) {
 
         (void)clock_gettime(CLOCK_REALTIME, &ts);
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* --- event-source --- */
+
+/* When that is, or UINT64_MAX for later than the clock can show. */
+static int from_now(sd_event *event, uint64_t usec, uint64_t *ret) {
+        uint64_t now;
+        int r = sd_event_now(event, CLOCK_MONOTONIC, &now);
+
+        if (r < 0)
+                return r;
+        *ret = usec > UINT64_MAX - now ? UINT64_MAX : now + usec;
+        return 0;
+}
+
+sd_event_source *event_source_drop(sd_event_source *source) {
+        if (source)
+                (void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        return sd_event_source_unref(source);
+}
+
+int event_source_add_after(sd_event *event, sd_event_source **ret, uint64_t usec,
+                           sd_event_time_handler_t callback, void *userdata) {
+        uint64_t at;
+        int r = from_now(event, usec, &at);
+
+        return r < 0 ? r
+                     : sd_event_add_time(event, ret, CLOCK_MONOTONIC, at, 0, callback, userdata);
+}
+
+int event_source_add_off(sd_event *event, sd_event_source **ret, uint64_t accuracy_usec,
+                         sd_event_time_handler_t callback, void *userdata) {
+        int r = sd_event_add_time(event, ret, CLOCK_MONOTONIC, 0, accuracy_usec, callback,
+                                  userdata);
+
+        return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+int event_source_arm(sd_event_source *source, uint64_t usec) {
+        int r = sd_event_source_set_time(source, usec);
+
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+int event_source_arm_after(sd_event_source *source, uint64_t usec) {
+        uint64_t at;
+        int r = from_now(sd_event_source_get_event(source), usec, &at);
+
+        return r < 0 ? r : event_source_arm(source, at);
 }

@@ -12,8 +12,8 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/mask.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/sys/cmdline.h"
 #include "tidbnumad/sys/dump.h"
+#include "tidbnumad/sys/proc.h"
 
 enum { NAMES_MAX = 32, PATH_BYTES = 1024 };
 
@@ -127,7 +127,7 @@ int dump_write(int to_fd, const char *path, const char *data, size_t size) {
 static int copy_file(int from_fd, const char *name, int to_fd, const char *to) {
         _cleanup_free_ char *data = NULL;
         size_t size = 0;
-        int r = read_file_alloc_at(from_fd, name, &data, &size);
+        int r = path_read_alloc(from_fd, &data, &size, "%s", name);
 
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
@@ -213,7 +213,7 @@ static int copy_kernel_arguments(const Sysroot *sysroot, int to_fd) {
         _cleanup_free_ char *line = NULL;
         _cleanup_text_ Text text = { 0 };
         size_t size;
-        int r = read_file_alloc_at(sysroot->proc_fd, "cmdline", &line, &size);
+        int r = path_read_alloc(sysroot->proc_fd, &line, &size, "cmdline");
 
         if (r < 0)
                 return 0;
@@ -242,7 +242,7 @@ static int copy_arguments(int fd, int to_fd, const char *folder) {
         char path[64];
         size_t size;
 
-        if (read_file_alloc_at(fd, "cmdline", &bytes, &size) < 0)
+        if (path_read_alloc(fd, &bytes, &size, "cmdline") < 0)
                 return 0;
         mask_arguments(&text, bytes, size);
         (void)snprintf(path, sizeof(path), "%s/cmdline", folder);
@@ -260,7 +260,7 @@ static int copy_parts(int fd, int to_fd, const char *folder) {
         ssize_t n;
         int r = 0;
 
-        if (read_file_alloc_at(fd, "environ", &bytes, &size) >= 0 &&
+        if (path_read_alloc(fd, &bytes, &size, "environ") >= 0 &&
             (found = environment_find(bytes, size, "GOMAXPROCS"))) {
                 n = snprintf(value, sizeof(value), "GOMAXPROCS=%.10s", found);
                 (void)snprintf(path, sizeof(path), "%s/environ", folder);

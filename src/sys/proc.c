@@ -1,6 +1,12 @@
+/* Processes and threads in /proc: holding one, what its files say, its memory, command line and
+ * open files. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -8,7 +14,107 @@
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
+#include "tidbnumad/sys/sysroot.h"
+
+/* --- proc-handle --- */
+
+/* Holding a process: by its directory of /proc, and by a pidfd where the kernel has these. */
+
+#define NR_PIDFD_OPEN 434 /* the same on all architectures; headers before 5.3 do not have it */
+
+/* -ENOSYS: the kernel has none, or forbids it. */
+static int open_pidfd(pid_t pid) {
+        int fd = (int)syscall(NR_PIDFD_OPEN, pid, 0);
+
+        return fd >= 0 ? fd : errno == EPERM ? -ENOSYS : -errno;
+}
+
+bool proc_has_pidfds(void) {
+        _cleanup_close_ int fd = open_pidfd(getpid());
+
+        return fd != -ENOSYS;
+}
+
+int proc_open(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
+        return proc_open_stat(sysroot, pid, ret, &(ProcStat){ 0 });
+}
+
+int proc_open_twice(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
+        int r = proc_open(sysroot, pid, ret);
+
+        return r == -ESRCH ? proc_open(sysroot, pid, ret) : r;
+}
+
+int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat) {
+        _cleanup_proc_ ProcHandle h = PROC_HANDLE_NONE;
+        char name[16];
+        ProcStat stat;
+        int r;
+
+        (void)snprintf(name, sizeof(name), "%d", pid);
+        h.pid = pid;
+        h.dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (h.dir_fd < 0)
+                return proc_error(-errno);
+        if (sysroot->live) {
+                h.live = true;
+                h.pidfd = open_pidfd(pid);
+                if (h.pidfd == -ENOSYS && proc_has_pidfds())
+                        return -EAGAIN; /* refused this once: nobody would look for its end */
+                if (h.pidfd < 0 && h.pidfd != -ENOSYS)
+                        return proc_error(h.pidfd);
+        }
+        /* Read last and through the directory: if this answers, the directory's process was still
+         * there after the pidfd was taken, so that both are of the same one. */
+        r = proc_stat_read(&h, 0, &stat);
+        if (r < 0)
+                return r;
+        h.start_ticks = stat.start_ticks;
+        *ret_stat = stat;
+        *ret = h;
+        h = PROC_HANDLE_NONE;
+        return 0;
+}
+
+void proc_close(ProcHandle *handle) {
+        event_source_drop(handle->exit); /* before the pidfd that it polls */
+        closep(&handle->dir_fd);
+        closep(&handle->pidfd);
+        *handle = PROC_HANDLE_NONE;
+}
+
+/* A first thread that has ended is shown as a zombie while others still run. */
+static bool is_alive_by_stat(const ProcHandle *handle) {
+        char exe[PATH_MAX]; /* quicker: stat sums up all threads */
+        ProcStat stat;
+
+        return proc_held_is_in_exec(handle) || proc_held_exe_read(handle, exe, sizeof(exe)) >= 0 ||
+               (proc_stat_read(handle, 0, &stat) >= 0 &&
+                ((stat.state != 'Z' && stat.state != 'X') || stat.n_threads > 1));
+}
+
+bool proc_is_alive(const ProcHandle *handle) {
+        struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
+
+        if (handle->pidfd >= 0)
+                return poll(&p, 1, 0) <= 0; /* a failed poll proves nothing */
+        return !handle->live || is_alive_by_stat(handle);
+}
+
+int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
+                    void *userdata) {
+        int r;
+
+        if (handle->pidfd < 0)
+                return 0;
+        r = sd_event_add_io(event, &handle->exit, handle->pidfd, EPOLLIN, callback, userdata);
+        return r < 0 ? r
+                     : sd_event_source_set_priority(handle->exit, SD_EVENT_PRIORITY_IMPORTANT - 1);
+}
+
+/* --- proc --- */
 
 /* From the kernel's include/linux/sched.h; stable, for ps(1) shows it as a flag. */
 #define PF_KTHREAD UINT64_C(0x00200000)
@@ -93,7 +199,7 @@ static int read_task_file(const ProcHandle *handle, pid_t tid, const char *name,
                 (void)snprintf(path, sizeof(path), "task/%d/%s", tid, name);
         else
                 (void)snprintf(path, sizeof(path), "%s", name);
-        n = read_record_at(handle->dir_fd, path, buffer, size);
+        n = path_read_record(handle->dir_fd, buffer, size, "%s", path);
         return n < 0 ? proc_error((int)n) : 0;
 }
 
@@ -117,7 +223,7 @@ static bool shows_no_program(const char *text) {
 /* 1: the exec is under way; 0; -ESRCH: there is no such process. */
 static int check_exec(int dir_fd, const char *path) {
         char text[256];
-        ssize_t n = read_record_at(dir_fd, path, text, sizeof(text));
+        ssize_t n = path_read_record(dir_fd, text, sizeof(text), "%s", path);
 
         if (n == -ENOENT || n == -ESRCH)
                 return -ESRCH;
@@ -154,7 +260,7 @@ int proc_stat_read(const ProcHandle *handle, pid_t tid, ProcStat *ret) {
 int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks) {
         uint64_t seconds;
         char text[64];
-        ssize_t n = read_file_at(sysroot->proc_fd, "uptime", text, sizeof(text));
+        ssize_t n = path_read(sysroot->proc_fd, text, sizeof(text), "uptime");
 
         if (n < 0)
                 return (int)n;
@@ -172,7 +278,7 @@ static int read_long_status(const ProcHandle *handle, pid_t tid, ProcStatus *ret
 
         if (tid > 0)
                 (void)snprintf(path, sizeof(path), "task/%d/status", tid);
-        r = read_file_alloc_at(handle->dir_fd, path, &text, NULL);
+        r = path_read_alloc(handle->dir_fd, &text, NULL, "%s", path);
         return r < 0 ? proc_error(r) : proc_status_parse(text, ret);
 }
 
@@ -376,7 +482,7 @@ static int foreach_child_of(pid_t tid, void *userdata) {
         char path[64], *save = NULL;
 
         (void)snprintf(path, sizeof(path), "task/%d/children", tid);
-        if (read_file_alloc_at(walk->handle->dir_fd, path, &text, NULL) < 0)
+        if (path_read_alloc(walk->handle->dir_fd, &text, NULL, "%s", path) < 0)
                 return 0; /* ended meanwhile, or a kernel without it */
         for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
                 uint64_t pid;
@@ -395,4 +501,164 @@ int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *us
         ChildWalk walk = { .handle = handle, .callback = callback, .userdata = userdata };
 
         return proc_foreach_thread(handle, foreach_child_of, &walk);
+}
+
+/* --- proc-memory --- */
+
+/* Resident memory of a process by kind. Its nodes are read elsewhere. */
+
+/* Names of processes are in the first line only, with their newlines escaped. */
+int proc_memory_parse(const char *text, ProcMemory *ret) {
+        ProcMemory m = { 0 };
+
+        if (parse_kib_field(text, "\nRssAnon:", &m.anon_bytes) < 0 ||
+            parse_kib_field(text, "\nRssFile:", &m.file_bytes) < 0 ||
+            parse_kib_field(text, "\nRssShmem:", &m.shmem_bytes) < 0)
+                return -EBADMSG;
+        (void)parse_kib_field(text, "\nHugetlbPages:", &m.huge_bytes); /* not in every kernel */
+        *ret = m;
+        return 0;
+}
+
+int proc_memory_read(const ProcHandle *handle, ProcMemory *ret) {
+        _cleanup_free_ char *text = NULL; /* of any length: thousands of supplementary groups */
+        int r = path_read_alloc(handle->dir_fd, &text, NULL, "status");
+
+        if (r == -ENOENT)
+                return -ESRCH;
+        return r < 0 ? r : proc_memory_parse(text, ret);
+}
+
+/* --- cmdline --- */
+
+/* Without the last argument where its end is not seen. */
+static size_t cut_last(const char *bytes, size_t size) {
+        const char *end = memrchr(bytes, '\0', size);
+
+        return end ? (size_t)(end - bytes) + 1 : 0;
+}
+
+/* Gives back what was not needed, with the NUL that a rewritten line may lack. */
+static void finish(char *bytes, size_t size, char **ret_bytes, size_t *ret_size) {
+        char *exact;
+
+        if (size > 0 && bytes[size - 1] != '\0')
+                bytes[size++] = '\0';
+        bytes[size] = '\0';
+        exact = realloc(bytes, size + 1);
+        *ret_bytes = exact ? exact : bytes;
+        *ret_size = size;
+}
+
+int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size) {
+        _cleanup_close_ int fd = openat(handle->dir_fd, "cmdline", O_RDONLY | O_CLOEXEC);
+        _cleanup_free_ char *bytes = NULL;
+        size_t size;
+        ssize_t n;
+        bool cut;
+
+        if (fd < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        bytes = malloc(CMDLINE_MAX_BYTES + 2);
+        if (!bytes)
+                return -ENOMEM;
+        n = read_up_to(fd, bytes, CMDLINE_MAX_BYTES + 1);
+        if (n < 0)
+                return (int)n;
+        cut = (size_t)n > CMDLINE_MAX_BYTES;
+        size = cut ? cut_last(bytes, CMDLINE_MAX_BYTES) : (size_t)n;
+        finish(TAKE_PTR(bytes), size, ret_bytes, ret_size);
+        return cut;
+}
+
+const char *cmdline_next(const char *bytes, size_t size, const char *argument) {
+        const char *next = argument ? argument + strlen(argument) + 1 : bytes;
+
+        return next < bytes + size ? next : NULL;
+}
+
+int cmdline_join(const char *bytes, size_t size, char **ret) {
+        char *text = malloc(size + 1);
+
+        if (!text)
+                return -ENOMEM;
+        for (size_t i = 0; i < size; i++)
+                text[i] = bytes[i] == '\0' ? ' ' : bytes[i];
+        text[size > 0 ? size - 1 : 0] = '\0'; /* the last argument's */
+        *ret = text;
+        return 0;
+}
+
+/* --- environment --- */
+
+const char *environment_find(const char *bytes, size_t size, const char *key) {
+        const size_t length = strlen(key);
+
+        for (const char *entry = bytes; entry < bytes + size; entry += strlen(entry) + 1)
+                if (strncmp(entry, key, length) == 0 && entry[length] == '=')
+                        return entry + length + 1;
+        return NULL;
+}
+
+int environment_read(const ProcHandle *handle, const char *key, char *buffer, size_t size) {
+        _cleanup_free_ char *bytes = NULL;
+        const char *value;
+        size_t n;
+        int r = path_read_alloc(handle->dir_fd, &bytes, &n, "environ");
+
+        if (r < 0)
+                return r == -ENOENT ? -ESRCH : r;
+        value = environment_find(bytes, n, key);
+        if (!value)
+                return -ENODATA;
+        r = snprintf(buffer, size, "%s", value);
+        return r < 0 || (size_t)r >= size ? -ENOSPC : 0;
+}
+
+/* --- open-files --- */
+
+typedef struct Walk {
+        int dir_fd; /* not owned */
+        size_t n;
+        OpenFileCallback callback;
+        void *userdata;
+        bool stopped; /* at the bound, not by the callback */
+} Walk;
+
+static int handle_file(pid_t number, void *userdata) {
+        Walk *walk = userdata;
+        char name[16], target[PATH_MAX];
+        ssize_t length;
+
+        if (walk->n++ >= OPEN_FILES_MAX) {
+                walk->stopped = true;
+                return -ECANCELED;
+        }
+        (void)snprintf(name, sizeof(name), "%d", number);
+        length = readlinkat(walk->dir_fd, name, target, sizeof(target));
+        /* EINVAL: no link, as only a dump has it. ENAMETOOLONG: the kernel itself gave up. */
+        if (length < 0)
+                return errno == ENOENT || errno == EINVAL || errno == ENAMETOOLONG ? 0 : -errno;
+        if ((size_t)length == sizeof(target))
+                return 0;
+        target[length] = '\0';
+        return walk->callback((int)number, target, walk->userdata);
+}
+
+int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void *userdata) {
+        Walk walk = { .callback = callback, .userdata = userdata };
+        int r;
+
+        if (proc_held_is_in_exec(handle))
+                return -EBUSY;
+        walk.dir_fd = openat(handle->dir_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (walk.dir_fd < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        r = proc_foreach_number(walk.dir_fd, handle_file, &walk); /* closes it */
+        if (walk.stopped)
+                return 1;
+        if (r < 0)
+                return r;
+        /* A process that has ended lists nothing. */
+        return proc_is_alive(handle) ? 0 : -ESRCH;
 }

@@ -1,12 +1,18 @@
+/* This process: what it costs, and what it may do. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/self.h"
+
+/* --- self --- */
 
 static int count_fd(_unused_ pid_t fd, void *userdata) {
         uint64_t *n = userdata;
@@ -40,7 +46,7 @@ static int read_start(double *seconds) {
         ssize_t n;
         int r;
 
-        n = read_file_at(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
+        n = path_read(AT_FDCWD, text, sizeof(text), "/proc/self/stat");
         if (n < 0)
                 return (int)n;
         r = proc_stat_parse(text, &stat);
@@ -56,7 +62,7 @@ static int read_start(double *seconds) {
 static int read_resident(uint64_t *ret_bytes) {
         uint64_t pages;
         char text[256];
-        ssize_t n = read_file_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text));
+        ssize_t n = path_read(AT_FDCWD, text, sizeof(text), "/proc/self/statm");
 
         if (n < 0)
                 return (int)n;
@@ -93,4 +99,45 @@ int self_lock_memory(void) {
         if (limit.rlim_cur != RLIM_INFINITY && setrlimit(RLIMIT_MEMLOCK, &unlimited) < 0)
                 return -errno;
         return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0 ? -errno : 0;
+}
+
+/* --- capability --- */
+
+typedef struct __user_cap_header_struct Header;
+typedef struct __user_cap_data_struct Data;
+
+bool capability_is_effective(unsigned capability) {
+        Header header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        Data data[_LINUX_CAPABILITY_U32S_3];
+
+        return syscall(SYS_capget, &header, data) == 0 &&
+               data[capability / 32].effective & UINT32_C(1) << (capability % 32);
+}
+
+int capability_set_effective(unsigned capability, bool on) {
+        Header header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        Data data[_LINUX_CAPABILITY_U32S_3];
+        const uint32_t bit = UINT32_C(1) << (capability % 32);
+        uint32_t *effective = &data[capability / 32].effective;
+
+        if (syscall(SYS_capget, &header, data) < 0)
+                return -errno;
+        if (!(*effective & bit) == !on)
+                return 0;
+        *effective ^= bit;
+        return syscall(SYS_capset, &header, data) < 0 ? -errno : 1;
+}
+
+int capability_keep(uint64_t mask) {
+        Header header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        Data data[_LINUX_CAPABILITY_U32S_3];
+
+        if (syscall(SYS_capget, &header, data) < 0)
+                return -errno;
+        for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+                data[i].permitted &= (uint32_t)(mask >> (32 * i));
+                data[i].effective &= data[i].permitted;
+                data[i].inheritable = 0;
+        }
+        return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }

@@ -5,9 +5,8 @@
 
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/affinity.h"
-#include "tidbnumad/sys/numa-maps.h"
-#include "tidbnumad/sys/script.h"
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/worker/ask.h"
 #include "tidbnumad/world/processes.h"
 

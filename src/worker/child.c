@@ -14,7 +14,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
 #include "tidbnumad/worker/hung.h"
 
@@ -125,7 +124,7 @@ bool worker_child_is_running(const WorkerChild *child) {
         ProcStat stat;
 
         (void)snprintf(path, sizeof(path), "/proc/%d/stat", child->pid);
-        return read_file_at(AT_FDCWD, path, text, sizeof(text)) >= 0 &&
+        return path_read(AT_FDCWD, text, sizeof(text), "%s", path) >= 0 &&
                proc_stat_parse(text, &stat) >= 0 && stat.state == 'R';
 }
 

@@ -9,14 +9,12 @@
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/numa-maps.h"
-#include "tidbnumad/sys/script.h"
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/worker/serve.h"
-#include "tidbnumad/world/data-dir.h"
-#include "tidbnumad/world/devices-load.h"
 #include "tidbnumad/world/huge-load.h"
 #include "tidbnumad/world/processes.h"
+#include "tidbnumad/world/storage.h"
 
 /* Address space that one step scans when nothing is found in it. */
 #define SCAN_BYTES (UINT64_C(16) << 20)

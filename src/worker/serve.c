@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/worker/serve.h"
 

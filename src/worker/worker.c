@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/child.h"
 #include "tidbnumad/worker/hung.h"
 #include "tidbnumad/worker/kept.h"

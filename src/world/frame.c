@@ -4,7 +4,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/world/frame.h"
 

@@ -1,13 +1,51 @@
-/* Settings of the host: a small file for each. */
+/* Settings of the host, a small file for each; and its processor. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/node.h"
 #include "tidbnumad/world/host-facts.h"
 #include "tidbnumad/world/irq-load.h"
 #include "tidbnumad/world/processes.h"
+
+/* --- processor --- */
+
+/* Vendors by the names and numbers that processors give them. */
+
+int processor_load(const Sysroot *sysroot, Processor *ret) {
+        static const struct {
+                const char *name; /* of x86 */
+                uint32_t
+                        implementer; /* of Arm: MIDR_EL1 in the Arm Architecture Reference Manual */
+                ProcessorVendor vendor;
+        } vendors[] = {
+                { "GenuineIntel", 0, PROCESSOR_INTEL },
+                { "AuthenticAMD", 0, PROCESSOR_AMD },
+                { "", 0x41, PROCESSOR_ARM },
+                { "", 0x48, PROCESSOR_HISILICON },
+        };
+        Processor p = { .vendor = PROCESSOR_OTHER };
+        CpuInfo info;
+        int r = cpuinfo_read(sysroot, &info);
+
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(vendors); i++)
+                if (strcmp(vendors[i].name, info.vendor) == 0 &&
+                    vendors[i].implementer == info.implementer)
+                        p.vendor = vendors[i].vendor;
+        p.family = info.family;
+        p.model = info.vendor[0] ? info.model : info.part;
+        *ret = p;
+        return 0;
+}
+
+/* --- host-facts --- */
+
+/* Settings of the host: a small file for each. */
 
 /* Firmware of Arm numbers sockets as it likes: higher numbers count as not known. */
 enum { MEMINFO_MAX = 16384, WORDS_MAX = 256, AUDIT_PACKAGES_MAX = 1024 };
@@ -16,7 +54,7 @@ static int read_number(int dir_fd, const char *path) {
         char buffer[32];
         uint64_t value;
 
-        if (read_file_at(dir_fd, path, buffer, sizeof(buffer)) <= 0 ||
+        if (path_read(dir_fd, buffer, sizeof(buffer), "%s", path) <= 0 ||
             parse_u64(buffer, &value) < 0 || value > INT32_MAX)
                 return HOST_FACT_UNKNOWN;
         return (int)value;
@@ -26,7 +64,7 @@ static int read_number(int dir_fd, const char *path) {
 static int read_switch(int dir_fd, const char *path) {
         char buffer[16];
 
-        if (read_file_at(dir_fd, path, buffer, sizeof(buffer)) <= 0)
+        if (path_read(dir_fd, buffer, sizeof(buffer), "%s", path) <= 0)
                 return HOST_FACT_UNKNOWN;
         return *buffer == 't' || *buffer == '1'   ? 1
                : *buffer == 'f' || *buffer == '0' ? 0
@@ -37,7 +75,7 @@ static int read_switch(int dir_fd, const char *path) {
 static void read_choice(int dir_fd, const char *path, char *ret, size_t size) {
         char buffer[WORDS_MAX], *begin, *end;
 
-        if (read_file_at(dir_fd, path, buffer, sizeof(buffer)) <= 0)
+        if (path_read(dir_fd, buffer, sizeof(buffer), "%s", path) <= 0)
                 return;
         begin = strchr(buffer, '[');
         end = begin ? strchr(begin, ']') : NULL;
@@ -49,7 +87,7 @@ static void read_swap(const Sysroot *sysroot, HostFacts *ret) {
         char buffer[MEMINFO_MAX];
         uint64_t total, unused;
 
-        if (read_file_at(sysroot->proc_fd, "meminfo", buffer, sizeof(buffer)) <= 0 ||
+        if (path_read(sysroot->proc_fd, buffer, sizeof(buffer), "meminfo") <= 0 ||
             parse_kib_field(buffer, "\nSwapTotal:", &total) < 0 ||
             parse_kib_field(buffer, "\nSwapFree:", &unused) < 0)
                 return;
@@ -63,7 +101,7 @@ static void read_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts
 
                 (void)snprintf(path, sizeof(path),
                                "devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu);
-                if (read_file_at(sysroot->sys_fd, path, governor, sizeof(governor)) <= 0)
+                if (path_read(sysroot->sys_fd, governor, sizeof(governor), "%s", path) <= 0)
                         continue;
                 ret->governor_known = true;
                 if (strcmp(governor, "performance") == 0)

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/huge-pages.h"
 #include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/sys/proc-memory.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/world/huge-load.h"
 
 /* --- pools --- */

@@ -37,7 +37,7 @@ static pid_t parent_by_pid(const Sysroot *sysroot, pid_t pid) {
 
         (void)snprintf(path, sizeof(path), "%d/stat", pid);
         if (proc_is_in_exec(sysroot, pid) ||
-            read_record_at(sysroot->proc_fd, path, text, sizeof(text)) < 0 ||
+            path_read_record(sysroot->proc_fd, text, sizeof(text), "%s", path) < 0 ||
             proc_stat_parse(text, &stat) < 0)
                 return 0;
         return stat.parent;

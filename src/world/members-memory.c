@@ -7,7 +7,7 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/sys/proc-memory.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/world/binding-load.h"
 #include "tidbnumad/world/members-memory.h"
 
@@ -19,10 +19,10 @@ enum { ANCESTORS_MAX = 16 };
 /* "max" of v2 is no number and means: none. -ENOENT: no such file, as in the root. */
 static int read_limit(int group_fd, uint64_t *ret) {
         char text[32];
-        ssize_t n = read_file_at(group_fd, "memory.max", text, sizeof(text));
+        ssize_t n = path_read(group_fd, text, sizeof(text), "memory.max");
 
         if (n == -ENOENT)
-                n = read_file_at(group_fd, "memory.limit_in_bytes", text, sizeof(text));
+                n = path_read(group_fd, text, sizeof(text), "memory.limit_in_bytes");
         if (n < 0)
                 return (int)n;
         if (parse_u64(text, ret) < 0)

@@ -6,9 +6,8 @@
 #include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
-#include "tidbnumad/world/data-dir.h"
 #include "tidbnumad/world/members.h"
+#include "tidbnumad/world/storage.h"
 
 int member_init(Member *member, Process *process, ProcHandle *handle) {
         ProcHandle *own = malloc(sizeof(*own));

@@ -7,7 +7,7 @@
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/instance-name.h"
-#include "tidbnumad/sys/numa-maps.h"
+#include "tidbnumad/sys/maps.h"
 #include "tidbnumad/world/observed.h"
 
 static void observed_done(Observed *o) {

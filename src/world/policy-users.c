@@ -1,6 +1,6 @@
 #include <errno.h>
 
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/world/policy-users.h"
 
 void policy_users_look_up(PolicySet *set, const SourceFileList *files, const Sysroot *sysroot,

@@ -7,8 +7,8 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/sys/cmdline.h"
-#include "tidbnumad/sys/proc-namespace.h"
+#include "tidbnumad/sys/namespace.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/world/processes.h"
 
 /* A process may exec faster than it is read: bash to numactl to env to the server. Its next exec

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/world/frame.h"
 #include "tidbnumad/world/sampler.h"

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "../support/interrupts-table.h"
-#include "tidbnumad/sys/interrupts.h"
+#include "tidbnumad/sys/irq.h"
 
 enum { CPUS = 256, LINES = 760, ROUNDS = 20 };
 

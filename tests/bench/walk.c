@@ -104,8 +104,7 @@ int main(int argc, char *argv[]) {
         if (argc != 2 || (strcmp(argv[1], "sparse") != 0 && strcmp(argv[1], "mappings") != 0))
                 errx(1, "usage: bench-walk sparse|mappings");
         if (sysroot_open(NULL, &sysroot) < 0 ||
-            read_file_at(sysroot.sys_fd, "devices/system/node/has_memory", list, sizeof(list)) <
-                    0 ||
+            path_read(sysroot.sys_fd, list, sizeof(list), "devices/system/node/has_memory") < 0 ||
             id_set_parse_list(list, &nodes) < 0)
                 errx(1, "the machine cannot be read");
         pid = start(strcmp(argv[1], "sparse") == 0 ? be_sparse : be_many);
@@ -113,7 +112,7 @@ int main(int argc, char *argv[]) {
                 errx(1, "process %d cannot be opened", pid);
         walk(&handle, &nodes);
         begin = clock_monotonic_usec();
-        if (read_file_alloc_at(handle.dir_fd, "numa_maps", &text, NULL) < 0)
+        if (path_read_alloc(handle.dir_fd, &text, NULL, "numa_maps") < 0)
                 (void)puts("");
         else
                 (void)printf(" %.3f\n", usec_to_ms(clock_monotonic_usec() - begin));

@@ -3,9 +3,9 @@
 #include <errno.h>
 
 #include "fuzz.h"
+#include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/node.h"
-#include "tidbnumad/sys/numa-maps.h"
-#include "tidbnumad/sys/proc-memory.h"
+#include "tidbnumad/sys/proc.h"
 
 typedef struct Sum {
         uint64_t bytes;

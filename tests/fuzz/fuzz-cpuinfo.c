@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/sys/cpuinfo.h"
+#include "tidbnumad/sys/node.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

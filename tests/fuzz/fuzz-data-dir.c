@@ -3,8 +3,8 @@
 #include <limits.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/cmdline.h"
-#include "tidbnumad/world/data-dir.h"
+#include "tidbnumad/sys/proc.h"
+#include "tidbnumad/world/storage.h"
 
 static void check_path(const char *base, const char *path) {
         char *joined = NULL;

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/world/topology-devices.h"
+#include "tidbnumad/world/topology-hwloc.h"
 
 static void check_again(const Device *device) {
         _cleanup_(device_done) Device again = { 0 };

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/interrupts.h"
+#include "tidbnumad/sys/irq.h"
 
 static void check_line(const char *text, const InterruptTable *in, size_t i) {
         const InterruptLine *line = &in->lines[i];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/irqbalance.h"
+#include "tidbnumad/sys/irq.h"
 
 /* What was parsed can be told again, if it fits. */
 static void check_commands(const IrqbalanceSetup *setup) {

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/listen-ports.h"
+#include "tidbnumad/sys/ports.h"
 
 static void count(const ListenSocket *socket, void *userdata) {
         size_t *n = userdata;

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/mountinfo.h"
-#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/sys/namespace.h"
+#include "tidbnumad/world/storage.h"
 
 static void check_table(const char *text, const char *dir) {
         _cleanup_mount_table_ MountTable table = { 0 };

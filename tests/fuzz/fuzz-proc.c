@@ -4,7 +4,6 @@
 
 #include "fuzz.h"
 #include "tidbnumad/sys/maps.h"
-#include "tidbnumad/sys/numa-maps.h"
 #include "tidbnumad/sys/proc.h"
 
 static void check_stat(const char *text) {

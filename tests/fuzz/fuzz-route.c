@@ -2,18 +2,18 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/sys/network.h"
+#include "tidbnumad/sys/devices.h"
 
 static void check_answer(int r, const char *name, const char *text) {
         if (r == 0)
-                check(*name && strlen(name) < IF_NAMESIZE && !strchr(name, '/') &&
+                check(*name && strlen(name) < INTERFACE_NAME_SIZE && !strchr(name, '/') &&
                       strcmp(name, "..") != 0 && strstr(text, name));
         else
                 check(r == -ENOENT && strcmp(name, "untouched") == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        char name[IF_NAMESIZE] = "untouched", name6[IF_NAMESIZE] = "untouched";
+        char name[INTERFACE_NAME_SIZE] = "untouched", name6[INTERFACE_NAME_SIZE] = "untouched";
         char *text = fuzz_text(data, size);
 
         if (!text)

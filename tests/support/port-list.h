@@ -1,7 +1,7 @@
 /* The ports of one process as a list. */
 #pragma once
 
-#include "tidbnumad/sys/listen-ports.h"
+#include "tidbnumad/sys/ports.h"
 
 static inline int read_port_list(const Sysroot *sysroot, const ProcHandle *handle,
                                  ListenPorts *ret) {

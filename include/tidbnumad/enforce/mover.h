@@ -30,7 +30,6 @@
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/sys/maps.h"
-#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/sys/proc.h"
 

@@ -15,7 +15,7 @@
 #include "tidbnumad/enforce/setting.h"
 #include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/sys/irqbalance.h"
+#include "tidbnumad/sys/irq.h"
 
 #define UNDO_HOST_FILE "host.record"
 

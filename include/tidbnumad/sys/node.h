@@ -1,13 +1,15 @@
-/* The present memory counters of a node (/sys/devices/system/node/nodeN/meminfo and /proc/zoneinfo)
- * and the times of each CPU (/proc/stat). */
+/* What the kernel counts by node and by CPU, its pools of huge pages, and what the processor is. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* A small file of the node's folder, as read_file_at(). -ENODEV: no such node, or not that file. */
+/* A small file of the node's folder, as path_read(). -ENODEV: no such node, or not that file.
+ */
 ssize_t node_read_file(const Sysroot *sysroot, uint32_t node, const char *name, char *buffer,
                        size_t size);
 
@@ -46,3 +48,59 @@ typedef struct CpuTimes {
  * of CPUs, at most `n_max`; -EBADMSG: there is no CPU, or an invalid line. */
 int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max);
 int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max);
+
+/* --- huge-pages --- */
+
+/* The kernel's pools of reserved huge pages: /sys/kernel/mm/hugepages and
+ * /sys/devices/system/node/nodeN/hugepages (Documentation/admin-guide/mm/hugetlbpage.rst), and the
+ * devices of hugetlbfs, by which a mapping of such pages is recognised. */
+
+typedef struct HugeSize {
+        uint64_t page_bytes;
+        uint64_t n_pages;    /* on all nodes, those beyond the pool's fixed size as well */
+        uint64_t n_reserved; /* mapped and not touched yet */
+} HugeSize;
+
+/* Fills at most `n_max`; returns how many. A kernel without huge pages has none. */
+size_t huge_sizes_read(const Sysroot *sysroot, HugeSize *ret, size_t n_max);
+
+/* Pages of one size on one node. -ENODEV: no such node, or not that size. */
+int huge_node_read(const Sysroot *sysroot, uint32_t node, uint64_t page_bytes, uint64_t *ret_pages,
+                   uint64_t *ret_free);
+
+/* File systems of huge pages. */
+enum { HUGE_DEVICES_MAX = 32 };
+
+typedef struct HugeDevices {
+        struct {
+                dev_t device;
+                uint64_t page_bytes;
+        } list[HUGE_DEVICES_MAX];
+        size_t n;
+} HugeDevices;
+
+/* The kernel's own mount for each size, which mappings without a file and System V segments use,
+ * and those that the process sees mounted. -ESRCH: gone. */
+int huge_devices_read(const Sysroot *sysroot, const ProcHandle *handle, HugeDevices *ret);
+
+/* Adds what a table of mounts has. For tests. */
+void huge_devices_add_mounts(HugeDevices *devices, const char *mountinfo);
+
+/* The page size of a mapping of this device; 0: no huge pages. */
+uint64_t huge_devices_find(const HugeDevices *devices, dev_t device);
+
+/* --- cpuinfo --- */
+
+/* What the processor is: /proc/cpuinfo. */
+
+#define CPUINFO_VENDOR_MAX 16u /* CPUID has twelve characters */
+
+typedef struct CpuInfo {
+        char vendor[CPUINFO_VENDOR_MAX]; /* x86: "GenuineIntel"; "" elsewhere */
+        uint32_t family, model;          /* of x86 */
+        uint32_t implementer, part;      /* of Arm: fields of MIDR_EL1 */
+} CpuInfo;
+
+/* -EBADMSG: it has neither. */
+int cpuinfo_parse(const char *text, CpuInfo *ret);
+int cpuinfo_read(const Sysroot *sysroot, CpuInfo *ret);

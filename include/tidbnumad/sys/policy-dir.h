@@ -27,3 +27,27 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
  * folder is missing: the same of the folder. NULL: there is none, or the folder cannot be read, or
  * `path` is there. The caller owns it. */
 char *policy_dir_find_beside(const char *path);
+
+/* --- policy-kept --- */
+
+/* The policy files that were last in force, as one file of the runtime folder: a daemon that starts
+ * while those of the policy folders are refused uses them again. The folder is in /run, so they are
+ * never older than the boot. */
+
+#define POLICY_KEPT_FILE "policies.kept"
+
+/* What is kept at most; more than a hundred times what 1,024 policies take. */
+#define POLICY_KEPT_MAX_BYTES ((size_t)16 << 20)
+
+/* Replaces what is kept, by a rename. Only root can read it. -EFBIG: more than is kept; -ENOMEM,
+ * -ENOSPC, … After an error nothing is kept, because what was there is out of date; its file stays,
+ * so that no room becomes free on a full file system. */
+int policy_kept_write(int runtime_fd, const SourceFileList *files);
+
+/* 1: `ret` has the files, with their former paths; no files may be what was in force. 0: nothing is
+ * kept. -EPERM: it is not root's alone; -EBADMSG: it was not written by policy_kept_write(); others
+ * as of private_file_read(). `ret` is untouched unless 1. */
+int policy_kept_read(int runtime_fd, SourceFileList *ret);
+
+/* What policy_kept_read() reads, from memory: 0, -EBADMSG or -ENOMEM. */
+int policy_kept_parse(const char *text, size_t size, SourceFileList *ret);

@@ -1,9 +1,17 @@
-/* Reads the settings that the audit judges, of this host or a dump. */
+/* Reads the settings that the audit judges, and the processor, of this host or a dump. */
 #pragma once
 
+#include "tidbnumad/model/access.h"
 #include "tidbnumad/model/host-facts.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
+
+/* Errors as of cpuinfo_read(). */
+int processor_load(const Sysroot *sysroot, Processor *ret);
+
+/* --- host-facts --- */
+
+/* Reads the settings that the audit judges, of this host or a dump. */
 
 /* What cannot be read stays unknown. So does the cpuset controller: the backend tells. */
 void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret);

@@ -5,9 +5,9 @@
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/sys/listen-ports.h"
+#include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"
-#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/storage.h"
 
 /* The processes of one instance. Borrowed. */
 typedef struct Members {

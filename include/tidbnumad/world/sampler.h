@@ -18,7 +18,6 @@
 
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/sys/proc-memory.h"
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/world/estimate.h"
 

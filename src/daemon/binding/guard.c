@@ -12,7 +12,6 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/worker/ask.h"
 

@@ -6,7 +6,7 @@
 #include "tidbnumad/daemon/host/journal.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/self.h"
-#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/node-load.h"
 #include "tidbnumad/world/topology-load.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/sys/event-source.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/world/topology-load.h"
 
 /* The CPUs of one socket are switched together. */
@@ -15,7 +15,7 @@
 static bool read_set(const Host *h, const char *path, IdTarget ret) {
         char text[ID_SET_LIST_MAX];
 
-        return read_file_at(h->sysroot.sys_fd, path, text, sizeof(text)) >= 0 &&
+        return path_read(h->sysroot.sys_fd, text, sizeof(text), "%s", path) >= 0 &&
                id_target_parse_list(text, ret) >= 0;
 }
 
@@ -23,7 +23,7 @@ static void read_offered(const Host *h, Hotplug *ret) {
         char text[ID_SET_LIST_MAX];
 
         if (h->sysroot.cgroup_fd < 0 ||
-            read_file_at(h->sysroot.cgroup_fd, "cpuset.cpus.effective", text, sizeof(text)) < 0 ||
+            path_read(h->sysroot.cgroup_fd, text, sizeof(text), "cpuset.cpus.effective") < 0 ||
             id_set_parse_list(text, &ret->offered) < 0)
                 ret->offered = (CpuSet){ 0 };
 }

@@ -6,7 +6,6 @@
 #include "tidbnumad/daemon/host/load.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
-#include "tidbnumad/sys/policy-kept.h"
 #include "tidbnumad/worker/ask.h"
 #include "tidbnumad/world/policy-users.h"
 

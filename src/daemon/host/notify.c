@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/daemon/host/notify.h"
-#include "tidbnumad/sys/event-source.h"
+#include "tidbnumad/sys/clock.h"
 
 #define RETRY_USEC (UINT64_C(100) * 1000)
 

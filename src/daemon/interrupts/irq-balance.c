@@ -7,7 +7,6 @@
 
 #include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 
 /* Longer than irqbalance takes for the interrupts of a large machine. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
@@ -56,7 +55,7 @@ static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
         r = proc_open(&irq->host->sysroot, pid, &handle);
         if (r < 0)
                 return r;
-        n = read_record_at(irq->host->sysroot.proc_fd, path, comm, sizeof(comm));
+        n = path_read_record(irq->host->sysroot.proc_fd, comm, sizeof(comm), "%s", path);
         if (n < 0)
                 return (int)n;
         if (strcmp(comm, "irqbalance") != 0)

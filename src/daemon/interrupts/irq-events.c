@@ -3,8 +3,7 @@
 
 #include "tidbnumad/daemon/interrupts/irq-events.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
-#include "tidbnumad/sys/network.h"
+#include "tidbnumad/sys/devices.h"
 
 /* The slow timer may fire together with other timers; a reconcile after an event may not be
  * delayed. */

@@ -5,7 +5,6 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/worker/ask.h"
 
 /* Times of reading after the start of the last process. A TiKV replays its log before it listens,

@@ -2,7 +2,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/sys/event-source.h"
+#include "tidbnumad/sys/clock.h"
 
 /* Delay before a process that could not be read is read again. */
 #define SOON_USEC (UINT64_C(1000) * 1000)

@@ -7,7 +7,7 @@
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/enforce/start-cpus.h"
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/sys/proc-namespace.h"
+#include "tidbnumad/sys/namespace.h"
 
 void start_announce(Roster *roster, CpuSet *cpus, size_t n) {
         free(roster->start_cpus);

@@ -7,10 +7,9 @@
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/watch.h"
-#include "tidbnumad/sys/capability.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 #include "tidbnumad/sys/proc-connector.h"
+#include "tidbnumad/sys/self.h"
 
 /* --- the scan ---
  *

@@ -8,8 +8,8 @@
 #include "tidbnumad/daemon/sampling/access.h"
 #include "tidbnumad/daemon/sampling/cost.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
-#include "tidbnumad/sys/capability.h"
-#include "tidbnumad/world/processor.h"
+#include "tidbnumad/sys/self.h"
+#include "tidbnumad/world/host-facts.h"
 
 /* Opening a counter takes some 20 us, plus an interrupt of the CPU where the thread runs: a turn
  * ends after 2 ms. */

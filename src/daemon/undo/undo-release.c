@@ -8,7 +8,6 @@
 #include "tidbnumad/daemon/undo/undo-release.h"
 #include "tidbnumad/plan/instance-count.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 
 #define SHOW_POLL_USEC (UINT64_C(50) * 1000)
 

@@ -7,7 +7,6 @@
 #include "tidbnumad/daemon/units/unit-start.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/event-source.h"
 
 /* Retry interval while the bus or systemd is not available. */
 #define RETRY_USEC (UINT64_C(1000) * 1000)

@@ -14,7 +14,7 @@
 #include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/network.h"
+#include "tidbnumad/sys/devices.h"
 
 #define MSEC UINT64_C(1000)
 #define SECOND (1000 * MSEC)
@@ -228,7 +228,7 @@ static inline void reconcile_after(TestHost *h, uint64_t usec) {
 static inline void assert_file(const TestHost *h, const char *name, const char *expected) {
         char text[256];
 
-        assert_true(read_file_at(h->tree.fd, name, text, sizeof(text)) >= 0);
+        assert_true(path_read(h->tree.fd, text, sizeof(text), "%s", name) >= 0);
         assert_string_equal(text, expected);
 }
 

@@ -107,8 +107,8 @@ TEST(renamed) {
 
                 host_init(&h);
                 start(&h);
-                assert_true(read_file_at(h.tree.fd, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus",
-                                         mask, sizeof(mask)) > 0);
+                assert_true(path_read(h.tree.fd, mask, sizeof(mask),
+                                      "sys/devices/" ETH0 "/queues/tx-0/xps_cpus") > 0);
                 assert_string_not_equal(mask, "00000000");
                 rename_card(&h, "eth0", "lan0");
                 if (matched)

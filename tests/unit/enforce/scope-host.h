@@ -9,7 +9,7 @@
 #include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/sys/bus-manager.h"
-#include "tidbnumad/sys/bus-scope.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
 
 #define SLICE "/user.slice/user-7.slice"
@@ -96,7 +96,7 @@ static inline char *read_procs(const char *group, char buffer[static 256]) {
         char path[256];
 
         (void)snprintf(path, sizeof(path), "sys/fs/cgroup%s/cgroup.procs", group);
-        if (read_file_at(kernel.tree->fd, path, buffer, 256) < 0)
+        if (path_read(kernel.tree->fd, buffer, 256, "%s", path) < 0)
                 buffer[0] = '\0';
         return buffer;
 }

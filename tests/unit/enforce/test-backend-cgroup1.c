@@ -11,7 +11,6 @@
 #include "tidbnumad/enforce/cgroup1-groups.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/sys/cgroup1.h"
 
 /* After so many more questions it has ended; 0: never. */
 static unsigned questions_left;

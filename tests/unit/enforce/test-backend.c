@@ -174,8 +174,8 @@ static void assert_systemd_widens(const char *unit, const char *cgroup, const ch
         fake_write(&tree, fmt("sys/fs/cgroup%s/cpuset.mems", group), "3\n");
         fake_link(&tree, fmt("sys/fs/cgroup%s/cpuset.mems.effective", group), "cpuset.mems");
         assert_int_equal(backend_systemd_ops.widen_mems(&backend, &target, &mems), 0);
-        assert_true(read_file_at(tree.fd, fmt("sys/fs/cgroup%s/cpuset.mems", group), text,
-                                 sizeof(text)) >= 0);
+        assert_true(path_read(tree.fd, text, sizeof(text), "sys/fs/cgroup%s/cpuset.mems", group) >=
+                    0);
         assert_string_equal(text, "2-3");
 }
 

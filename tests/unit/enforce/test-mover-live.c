@@ -20,7 +20,7 @@ static uint64_t anonymous_bytes(const ProcHandle *handle) {
         const char *line;
         uint64_t kib;
 
-        assert_true(read_file_at(handle->dir_fd, "smaps_rollup", text, sizeof(text)) > 0);
+        assert_true(path_read(handle->dir_fd, text, sizeof(text), "smaps_rollup") > 0);
         line = strstr(text, "\nAnonymous:");
         assert_non_null(line);
         assert_int_equal(sscanf(line, "\nAnonymous: %" SCNu64 " kB", &kib), 1);
@@ -30,9 +30,9 @@ static uint64_t anonymous_bytes(const ProcHandle *handle) {
 static bool sleeps(const ProcHandle *handle) {
         char name[32], call[256];
 
-        return read_file_at(handle->dir_fd, "comm", name, sizeof(name)) >= 0 &&
+        return path_read(handle->dir_fd, name, sizeof(name), "comm") >= 0 &&
                strcmp(name, "sleep") == 0 &&
-               read_file_at(handle->dir_fd, "wchan", call, sizeof(call)) >= 0 &&
+               path_read(handle->dir_fd, call, sizeof(call), "wchan") >= 0 &&
                strstr(call, "nanosleep");
 }
 
@@ -56,8 +56,8 @@ TEST(real_process_in_its_place, .teardown_func = end_test) {
         Mover mover = MOVER_NONE;
 
         open_sleeper(sysroot, pid, &handle);
-        assert_true(read_file_at(sysroot->sys_fd, "devices/system/node/has_memory", nodes,
-                                 sizeof(nodes)) > 0);
+        assert_true(path_read(sysroot->sys_fd, nodes, sizeof(nodes),
+                              "devices/system/node/has_memory") > 0);
         assert_int_equal(mover_begin(&mover, &handle), 0);
         assert_int_equal(walk(&mover, nodes, 0), 0);
         assert_int_equal(mover.counters.found_bytes, 0);

@@ -68,8 +68,8 @@ static void add_interface(const FakeTree *tree, const char *name, const char *if
 static void assert_mask(const FakeTree *tree, const char *name, const char *expected) {
         char text[64];
 
-        assert_true(read_file_at(tree->fd, fmt("sys/class/net/%s/queues/tx-0/xps_cpus", name), text,
-                                 sizeof(text)) > 0);
+        assert_true(path_read(tree->fd, text, sizeof(text), "sys/class/net/%s/queues/tx-0/xps_cpus",
+                              name) > 0);
         assert_string_equal(text, expected);
 }
 

@@ -115,7 +115,7 @@ FOLDER_TEST(newer_version_is_kept) {
         assert_int_equal(undo_host_read(&f->undo, &h), -ENOTSUP);
         assert_int_equal(undo_host_add(&h, &key, NULL, "1"), 0);
         assert_int_equal(undo_host_write(&f->undo, &h), -EEXIST);
-        assert_true(read_file_at(f->tree.fd, "undo/" UNDO_HOST_FILE, text, sizeof(text)) > 0);
+        assert_true(path_read(f->tree.fd, text, sizeof(text), "undo/" UNDO_HOST_FILE) > 0);
         assert_string_equal(text, "{\"version\": 3}");
 }
 

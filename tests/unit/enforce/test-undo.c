@@ -261,7 +261,7 @@ HOST_TEST(newer_version_is_kept) {
         r->stale = true;
         assert_int_equal(undo_write(&h->undo, r), -EEXIST);
         undo_forget(&h->undo, r);
-        assert_true(read_file_at(h->tree.fd, "undo/a.service.json", text, sizeof(text)) > 0);
+        assert_true(path_read(h->tree.fd, text, sizeof(text), "undo/a.service.json") > 0);
         assert_string_equal(text, newer);
 }
 

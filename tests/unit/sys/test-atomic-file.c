@@ -11,7 +11,7 @@
 static void assert_file(const FakeTree *tree, const char *name, const char *expected) {
         char text[8192];
 
-        assert_true(read_file_at(tree->fd, name, text, sizeof(text)) >= 0);
+        assert_true(path_read(tree->fd, text, sizeof(text), "%s", name) >= 0);
         assert_string_equal(text, expected);
 }
 

@@ -2,7 +2,7 @@
 
 #include "manager-peer.h"
 
-#include "tidbnumad/sys/bus-scope.h"
+#include "tidbnumad/sys/bus-units.h"
 
 static struct {
         unsigned n;

@@ -4,7 +4,6 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/bus-scope.h"
 #include "tidbnumad/sys/bus-units.h"
 
 typedef struct Answer {

@@ -242,7 +242,7 @@ static void assert_widened(int fd, const char *mems, int result, const char *pre
         char text[64];
 
         assert_int_equal(cgroup_mems_widen(fd, &set), result);
-        assert_true(read_file_at(fd, "cpuset.mems", text, sizeof(text)) >= 0);
+        assert_true(path_read(fd, text, sizeof(text), "cpuset.mems") >= 0);
         assert_string_equal(text, present);
 }
 

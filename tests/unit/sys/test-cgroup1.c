@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/cgroup1.h"
+#include "tidbnumad/sys/cgroup.h"
 
 #define TMPFS "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
 #define CPU                                                                                        \

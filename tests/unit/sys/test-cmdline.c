@@ -4,7 +4,7 @@
 
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/cmdline.h"
+#include "tidbnumad/sys/proc.h"
 
 static void write_cmdline(const FakeTree *tree, const char *bytes, size_t size) {
         _cleanup_close_ int fd = -EBADF;

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/cpuinfo.h"
+#include "tidbnumad/sys/node.h"
 
 #define INTEL                                                                                      \
         "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"              \

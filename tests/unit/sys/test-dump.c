@@ -29,7 +29,7 @@ static const char *copied(const Pair *p, const char *name) {
         ssize_t n = readlinkat(p->to.fd, name, text, sizeof(text) - 1);
 
         if (n < 0)
-                n = read_file_at(p->to.fd, name, text, sizeof(text));
+                n = path_read(p->to.fd, text, sizeof(text), "%s", name);
         if (n < 0)
                 return "(none)";
         text[n] = '\0';

@@ -4,7 +4,7 @@
 #include <sys/sysmacros.h>
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/huge-pages.h"
+#include "tidbnumad/sys/node.h"
 
 #define HOST "sys/kernel/mm/hugepages/hugepages-"
 #define NODE "sys/devices/system/node/node"

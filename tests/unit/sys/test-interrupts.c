@@ -5,7 +5,7 @@
 
 #include "../../support/fake-tree.h"
 #include "../../support/interrupts-table.h"
-#include "tidbnumad/sys/interrupts.h"
+#include "tidbnumad/sys/irq.h"
 
 static void assert_names(const InterruptTable *interrupts, uint32_t irq, const char *expected) {
         const InterruptLine *line = interrupts_find(interrupts, irq);

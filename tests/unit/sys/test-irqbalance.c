@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/irqbalance.h"
+#include "tidbnumad/sys/irq.h"
 
 /* --- the answer --- */
 

@@ -340,7 +340,7 @@ static pid_t start_forger(void **ret) {
 static bool has_line(const ProcHandle *handle, const char *name) {
         static char text[65536];
 
-        return read_file_at(handle->dir_fd, "maps", text, sizeof(text)) > 0 && strstr(text, name);
+        return path_read(handle->dir_fd, text, sizeof(text), "maps") > 0 && strstr(text, name);
 }
 
 LIVE_TEST(a_forged_name_is_no_shared_memory) {

@@ -7,7 +7,7 @@
 
 #include "../../support/child-process.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/metric-get.h"
+#include "tidbnumad/sys/ports.h"
 
 static const char *const names[] = { "go_sched_gomaxprocs_threads", "tidb_server_maxprocs", NULL };
 

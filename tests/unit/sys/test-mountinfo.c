@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/sys/mountinfo.h"
+#include "tidbnumad/sys/namespace.h"
 
 TEST(line) {
         _cleanup_mount_table_ MountTable t = { 0 };

@@ -7,19 +7,19 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/network.h"
+#include "tidbnumad/sys/devices.h"
 
 #define HEAD "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
 
 static void assert_route(const char *text, const char *expected) {
-        char name[IF_NAMESIZE] = "untouched";
+        char name[INTERFACE_NAME_SIZE] = "untouched";
 
         assert_int_equal(default_route_parse(text, name), expected ? 0 : -ENOENT);
         assert_string_equal(name, expected ? expected : "untouched");
 }
 
 static void assert_route6(const char *text, const char *expected) {
-        char name[IF_NAMESIZE] = "untouched";
+        char name[INTERFACE_NAME_SIZE] = "untouched";
 
         assert_int_equal(default_route6_parse(text, name), expected ? 0 : -ENOENT);
         assert_string_equal(name, expected ? expected : "untouched");
@@ -71,7 +71,7 @@ TEST(ipv6) {
 }
 
 FAKE_TEST(ipv4_before_ipv6) {
-        char name[IF_NAMESIZE];
+        char name[INTERFACE_NAME_SIZE];
 
         assert_int_equal(default_route_read(&tree->sysroot, name), -ENOENT);
         fake_write(tree, "proc/net/ipv6_route",
@@ -90,7 +90,7 @@ FAKE_TEST(ipv4_before_ipv6) {
 /* --- the address of an interface of this host --- */
 
 TEST(of_the_loopback) {
-        char address[INET6_ADDRSTRLEN] = "";
+        char address[ADDRESS_TEXT_SIZE] = "";
         int r = interface_address_read("lo", address);
 
         if (r == -ENODATA)
@@ -100,7 +100,7 @@ TEST(of_the_loopback) {
 }
 
 TEST(of_none) {
-        char address[INET6_ADDRSTRLEN] = "as it was";
+        char address[ADDRESS_TEXT_SIZE] = "as it was";
 
         assert_int_equal(interface_address_read("no-such-card", address), -ENODATA);
         assert_string_equal(address, "as it was");

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/numa-maps.h"
+#include "tidbnumad/sys/maps.h"
 
 enum { NODES = 32 };
 

@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/open-below.h"
+#include "tidbnumad/sys/namespace.h"
 
 static void make_link(const FakeTree *tree, const char *target, const char *name) {
         char path[PATH_MAX];

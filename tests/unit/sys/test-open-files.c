@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/open-files.h"
+#include "tidbnumad/sys/proc.h"
 
 typedef struct Seen {
         size_t n;

@@ -5,7 +5,6 @@
 
 #include "../../support/exec-child.h"
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 
 static void *map(size_t size, int protection, int flags) {

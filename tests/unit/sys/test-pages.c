@@ -68,7 +68,7 @@ static uint64_t effective_capabilities(void) {
         const char *line;
         uint64_t mask = 0;
 
-        assert_true(read_file_at(AT_FDCWD, "/proc/thread-self/status", text, sizeof(text)) > 0);
+        assert_true(path_read(AT_FDCWD, text, sizeof(text), "/proc/thread-self/status") > 0);
         line = strstr(text, "\nCapEff:");
         assert_non_null(line);
         assert_int_equal(sscanf(line, "\nCapEff: %" SCNx64, &mask), 1);

@@ -6,7 +6,6 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/policy-dir.h"
-#include "tidbnumad/sys/policy-kept.h"
 
 static void put(const FakeTree *tree, const char *name, const char *text) {
         int fd = openat(tree->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

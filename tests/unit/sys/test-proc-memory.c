@@ -6,7 +6,7 @@
 
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/proc-memory.h"
+#include "tidbnumad/sys/proc.h"
 
 TEST(fields) {
         ProcMemory m = { .anon_bytes = 7 };

@@ -8,7 +8,7 @@
 
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/proc-namespace.h"
+#include "tidbnumad/sys/namespace.h"
 
 enum { STACK_BYTES = 64 << 10, REFUSED = 2 };
 

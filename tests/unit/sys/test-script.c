@@ -5,7 +5,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/sys/script.h"
+#include "tidbnumad/sys/unit-file.h"
 
 static int try(const char *folder, const char *name, char **ret) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;

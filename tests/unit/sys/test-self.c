@@ -63,7 +63,7 @@ static uint64_t locked_kib(void) {
         char text[4096], *line;
         unsigned long kib = 0;
 
-        assert_true(read_file_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0);
+        assert_true(path_read(AT_FDCWD, text, sizeof(text), "/proc/self/status") > 0);
         line = strstr(text, "VmLck:");
         assert_true(line && sscanf(line, "VmLck: %lu", &kib) == 1);
         return kib;

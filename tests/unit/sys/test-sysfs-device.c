@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/sysfs-device.h"
+#include "tidbnumad/sys/devices.h"
 
 #define ETH0 "devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/net/eth0"
 

@@ -51,7 +51,7 @@ static void assert_read(const FakeTree *tree, const char *text, size_t size, int
         memset(buffer, 'z', sizeof(buffer));
         memset(before, 'z', sizeof(before));
         fake_write(tree, "f", text);
-        assert_int_equal(read_file_at(tree->fd, "f", buffer, size), expected);
+        assert_int_equal(path_read(tree->fd, buffer, size, "f"), expected);
         assert_memory_equal(buffer + size, before + size, sizeof(buffer) - size);
         if (expected >= 0) {
                 assert_memory_equal(buffer, text, (size_t)expected);
@@ -68,10 +68,10 @@ FAKE_TEST(bounds) {
         assert_read(tree, "abc\n", 5, 3);
         assert_read(tree, "abc\n\n", 8, 4);
         assert_read(tree, "\n", 2, 0);
-        assert_int_equal(read_file_at(tree->fd, "none", buffer, sizeof(buffer)), -ENOENT);
-        assert_int_equal(read_file_at(tree->fd, "sys", buffer, sizeof(buffer)), -EISDIR);
+        assert_int_equal(path_read(tree->fd, buffer, sizeof(buffer), "none"), -ENOENT);
+        assert_int_equal(path_read(tree->fd, buffer, sizeof(buffer), "sys"), -EISDIR);
         assert_int_equal(mkfifoat(tree->fd, "pipe", 0600), 0);
-        assert_int_equal(read_file_at(tree->fd, "pipe", buffer, sizeof(buffer)), 0); /* no wait */
+        assert_int_equal(path_read(tree->fd, buffer, sizeof(buffer), "pipe"), 0); /* no wait */
 }
 
 FAKE_TEST(any_length) {
@@ -86,17 +86,17 @@ FAKE_TEST(any_length) {
                         text[j] = (char)('a' + j % 26);
                 text[sizes[i]] = '\0';
                 fake_write(tree, "f", text);
-                assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, &size), 0);
+                assert_int_equal(path_read_alloc(tree->fd, &data, &size, "f"), 0);
                 assert_int_equal(size, sizes[i]);
                 assert_string_equal(data, text);
                 free(data);
         }
         data = (char *)7;
-        assert_int_equal(read_file_alloc_at(tree->fd, "none", &data, NULL), -ENOENT);
-        assert_int_equal(read_file_alloc_at(tree->fd, "sys", &data, NULL), -EISDIR);
+        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "none"), -ENOENT);
+        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "sys"), -EISDIR);
         assert_ptr_equal(data, (char *)7);
         fake_write(tree, "f", "x");
-        assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, NULL), 0);
+        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "f"), 0);
         free(data);
 }
 
@@ -107,8 +107,8 @@ FAKE_TEST(no_end) {
 
         fd = openat(tree->fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         assert_int_equal(ftruncate(fd, ((off_t)64 << 20) + 1), 0);
-        assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, NULL), -EFBIG);
+        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "f"), -EFBIG);
         fake_link(tree, "f", "/dev/zero");
-        assert_int_equal(read_file_alloc_at(tree->fd, "f", &data, NULL), -EFBIG);
+        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "f"), -EFBIG);
         assert_null(data);
 }

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/sys/users.h"
+#include "tidbnumad/sys/unit-file.h"
 
 TEST(users) {
         uid_t uid = 7;

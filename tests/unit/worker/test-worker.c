@@ -108,7 +108,7 @@ OFFICE_TEST(memory_nodes) {
         fill(fd, "cpuset.mems.effective", "0\n");
         id_set_add(&nodes, 1);
         assert_int_equal(worker_write_mems(&o->workers, &o->handles[0], fd, &nodes, false), 0);
-        assert_true(read_file_at(fd, "cpuset.mems", text, sizeof(text)) > 0);
+        assert_true(path_read(fd, text, sizeof(text), "cpuset.mems") > 0);
         assert_string_equal(text, "1");
 
         worker_prepare_guard(&o->workers);
@@ -186,7 +186,7 @@ OFFICE_TEST(control_groups) {
                          -ETIME); /* the process is waited for */
         assert_int_equal(worker_write_group(&o->workers, &o->handles[1], fd, "cpuset.cpus", "0-3"),
                          0);
-        assert_true(read_file_at(fd, "cpuset.cpus", text, sizeof(text)) > 0);
+        assert_true(path_read(fd, text, sizeof(text), "cpuset.cpus") > 0);
         assert_string_equal(text, "0-3");
         assert_int_equal(worker_write_group(&o->workers, &o->handles[1], fd, "no.such.file", "0"),
                          -ENOENT);

@@ -5,7 +5,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/world/topology-devices.h"
+#include "tidbnumad/world/topology-hwloc.h"
 
 static inline void append_ids(Text *text, const char *what, IdView set) {
         char list[ID_SET_LIST_MAX];
@@ -108,5 +108,5 @@ static inline void run_lstopo(const char *program, const char *xml, const char *
 
 /* The caller frees it. */
 static inline void read_whole(const char *path, char **ret) {
-        assert_int_equal(read_file_alloc_at(AT_FDCWD, path, ret, NULL), 0);
+        assert_int_equal(path_read_alloc(AT_FDCWD, ret, NULL, "%s", path), 0);
 }

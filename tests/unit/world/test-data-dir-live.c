@@ -6,7 +6,7 @@
 
 #include "../../support/child-process.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/world/data-dir.h"
+#include "tidbnumad/world/storage.h"
 
 /* A process that pretends to be a server. All paths are those of this machine. */
 typedef struct Server {

@@ -5,7 +5,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/world/data-dir.h"
+#include "tidbnumad/world/storage.h"
 
 static void assert_cmdline(const char *bytes, size_t size, const char *data_dir) {
         const char *got = data_dir_parse_cmdline(bytes, size);

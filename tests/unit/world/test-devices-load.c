@@ -5,8 +5,8 @@
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/world/devices-load.h"
-#include "tidbnumad/world/topology-devices.h"
+#include "tidbnumad/world/devices.h"
+#include "tidbnumad/world/topology-hwloc.h"
 
 static void assert_devices(const FakeTree *tree, const char *expected) {
         _cleanup_device_list_ DeviceList list = { 0 };

@@ -3,7 +3,6 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/world/frame.h"
 

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/world/processor.h"
+#include "tidbnumad/world/host-facts.h"
 
 static void assert_processor(const FakeTree *tree, Processor expected) {
         Processor p;

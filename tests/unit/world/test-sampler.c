@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "holder.h"
-#include "tidbnumad/sys/pagemap.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/world/sampler.h"
 

@@ -6,7 +6,7 @@
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "fake-devices.h"
-#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/storage.h"
 
 #define NVME0 "pci0000:3a/0000:3b:00.0/nvme/nvme0/nvme0n1"
 #define NVME1 "pci0000:85/0000:86:00.0/nvme/nvme1/nvme1n1"

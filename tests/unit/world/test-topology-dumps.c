@@ -6,7 +6,7 @@
 
 #include "../../support/fake-tree.h"
 #include "machine-text.h"
-#include "tidbnumad/world/devices-load.h"
+#include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/topology-load.h"
 
 typedef struct Dump {

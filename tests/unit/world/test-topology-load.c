@@ -302,11 +302,11 @@ LIVE_TEST(this_machine) {
         assert_int_equal(topology_load(sysroot, &t), 0);
         assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
         assert_true(CPU_EQUAL(&before, &after));
-        assert_true(read_file_at(sysroot->sys_fd, "devices/system/cpu/online", text, sizeof(text)) >
+        assert_true(path_read(sysroot->sys_fd, text, sizeof(text), "devices/system/cpu/online") >
                     0);
         assert_ids(topology_cpus(&t), text);
-        assert_true(read_file_at(sysroot->sys_fd, "devices/system/node/online", text,
-                                 sizeof(text)) > 0);
+        assert_true(path_read(sysroot->sys_fd, text, sizeof(text), "devices/system/node/online") >
+                    0);
         assert_ids(topology_nodes(&t), text);
         /* What we may run on ourselves is not hidden; nor is what is offline hidden. */
         cpus = topology_cpus(&t);

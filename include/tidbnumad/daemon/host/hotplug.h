@@ -9,7 +9,7 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/sys/uevents.h"
+#include "tidbnumad/sys/devices.h"
 
 typedef struct Host Host;
 

@@ -9,7 +9,7 @@
 
 #include "tidbnumad/model/irq-plan.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/sys/irqbalance.h"
+#include "tidbnumad/sys/irq.h"
 
 #define IRQ_BALANCE_READ_USEC (UINT64_C(60) * 1000 * 1000)
 

@@ -13,7 +13,7 @@
 #include "tidbnumad/plan/irq-step.h"
 #include "tidbnumad/plan/irq-verify.h"
 #include "tidbnumad/plan/irq.h"
-#include "tidbnumad/sys/uevents.h"
+#include "tidbnumad/sys/devices.h"
 
 typedef struct Interrupts Interrupts;
 typedef struct Placing Placing;

@@ -1,0 +1,517 @@
+/* What a process sees: its mounts, its root, its namespaces; and opening a path as it would. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/kcmp.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/sys/namespace.h"
+
+/* --- open-below --- */
+
+/* openat2(2), and the walk that takes its place on kernels before 5.6. */
+
+/* Of linux/openat2.h and asm/unistd.h; the headers of the build host may be older. */
+#define NR_OPENAT2 437
+
+typedef struct How {
+        uint64_t flags, mode, resolve;
+} How;
+
+#define IN_ROOT UINT64_C(0x10)
+#define NO_MAGIC_LINKS UINT64_C(0x02)
+
+/* O_DIRECTORY lets no device be found. */
+enum { FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC, LINKS_MAX = 40, PROC_ROOT_INO = 1 };
+
+/* --- the walk --- */
+
+typedef struct Walk {
+        int root_fd, fd;
+        struct stat root;
+        unsigned n_links;
+        char rest[PATH_MAX]; /* still to go */
+} Walk;
+
+static int go(Walk *walk, int from_fd, const char *name, int flags) {
+        int fd = openat(from_fd, name, FLAGS | flags);
+
+        if (fd < 0)
+                return -errno;
+        closep(&walk->fd);
+        walk->fd = fd;
+        return 0;
+}
+
+/* The root's parent is the root. Where the root is mounted inside itself, that place is one too. */
+static int go_up(Walk *walk) {
+        struct stat st;
+
+        if (fstat(walk->fd, &st) < 0)
+                return -errno;
+        return st.st_dev == walk->root.st_dev && st.st_ino == walk->root.st_ino
+                       ? 0
+                       : go(walk, walk->fd, "..", 0);
+}
+
+/* Are the links in this directory magic? Those in /proc itself, such as self, are not; of the
+ * others there are more than these, but none on the way to a data directory. */
+static bool has_magic_links(int fd) {
+        struct statfs fs;
+        struct stat st;
+
+        return fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0 ||
+               (fs.f_type == PROC_SUPER_MAGIC && st.st_ino != PROC_ROOT_INO);
+}
+
+/* Puts the link's target before what is still to go. -ENOTDIR: it is no link. */
+static int follow(Walk *walk, const char *name) {
+        char target[PATH_MAX], rest[PATH_MAX];
+        ssize_t n = readlinkat(walk->fd, name, target, sizeof(target));
+
+        if (n < 0)
+                return errno == EINVAL ? -ENOTDIR : -errno;
+        if (++walk->n_links > LINKS_MAX || has_magic_links(walk->fd))
+                return -ELOOP;
+        (void)strcpy(rest, walk->rest);
+        if (snprintf(walk->rest, sizeof(walk->rest), "%.*s/%s", (int)n, target, rest) >= PATH_MAX)
+                return -ENAMETOOLONG;
+        return target[0] == '/' ? go(walk, walk->root_fd, ".", 0) : 0;
+}
+
+static int step(Walk *walk, const char *name) {
+        int r;
+
+        if (strcmp(name, "..") == 0)
+                return go_up(walk);
+        r = go(walk, walk->fd, name, O_NOFOLLOW);
+        return r == -ENOTDIR || r == -ELOOP ? follow(walk, name) : r;
+}
+
+/* Cuts the first name off what is still to go. False: that was all. */
+static bool take_name(Walk *walk, char name[static NAME_MAX + 1]) {
+        const char *begin = walk->rest + strspn(walk->rest, "/");
+        const size_t n = strcspn(begin, "/");
+
+        if (n == 0 || n > NAME_MAX)
+                return false;
+        (void)snprintf(name, NAME_MAX + 1, "%.*s", (int)n, begin);
+        memmove(walk->rest, begin + n, strlen(begin + n) + 1);
+        return true;
+}
+
+int open_below_walk(int root_fd, const char *path) {
+        _cleanup_close_ int start = openat(root_fd, ".", FLAGS);
+        Walk walk = { .root_fd = root_fd, .fd = start };
+        char name[NAME_MAX + 1];
+        int r = 0;
+
+        if (start < 0 || fstat(start, &walk.root) < 0)
+                return -errno;
+        if (*path == '\0')
+                return -ENOENT;
+        if (snprintf(walk.rest, sizeof(walk.rest), "%s", path) >= PATH_MAX)
+                return -ENAMETOOLONG;
+        start = -EBADF;
+        while (r >= 0 && take_name(&walk, name))
+                r = step(&walk, name);
+        if (r >= 0 && walk.rest[strspn(walk.rest, "/")] != '\0')
+                r = -ENAMETOOLONG;
+        if (r < 0)
+                closep(&walk.fd);
+        return r < 0 ? r : walk.fd;
+}
+
+/* --- the call --- */
+
+int open_below(int root_fd, const char *path) {
+        const How how = { .flags = FLAGS, .resolve = IN_ROOT | NO_MAGIC_LINKS };
+        int fd = (int)syscall(NR_OPENAT2, root_fd, path, &how, sizeof(how));
+
+        /* EPERM: a list of system calls that is older than this one. */
+        if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+                return open_below_walk(root_fd, path);
+        return fd < 0 ? -errno : fd;
+}
+
+bool path_has_dot_dot(const char *path) {
+        for (const char *p = path; *p; p += strcspn(p, "/")) {
+                p += strspn(p, "/");
+                if (strcspn(p, "/") == 2 && strncmp(p, "..", 2) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* --- mountinfo --- */
+
+/* The mounts that a process sees, and which one holds a path. */
+
+void mount_table_done(MountTable *table) {
+        free(table->text);
+        free(table->mounts);
+        *table = (MountTable){ 0 };
+}
+
+static bool is_octal(char c) {
+        return c >= '0' && c <= '7';
+}
+
+void mountinfo_unescape(char *text) {
+        char *to = text;
+
+        for (const char *p = text; *p; to++) {
+                if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && is_octal(p[2]) &&
+                    is_octal(p[3]) && memcmp(p + 1, "000", 3) != 0) {
+                        *to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+                        p += 4;
+                } else
+                        *to = *p++;
+        }
+        *to = '\0';
+}
+
+static int parse_device(char *text, Mount *mount) {
+        const char *major = strsep(&text, ":");
+        uint64_t a, b;
+
+        if (!text || parse_u64(major, &a) < 0 || parse_u64(text, &b) < 0 || a > UINT32_MAX ||
+            b > UINT32_MAX)
+                return -EBADMSG;
+        mount->major = (uint32_t)a;
+        mount->minor = (uint32_t)b;
+        return 0;
+}
+
+/* "36 35 98:0 /root /point rw,noatime master:1 shared:2 - ext3 /dev/root rw". The source may be
+ * empty: fields are separated by single blanks. */
+static int parse_line(char *line, Mount *ret) {
+        enum { ID, PARENT, DEVICE, ROOT, POINT, OPTIONS, N_FIELDS };
+        char *fields[N_FIELDS], *field, *type, *source;
+        Mount mount = { 0 };
+
+        for (size_t i = 0; i < N_FIELDS; i++) {
+                fields[i] = strsep(&line, " ");
+                if (!fields[i])
+                        return -EBADMSG;
+        }
+        do
+                field = strsep(&line, " ");
+        while (field && strcmp(field, "-") != 0);
+        type = strsep(&line, " ");
+        source = strsep(&line, " ");
+        if (!source || !line || fields[POINT][0] != '/' || parse_u64(fields[ID], &mount.id) < 0 ||
+            parse_u64(fields[PARENT], &mount.parent) < 0 ||
+            parse_device(fields[DEVICE], &mount) < 0)
+                return -EBADMSG;
+        mountinfo_unescape(fields[POINT]);
+        mountinfo_unescape(type);
+        mountinfo_unescape(source);
+        mount.root = fields[ROOT];
+        mount.point_options = fields[OPTIONS];
+        mount.options = line;
+        mount.point = fields[POINT];
+        mount.type = type;
+        mount.source = source;
+        *ret = mount;
+        return 0;
+}
+
+int mountinfo_error(int r) {
+        return r == -ENOENT || r == -EINVAL ? -ESRCH : r;
+}
+
+int mountinfo_parse(const char *text, MountTable *ret) {
+        _cleanup_mount_table_ MountTable table = { .text = strdup(text) };
+        char *rest = table.text;
+
+        if (!table.text)
+                return -ENOMEM;
+        while (rest && *rest) {
+                char *line = strsep(&rest, "\n");
+                int r;
+
+                if (ARRAY_RESERVE(table.mounts, table.allocated, table.n_mounts + 1) < 0)
+                        return -ENOMEM;
+                r = parse_line(line, &table.mounts[table.n_mounts]);
+                if (r < 0)
+                        return r;
+                table.n_mounts++;
+        }
+        *ret = TAKE_STRUCT(table);
+        return 0;
+}
+
+static bool begins_read_only(const char *options) {
+        return strcmp(options, "ro") == 0 || strncmp(options, "ro,", strlen("ro,")) == 0;
+}
+
+/* The kernel shows "ro" or "rw" first of all options (show_mnt_opts(), show_sb_opts()). */
+bool mount_is_read_only(const Mount *mount) {
+        return begins_read_only(mount->point_options) || begins_read_only(mount->options);
+}
+
+const Mount *mount_table_find_id(const MountTable *table, uint64_t id) {
+        for (size_t i = 0; i < table->n_mounts; i++)
+                if (table->mounts[i].id == id)
+                        return &table->mounts[i];
+        return NULL;
+}
+
+static bool holds(const Mount *mount, const char *path) {
+        size_t length = strlen(mount->point);
+
+        if (strcmp(mount->point, "/") == 0)
+                return path[0] == '/';
+        return strncmp(mount->point, path, length) == 0 &&
+               (path[length] == '/' || path[length] == '\0');
+}
+
+/* Where the way to the path begins: on a mount that is mounted on none of these. In a whole
+ * table that is the one at "/"; of several, as in a part of one, the deepest. */
+static const Mount *find_first(const MountTable *table, const char *path) {
+        const Mount *first = NULL;
+
+        for (size_t i = 0; i < table->n_mounts; i++) {
+                const Mount *mount = &table->mounts[i], *below;
+
+                if (!holds(mount, path))
+                        continue;
+                below = mount_table_find_id(table, mount->parent);
+                if (below && below != mount && holds(below, path))
+                        continue;
+                if (!first || strlen(mount->point) >= strlen(first->point))
+                        first = mount;
+        }
+        return first;
+}
+
+/* What the way to the path meets first on that mount. */
+static const Mount *find_next(const MountTable *table, const Mount *on, const char *path) {
+        const Mount *next = NULL;
+
+        for (size_t i = 0; i < table->n_mounts; i++) {
+                const Mount *mount = &table->mounts[i];
+
+                if (mount != on && mount->parent == on->id && holds(mount, path) &&
+                    (!next || strlen(mount->point) <= strlen(next->point)))
+                        next = mount;
+        }
+        return next;
+}
+
+/* As the kernel walks: not the deepest mount point counts, for a later mount above it hides it. */
+const Mount *mount_table_find(const MountTable *table, const char *path) {
+        const Mount *mount = find_first(table, path);
+
+        for (size_t n = 0; mount && n < table->n_mounts; n++) {
+                const Mount *next = find_next(table, mount, path);
+
+                if (!next)
+                        break;
+                mount = next;
+        }
+        return mount;
+}
+
+/* "mnt_id:\t27" of /proc/PID/fdinfo/FD, proc(5). */
+int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret) {
+        char path[64], text[1024];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "self/fdinfo/%d", fd);
+        n = path_read(sysroot->proc_fd, text, sizeof(text), "%s", path);
+        return n < 0 ? (int)n : parse_field(text, "\nmnt_id:", ret);
+}
+
+/* --- proc-namespace --- */
+
+/* Folders between a chroot and the root of its namespace; a path has no more. */
+enum { DEPTH_MAX = PATH_MAX / 2 };
+
+static bool is_same(const FileIdentity *a, const FileIdentity *b) {
+        return a->dev == b->dev && a->ino == b->ino;
+}
+
+/* Where PID 1 does not let itself be seen, it counts as another. */
+static bool is_of_init(const FileIdentity *file, const char *path) {
+        FileIdentity init;
+
+        return path_identify(AT_FDCWD, &init, "%s", path) == 0 && is_same(file, &init);
+}
+
+int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
+                           ProcNamespace namespace) {
+        if (!handle->live)
+                return 1;
+        return proc_held_is_in_exec(handle)
+                       ? -EBUSY
+                       : proc_folder_in_host_namespace(sysroot, handle->dir_fd, namespace);
+}
+
+int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamespace namespace) {
+        FileIdentity file;
+        int r = path_identify(dir_fd, &file, "%s", PROC_NAMESPACE_FILES[namespace]);
+
+        if (r < 0)
+                return r;
+        if (is_same(&file, &sysroot->namespaces[namespace]))
+                return 1;
+        return namespace == PROC_NAMESPACE_MOUNT && is_of_init(&file, "/proc/1/ns/mnt");
+}
+
+int proc_has_host_root(const ProcHandle *handle) {
+        FileIdentity file;
+        int r;
+
+        if (!handle->live)
+                return 1;
+        r = proc_held_is_in_exec(handle) ? -EBUSY : path_identify(handle->dir_fd, &file, "root");
+        if (r < 0)
+                return r;
+        return is_of_init(&file, "/proc/self/root") || is_of_init(&file, "/proc/1/root");
+}
+
+int proc_shares_namespace(const ProcHandle *a, const ProcHandle *b, ProcNamespace namespace) {
+        FileIdentity x, y;
+        int r;
+
+        if (!a->live || !b->live)
+                return 1;
+        r = path_identify(a->dir_fd, &x, "%s", PROC_NAMESPACE_FILES[namespace]);
+        if (r >= 0)
+                r = path_identify(b->dir_fd, &y, "%s", PROC_NAMESPACE_FILES[namespace]);
+        return r < 0 ? r : is_same(&x, &y);
+}
+
+/* --- beyond a chroot --- */
+
+typedef struct Folder {
+        FileIdentity id;
+        uint64_t mount; /* a folder that is mounted inside itself is its own parent elsewhere */
+} Folder;
+
+static int read_folder(const Sysroot *sysroot, int fd, Folder *ret) {
+        int r = path_identify(fd, &ret->id, "%s", "");
+
+        return r < 0 ? r : mount_id_read(sysroot, fd, &ret->mount);
+}
+
+/* Opens the root of its mount namespace: a chroot binds the process and not us, for whom ".." leads
+ * on to the topmost folder, which is its own parent. */
+static int open_namespace_root(const Sysroot *sysroot, const ProcHandle *handle, Folder *ret) {
+        _cleanup_close_ int fd = openat(handle->dir_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        Folder at, above;
+        int r;
+
+        if (fd < 0)
+                return mountinfo_error(-errno);
+        r = read_folder(sysroot, fd, &at);
+        for (unsigned depth = 0; r >= 0 && depth < DEPTH_MAX; depth++) {
+                int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                if (up < 0)
+                        return -errno;
+                closep(&fd);
+                fd = up;
+                r = read_folder(sysroot, fd, &above);
+                if (r >= 0 && is_same(&at.id, &above.id) && at.mount == above.mount) {
+                        *ret = at;
+                        return TAKE_FD(fd);
+                }
+                at = above;
+        }
+        return r < 0 ? r : -ELOOP;
+}
+
+int proc_namespace_has_host_root(const Sysroot *sysroot, const ProcHandle *handle) {
+        _cleanup_close_ int root = -EBADF;
+        Folder folder = { 0 };
+
+        if (!handle->live)
+                return 1;
+        if (proc_held_is_in_exec(handle))
+                return -EBUSY;
+        root = open_namespace_root(sysroot, handle, &folder);
+        if (root < 0)
+                return root;
+        return is_of_init(&folder.id, "/proc/self/root") || is_of_init(&folder.id, "/proc/1/root");
+}
+
+static int has_mount(int dir_fd, const char *path, uint64_t id) {
+        _cleanup_mount_table_ MountTable table = { 0 };
+        _cleanup_free_ char *mountinfo = NULL;
+        int r = mountinfo_error(path_read_alloc(dir_fd, &mountinfo, NULL, "%s", path));
+
+        if (r >= 0)
+                r = mountinfo_parse(mountinfo, &table);
+        return r < 0 ? r : mount_table_find_id(&table, id) != NULL;
+}
+
+/* mountinfo shows a process in a chroot only the mounts below its root. Is `id` the mount on which
+ * its namespace has the path of its executable? */
+static int has_exe_on(const Sysroot *sysroot, const ProcHandle *handle, uint64_t id) {
+        _cleanup_close_ int root = -EBADF, file = -EBADF;
+        char path[PATH_MAX] = "";
+        uint64_t found;
+        Folder folder = { 0 };
+        int r = proc_held_exe_read(handle, path, sizeof(path));
+
+        if (r < 0 || path[0] != '/')
+                return r < 0 ? r : 0;
+        root = open_namespace_root(sysroot, handle, &folder);
+        if (root < 0)
+                return root;
+        file = openat(root, path + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (file < 0 && errno == ENOENT) { /* removed, or replaced, since its exec */
+                *strrchr(path, '/') = '\0';
+                file = path[0] ? openat(root, path + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+                               : TAKE_FD(root);
+        }
+        if (file < 0)
+                return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+        r = mount_id_read(sysroot, file, &found);
+        return r < 0 ? r : found == id;
+}
+
+int proc_exe_is_mounted(const Sysroot *sysroot, const ProcHandle *handle) {
+        _cleanup_close_ int exe = -EBADF;
+        uint64_t id;
+        int r;
+
+        if (!handle->live)
+                return 1;
+        if (proc_held_is_in_exec(handle))
+                return -EBUSY;
+        exe = openat(handle->dir_fd, "exe", O_PATH | O_CLOEXEC);
+        if (exe < 0)
+                return mountinfo_error(-errno);
+        r = mount_id_read(sysroot, exe, &id);
+        if (r >= 0)
+                r = has_mount(handle->dir_fd, "mountinfo", id);
+        if (r == 0)
+                r = has_mount(sysroot->proc_fd, "1/mountinfo", id);
+        return r == 0 ? has_exe_on(sysroot, handle, id) : r;
+}
+
+int proc_shares_memory(const ProcHandle *handle, pid_t other) {
+        long r;
+
+        if (!handle->live || other <= 0)
+                return 0;
+        r = syscall(SYS_kcmp, handle->pid, other, KCMP_VM, 0UL, 0UL);
+        return r < 0 ? -errno : r == 0;
+}

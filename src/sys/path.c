@@ -1,0 +1,265 @@
+/* Reading small files of the kernel. What is in them is left to others. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/parse.h"
+#include "tidbnumad/sys/path.h"
+
+enum { FILE_MAX_BYTES = 64 << 20 };
+
+/* The path of a function whose last arguments are a format and what it names. */
+#define FORMAT_PATH(path, format)                                                                  \
+        ({                                                                                         \
+                va_list _arguments;                                                                \
+                int _length;                                                                       \
+                va_start(_arguments, format);                                                      \
+                _length = vsnprintf(path, sizeof(path), format, _arguments);                       \
+                va_end(_arguments);                                                                \
+                _length >= 0 && (size_t)_length < sizeof(path) ? 0 : -ENAMETOOLONG;                \
+        })
+
+static int open_to_read(int dir_fd, const char *path) {
+        int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+        return fd < 0 ? -errno : fd;
+}
+
+ssize_t read_up_to(int fd, char *buffer, size_t size) {
+        size_t length = 0;
+
+        while (length < size) {
+                ssize_t n = read(fd, buffer + length, size - length);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                length += (size_t)n;
+        }
+        return (ssize_t)length;
+}
+
+/* The `n` bytes that were read, or an error, as text. */
+static ssize_t as_text(char *buffer, ssize_t n, size_t size) {
+        if (n < 0)
+                return n;
+        if ((size_t)n == size)
+                return -EFBIG;
+        if (n > 0 && buffer[n - 1] == '\n')
+                n--;
+        buffer[n] = '\0';
+        return n;
+}
+
+static ssize_t read_text(int dir_fd, const char *path, char *buffer, size_t size) {
+        _cleanup_close_ int fd = open_to_read(dir_fd, path);
+
+        return fd < 0 ? fd : as_text(buffer, read_up_to(fd, buffer, size), size);
+}
+
+ssize_t path_read(int dir_fd, char *buffer, size_t size, const char *format, ...) {
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+
+        return r < 0 ? r : read_text(dir_fd, path, buffer, size);
+}
+
+ssize_t path_read_record(int dir_fd, char *buffer, size_t size, const char *format, ...) {
+        _cleanup_close_ int fd = -EBADF;
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        fd = open_to_read(dir_fd, path);
+        if (fd < 0)
+                return fd;
+        do
+                n = read(fd, buffer, size);
+        while (n < 0 && errno == EINTR);
+        return as_text(buffer, n < 0 ? -errno : n, size);
+}
+
+ssize_t path_read_start(int dir_fd, char *buffer, size_t size, const char *format, ...) {
+        _cleanup_close_ int fd = -EBADF;
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        fd = open_to_read(dir_fd, path);
+        n = fd < 0 ? fd : read_up_to(fd, buffer, size - 1);
+        if (n >= 0)
+                buffer[n] = '\0';
+        return n;
+}
+
+int path_read_alloc(int dir_fd, char **ret, size_t *ret_size, const char *format, ...) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *data = NULL;
+        size_t allocated = 0, length = 0;
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+
+        if (r < 0)
+                return r;
+        fd = open_to_read(dir_fd, path);
+        if (fd < 0)
+                return fd;
+        do {
+                ssize_t n;
+
+                if (length + 1 >= FILE_MAX_BYTES)
+                        return -EFBIG;
+                if (ARRAY_RESERVE(data, allocated, length + 4096) < 0)
+                        return -ENOMEM;
+                n = read_up_to(fd, data + length, allocated - length - 1);
+                if (n < 0)
+                        return (int)n;
+                length += (size_t)n;
+        } while (length == allocated - 1);
+        data[length] = '\0';
+        *ret = TAKE_PTR(data);
+        if (ret_size)
+                *ret_size = length;
+        return 0;
+}
+
+static int read_number(int dir_fd, const char *path, uint64_t max, uint64_t *ret) {
+        uint64_t value;
+        char text[32];
+        ssize_t n = read_text(dir_fd, path, text, sizeof(text));
+        int r = n < 0 ? (int)n : parse_u64(text, &value);
+
+        if (r < 0 || value > max)
+                return r < 0 ? r : -ERANGE;
+        *ret = value;
+        return 0;
+}
+
+int path_read_u64(int dir_fd, uint64_t max, uint64_t *ret, const char *format, ...) {
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+
+        return r < 0 ? r : read_number(dir_fd, path, max, ret);
+}
+
+int path_read_u32(int dir_fd, uint32_t max, uint32_t *ret, const char *format, ...) {
+        char path[PATH_MAX];
+        uint64_t value;
+        int r = FORMAT_PATH(path, format);
+
+        if (r >= 0)
+                r = read_number(dir_fd, path, max, &value);
+        if (r >= 0)
+                *ret = (uint32_t)value;
+        return r;
+}
+
+int path_read_list_to(int dir_fd, IdTarget ret, const char *format, ...) {
+        char path[PATH_MAX], text[ID_SET_LIST_ANY];
+        int r = FORMAT_PATH(path, format);
+        ssize_t n = r < 0 ? r : read_text(dir_fd, path, text, sizeof(text));
+
+        return n < 0 ? (int)n : id_target_parse_list(text, ret);
+}
+
+int path_read_mask_to(int dir_fd, IdTarget ret, const char *format, ...) {
+        char path[PATH_MAX], text[ID_SET_MASK_MAX];
+        int r = FORMAT_PATH(path, format);
+        ssize_t n = r < 0 ? r : read_text(dir_fd, path, text, sizeof(text));
+
+        return n < 0 ? (int)n : id_target_parse_mask(text, ret);
+}
+
+ssize_t path_read_link(int dir_fd, char *buffer, size_t size, const char *format, ...) {
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = readlinkat(dir_fd, path, buffer, size);
+        if (n < 0 || (size_t)n == size)
+                return n < 0 ? -errno : -ENAMETOOLONG;
+        buffer[n] = '\0';
+        return n;
+}
+
+bool path_exists(int dir_fd, const char *format, ...) {
+        char path[PATH_MAX];
+
+        return FORMAT_PATH(path, format) >= 0 && faccessat(dir_fd, path, F_OK, 0) == 0;
+}
+
+int path_open(int dir_fd, int flags, const char *format, ...) {
+        char path[PATH_MAX];
+        int fd, r = FORMAT_PATH(path, format);
+
+        if (r < 0)
+                return r;
+        fd = openat(dir_fd, path, flags | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+DIR *dir_from_fd(int fd) {
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!dir)
+                closep(&fd);
+        return dir;
+}
+
+int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *format, ...) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        char path[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+
+        if (r < 0)
+                return r;
+        dir = dir_from_fd(openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (!dir)
+                return errno == ENOTDIR ? -ENOENT : -errno;
+        while (r >= 0 && (entry = readdir(dir)))
+                if (entry->d_name[0] != '.')
+                        r = callback(dirfd(dir), entry->d_name, userdata);
+        return r < 0 ? r : 0;
+}
+
+int path_identify(int dir_fd, FileIdentity *ret, const char *format, ...) {
+        const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | AT_EMPTY_PATH;
+        char path[PATH_MAX];
+        struct statx s;
+        int r = FORMAT_PATH(path, format);
+
+        if (r < 0)
+                return r;
+        if (statx(dir_fd, path, flags, STATX_INO, &s) < 0)
+                return errno == ENOENT ? -ESRCH : -errno;
+        *ret = (FileIdentity){ .dev = makedev(s.stx_dev_major, s.stx_dev_minor), .ino = s.stx_ino };
+        return 0;
+}
+
+int write_all(int fd, const char *data, size_t size) {
+        while (size > 0) {
+                ssize_t n = write(fd, data, size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                data += n;
+                size -= (size_t)n;
+        }
+        return 0;
+}
