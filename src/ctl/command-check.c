@@ -148,7 +148,7 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
         AuditInstance new = { .name = row->name,
                               .policy = row->policy,
-                              .placed = row->basis != BASIS_REFUSED,
+                              .placed = plan_report_places(row),
                               .disk_nodes = row->device_nodes,
                               .need_bytes = row->need_bytes };
 

@@ -189,8 +189,14 @@ static void render_warnings(const PlanReportInstance *row, Text *text) {
                         text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
 }
 
-/* A bound instance keeps its place without being weighed: what speaks for it shows when it is
- * placed again. */
+/* Without being weighed. */
+static bool keeps_its_place(const PlanReportInstance *row) {
+        return plan_report_places(row) &&
+               (row->basis == BASIS_KEPT ||
+                (row->basis == BASIS_CHOSEN && (row->bound || row->grounds.outdone)));
+}
+
+/* What speaks for the place of such an instance shows when it is placed again. */
 static int place_again(Situation *s, const PlanReportInstance *row, Case *ret,
                        const PlanReportInstance **ret_row) {
         char *name = (char *)row->name;
@@ -228,7 +234,7 @@ static void render_again(const PlanReportInstance *row, const PlanReportInstance
 static void render_place(const Case *c, const PlanReportInstance *row,
                          const PlanReportInstance *again, Text *text) {
         text_append_printable(text, row->name);
-        if (row->basis == BASIS_REFUSED)
+        if (!plan_report_places(row))
                 text_append(text, " is not placed");
         else {
                 text_append(text, " belongs on ");
@@ -341,7 +347,7 @@ int command_explain(const Args *args) {
                 r = case_open(&situation, NULL, NULL, &c);
         if (r >= 0)
                 r = find(&situation, &c, &found);
-        if (r >= 0 && found.row && found.row->basis == BASIS_KEPT)
+        if (r >= 0 && found.row && keeps_its_place(found.row))
                 r = place_again(&situation, found.row, &anew, &again);
         if (r < 0)
                 return r;

@@ -14,7 +14,7 @@
 /* --- the table --- */
 
 static void append_note(const PlanReportInstance *row, const TiupServer *server, Text *cell) {
-        if (row->basis == BASIS_REFUSED) {
+        if (!plan_report_places(row)) {
                 text_append(cell, placement_refusal_to_string(row->refusal));
                 return;
         }

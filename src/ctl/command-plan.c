@@ -50,7 +50,7 @@ static void append_interrupts(const PlanRunIrq *irq, unsigned width, Text *text)
 
 static bool places_any(const Case *c) {
         for (size_t i = 0; i < c->planned.report.n_instances; i++)
-                if (c->planned.rows[i].basis != BASIS_REFUSED)
+                if (plan_report_places(&c->planned.rows[i]))
                         return true;
         return false;
 }
@@ -136,7 +136,7 @@ static int make_marks(const PlanReport *report, TopologyMark *marks, char **type
         for (size_t i = 0; i < report->n_instances; i++) {
                 const PlanReportInstance *row = &report->instances[i];
 
-                if (row->basis == BASIS_REFUSED)
+                if (!plan_report_places(row))
                         continue;
                 if (asprintf(&types[n], "tidbnumad:%s", row->policy->name) < 0) {
                         types[n] = NULL;

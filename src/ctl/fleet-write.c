@@ -32,7 +32,7 @@ static int pin(const PlanRun *planned, const Policy *policy, SourceEditList *edi
         for (size_t i = 0; i < planned->report.n_instances; i++) {
                 const PlanReportInstance *row = &planned->rows[i];
 
-                if (row->policy != policy || row->basis == BASIS_REFUSED)
+                if (row->policy != policy || !plan_report_places(row))
                         continue;
                 text_append(&text, text.length == 0 ? "instances:\n" : "");
                 append_entry(&text, row, policy->column - 1);

@@ -18,7 +18,7 @@ static size_t find_owners(const PlanRun *planned, IrqOwner *owners) {
         for (size_t i = 0; i < planned->report.n_instances; i++) {
                 const PlanReportInstance *row = &planned->rows[i];
 
-                if (row->basis != BASIS_REFUSED)
+                if (plan_report_places(row))
                         owners[n++] =
                                 (IrqOwner){ .name = row->name,
                                             .cpus = row->placement->cpus,

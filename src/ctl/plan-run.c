@@ -126,6 +126,48 @@ static int read_free(const PlanRunFrom *from, uint64_t **ret) {
         return 0;
 }
 
+static const StatusInstance *published_of(const PlanRunFrom *from, const char *name) {
+        return from->status ? status_file_find(from->status, name) : NULL;
+}
+
+/* The instance whose place is the daemon's; NULL: it is computed. */
+static const StatusInstance *daemons_of(const PlanRunFrom *from, const PlacementInstance *in) {
+        return from->daemons && from->running && !word_list_names(&from->replan, in->name, in->unit)
+                       ? published_of(from, in->name)
+                       : NULL;
+}
+
+/* By the sentence that is published. */
+static PlacementRefusal refusal_of(const char *reason) {
+        for (PlacementRefusal refusal = REFUSAL_NONE + 1; refusal < N_REFUSALS; refusal++) {
+                const char *sentence = placement_refusal_to_string(refusal);
+
+                if (strncmp(reason, sentence, strcspn(sentence, ";")) == 0)
+                        return refusal;
+        }
+        return REFUSAL_NONE;
+}
+
+/* The daemon's place in the place of a computed one. What it may have, and what speaks for it, was
+ * computed for its place, unless that is none that would be kept. */
+static void take_daemons(const StatusInstance *published, const NodeSet *reserved,
+                         PlacementChoice *c) {
+        if (!id_set_equal(&c->placement.nodes, &published->nodes)) {
+                c->grounds = (PlacementGrounds){ .outdone = true };
+                c->n_alternatives = 0;
+        }
+        if (published->basis != BASIS_REFUSED)
+                c->refusal = REFUSAL_NONE;
+        else if (c->basis != BASIS_REFUSED)
+                c->refusal = refusal_of(published->reason);
+        c->placement.nodes = published->nodes;
+        c->placement.cpus = published->cpu_set;
+        c->placement.memory = published->memory_mode;
+        c->basis = published->basis;
+        c->warnings = published->warnings;
+        c->reserved = id_set_and(&published->nodes, reserved);
+}
+
 static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->placement = &c->placement;
         row->basis = c->basis;
@@ -174,9 +216,10 @@ static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
         return ladder_choose(&in);
 }
 
-static void fill_running(const PlanRunFrom *from, const Observed *r, PlanReportInstance *row) {
-        const StatusInstance *published =
-                from->status ? status_file_find(from->status, r->name) : NULL;
+static void fill_running(const PlanRunFrom *from, const Observed *r, const PlacementInstance *in,
+                         PlanReportInstance *row) {
+        const StatusInstance *published = published_of(from, r->name),
+                             *daemons = daemons_of(from, in);
         const Ladder ladder = ladder_of(from, r);
 
         row->storage = r->storage.chain;
@@ -193,6 +236,13 @@ static void fill_running(const PlanRunFrom *from, const Observed *r, PlanReportI
         row->memory_policy = r->memory_policy;
         if (published)
                 fill_published(published, row);
+        row->bound = plan_report_places(row) &&
+                     (daemons ? daemons->cpu_bound
+                              : row->basis == BASIS_KEPT &&
+                                        id_set_equal(&row->in_force, &row->placement->nodes));
+        if (daemons && !plan_report_places(row))
+                row->unplaced =
+                        *daemons->reason ? daemons->reason : "the daemon has not placed it yet";
 }
 
 static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
@@ -210,7 +260,7 @@ static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
                                              .need_bytes = input->need_bytes };
                 fill_choice(&p->plan.choices[i], row);
                 if (from->running)
-                        fill_running(from, &from->running->instances[i], row);
+                        fill_running(from, &from->running->instances[i], input, row);
                 else if (from->imagined->instances[i].disk)
                         row->storage = from->imagined->instances[i].disk->name;
         }
@@ -243,9 +293,10 @@ static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRu
                 PlacementInstance *in = &p->instances[i];
                 const PlanReportInstance *row = plan_run_find(from->before, in->name);
 
-                if (!row || row->basis == BASIS_REFUSED)
+                if (!row || !plan_report_places(row))
                         continue;
                 in->in_force = row->placement->nodes;
+                in->unbound = false;
                 if (placement_weighs_again(row->policy, in->policy, &in->in_force, &newly))
                         in->in_force = (NodeSet){ 0 };
         }
@@ -273,15 +324,30 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
         for (size_t i = 0; i < count(from); i++) {
                 PlacementInstance *in = &p->instances[i];
 
+                const StatusInstance *daemons = daemons_of(from, in);
+
                 in->in_force = placement_adopted_nodes(&in->in_force, &reserved);
                 if (word_list_names(&from->replan, in->name, in->unit))
                         in->in_force = (NodeSet){ 0 };
+                if (daemons) {
+                        const Policy *policy = policy_set_find(from->policies, daemons->policy);
+
+                        in->policy = policy ? policy : in->policy;
+                        in->in_force = daemons->nodes;
+                        in->unbound = !daemons->cpu_bound;
+                }
         }
         if (from->before)
                 keep_former(from, &reserved, p);
         r = placement_plan_build(&input, &p->plan);
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < count(from); i++) {
+                const StatusInstance *daemons = daemons_of(from, &p->instances[i]);
+
+                if (daemons)
+                        take_daemons(daemons, &p->plan.reserved, &p->plan.choices[i]);
+        }
         fill_rows(from, p);
         p->report = (PlanReport){ .source = from->machine->title,
                                   .topology = &from->machine->topology,
@@ -320,7 +386,7 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
 
 bool plan_run_has_refusal(const PlanRun *planned) {
         for (size_t i = 0; i < planned->report.n_instances; i++)
-                if (planned->rows[i].basis == BASIS_REFUSED &&
+                if (planned->rows[i].refusal != REFUSAL_NONE &&
                     planned->rows[i].refusal != REFUSAL_WATCH_ONLY)
                         return true;
         return false;

@@ -291,6 +291,7 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
                              .running = runs ? &ret->running : NULL,
                              .imagined = imagines ? &ret->imagined : NULL,
                              .status = s->daemon_runs ? &s->status : NULL,
+                             .daemons = s->daemon_runs && !path && !s->args->policy_is_set,
                              .before = before ? &before->planned : NULL,
                              .replan = s->replan };
         int r;

@@ -80,6 +80,36 @@ static StartSource source_of(const json_t *object, const char *key) {
         return source < N_START_SOURCES ? source : START_NOTHING;
 }
 
+static PlacementBasis basis_of(const json_t *object) {
+        PlacementBasis basis = BASIS_REFUSED;
+
+        while (basis < BASIS_CHOSEN &&
+               strcmp(placement_basis_to_string(basis), word_of(object, "basis")) != 0)
+                basis++;
+        return basis;
+}
+
+static MemoryMode memory_mode_of(const json_t *object) {
+        MemoryMode mode = MEMORY_BIND;
+
+        while (mode < MEMORY_NONE &&
+               strcmp(memory_mode_to_string(mode), word_of(object, "memory_mode")) != 0)
+                mode++;
+        return mode;
+}
+
+static uint32_t warnings_of(const json_t *object) {
+        const json_t *array = json_object_get(object, "warnings");
+        uint32_t warnings = 0;
+
+        for (size_t i = 0; i < json_array_size(array); i++)
+                for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
+                        if (strcmp(word_of(json_array_get(array, i), "text"),
+                                   placement_warning_to_string(1u << bit)) == 0)
+                                warnings |= 1u << bit;
+        return warnings;
+}
+
 static int take_instance(const json_t *o, StatusInstance *ret) {
         const char *nodes = string_of(o, "nodes");
 
@@ -104,6 +134,9 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .cpu_bound = json_is_true(json_object_get(o, "cpu_bound")),
                 .memory_bound = json_is_true(json_object_get(o, "memory_bound")),
                 .bound_after_start = json_is_true(json_object_get(o, "bound_after_start")),
+                .memory_mode = memory_mode_of(o),
+                .basis = basis_of(o),
+                .warnings = warnings_of(o),
                 .pid = pid_of(o),
                 .n_threads = count_of(o, "threads"),
                 .remote_ratio = number_of(o, "remote_memory_ratio"),
@@ -111,7 +144,8 @@ static int take_instance(const json_t *o, StatusInstance *ret) {
                 .left_seconds = number_of(o, "migration_left_seconds"),
         };
         if (!ret->name || !ret->policy || !ret->exe || !ret->state || !ret->reason ||
-            ret->pid == 0 || !nodes || id_set_parse_list(nodes, &ret->nodes) < 0)
+            ret->pid == 0 || !nodes || id_set_parse_list(nodes, &ret->nodes) < 0 ||
+            id_set_parse_list(word_of(o, "cpus"), &ret->cpu_set) < 0)
                 return -EBADMSG;
         if (ret->storage && id_set_parse_list(word_of(o, "storage_nodes"), &ret->storage_nodes) < 0)
                 return -EBADMSG;

@@ -291,13 +291,28 @@ static bool still_fits(const PlanProblem *problem, const PlanItem *item) {
         return check_feasible(problem, &as_is, &item->former) == REFUSAL_NONE;
 }
 
+/* It stays where it fits. A place to which it is not bound is weighed as if it were chosen now. */
+static int keep(PlanProblem *problem, PlanItem *item) {
+        const NodeBits feasible = item->feasible;
+        int r = fix(problem, item, &item->former, item->in->unbound ? BASIS_CHOSEN : BASIS_KEPT);
+
+        if (r < 0 || !item->in->unbound)
+                return r;
+        item->settled = true;
+        item->feasible = feasible;
+        item->n_former = 0;
+        item->former = (NodeBits){ 0 };
+        keep_off_the_nic(problem, item);
+        return 0;
+}
+
 static int judge_chosen(PlanProblem *problem, PlanItem *item) {
         if (!narrow_by_policy(problem, item) || !narrow_by_cpus(problem, item) ||
             !narrow_by_isolation(problem, item) || !narrow_by_cgroup(problem, item) ||
             !narrow_by_reserve(problem, item))
                 return 0;
         if (still_fits(problem, item))
-                return fix(problem, item, &item->former, BASIS_KEPT);
+                return keep(problem, item);
         keep_off_the_nic(problem, item);
         item->movable = true;
         item->choice->basis = BASIS_CHOSEN;

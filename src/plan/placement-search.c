@@ -84,9 +84,10 @@ static int collect_movable(PlanSearch *search) {
         PlanProblem *problem = search->problem;
 
         for (size_t i = 0; i < problem->n_items; i++) {
-                if (!problem->items[i].movable)
+                if (!problem->items[i].movable && !problem->items[i].settled)
                         continue;
-                search->movable[search->n_movable++] = &problem->items[i];
+                if (problem->items[i].movable)
+                        search->movable[search->n_movable++] = &problem->items[i];
                 if (placement_sets_init(&search->sets[i], problem, &problem->items[i]) < 0)
                         return -ENOMEM;
                 problem->items[i].choice->n_feasible = placement_sets_count(&search->sets[i]);

@@ -202,9 +202,12 @@ static void collect(PlanSearch *search, const PlanItem *item, const PlanCost *no
                 PlanCost cost =
                         placement_counts_price(&search->counts, item, sets->nodes, sets->n_nodes);
 
-                if (memcmp(item->nodes, sets->nodes, sets->n_nodes * sizeof(sets->nodes[0])) == 0 ||
-                    placement_cost_compare(&cost, now) < 0)
+                if (memcmp(item->nodes, sets->nodes, sets->n_nodes * sizeof(sets->nodes[0])) == 0)
                         continue;
+                if (placement_cost_compare(&cost, now) < 0) {
+                        grounds->outdone |= item->settled;
+                        continue;
+                }
                 grounds->decides |= 1u << first_difference(&cost, now);
                 insert(others, &cost, sets);
         }
@@ -322,7 +325,7 @@ static int describe_all(PlanSearch *search, const PlanCost *total) {
                 fill_placement(problem, item);
                 if (item->placed || item->movable)
                         placement_explain_warnings(search, item);
-                if (item->movable && problem->input->explain &&
+                if ((item->movable || item->settled) && problem->input->explain &&
                     placement_explain_alternatives(search, item, total) < 0)
                         return -ENOMEM;
         }

@@ -18,7 +18,7 @@ static json_t *alternative(const PlacementAlternative *a) {
 }
 
 json_t *plan_json_instance(const PlanReportInstance *i) {
-        const bool runs = i->pid > 0, refused = i->basis == BASIS_REFUSED;
+        const bool runs = i->pid > 0, refused = i->refusal != REFUSAL_NONE;
 
         return OBJECT_OF(
                 { "name", object_string(i->name) }, { "policy", object_string(i->policy->name) },

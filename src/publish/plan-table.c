@@ -6,7 +6,7 @@
 #include "tidbnumad/publish/table.h"
 
 static void add_instance(Table *table, const PlanReportInstance *i, Text *cell) {
-        bool placed = i->basis != BASIS_REFUSED;
+        bool placed = plan_report_places(i);
 
         table_add(table, i->name);
         table_add(table, i->policy->name);
@@ -194,7 +194,7 @@ void plan_table_alternatives(const PlanReportInstance *i, Text *text) {
 
 static void explain_instance(const PlanReportInstance *i, Text *text) {
         text_append_printable(text, i->name);
-        if (i->basis == BASIS_REFUSED)
+        if (!plan_report_places(i))
                 text_append(text, " is not placed");
         else {
                 text_append(text, " on ");

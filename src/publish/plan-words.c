@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
@@ -57,7 +58,8 @@ static const char *exclusive_reason(const PlanReportInstance *i) {
 static const char *reason_of(const PlanReportInstance *i, PlacementCriterion criterion) {
         switch (criterion) {
         case WEIGH_STABILITY:
-                return "it is bound there";
+                return id_set_intersects(&i->in_force, &i->placement->nodes) ? "it is bound there"
+                                                                             : "it is placed there";
         case WEIGH_DEVICE:
                 return i->policy->place.near == NEAR_NIC ? "nearest to a network card"
                                                          : "nearest to its device";
@@ -125,6 +127,10 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
 }
 
 void plan_words_why(const PlanReportInstance *i, Text *text) {
+        if (i->unplaced) {
+                text_append_printable(text, i->unplaced);
+                return;
+        }
         switch (i->basis) {
         case BASIS_REFUSED:
                 placement_refusal_append(i->refusal, &i->limit, text);
@@ -134,10 +140,15 @@ void plan_words_why(const PlanReportInstance *i, Text *text) {
                 text_append(text, id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes");
                 break;
         case BASIS_KEPT:
-                text_append(text, "it is bound there and still fits");
-                break;
         case BASIS_CHOSEN:
-                append_reasons(i, text);
+                if (i->bound)
+                        text_append(text, "it is bound there and still fits");
+                else if (i->basis == BASIS_KEPT)
+                        text_append(text, "it is placed there and still fits");
+                else if (i->grounds.outdone)
+                        text_append(text, "an earlier plan placed it there");
+                else
+                        append_reasons(i, text);
                 break;
         }
 }

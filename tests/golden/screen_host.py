@@ -57,6 +57,9 @@ SERVERS = (("tidb-4000", "tidb-server", 1, None, 12), ("tidb-4001", "tidb-server
            ("pd-2379", "pd-server", 2, None, 2), ("haproxy", "haproxy", 2, None, 1))
 
 
+# Where a daemon that only observes has placed them: with nothing bound, PD gets a node to itself.
+OBSERVED_NODES = {"pd-2379": 5}
+
 # By what of their start threads are restricted by hand; "": by nothing that it has.
 HAND = {"tidb-4000": "CPUAffinity=", "tidb-4001": "taskset", "tikv-20160": ""}
 
@@ -124,10 +127,11 @@ def published(bound, by_hand=False):
     """status.json: all bound but the second tikv, whose memory is being moved, and a tidb that somebody binds otherwise."""
     rows = []
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
+        node = node if bound else OBSERVED_NODES.get(name, node)
         row = {"name": name, "policy": name.split("-")[0], "unit": name + ".service", "exe": "/srv/bin/" + program,
                "pid": FIRST_SERVER_PID + i, "ports": [], "data_dir": "/tidb-data/" + name if disk is not None else None,
                "state": "bound", "reason": "", "reason_code": None, "remedy": None, "bound_by": "unit", "bound_by_reason": None,
-               "nodes": str(node), "cpus": node_cpus(node), "cpu_bound": True, "memory_bound": True, "threads": 40,
+               "nodes": str(node), "cpus": node_cpus(node), "memory_mode": "bind", "basis": "chosen", "warnings": [], "cpu_bound": True, "memory_bound": True, "threads": 40,
                "memory_by_node": [{"node": node, "anon_bytes": gib * GIB}], "remote_memory_ratio": 0.0,
                "migration_left_seconds": None, "pending_bytes": 0}
         if by_hand:

@@ -36,6 +36,10 @@ typedef struct StatusInstance {
         pid_t pid;
         uint64_t n_threads;
         NodeSet nodes;
+        CpuSet cpu_set; /* `cpus` */
+        MemoryMode memory_mode;
+        PlacementBasis basis;
+        uint32_t warnings;    /* PlacementWarning */
         StatusMemory *memory; /* anonymous memory by node, for nodes that have any; owned */
         size_t n_memory;
         double remote_ratio;    /* NAN: not known */

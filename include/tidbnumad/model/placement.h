@@ -1,6 +1,7 @@
 /* Where an instance is to be, and why. Plain data. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tidbnumad/base/id-set.h"
@@ -108,6 +109,7 @@ typedef struct PlacementGrounds {
         uint32_t exclusive;  /* of these, exclusive ones; 0 where it is not exclusive itself */
         uint32_t of_policy;  /* of these, those of its policy */
         uint32_t in_sockets; /* in the sockets of its nodes, as WEIGH_SPREAD counts them */
+        bool outdone;        /* of a place by an earlier plan: other nodes would be better by now */
 } PlacementGrounds;
 
 /* Warnings for the operator about an instance that is placed. Bits. */

@@ -34,6 +34,7 @@ typedef struct PlanReportInstance {
         /* For an instance that runs: */
         int32_t pid;      /* 0: it is imagined */
         NodeSet in_force; /* empty: it is not bound */
+        bool bound;       /* it is bound there, and keeps its place for that */
         bool cost_known;
         uint64_t cost_bytes;         /* anonymous memory outside of its planned nodes */
         const char *bound_by;        /* "unit", "scope", "cgroup1", "affinity": that binds it, or
@@ -42,8 +43,15 @@ typedef struct PlanReportInstance {
         const char *memory_policy;   /* that it has set itself, as numa(7) has it; NULL: none */
         const char *state;           /* as the daemon reports it; NULL: it does not */
         const char *state_reason;
+        const char
+                *unplaced; /* why the daemon has no place for it; NULL: it has, or is not asked */
         bool cpu_bound, memory_bound; /* likewise; false without `state` */
 } PlanReportInstance;
+
+/* One that is released has a place in the daemon's plan that is not in force. */
+static inline bool plan_report_places(const PlanReportInstance *instance) {
+        return !id_set_is_empty(&instance->placement->nodes);
+}
 
 typedef struct PlanReport {
         const char *source; /* "this host", "the topology of host7.xml" */

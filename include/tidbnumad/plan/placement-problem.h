@@ -38,6 +38,7 @@ typedef struct PlanItem {
         bool exclusive, same_package;
         bool placed;  /* its nodes are fixed: explicit or kept */
         bool movable; /* its nodes are to be chosen */
+        bool settled; /* they were, by an earlier plan */
         bool auto_count;
         size_t count;      /* nodes to choose */
         NodeBits feasible; /* it may have these … */

@@ -26,7 +26,9 @@ typedef struct PlacementInstance {
         const char *unit; /* NULL: none */
         const uint16_t *ports;
         size_t n_ports;
-        NodeSet in_force;      /* the nodes it is bound to; empty: none, or not by us */
+        NodeSet in_force; /* the nodes it is bound to; empty: none, or not by us */
+        bool unbound;     /* `in_force` is its place by an earlier plan, but it is not bound: it
+                           * keeps the place, and its grounds are those of a choice */
         NodeSet allowed_nodes; /* what its parent cgroup allows; empty: everything */
         CpuSet allowed_cpus;
         const char *allowed_by; /* what allows no more, see PlacementLimit */

@@ -53,8 +53,8 @@ static void world_init(World *w) {
         for (size_t i = 0; i < 3; i++) {
                 w->placements[i].cpus = cpu_set(cpus[i]);
                 w->rows[i] = (PlanReportInstance){ .policy = &w->policies[i == 1],
-                                                   .placement = &w->placements[i],
-                                                   .basis = i == 2 ? BASIS_REFUSED : BASIS_CHOSEN };
+                                                   .placement = &w->placements[i] };
+                w->placements[i].nodes = node_set(i == 2 ? "" : "0");
         }
         w->planned = (PlanRun){ .rows = w->rows, .report = { .n_instances = 3 } };
 }

@@ -186,6 +186,63 @@ WORLD_TEST(running) {
         assert_int_equal(p.report.n_notes, 0);
 }
 
+/* Whether bound or not, the places are the daemon's; computed is what speaks for them. */
+WORLD_TEST(daemons_plan) {
+        StatusInstance told[] = {
+                { .name = S("tidb-1"),
+                  .policy = S("tidb"),
+                  .state = S("planned"),
+                  .reason = S("r") },
+                { .name = S("tikv-1"),
+                  .policy = S("tikv"),
+                  .state = S("released"),
+                  .reason = S("q") },
+        };
+        const StatusFile status = { .instances = told, .n_instances = 2 };
+        _cleanup_plan_run_ PlanRun p = { 0 };
+
+        world_run(w);
+        w->running[0].cpus = (CpuSet){ 0 };
+        w->running[1].storage.nodes = (NodeSet){ 0 };
+        w->by_node[0][1].anon_bytes = GIB;
+        w->policies[1].place.nodes = node_set("0"); /* which keeps a place in the plan */
+        told[0].nodes = node_set("0");
+        told[0].cpu_set = cpu_set("0-2");
+        told[0].basis = told[1].basis = BASIS_CHOSEN;
+        told[0].warnings = WARN_MEMORY;
+        w->from.status = &status;
+        w->from.daemons = true;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
+        assert_ids(p.rows[0].placement->nodes, "0");
+        assert_ids(p.rows[0].placement->cpus, "0-2");
+        assert_int_equal(p.rows[0].basis, BASIS_CHOSEN);
+        assert_int_equal(p.rows[0].warnings, WARN_MEMORY);
+        assert_int_equal(p.rows[0].n_alternatives, 0);
+        assert_true(p.rows[0].grounds.outdone); /* node 1 has its memory */
+        assert_false(p.rows[0].bound);
+        assert_ids(p.rows[1].placement->nodes, "");
+        assert_string_equal(p.rows[1].unplaced, "q");
+        assert_false(plan_run_has_refusal(&p));
+        plan_run_done(&p);
+
+        told[0].cpu_bound = true;
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
+        assert_true(p.rows[0].bound);
+        plan_run_done(&p);
+        /* One that is to be placed again is computed. */
+        w->from.replan = (WordList){ .words = (char *[]){ S("tidb-1") }, .n_words = 1 };
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
+        assert_ids(p.rows[0].placement->nodes, "1");
+        assert_false(p.rows[0].bound);
+        plan_run_done(&p);
+
+        told[1].basis = BASIS_REFUSED;
+        told[1].reason = placement_refusal_to_string(REFUSAL_TAKEN);
+        assert_int_equal(plan_run_build(&w->from, &p), 0);
+        assert_int_equal(p.rows[1].refusal, REFUSAL_TAKEN);
+        assert_true(plan_run_has_refusal(&p));
+}
+
 /* MemFree and idle page cache above the headroom (2 % of the node), and what the instances hold. */
 WORLD_TEST(free_memory) {
         _cleanup_plan_run_ PlanRun p = { 0 };

@@ -75,6 +75,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .n_feasible = 2,
                                                 .pid = 4711,
                                                 .in_force = node_set("1"),
+                                                .bound = true,
                                                 .cost_known = true,
                                                 .cost_bytes = 12,
                                                 .bound_by = "affinity",

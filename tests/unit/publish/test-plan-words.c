@@ -19,6 +19,15 @@ PLAN_TEST(basis) {
         check_why(&e->instances[3], "its policy names the node");
         e->placements[3].nodes = node_set("0-1");
         check_why(&e->instances[3], "its policy names the nodes");
+        e->instances[0].bound = true;
+        check_why(&e->instances[0], "it is bound there and still fits");
+        e->instances[1].bound = false;
+        check_why(&e->instances[1], "it is placed there and still fits");
+        e->instances[0].bound = false;
+        e->instances[0].grounds.outdone = true;
+        check_why(&e->instances[0], "an earlier plan placed it there");
+        e->instances[2].unplaced = "released on request";
+        check_why(&e->instances[2], "released on request");
 }
 
 static void decide(PlanReportInstance *i, uint32_t criteria) {
