@@ -51,16 +51,13 @@ typedef struct Search {
  * interface's by then. */
 static int try_interface(const char *name, void *userdata) {
         Search *search = userdata;
-        _cleanup_close_ int fd = -EBADF;
-        char path[128], text[32];
+        _cleanup_close_ int fd =
+                path_open(search->sysroot->sys_fd, O_PATH | O_DIRECTORY, "class/net/%.64s", name);
         uint64_t ifindex;
 
-        (void)snprintf(path, sizeof(path), "class/net/%.64s", name);
-        fd = openat(search->sysroot->sys_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-        if (path_read(fd, text, sizeof(text), "ifindex") < 0 || parse_u64(text, &ifindex) < 0 ||
-            ifindex != search->ifindex)
+                return fd == -ENOENT || fd == -ENOTDIR ? 0 : fd;
+        if (path_read_u64(fd, UINT64_MAX, &ifindex, "ifindex") < 0 || ifindex != search->ifindex)
                 return 0;
         search->fd = TAKE_FD(fd);
         return -EEXIST;
@@ -72,7 +69,7 @@ static int open_interface(const Sysroot *sysroot, const SettingKey *key) {
         int r = try_interface(key->device, &search);
 
         if (r == 0)
-                r = sysfs_foreach(sysroot, "class/net", try_interface, &search);
+                r = path_foreach(sysroot->sys_fd, try_interface, &search, "class/net");
         if (r == -EEXIST)
                 return search.fd;
         return r == 0 || r == -ENOENT ? -ENODEV : r;

@@ -11,6 +11,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,43 +19,32 @@
 
 #include "config.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/id-set.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/devices.h"
 
 /* --- sysfs-device --- */
 
 /* Devices in /sys, and what their parents show of them. */
 
-static int read_own_link(int fd, char buffer[static PATH_MAX]) {
-        char link[64];
-        ssize_t n;
+int sysfs_resolve(const Sysroot *sysroot, char ret[static PATH_MAX], const char *format, ...) {
+        char path[PATH_MAX], root[PATH_MAX], target[PATH_MAX];
+        _cleanup_close_ int fd = -EBADF;
+        va_list arguments;
+        ssize_t length, n;
 
-        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-        n = readlink(link, buffer, PATH_MAX);
-        if (n < 0)
-                return -errno;
-        if (n == PATH_MAX)
+        va_start(arguments, format);
+        n = vsnprintf(path, sizeof(path), format, arguments);
+        va_end(arguments);
+        if (n >= PATH_MAX)
                 return -ENAMETOOLONG;
-        buffer[n] = '\0';
-        return 0;
-}
-
-int sysfs_resolve(const Sysroot *sysroot, const char *path, char ret[static PATH_MAX]) {
-        _cleanup_close_ int fd = openat(sysroot->sys_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        char root[PATH_MAX], target[PATH_MAX];
-        size_t length;
-        int r;
-
+        fd = openat(sysroot->sys_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOTDIR ? -ENOENT : -errno;
-        r = read_own_link(sysroot->sys_fd, root);
-        if (r >= 0)
-                r = read_own_link(fd, target);
-        if (r < 0)
-                return r;
-        length = strlen(root);
-        if (strncmp(target, root, length) != 0 || target[length] != '/')
+        length = path_read_link(AT_FDCWD, root, sizeof(root), "/proc/self/fd/%d", sysroot->sys_fd);
+        n = length < 0 ? length
+                       : path_read_link(AT_FDCWD, target, sizeof(target), "/proc/self/fd/%d", fd);
+        if (n < 0)
+                return (int)n;
+        if (strncmp(target, root, (size_t)length) != 0 || target[length] != '/')
                 return -EXDEV;
         (void)strcpy(ret, target + length + 1);
         return 0;
@@ -72,93 +62,32 @@ bool sysfs_is_virtual(const char *path) {
         return strncmp(path, "devices/virtual/", strlen("devices/virtual/")) == 0;
 }
 
-/* false: too long to be one. */
-static bool join(const char *path, const char *name, char buffer[static PATH_MAX]) {
-        return snprintf(buffer, PATH_MAX, "%s/%s", path, name) < PATH_MAX;
+static int device_numa_node(const Sysroot *sysroot, const char *path) {
+        uint32_t node;
+
+        return path_read_u32(sysroot->sys_fd, NODE_SET_MAX - 1, &node, "%s/numa_node", path) < 0
+                       ? -1
+                       : (int)node;
 }
 
-int sysfs_resolve_in(const Sysroot *sysroot, const char *folder, const char *name,
-                     char ret[static PATH_MAX]) {
-        char path[PATH_MAX];
-
-        return join(folder, name, path) ? sysfs_resolve(sysroot, path, ret) : -ENAMETOOLONG;
-}
-
-bool sysfs_has(const Sysroot *sysroot, const char *path, const char *name) {
-        char file[PATH_MAX];
-
-        return join(path, name, file) && faccessat(sysroot->sys_fd, file, F_OK, 0) == 0;
-}
-
-ssize_t sysfs_read(const Sysroot *sysroot, const char *path, const char *name, char *buffer,
-                   size_t size) {
-        char file[PATH_MAX];
-
-        if (!join(path, name, file))
-                return -ENAMETOOLONG;
-        return path_read(sysroot->sys_fd, buffer, size, "%s", file);
-}
-
-int sysfs_read_link_name(const Sysroot *sysroot, const char *path, const char *name, char **ret) {
-        char link[PATH_MAX], target[PATH_MAX];
-        ssize_t n;
-
-        if (!join(path, name, link))
-                return -ENAMETOOLONG;
-        n = readlinkat(sysroot->sys_fd, link, target, sizeof(target) - 1);
-        if (n < 0)
-                return errno == EINVAL ? -ENOENT : -errno;
-        target[n] = '\0';
-        *ret = strdup(basename(target));
-        return *ret ? 0 : -ENOMEM;
-}
-
-static int read_numa_node(const Sysroot *sysroot, const char *path) {
-        char text[32];
-        uint64_t node;
-
-        if (sysfs_read(sysroot, path, "numa_node", text, sizeof(text)) <= 0 ||
-            parse_u64(text, &node) < 0 || node >= NODE_SET_MAX)
-                return -1;
-        return (int)node;
-}
-
-static bool read_list(const Sysroot *sysroot, const char *path, const char *name, IdTarget ret) {
-        char text[ID_SET_LIST_MAX];
-
-        return sysfs_read(sysroot, path, name, text, sizeof(text)) > 0 &&
-               id_target_parse_list(text, ret) >= 0;
-}
-
-/* The node that has all of these CPUs. */
-static int find_node_of(const Sysroot *sysroot, const CpuSet *cpus) {
+/* Firmware may name the CPUs near a device and no node: the node that has all of them. The kernel
+ * reports all CPUs when it knows nothing. */
+static int device_node_by_cpus(const Sysroot *sysroot, const char *path) {
+        CpuSet local, online, its;
         NodeSet nodes;
 
-        if (!read_list(sysroot, "devices/system/node", "online", ID_TARGET(&nodes)))
-                return -1;
-        ID_SET_FOREACH(node, &nodes) {
-                char path[64];
-                CpuSet its;
-
-                (void)snprintf(path, sizeof(path), "devices/system/node/node%d", node);
-                if (read_list(sysroot, path, "cpulist", ID_TARGET(&its)) &&
-                    id_set_is_subset(cpus, &its))
-                        return node;
-        }
-        return -1;
-}
-
-/* Firmware may name the CPUs near a device and no node. The kernel reports all CPUs when it
- * knows nothing. */
-static int find_node_by_cpus(const Sysroot *sysroot, const char *path) {
-        CpuSet local, online;
-
-        if (!read_list(sysroot, path, "local_cpulist", ID_TARGET(&local)) ||
-            !read_list(sysroot, "devices/system/cpu", "online", ID_TARGET(&online)) ||
-            id_set_is_subset(&online, &local))
+        if (path_read_list(sysroot->sys_fd, &local, "%s/local_cpulist", path) < 0 ||
+            path_read_list(sysroot->sys_fd, &online, "devices/system/cpu/online") < 0 ||
+            path_read_list(sysroot->sys_fd, &nodes, "devices/system/node/online") < 0 ||
+            id_set_is_subset(&online, &local) || !id_set_intersects(&local, &online))
                 return -1;
         id_set_intersect(&local, &online);
-        return id_set_is_empty(&local) ? -1 : find_node_of(sysroot, &local);
+        ID_SET_FOREACH(node, &nodes)
+        if (path_read_list(sysroot->sys_fd, &its, "devices/system/node/node%d/cpulist", node) >=
+                    0 &&
+            id_set_is_subset(&local, &its))
+                return node;
+        return -1;
 }
 
 /* "0000:3b:00.0": domain of four digits or more, bus, device, function. */
@@ -183,22 +112,17 @@ static bool is_pci(const char *name, size_t length) {
  * where the driver never set it, as the NVMe driver of RHEL 8.1. Only what a device of a bus
  * reports comes from the firmware. A dump may lack the link; then the name must be that of a PCI
  * device. */
-static bool is_on_bus(const Sysroot *sysroot, const char *path) {
-        char link[PATH_MAX], target[PATH_MAX];
-        ssize_t n;
+static bool device_is_on_bus(const Sysroot *sysroot, const char *path) {
+        char target[PATH_MAX];
 
-        if (!join(path, "subsystem", link))
-                return false;
-        n = readlinkat(sysroot->sys_fd, link, target, sizeof(target) - 1);
-        if (n < 0)
+        if (path_read_link(sysroot->sys_fd, target, sizeof(target), "%s/subsystem", path) < 0)
                 return is_pci(basename(path), strlen(basename(path)));
-        target[n] = '\0';
         return sysfs_to_parent(target) && strcmp(basename(target), "bus") == 0;
 }
 
 /* The nearest device of a bus that has an answer: -1 is none. */
-static int find_upwards(const Sysroot *sysroot, const char *path,
-                        int (*find)(const Sysroot *sysroot, const char *path)) {
+static int device_node_upwards(const Sysroot *sysroot, const char *path,
+                               int (*find)(const Sysroot *sysroot, const char *path)) {
         char at[PATH_MAX];
         int node;
 
@@ -206,15 +130,15 @@ static int find_upwards(const Sysroot *sysroot, const char *path,
                 return -1;
         (void)strcpy(at, path);
         do
-                node = is_on_bus(sysroot, at) ? find(sysroot, at) : -1;
+                node = device_is_on_bus(sysroot, at) ? find(sysroot, at) : -1;
         while (node < 0 && sysfs_to_parent(at));
         return node;
 }
 
 int sysfs_node(const Sysroot *sysroot, const char *path) {
-        int node = find_upwards(sysroot, path, read_numa_node);
+        int node = device_node_upwards(sysroot, path, device_numa_node);
 
-        return node < 0 ? find_upwards(sysroot, path, find_node_by_cpus) : node;
+        return node < 0 ? device_node_upwards(sysroot, path, device_node_by_cpus) : node;
 }
 
 int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret) {
@@ -225,7 +149,7 @@ int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret) {
                 return -ENAMETOOLONG;
         (void)strcpy(at, path);
         do
-                r = sysfs_read_link_name(sysroot, at, "driver", ret);
+                r = path_read_link_name(sysroot->sys_fd, ret, "%s/driver", at);
         while (r == -ENOENT && sysfs_to_parent(at));
         return r;
 }
@@ -250,27 +174,6 @@ int sysfs_pci(const char *path, char ret[static SYSFS_PCI_MAX]) {
         return 0;
 }
 
-int sysfs_foreach(const Sysroot *sysroot, const char *path, SysfsCallback callback,
-                  void *userdata) {
-        _cleanup_close_ int fd = openat(sysroot->sys_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_closedir_ DIR *dir = NULL;
-        struct dirent *entry;
-
-        if (fd < 0)
-                return errno == ENOTDIR ? -ENOENT : -errno;
-        dir = fdopendir(fd);
-        if (!dir)
-                return -errno;
-        TAKE_FD(fd);
-        while ((entry = readdir(dir))) {
-                int r = entry->d_name[0] == '.' ? 0 : callback(entry->d_name, userdata);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 /* --- network --- */
 
 /* Network interfaces of the host: that of the default route, out of the kernel's text files, their
@@ -292,21 +195,19 @@ typedef struct Route {
         uint32_t metric;
 } Route;
 
-typedef bool (*ParseLine)(const char *line, Route *ret);
-
 /* The name is used as part of a path. */
-static bool is_interface(const char *name) {
+static bool interface_is_usable(const char *name) {
         return !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
                strcmp(name, "*") != 0 && strcmp(name, "lo") != 0;
 }
 
-static bool is_usable(uint32_t flags) {
+static bool route_is_usable(uint32_t flags) {
         return (flags & ROUTE_UP) && !(flags & ROUTE_REJECT);
 }
 
 /* "eth0 00000000 010200C0 0003 0 0 100 00000000 0 0 0": interface, destination, gateway, flags, two
  * counters, metric, mask. The metric is printed as if it had a sign. */
-static bool parse_line(const char *line, Route *ret) {
+static bool route_parse_line(const char *line, Route *ret) {
         uint32_t destination, flags, mask;
         int64_t metric;
 
@@ -314,11 +215,12 @@ static bool parse_line(const char *line, Route *ret) {
                    ret->name, &destination, &flags, &metric, &mask) != 5)
                 return false;
         ret->metric = (uint32_t)metric;
-        return destination == 0 && mask == 0 && is_usable(flags) && is_interface(ret->name);
+        return destination == 0 && mask == 0 && route_is_usable(flags) &&
+               interface_is_usable(ret->name);
 }
 
 /* Destination, prefix, source, its prefix, gateway, metric, two counters, flags, interface. */
-static bool parse_line6(const char *line, Route *ret) {
+static bool route_parse_line6(const char *line, Route *ret) {
         char destination[33], source[33];
         uint32_t prefix, source_prefix, flags;
 
@@ -329,10 +231,11 @@ static bool parse_line6(const char *line, Route *ret) {
                    ret->name) != 7)
                 return false;
         return prefix == 0 && source_prefix == 0 && strspn(destination, "0") == 32 &&
-               is_usable(flags) && is_interface(ret->name);
+               route_is_usable(flags) && interface_is_usable(ret->name);
 }
 
-static int parse(const char *text, ParseLine parse_one, char *ret) {
+static int routes_parse(const char *text, bool (*parse_line)(const char *line, Route *ret),
+                        char *ret) {
         char line[LINE_MAX_BYTES];
         Route best = { 0 };
 
@@ -344,7 +247,7 @@ static int parse(const char *text, ParseLine parse_one, char *ret) {
                         continue;
                 memcpy(line, p, length);
                 line[length] = '\0';
-                if (parse_one(line, &route) && (!best.name[0] || route.metric < best.metric))
+                if (parse_line(line, &route) && (!best.name[0] || route.metric < best.metric))
                         best = route;
         }
         if (!best.name[0])
@@ -354,26 +257,23 @@ static int parse(const char *text, ParseLine parse_one, char *ret) {
 }
 
 int default_route_parse(const char *text, char ret[static INTERFACE_NAME_SIZE]) {
-        return parse(text, parse_line, ret);
+        return routes_parse(text, route_parse_line, ret);
 }
 
 int default_route6_parse(const char *text, char ret[static INTERFACE_NAME_SIZE]) {
-        return parse(text, parse_line6, ret);
-}
-
-typedef int (*ParseRoutes)(const char *text, char ret[static INTERFACE_NAME_SIZE]);
-
-static int read_one(const Sysroot *sysroot, const char *path, ParseRoutes parse_all, char *ret) {
-        _cleanup_free_ char *text = NULL;
-        int r = path_read_alloc(sysroot->proc_fd, &text, NULL, "%s", path);
-
-        return r < 0 ? r : parse_all(text, ret);
+        return routes_parse(text, route_parse_line6, ret);
 }
 
 int default_route_read(const Sysroot *sysroot, char ret[static INTERFACE_NAME_SIZE]) {
-        int r = read_one(sysroot, "net/route", default_route_parse, ret);
+        _cleanup_free_ char *text = NULL, *text6 = NULL;
+        int r = path_read_alloc(sysroot->proc_fd, &text, NULL, "net/route");
 
-        return r == -ENOENT ? read_one(sysroot, "net/ipv6_route", default_route6_parse, ret) : r;
+        if (r >= 0)
+                r = default_route_parse(text, ret);
+        if (r != -ENOENT)
+                return r;
+        r = path_read_alloc(sysroot->proc_fd, &text6, NULL, "net/ipv6_route");
+        return r < 0 ? r : default_route6_parse(text6, ret);
 }
 
 /* --- addresses --- */

@@ -1,5 +1,6 @@
 /* Interrupts: their masks in /proc/irq, their counters in /proc/interrupts, and a running
  * irqbalance. What to send to that is decided by the plan, when by the daemon. */
+#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,42 +19,28 @@
 
 /* Masks of interrupts in /proc/irq. */
 
-static int read_list(const Sysroot *sysroot, uint32_t irq, const char *name, CpuSet *ret) {
-        char path[64], text[ID_SET_LIST_MAX];
-        ssize_t n;
-
-        (void)snprintf(path, sizeof(path), "irq/%" PRIu32 "/%s", irq, name);
-        n = path_read(sysroot->proc_fd, text, sizeof(text), "%s", path);
-        return n < 0 ? (int)n : id_set_parse_list(text, ret);
-}
-
-/* By its mode: root may write to each file. */
-static bool is_read_only(const Sysroot *sysroot, uint32_t irq) {
+int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret) {
+        const int fd = sysroot->proc_fd;
+        IrqAffinity affinity = { 0 };
         char path[64];
         struct stat st;
+        int r;
 
         (void)snprintf(path, sizeof(path), "irq/%" PRIu32 "/smp_affinity_list", irq);
-        return fstatat(sysroot->proc_fd, path, &st, 0) == 0 && !(st.st_mode & 0222);
-}
-
-int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret) {
-        IrqAffinity affinity = { 0 };
-        int r = read_list(sysroot, irq, "smp_affinity_list", &affinity.requested);
-
+        r = path_read_list(fd, &affinity.requested, "%s", path);
         if (r < 0)
                 return r;
         affinity.effective_known =
-                read_list(sysroot, irq, "effective_affinity_list", &affinity.effective) >= 0;
-        affinity.read_only = is_read_only(sysroot, irq);
+                path_read_list(fd, &affinity.effective, "irq/%" PRIu32 "/effective_affinity_list",
+                               irq) >= 0;
+        /* By its mode: root may write to each file. */
+        affinity.read_only = fstatat(fd, path, &st, 0) == 0 && !(st.st_mode & 0222);
         *ret = affinity;
         return 0;
 }
 
 bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq) {
-        char path[128];
-
-        (void)snprintf(path, sizeof(path), "bus/pci/devices/%s/msi_irqs/%" PRIu32, pci, irq);
-        return faccessat(sysroot->sys_fd, path, F_OK, 0) == 0;
+        return path_exists(sysroot->sys_fd, "bus/pci/devices/%s/msi_irqs/%" PRIu32, pci, irq);
 }
 
 /* --- interrupts --- */
@@ -105,7 +92,7 @@ static const char *take_number(const char *p, uint32_t *ret) {
 }
 
 /* "           CPU0       CPU2", into room for every word of it. */
-static int parse_head(const char *text, InterruptTable *ret) {
+static int interrupts_parse_head(const char *text, InterruptTable *ret) {
         size_t n_words = 0;
 
         for (const char *p = skip_blanks(text); *p && *p != '\n';
@@ -130,32 +117,10 @@ static const char *take_irq(const char *line, uint32_t *ret) {
         return p && *p == ':' ? p : NULL;
 }
 
-static size_t count_lines(const char *text) {
-        size_t n = 0;
-        uint32_t irq;
-
-        for (const char *line = text; *line; line = next_line(line))
-                n += take_irq(line, &irq) != NULL;
-        return n;
-}
-
-/* Behind the counters are the chip, its number and type, padded, and after two blanks the
- * handlers (kernel/irq/proc.c, show_interrupts()). What ends with padding has no handler. */
-static void take_names(const char *p, InterruptLine *line) {
-        const char *end = p + strcspn(p, "\n");
-
-        line->names = end;
-        if (end == p || end[-1] == ' ')
-                return;
-        for (const char *at = end; at > p + 1; at--)
-                if (at[-1] == ' ' && at[-2] == ' ') {
-                        line->names = at;
-                        break;
-                }
-        line->names_length = (size_t)(end - line->names);
-}
-
-static int parse_line(const char *p, size_t n_cpus, uint32_t *counts, InterruptLine *line) {
+/* Of a line, from behind its number on. */
+static int interrupt_line_parse(const char *p, size_t n_cpus, uint32_t *counts,
+                                InterruptLine *line) {
+        const char *end, *at;
         uint32_t more;
 
         for (size_t i = 0; i < n_cpus; i++) {
@@ -166,45 +131,54 @@ static int parse_line(const char *p, size_t n_cpus, uint32_t *counts, InterruptL
         p = skip_blanks(p);
         if (take_number(p, &more)) /* no chip is called so */
                 return -EAGAIN;
+        /* Behind the counters are the chip, its number and type, padded, and after two blanks the
+         * handlers (kernel/irq/proc.c, show_interrupts()). What ends with padding has no handler.
+         */
+        end = p + strcspn(p, "\n");
         line->counts = counts;
-        take_names(p, line);
-        return 0;
-}
-
-static int parse_lines(const char *text, InterruptTable *ret) {
-        size_t n = count_lines(text);
-
-        /* Each counter takes a digit at least: what is shorter is no table to allocate for. */
-        if (n > strlen(text) / ret->n_cpus)
-                return -EAGAIN;
-        ret->lines = calloc(n + 1, sizeof(*ret->lines));
-        ret->counts = reallocarray(NULL, n + 1, ret->n_cpus * sizeof(*ret->counts));
-        if (!ret->lines || !ret->counts)
-                return -ENOMEM;
-        for (const char *line = text; *line; line = next_line(line)) {
-                InterruptLine *to = &ret->lines[ret->n_lines];
-                const char *p = take_irq(line, &to->irq);
-                int r;
-
-                if (!p)
-                        continue;
-                r = parse_line(p + 1, ret->n_cpus, ret->counts + ret->n_lines * ret->n_cpus, to);
-                if (r < 0)
-                        return r;
-                ret->n_lines++;
-        }
+        line->names = end;
+        if (end == p || end[-1] == ' ')
+                return 0;
+        for (at = end; at > p + 1; at--)
+                if (at[-1] == ' ' && at[-2] == ' ') {
+                        line->names = at;
+                        break;
+                }
+        line->names_length = (size_t)(end - line->names);
         return 0;
 }
 
 int interrupts_parse(const char *text, InterruptTable *ret) {
-        _cleanup_interrupts_ InterruptTable interrupts = { 0 };
-        int r = parse_head(text, &interrupts);
+        _cleanup_interrupts_ InterruptTable table = { 0 };
+        const char *lines = next_line(text);
+        int r = interrupts_parse_head(text, &table);
+        uint32_t irq;
+        size_t n = 0;
 
-        if (r >= 0)
-                r = parse_lines(next_line(text), &interrupts);
         if (r < 0)
                 return r;
-        *ret = TAKE_STRUCT(interrupts);
+        for (const char *line = lines; *line; line = next_line(line))
+                n += take_irq(line, &irq) != NULL;
+        /* Each counter takes a digit at least: what is shorter is no table to allocate for. */
+        if (n > strlen(lines) / table.n_cpus)
+                return -EAGAIN;
+        table.lines = calloc(n + 1, sizeof(*table.lines));
+        table.counts = reallocarray(NULL, n + 1, table.n_cpus * sizeof(*table.counts));
+        if (!table.lines || !table.counts)
+                return -ENOMEM;
+        for (const char *line = lines; *line; line = next_line(line)) {
+                InterruptLine *to = &table.lines[table.n_lines];
+                const char *p = take_irq(line, &to->irq);
+
+                if (!p)
+                        continue;
+                r = interrupt_line_parse(p + 1, table.n_cpus,
+                                         table.counts + table.n_lines * table.n_cpus, to);
+                if (r < 0)
+                        return r;
+                table.n_lines++;
+        }
+        *ret = TAKE_STRUCT(table);
         return 0;
 }
 
@@ -258,8 +232,6 @@ bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b) 
         return true;
 }
 
-/* --- finding it --- */
-
 /* No other user may have put a socket there. */
 static int open_folder(const char *folder, int *ret_fd) {
         _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -273,28 +245,6 @@ static int open_folder(const char *folder, int *ret_fd) {
         return 0;
 }
 
-/* 0: another file. */
-static pid_t pid_of_name(const char *name) {
-        const size_t length = strlen(name), frame = strlen(PREFIX SUFFIX);
-        char number[12];
-        uint64_t pid;
-
-        if (length <= frame || length - frame >= sizeof(number) ||
-            strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !text_ends_with(name, SUFFIX))
-                return 0;
-        memcpy(number, name + strlen(PREFIX), length - frame);
-        number[length - frame] = '\0';
-        return parse_u64(number, &pid) == 0 && pid <= INT_MAX ? (pid_t)pid : 0;
-}
-
-/* One that was killed has left its socket behind. */
-static bool is_alive(pid_t pid) {
-        char path[32];
-
-        (void)snprintf(path, sizeof(path), "/proc/%d", pid);
-        return access(path, F_OK) == 0 || errno != ENOENT;
-}
-
 int irqbalance_find(const char *folder, pid_t *ret) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
@@ -303,16 +253,17 @@ int irqbalance_find(const char *folder, pid_t *ret) {
 
         if (r < 0)
                 return r;
-        dir = fdopendir(fd);
-        if (!dir) {
-                r = -errno;
-                closep(&fd);
-                return r;
-        }
+        dir = dir_from_fd(fd);
+        if (!dir)
+                return -errno;
         while ((entry = readdir(dir))) {
-                const pid_t pid = pid_of_name(entry->d_name);
+                int pid, length = 0;
 
-                if (pid > found && is_alive(pid))
+                /* One that was killed has left its socket behind. */
+                if (sscanf(entry->d_name, PREFIX "%9d" SUFFIX "%n", &pid, &length) == 1 &&
+                    length > 0 && entry->d_name[length] == '\0' &&
+                    isdigit((unsigned char)entry->d_name[strlen(PREFIX)]) && pid > found &&
+                    (path_exists(AT_FDCWD, "/proc/%d", pid) || errno != ENOENT))
                         found = pid;
         }
         if (found == 0)
@@ -321,23 +272,29 @@ int irqbalance_find(const char *folder, pid_t *ret) {
         return 0;
 }
 
-/* --- asking it --- */
-
-/* The listener: the process that called listen(2), and its owner at that time. */
-static int check_peer(int fd, pid_t pid) {
+int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd) {
+        union {
+                char bytes[CMSG_SPACE(sizeof(struct ucred))];
+                struct cmsghdr align;
+        } control = { 0 };
+        /* With its NUL, for irqbalance has forgotten to add one. */
+        struct iovec part = { .iov_base = (void *)command, .iov_len = strlen(command) + 1 };
+        struct msghdr message = { .msg_iov = &part,
+                                  .msg_iovlen = 1,
+                                  .msg_control = &control,
+                                  .msg_controllen = sizeof(control) };
+        const struct ucred own = { .pid = getpid(), .uid = geteuid(), .gid = getegid() };
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        _cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
         socklen_t size = sizeof(struct ucred);
         struct ucred peer;
+        ssize_t n;
+        int r;
 
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-                return -errno;
-        return peer.pid == pid && (peer.uid == 0 || peer.uid == geteuid()) ? 0 : -EPERM;
-}
-
-static int connect_to(const char *folder, pid_t pid, int *ret_fd) {
-        _cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int r = open_folder(folder, &dir_fd);
-
+        if (part.iov_len > IRQBALANCE_LONG_COMMAND_MAX)
+                return -E2BIG;
+        r = open_folder(folder, &dir_fd);
         if (r < 0)
                 return r;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -346,30 +303,13 @@ static int connect_to(const char *folder, pid_t pid, int *ret_fd) {
         /* The folder that was checked, even if another one has replaced it since. */
         (void)snprintf(address.sun_path, sizeof(address.sun_path),
                        "/proc/self/fd/%d/" PREFIX "%d" SUFFIX, dir_fd, pid);
-        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+            getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
                 return -errno;
-        r = check_peer(fd, pid);
-        if (r < 0)
-                return r;
-        *ret_fd = TAKE_FD(fd);
-        return 0;
-}
-
-/* With our credentials, which it wants; the NUL, for it has forgotten to add one. */
-static int send_command(int fd, const char *command) {
-        union {
-                char bytes[CMSG_SPACE(sizeof(struct ucred))];
-                struct cmsghdr align;
-        } control = { 0 };
-        struct iovec part = { .iov_base = (void *)command, .iov_len = strlen(command) + 1 };
-        struct msghdr message = { .msg_iov = &part,
-                                  .msg_iovlen = 1,
-                                  .msg_control = &control,
-                                  .msg_controllen = sizeof(control) };
-        const struct ucred own = { .pid = getpid(), .uid = geteuid(), .gid = getegid() };
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        ssize_t n;
-
+        /* The listener: the process that called listen(2), and its owner at that time. */
+        if (peer.pid != pid || (peer.uid != 0 && peer.uid != geteuid()))
+                return -EPERM;
+        /* With our credentials, which it wants. */
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_CREDENTIALS;
         header->cmsg_len = CMSG_LEN(sizeof(own));
@@ -377,20 +317,8 @@ static int send_command(int fd, const char *command) {
         n = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0)
                 return -errno;
-        return (size_t)n == part.iov_len ? 0 : -EIO;
-}
-
-int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret_fd) {
-        _cleanup_close_ int fd = -EBADF;
-        int r;
-
-        if (strlen(command) >= IRQBALANCE_LONG_COMMAND_MAX)
-                return -E2BIG;
-        r = connect_to(folder, pid, &fd);
-        if (r >= 0)
-                r = send_command(fd, command);
-        if (r < 0)
-                return r;
+        if ((size_t)n != part.iov_len)
+                return -EIO;
         if (ret_fd)
                 *ret_fd = TAKE_FD(fd);
         return 0;
@@ -408,16 +336,6 @@ int irqbalance_render_cpus(const CpuSet *cpus, char buffer[static IRQBALANCE_COM
         return 0;
 }
 
-/* A number that an old one would cut in two begins behind its end: spaces mean nothing. */
-static size_t pad(const char *number, size_t length, char *buffer) {
-        const size_t end = length + strlen(number);
-
-        if (length >= IRQBALANCE_READS_OLD || end <= IRQBALANCE_READS_OLD)
-                return length;
-        memset(buffer + length, ' ', IRQBALANCE_READS_OLD - length);
-        return IRQBALANCE_READS_OLD;
-}
-
 size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
                               char buffer[static IRQBALANCE_LONG_COMMAND_MAX], size_t *ret_old) {
         const size_t size = IRQBALANCE_LONG_COMMAND_MAX;
@@ -427,13 +345,18 @@ size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
 
         for (; n < n_irqs; n++) {
                 char number[16];
-                size_t begin;
+                const size_t digits = (size_t)snprintf(number, sizeof(number), " %u", irqs[n]);
+                size_t begin = length;
 
-                (void)snprintf(number, sizeof(number), " %u", irqs[n]);
-                begin = pad(number, length, buffer);
-                if (begin + strlen(number) >= size)
+                /* A number that an old one would cut in two begins behind its end: spaces mean
+                 * nothing. */
+                if (length < IRQBALANCE_READS_OLD && length + digits > IRQBALANCE_READS_OLD)
+                        begin = IRQBALANCE_READS_OLD;
+                if (begin + digits >= size)
                         break;
-                length = begin + (size_t)snprintf(buffer + begin, size - begin, "%s", number);
+                memset(buffer + length, ' ', begin - length);
+                memcpy(buffer + begin, number, digits);
+                length = begin + digits;
                 old += length <= IRQBALANCE_READS_OLD;
         }
         buffer[length] = '\0';
@@ -441,15 +364,8 @@ size_t irqbalance_render_irqs(const uint32_t *irqs, size_t n_irqs,
         return n;
 }
 
-/* --- what it answers --- */
-
-/* The next word, cut off from the number before it. */
-static char *next_word(char **rest) {
-        return strsep(rest, " ");
-}
-
 static int next_number(char **rest, uint64_t max, uint64_t *ret) {
-        const char *word = next_word(rest);
+        const char *word = strsep(rest, " ");
         uint64_t value;
 
         if (!word || parse_u64(word, &value) < 0 || value > max)
@@ -459,66 +375,44 @@ static int next_number(char **rest, uint64_t max, uint64_t *ret) {
 }
 
 static int expect(char **rest, const char *wanted) {
-        const char *word = next_word(rest);
+        const char *word = strsep(rest, " ");
 
         return word && strcmp(word, wanted) == 0 ? 0 : -EBADMSG;
-}
-
-/* "IRQ 24 LOAD 1234 DIFF 5 CLASS 6", behind the first word. CLASS may be negative. */
-static int parse_irq(char **rest, IrqbalanceSetup *setup) {
-        uint64_t irq, unused;
-
-        if (next_number(rest, INT_MAX, &irq) < 0 || expect(rest, "LOAD") < 0 ||
-            next_number(rest, UINT64_MAX, &unused) < 0 || expect(rest, "DIFF") < 0 ||
-            next_number(rest, UINT64_MAX, &unused) < 0 || expect(rest, "CLASS") < 0 ||
-            !next_word(rest))
-                return -EBADMSG;
-        if (ARRAY_RESERVE(setup->banned_irqs, setup->allocated, setup->n_banned_irqs + 1) < 0)
-                return -ENOMEM;
-        setup->banned_irqs[setup->n_banned_irqs++] = (uint32_t)irq;
-        return 0;
-}
-
-static int parse_words(char *rest, IrqbalanceSetup *setup) {
-        uint64_t seconds;
-
-        if (expect(&rest, "SLEEP") < 0 || next_number(&rest, UINT32_MAX, &seconds) < 0)
-                return -EBADMSG;
-        setup->sleep_seconds = (uint32_t)seconds;
-        for (;;) {
-                const char *word = next_word(&rest);
-                int r;
-
-                if (!word)
-                        return -EBADMSG;
-                if (strcmp(word, "BANNED") == 0)
-                        return rest && id_set_parse_mask(rest, &setup->banned_cpus) == 0 ? 0
-                                                                                         : -EBADMSG;
-                if (strcmp(word, "IRQ") != 0)
-                        return -EBADMSG;
-                r = parse_irq(&rest, setup);
-                if (r < 0)
-                        return r;
-        }
 }
 
 int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup setup = { 0 };
         _cleanup_free_ char *copy = NULL;
-        int r;
+        uint64_t seconds, irq, unused;
+        const char *word;
+        char *rest;
 
         while (size > 0 && text[size - 1] == '\0')
                 size--;
         if (memchr(text, '\0', size))
                 return -EBADMSG;
-        copy = malloc(size + 1); /* not strndup(3): what is behind `size` must not be read */
+        rest = copy = malloc(size + 1); /* not strndup(3): what is behind `size` must not be read */
         if (!copy)
                 return -ENOMEM;
         memcpy(copy, text, size);
         copy[size] = '\0';
-        r = parse_words(copy, &setup);
-        if (r < 0)
-                return r;
+        if (expect(&rest, "SLEEP") < 0 || next_number(&rest, UINT32_MAX, &seconds) < 0)
+                return -EBADMSG;
+        setup.sleep_seconds = (uint32_t)seconds;
+        while ((word = strsep(&rest, " ")) && strcmp(word, "IRQ") == 0) {
+                /* "IRQ 24 LOAD 1234 DIFF 5 CLASS 6". CLASS may be negative. */
+                if (next_number(&rest, INT_MAX, &irq) < 0 || expect(&rest, "LOAD") < 0 ||
+                    next_number(&rest, UINT64_MAX, &unused) < 0 || expect(&rest, "DIFF") < 0 ||
+                    next_number(&rest, UINT64_MAX, &unused) < 0 || expect(&rest, "CLASS") < 0 ||
+                    !strsep(&rest, " "))
+                        return -EBADMSG;
+                if (ARRAY_RESERVE(setup.banned_irqs, setup.allocated, setup.n_banned_irqs + 1) < 0)
+                        return -ENOMEM;
+                setup.banned_irqs[setup.n_banned_irqs++] = (uint32_t)irq;
+        }
+        if (!word || strcmp(word, "BANNED") != 0 || !rest ||
+            id_set_parse_mask(rest, &setup.banned_cpus) != 0)
+                return -EBADMSG;
         *ret = TAKE_STRUCT(setup);
         return 0;
 }

@@ -39,11 +39,9 @@ int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
 
 ssize_t node_read_file(const Sysroot *sysroot, uint32_t node, const char *name, char *buffer,
                        size_t size) {
-        char path[128];
-        ssize_t n;
+        ssize_t n = path_read(sysroot->sys_fd, buffer, size,
+                              "devices/system/node/node%" PRIu32 "/%s", node, name);
 
-        (void)snprintf(path, sizeof(path), "devices/system/node/node%" PRIu32 "/%s", node, name);
-        n = path_read(sysroot->sys_fd, buffer, size, "%s", path);
         return n == -ENOENT ? -ENODEV : n;
 }
 
@@ -54,9 +52,9 @@ int node_meminfo_read(const Sysroot *sysroot, uint32_t node, NodeMeminfo *ret) {
         return n < 0 ? (int)n : node_meminfo_parse(text, ret);
 }
 
-/* One line at a time into a buffer of its own: sscanf() measures its whole input on each call, and
- * zoneinfo has thousands of lines. */
-static const char *next_line(const char *text, char *line, size_t size) {
+/* One line at a time into a buffer of its own: sscanf() measures its whole input on each call,
+ * zoneinfo has thousands of lines, and /proc/stat one of kilobytes. */
+static const char *take_line(const char *text, char *line, size_t size) {
         size_t length = strcspn(text, "\n");
         size_t kept = length < size ? length : size - 1;
 
@@ -74,7 +72,7 @@ int zoneinfo_high_parse(const char *text, uint32_t node, uint64_t *ret_pages) {
                 uint64_t value;
                 unsigned id;
 
-                text = next_line(text, line, sizeof(line));
+                text = take_line(text, line, sizeof(line));
                 if (sscanf(line, "Node %u, zone", &id) == 1)
                         ours = id == node;
                 else if (ours && sscanf(line, " boost %" SCNu64, &value) == 1)
@@ -101,39 +99,24 @@ int zoneinfo_high_read(const Sysroot *sysroot, uint32_t node, uint64_t *ret_page
         return r < 0 ? r : zoneinfo_high_parse(text, node, ret_pages);
 }
 
-/* "cpu3 1 2 3 4 5 6 7 8 …": 0; -ENOENT: the sum of all, "cpu ". */
-static int parse_cpu(const char *line, CpuTimes *ret) {
-        CpuTimes t;
-
-        if (line[3] == ' ')
-                return -ENOENT;
-        if (sscanf(line,
-                   "cpu%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64 " %" SCNu64,
-                   &t.cpu, &t.user, &t.nice, &t.system, &t.idle, &t.iowait, &t.irq, &t.softirq,
-                   &t.steal) != 9)
-                return -EBADMSG;
-        *ret = t;
-        return 0;
-}
-
-/* The lines of CPUs come first. Each is copied: sscanf() measures its whole input, and the line of
- * interrupts behind them has kilobytes. */
+/* The lines of CPUs come first: "cpu3 1 2 3 4 5 6 7 8 …". */
 int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max) {
+        char line[256];
         size_t n = 0;
 
         while (n < n_max && strncmp(text, "cpu", 3) == 0) {
-                size_t length = strcspn(text, "\n");
-                char line[256];
-                int r;
+                CpuTimes t;
 
-                (void)snprintf(line, sizeof(line), "%.*s", (int)(length < 255 ? length : 255),
-                               text);
-                r = parse_cpu(line, &ret[n]);
-                if (r == -EBADMSG)
-                        return r;
-                n += r == 0;
-                text += length + (text[length] == '\n');
+                text = take_line(text, line, sizeof(line));
+                if (line[3] == ' ') /* the sum of all */
+                        continue;
+                if (sscanf(line,
+                           "cpu%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                           " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                           &t.cpu, &t.user, &t.nice, &t.system, &t.idle, &t.iowait, &t.irq,
+                           &t.softirq, &t.steal) != 9)
+                        return -EBADMSG;
+                ret[n++] = t;
         }
         return n > 0 ? (int)n : -EBADMSG;
 }
@@ -150,19 +133,8 @@ int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max) {
 /* linux/memfd.h: the size of a file's pages as a power of two. */
 #define SIZE_SHIFT 26
 
-static int read_count(const Sysroot *sysroot, uint64_t page_bytes, const char *name,
-                      uint64_t *ret) {
-        char path[96], text[32];
-        ssize_t n;
-
-        (void)snprintf(path, sizeof(path), "kernel/mm/hugepages/hugepages-%" PRIu64 "kB/%s",
-                       page_bytes >> 10, name);
-        n = path_read(sysroot->sys_fd, text, sizeof(text), "%s", path);
-        return n < 0 ? (int)n : parse_u64(text, ret);
-}
-
 /* "hugepages-2048kB" */
-static bool parse_folder(const char *name, uint64_t *ret_bytes) {
+static bool huge_parse_folder(const char *name, uint64_t *ret_bytes) {
         uint64_t kib;
         int length = 0;
 
@@ -174,78 +146,54 @@ static bool parse_folder(const char *name, uint64_t *ret_bytes) {
 }
 
 size_t huge_sizes_read(const Sysroot *sysroot, HugeSize *ret, size_t n_max) {
-        int fd = openat(sysroot->sys_fd, "kernel/mm/hugepages", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+        _cleanup_closedir_ DIR *dir = dir_from_fd(
+                path_open(sysroot->sys_fd, O_RDONLY | O_DIRECTORY, "kernel/mm/hugepages"));
         const struct dirent *entry;
         size_t n = 0;
 
-        if (!dir) {
-                closep(&fd);
-                return 0;
-        }
-        while (n < n_max && (entry = readdir(dir))) {
+        while (dir && n < n_max && (entry = readdir(dir))) {
                 HugeSize size = { 0 };
 
-                if (!parse_folder(entry->d_name, &size.page_bytes) ||
-                    read_count(sysroot, size.page_bytes, "nr_hugepages", &size.n_pages) < 0)
+                if (!huge_parse_folder(entry->d_name, &size.page_bytes) ||
+                    path_read_u64(dirfd(dir), UINT64_MAX, &size.n_pages, "%s/nr_hugepages",
+                                  entry->d_name) < 0)
                         continue;
                 /* Missing in a dump. The guard reads this each second: no more than it needs. */
                 if (size.n_pages > 0)
-                        (void)read_count(sysroot, size.page_bytes, "resv_hugepages",
-                                         &size.n_reserved);
+                        (void)path_read_u64(dirfd(dir), UINT64_MAX, &size.n_reserved,
+                                            "%s/resv_hugepages", entry->d_name);
                 ret[n++] = size;
         }
-        (void)closedir(dir);
         return n;
-}
-
-static int read_node_count(const Sysroot *sysroot, uint32_t node, uint64_t page_bytes,
-                           const char *name, uint64_t *ret) {
-        char path[64], text[32];
-        ssize_t n;
-
-        (void)snprintf(path, sizeof(path), "hugepages/hugepages-%" PRIu64 "kB/%s", page_bytes >> 10,
-                       name);
-        n = node_read_file(sysroot, node, path, text, sizeof(text));
-        return n < 0 ? (int)n : parse_u64(text, ret);
 }
 
 int huge_node_read(const Sysroot *sysroot, uint32_t node, uint64_t page_bytes, uint64_t *ret_pages,
                    uint64_t *ret_free) {
-        uint64_t pages, unused;
-        int r = read_node_count(sysroot, node, page_bytes, "nr_hugepages", &pages);
+#define NODE_POOL "devices/system/node/node%" PRIu32 "/hugepages/hugepages-%" PRIu64 "kB/"
+        uint64_t pages;
+        int r = path_read_u64(sysroot->sys_fd, UINT64_MAX, &pages, NODE_POOL "nr_hugepages", node,
+                              page_bytes >> 10);
 
         if (r >= 0)
-                r = read_node_count(sysroot, node, page_bytes, "free_hugepages", &unused);
+                r = path_read_u64(sysroot->sys_fd, UINT64_MAX, ret_free, NODE_POOL "free_hugepages",
+                                  node, page_bytes >> 10);
         if (r < 0)
-                return r;
+                return r == -ENOENT ? -ENODEV : r;
         *ret_pages = pages;
-        *ret_free = unused;
         return 0;
 }
 
 /* --- devices --- */
 
-static void add_device(HugeDevices *devices, dev_t device, uint64_t page_bytes) {
+static void huge_add_device(HugeDevices *devices, dev_t device, uint64_t page_bytes) {
         if (devices->n < HUGE_DEVICES_MAX && huge_devices_find(devices, device) == 0) {
                 devices->list[devices->n].device = device;
                 devices->list[devices->n++].page_bytes = page_bytes;
         }
 }
 
-/* An empty file takes no page. */
-static void add_internal(HugeDevices *devices, uint64_t page_bytes) {
-        const unsigned shift = (unsigned)__builtin_ctzll(page_bytes);
-        _cleanup_close_ int fd =
-                memfd_create("tidbnumad", MFD_CLOEXEC | MFD_HUGETLB | shift << SIZE_SHIFT);
-        struct stat st;
-
-        if (fd >= 0 && fstat(fd, &st) == 0)
-                add_device(devices, st.st_dev, page_bytes);
-}
-
 /* "rw,relatime,pagesize=2M": K or M (hugetlbfs_show_options()). 0: none. */
-static uint64_t parse_page_size(const char *options) {
+static uint64_t mount_page_size(const char *options) {
         const char *value = strstr(options, "pagesize=");
         uint64_t size;
         char unit;
@@ -256,22 +204,18 @@ static uint64_t parse_page_size(const char *options) {
         return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : 0;
 }
 
-static void add_mounts(HugeDevices *devices, const MountTable *table) {
-        for (size_t i = 0; i < table->n_mounts; i++) {
-                const Mount *m = &table->mounts[i];
-                const uint64_t page_bytes =
-                        strcmp(m->type, "hugetlbfs") == 0 ? parse_page_size(m->options) : 0;
-
-                if (page_bytes > 0)
-                        add_device(devices, makedev(m->major, m->minor), page_bytes);
-        }
-}
-
 void huge_devices_add_mounts(HugeDevices *devices, const char *mountinfo) {
         _cleanup_mount_table_ MountTable table = { 0 };
 
-        if (mountinfo_parse(mountinfo, &table) >= 0)
-                add_mounts(devices, &table);
+        (void)mountinfo_parse(mountinfo, &table);
+        for (size_t i = 0; i < table.n_mounts; i++) {
+                const Mount *m = &table.mounts[i];
+                const uint64_t page_bytes =
+                        strcmp(m->type, "hugetlbfs") == 0 ? mount_page_size(m->options) : 0;
+
+                if (page_bytes > 0)
+                        huge_add_device(devices, makedev(m->major, m->minor), page_bytes);
+        }
 }
 
 int huge_devices_read(const Sysroot *sysroot, const ProcHandle *handle, HugeDevices *ret) {
@@ -281,8 +225,15 @@ int huge_devices_read(const Sysroot *sysroot, const ProcHandle *handle, HugeDevi
         int r;
 
         *ret = (HugeDevices){ 0 };
-        for (size_t i = 0; i < n; i++)
-                add_internal(ret, sizes[i].page_bytes);
+        for (size_t i = 0; i < n; i++) { /* an empty file takes no page */
+                const unsigned shift = (unsigned)__builtin_ctzll(sizes[i].page_bytes);
+                _cleanup_close_ int fd =
+                        memfd_create("tidbnumad", MFD_CLOEXEC | MFD_HUGETLB | shift << SIZE_SHIFT);
+                struct stat st;
+
+                if (fd >= 0 && fstat(fd, &st) == 0)
+                        huge_add_device(ret, st.st_dev, sizes[i].page_bytes);
+        }
         r = path_read_alloc(handle->dir_fd, &text, NULL, "mountinfo");
         if (r < 0)
                 return mountinfo_error(r);
@@ -326,15 +277,8 @@ int cpuinfo_parse(const char *text, CpuInfo *ret) {
 
 /* The lines wanted are within the first page. The whole has some megabytes on a large machine. */
 int cpuinfo_read(const Sysroot *sysroot, CpuInfo *ret) {
-        _cleanup_close_ int fd = openat(sysroot->proc_fd, "cpuinfo", O_RDONLY | O_CLOEXEC);
         char text[4096];
-        ssize_t n;
+        ssize_t n = path_read_start(sysroot->proc_fd, text, sizeof(text), "cpuinfo");
 
-        if (fd < 0)
-                return -errno;
-        n = read_up_to(fd, text, sizeof(text) - 1);
-        if (n < 0)
-                return (int)n;
-        text[n] = '\0';
-        return cpuinfo_parse(text, ret);
+        return n < 0 ? (int)n : cpuinfo_parse(text, ret);
 }

@@ -189,10 +189,25 @@ ssize_t path_read_link(int dir_fd, char *buffer, size_t size, const char *format
         if (r < 0)
                 return r;
         n = readlinkat(dir_fd, path, buffer, size);
-        if (n < 0 || (size_t)n == size)
-                return n < 0 ? -errno : -ENAMETOOLONG;
-        buffer[n] = '\0';
-        return n;
+        if (n < 0)
+                return -errno;
+        buffer[(size_t)n < size ? n : 0] = '\0';
+        return (size_t)n < size ? n : -ENAMETOOLONG;
+}
+
+int path_read_link_name(int dir_fd, char **ret, const char *format, ...) {
+        char path[PATH_MAX], target[PATH_MAX];
+        int r = FORMAT_PATH(path, format);
+        ssize_t n;
+
+        if (r < 0)
+                return r;
+        n = readlinkat(dir_fd, path, target, sizeof(target) - 1);
+        if (n < 0)
+                return errno == EINVAL ? -ENOENT : -errno;
+        target[n] = '\0';
+        *ret = strdup(basename(target));
+        return *ret ? 0 : -ENOMEM;
 }
 
 bool path_exists(int dir_fd, const char *format, ...) {
@@ -207,7 +222,7 @@ int path_open(int dir_fd, int flags, const char *format, ...) {
 
         if (r < 0)
                 return r;
-        fd = openat(dir_fd, path, flags | O_CLOEXEC);
+        fd = openat(dir_fd, path, flags | O_CLOEXEC, 0);
         return fd < 0 ? -errno : fd;
 }
 
@@ -232,7 +247,7 @@ int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *
                 return errno == ENOTDIR ? -ENOENT : -errno;
         while (r >= 0 && (entry = readdir(dir)))
                 if (entry->d_name[0] != '.')
-                        r = callback(dirfd(dir), entry->d_name, userdata);
+                        r = callback(entry->d_name, userdata);
         return r < 0 ? r : 0;
 }
 

@@ -49,15 +49,13 @@ int proc_open_twice(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
 
 int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat) {
         _cleanup_proc_ ProcHandle h = PROC_HANDLE_NONE;
-        char name[16];
         ProcStat stat;
         int r;
 
-        (void)snprintf(name, sizeof(name), "%d", pid);
         h.pid = pid;
-        h.dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        h.dir_fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);
         if (h.dir_fd < 0)
-                return proc_error(-errno);
+                return proc_error(h.dir_fd);
         if (sysroot->live) {
                 h.live = true;
                 h.pidfd = open_pidfd(pid);
@@ -85,22 +83,18 @@ void proc_close(ProcHandle *handle) {
         *handle = PROC_HANDLE_NONE;
 }
 
-/* A first thread that has ended is shown as a zombie while others still run. */
-static bool is_alive_by_stat(const ProcHandle *handle) {
-        char exe[PATH_MAX]; /* quicker: stat sums up all threads */
-        ProcStat stat;
-
-        return proc_held_is_in_exec(handle) || proc_held_exe_read(handle, exe, sizeof(exe)) >= 0 ||
-               (proc_stat_read(handle, 0, &stat) >= 0 &&
-                ((stat.state != 'Z' && stat.state != 'X') || stat.n_threads > 1));
-}
-
 bool proc_is_alive(const ProcHandle *handle) {
         struct pollfd p = { .fd = handle->pidfd, .events = POLLIN };
+        char exe[PATH_MAX]; /* quicker than stat, which sums up all threads */
+        ProcStat stat;
 
         if (handle->pidfd >= 0)
                 return poll(&p, 1, 0) <= 0; /* a failed poll proves nothing */
-        return !handle->live || is_alive_by_stat(handle);
+        /* A first thread that has ended is shown as a zombie while others still run. */
+        return !handle->live || proc_held_is_in_exec(handle) ||
+               proc_held_exe_read(handle, exe, sizeof(exe)) >= 0 ||
+               (proc_stat_read(handle, 0, &stat) >= 0 &&
+                ((stat.state != 'Z' && stat.state != 'X') || stat.n_threads > 1));
 }
 
 int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t callback,
@@ -192,51 +186,37 @@ int proc_status_parse(const char *text, ProcStatus *ret) {
 
 static int read_task_file(const ProcHandle *handle, pid_t tid, const char *name, char *buffer,
                           size_t size) {
-        char path[64];
-        ssize_t n;
+        ssize_t n =
+                tid > 0 ? path_read_record(handle->dir_fd, buffer, size, "task/%d/%s", tid, name)
+                        : path_read_record(handle->dir_fd, buffer, size, "%s", name);
 
-        if (tid > 0)
-                (void)snprintf(path, sizeof(path), "task/%d/%s", tid, name);
-        else
-                (void)snprintf(path, sizeof(path), "%s", name);
-        n = path_read_record(handle->dir_fd, buffer, size, "%s", path);
         return n < 0 ? proc_error((int)n) : 0;
 }
 
 bool proc_has_thread(const ProcHandle *handle, pid_t tid) {
-        char path[32];
-
-        (void)snprintf(path, sizeof(path), "task/%d", tid);
-        return faccessat(handle->dir_fd, path, F_OK, 0) == 0;
+        return path_exists(handle->dir_fd, "task/%d", tid);
 }
 
-/* Of statm, "size resident shared text …" in pages; none of a kernel thread or of what has ended. A
- * map that exec has just begun has a stack and no text. Read for each start on the host. */
-static bool shows_no_program(const char *text) {
+/* 1: the exec is under way; 0; -ESRCH: there is no such process. Of statm, "size resident shared
+ * text …" in pages; none of a kernel thread or of what has ended. A map that exec has just begun
+ * has a stack and no text. Read for each start on the host. */
+static int check_exec(int dir_fd, const char *folder) {
+        char text[256];
         const char *p = text;
+        ssize_t n = path_read_record(dir_fd, text, sizeof(text), "%sstatm", folder);
 
+        if (n <= 0)
+                return n == -ENOENT || n == -ESRCH ? -ESRCH : 0;
         for (unsigned i = 0; p && i < 3; i++)
                 p = strchr(p + 1, ' ');
         return p && text[0] != '0' && p[1] == '0' && (p[2] == ' ' || p[2] == '\0');
 }
 
-/* 1: the exec is under way; 0; -ESRCH: there is no such process. */
-static int check_exec(int dir_fd, const char *path) {
-        char text[256];
-        ssize_t n = path_read_record(dir_fd, text, sizeof(text), "%s", path);
-
-        if (n == -ENOENT || n == -ESRCH)
-                return -ESRCH;
-        return n > 0 && shows_no_program(text);
-}
-
 static int check_exec_of(const Sysroot *sysroot, pid_t pid) {
-        char path[32];
+        char folder[16];
 
-        if (!sysroot->live)
-                return 0;
-        (void)snprintf(path, sizeof(path), "%d/statm", pid);
-        return check_exec(sysroot->proc_fd, path);
+        (void)snprintf(folder, sizeof(folder), "%d/", pid);
+        return sysroot->live ? check_exec(sysroot->proc_fd, folder) : 0;
 }
 
 bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid) {
@@ -244,7 +224,7 @@ bool proc_is_in_exec(const Sysroot *sysroot, pid_t pid) {
 }
 
 bool proc_held_is_in_exec(const ProcHandle *handle) {
-        return handle->live && check_exec(handle->dir_fd, "statm") > 0;
+        return handle->live && check_exec(handle->dir_fd, "") > 0;
 }
 
 /* An exec has ended all threads but the first. */
@@ -270,34 +250,25 @@ int proc_uptime_read(const Sysroot *sysroot, uint64_t *ret_ticks) {
         return 0;
 }
 
-/* Of a process with thousands of supplementary groups. */
-static int read_long_status(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
-        _cleanup_free_ char *text = NULL;
-        char path[64] = "status";
-        int r;
-
-        if (tid > 0)
-                (void)snprintf(path, sizeof(path), "task/%d/status", tid);
-        r = path_read_alloc(handle->dir_fd, &text, NULL, "%s", path);
-        return r < 0 ? proc_error(r) : proc_status_parse(text, ret);
-}
-
 int proc_status_read(const ProcHandle *handle, pid_t tid, ProcStatus *ret) {
+        _cleanup_free_ char *all = NULL;
         char text[16384]; /* two bit masks of 8,192 CPUs among it */
         int r = read_task_file(handle, tid, "status", text, sizeof(text));
 
-        if (r == -EFBIG)
-                return read_long_status(handle, tid, ret);
-        return r < 0 ? r : proc_status_parse(text, ret);
+        if (r == -EFBIG) { /* of a process with thousands of supplementary groups */
+                r = proc_error(
+                        tid > 0 ? path_read_alloc(handle->dir_fd, &all, NULL, "task/%d/status", tid)
+                                : path_read_alloc(handle->dir_fd, &all, NULL, "status"));
+        }
+        return r < 0 ? r : proc_status_parse(all ? all : text, ret);
 }
 
-static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
+static int read_exe(int dir_fd, const char *folder, char *buffer, size_t size) {
         static const char deleted[] = " (deleted)";
-        ssize_t n = readlinkat(dir_fd, path, buffer, size - 1);
+        ssize_t n = path_read_link(dir_fd, buffer, size, "%sexe", folder);
 
         if (n < 0)
-                return -errno;
-        buffer[n] = '\0';
+                return (int)n;
         if (text_ends_with(buffer, deleted))
                 buffer[(size_t)n - strlen(deleted)] = '\0';
         return 0;
@@ -305,17 +276,16 @@ static int read_exe(int dir_fd, const char *path, char *buffer, size_t size) {
 
 int proc_exe_read(const Sysroot *sysroot, pid_t pid, char *buffer, size_t size) {
         int r = check_exec_of(sysroot, pid);
-        char path[32];
+        char folder[16];
 
         if (r != 0)
                 return r > 0 ? -EBUSY : r;
-        (void)snprintf(path, sizeof(path), "%d/exe", pid);
-        return read_exe(sysroot->proc_fd, path, buffer, size);
+        (void)snprintf(folder, sizeof(folder), "%d/", pid);
+        return read_exe(sysroot->proc_fd, folder, buffer, size);
 }
 
 int proc_held_exe_read(const ProcHandle *handle, char *buffer, size_t size) {
-        return proc_held_is_in_exec(handle) ? -EBUSY
-                                            : read_exe(handle->dir_fd, "exe", buffer, size);
+        return proc_held_is_in_exec(handle) ? -EBUSY : read_exe(handle->dir_fd, "", buffer, size);
 }
 
 bool proc_has_program(const ProcHandle *handle) {
@@ -326,7 +296,7 @@ bool proc_has_program(const ProcHandle *handle) {
 
 /* Is `word` in the list of controllers? "" is in the empty list, which is the unified hierarchy's.
  */
-static bool lists(const char *list, size_t length, const char *word) {
+static bool list_has_controller(const char *list, size_t length, const char *word) {
         const size_t n_word = strlen(word);
 
         for (size_t at = 0; at <= length;) {
@@ -353,7 +323,7 @@ int proc_cgroup_path_parse(const char *text, const char *controller, char **ret)
                 if (list[length] != ':' || list[length + 1] != '/' ||
                     (length == 0) != (n_id == 1 && *p == '0'))
                         return -ENXIO;
-                if (!lists(list, length, controller))
+                if (!list_has_controller(list, length, controller))
                         continue;
                 if (found)
                         return -ENXIO;
@@ -396,40 +366,29 @@ int proc_cgroup_path_read(const ProcHandle *handle, const char *controller, char
         return r < 0 ? r : proc_cgroup_path_parse(text, controller, ret);
 }
 
-/* Of the names in a buffer of getdents64(2). */
-static int handle_numbers(const char *entries, size_t size, ProcPidCallback callback,
-                          void *userdata) {
-        for (size_t at = 0; at < size;) {
-                const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-                uint64_t id;
-                int r;
-
-                at += entry->d_reclen;
-                if (parse_u64(entry->d_name, &id) < 0 || id > INT_MAX)
-                        continue;
-                r = callback((pid_t)id, entry->d_ino, userdata);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 /* Not by readdir(3): of a process that has just begun, four calls and an allocation are more than
  * what they are for. */
 static int foreach_entry(int fd, ProcPidCallback callback, void *userdata) {
         _cleanup_close_ int dir_fd = fd;
         _Alignas(struct dirent64) char entries[8192];
+        int r = 0;
 
         for (;;) {
                 /* glibc has a function for it since 2.30. */
                 ssize_t n = syscall(SYS_getdents64, dir_fd, entries, sizeof(entries));
-                int r;
 
                 if (n <= 0)
                         return n < 0 ? proc_error(-errno) : 0;
-                r = handle_numbers(entries, (size_t)n, callback, userdata);
-                if (r < 0)
-                        return r;
+                for (size_t at = 0; at < (size_t)n;) {
+                        const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+                        uint64_t id;
+
+                        at += entry->d_reclen;
+                        if (parse_u64(entry->d_name, &id) >= 0 && id <= INT_MAX)
+                                r = callback((pid_t)id, entry->d_ino, userdata);
+                        if (r < 0)
+                                return r;
+                }
         }
 }
 
@@ -479,10 +438,9 @@ typedef struct ChildWalk {
 static int foreach_child_of(pid_t tid, void *userdata) {
         const ChildWalk *walk = userdata;
         _cleanup_free_ char *text = NULL;
-        char path[64], *save = NULL;
+        char *save = NULL;
 
-        (void)snprintf(path, sizeof(path), "task/%d/children", tid);
-        if (path_read_alloc(walk->handle->dir_fd, &text, NULL, "%s", path) < 0)
+        if (path_read_alloc(walk->handle->dir_fd, &text, NULL, "task/%d/children", tid) < 0)
                 return 0; /* ended meanwhile, or a kernel without it */
         for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
                 uint64_t pid;
@@ -522,52 +480,43 @@ int proc_memory_parse(const char *text, ProcMemory *ret) {
 
 int proc_memory_read(const ProcHandle *handle, ProcMemory *ret) {
         _cleanup_free_ char *text = NULL; /* of any length: thousands of supplementary groups */
-        int r = path_read_alloc(handle->dir_fd, &text, NULL, "status");
+        int r = proc_error(path_read_alloc(handle->dir_fd, &text, NULL, "status"));
 
-        if (r == -ENOENT)
-                return -ESRCH;
         return r < 0 ? r : proc_memory_parse(text, ret);
 }
 
 /* --- cmdline --- */
 
-/* Without the last argument where its end is not seen. */
-static size_t cut_last(const char *bytes, size_t size) {
-        const char *end = memrchr(bytes, '\0', size);
-
-        return end ? (size_t)(end - bytes) + 1 : 0;
-}
-
-/* Gives back what was not needed, with the NUL that a rewritten line may lack. */
-static void finish(char *bytes, size_t size, char **ret_bytes, size_t *ret_size) {
-        char *exact;
-
-        if (size > 0 && bytes[size - 1] != '\0')
-                bytes[size++] = '\0';
-        bytes[size] = '\0';
-        exact = realloc(bytes, size + 1);
-        *ret_bytes = exact ? exact : bytes;
-        *ret_size = size;
-}
-
 int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size) {
-        _cleanup_close_ int fd = openat(handle->dir_fd, "cmdline", O_RDONLY | O_CLOEXEC);
+        _cleanup_close_ int fd = path_open(handle->dir_fd, O_RDONLY, "cmdline");
         _cleanup_free_ char *bytes = NULL;
+        const char *end;
+        char *exact;
         size_t size;
         ssize_t n;
         bool cut;
 
         if (fd < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
+                return proc_error(fd);
         bytes = malloc(CMDLINE_MAX_BYTES + 2);
         if (!bytes)
                 return -ENOMEM;
         n = read_up_to(fd, bytes, CMDLINE_MAX_BYTES + 1);
         if (n < 0)
                 return (int)n;
-        cut = (size_t)n > CMDLINE_MAX_BYTES;
-        size = cut ? cut_last(bytes, CMDLINE_MAX_BYTES) : (size_t)n;
-        finish(TAKE_PTR(bytes), size, ret_bytes, ret_size);
+        size = (size_t)n;
+        cut = size > CMDLINE_MAX_BYTES;
+        if (cut) { /* without the last argument, whose end is not seen */
+                end = memrchr(bytes, '\0', CMDLINE_MAX_BYTES);
+                size = end ? (size_t)(end - bytes) + 1 : 0;
+        }
+        if (size > 0 && bytes[size - 1] != '\0') /* a rewritten line may lack it */
+                bytes[size++] = '\0';
+        bytes[size] = '\0';
+        exact = realloc(bytes, size + 1);
+        *ret_bytes = exact ? exact : bytes;
+        bytes = NULL;
+        *ret_size = size;
         return cut;
 }
 
@@ -604,10 +553,10 @@ int environment_read(const ProcHandle *handle, const char *key, char *buffer, si
         _cleanup_free_ char *bytes = NULL;
         const char *value;
         size_t n;
-        int r = path_read_alloc(handle->dir_fd, &bytes, &n, "environ");
+        int r = proc_error(path_read_alloc(handle->dir_fd, &bytes, &n, "environ"));
 
         if (r < 0)
-                return r == -ENOENT ? -ESRCH : r;
+                return r;
         value = environment_find(bytes, n, key);
         if (!value)
                 return -ENODATA;
@@ -617,48 +566,44 @@ int environment_read(const ProcHandle *handle, const char *key, char *buffer, si
 
 /* --- open-files --- */
 
-typedef struct Walk {
+typedef struct OpenFileWalk {
         int dir_fd; /* not owned */
         size_t n;
         OpenFileCallback callback;
         void *userdata;
         bool stopped; /* at the bound, not by the callback */
-} Walk;
+} OpenFileWalk;
 
-static int handle_file(pid_t number, void *userdata) {
-        Walk *walk = userdata;
-        char name[16], target[PATH_MAX];
+static int handle_open_file(pid_t number, void *userdata) {
+        OpenFileWalk *walk = userdata;
+        char target[PATH_MAX];
         ssize_t length;
 
         if (walk->n++ >= OPEN_FILES_MAX) {
                 walk->stopped = true;
                 return -ECANCELED;
         }
-        (void)snprintf(name, sizeof(name), "%d", number);
-        length = readlinkat(walk->dir_fd, name, target, sizeof(target));
+        length = path_read_link(walk->dir_fd, target, sizeof(target), "%d", number);
+        if (length >= 0)
+                return walk->callback((int)number, target, walk->userdata);
         /* EINVAL: no link, as only a dump has it. ENAMETOOLONG: the kernel itself gave up. */
-        if (length < 0)
-                return errno == ENOENT || errno == EINVAL || errno == ENAMETOOLONG ? 0 : -errno;
-        if ((size_t)length == sizeof(target))
-                return 0;
-        target[length] = '\0';
-        return walk->callback((int)number, target, walk->userdata);
+        return length == -ENOENT || length == -EINVAL || length == -ENAMETOOLONG ? 0 : (int)length;
 }
 
 int open_files_foreach(const ProcHandle *handle, OpenFileCallback callback, void *userdata) {
-        Walk walk = { .callback = callback, .userdata = userdata };
+        OpenFileWalk walk = { .callback = callback, .userdata = userdata };
         int r;
 
         if (proc_held_is_in_exec(handle))
                 return -EBUSY;
-        walk.dir_fd = openat(handle->dir_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        walk.dir_fd = path_open(handle->dir_fd, O_RDONLY | O_DIRECTORY, "fd");
         if (walk.dir_fd < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
-        r = proc_foreach_number(walk.dir_fd, handle_file, &walk); /* closes it */
+                return proc_error(walk.dir_fd);
+        r = proc_foreach_number(walk.dir_fd, handle_open_file, &walk); /* closes it */
         if (walk.stopped)
                 return 1;
         if (r < 0)
                 return r;
-        /* A process that has ended lists nothing. */
+        /* A process that has ended list_has_controller nothing. */
         return proc_is_alive(handle) ? 0 : -ESRCH;
 }

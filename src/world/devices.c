@@ -3,26 +3,24 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/world/devices.h"
 
-/* --- disk --- */
-
-/* Whole disks in /sys: which block devices are some, and where they are attached. */
+/* --- whole disks: which block devices are some, and where they are attached --- */
 
 /* Namespaces of NVMe live below these when no single PCI device shows them. */
 static const char nvme_subsystem[] = "devices/virtual/nvme-subsystem/";
 static const char nvme_fabrics[] = "devices/virtual/nvme-fabrics/";
 
-static bool starts_with(const char *text, const char *start) {
+static bool path_starts_with(const char *text, const char *start) {
         return strncmp(text, start, strlen(start)) == 0;
 }
 
 /* "sr0" is, "srv" is not. */
-static bool is_numbered(const char *name, const char *stem) {
-        return starts_with(name, stem) && isdigit((unsigned char)name[strlen(stem)]);
+static bool name_is_numbered(const char *name, const char *stem) {
+        return path_starts_with(name, stem) && isdigit((unsigned char)name[strlen(stem)]);
 }
 
 bool disk_name_counts(const char *name) {
@@ -31,7 +29,7 @@ bool disk_name_counts(const char *name) {
                                               "md_d", "nbd", "dax",  "drbd", "bcache" };
 
         for (size_t i = 0; i < ELEMENTSOF(others); i++)
-                if (is_numbered(name, others[i]))
+                if (name_is_numbered(name, others[i]))
                         return false;
         return true;
 }
@@ -39,25 +37,25 @@ bool disk_name_counts(const char *name) {
 bool disk_is_partition(const Sysroot *sysroot, const char *path) {
         char parent[PATH_MAX], resolved[PATH_MAX];
 
-        if (sysfs_has(sysroot, path, "partition"))
+        if (path_exists(sysroot->sys_fd, "%s/partition", path))
                 return true;
         /* A dump may lack that file. */
         if (strlen(path) >= sizeof(parent))
                 return false;
         (void)strcpy(parent, path);
         return sysfs_to_parent(parent) &&
-               sysfs_resolve_in(sysroot, "class/block", basename(parent), resolved) >= 0 &&
+               sysfs_resolve(sysroot, resolved, "class/block/%s", basename(parent)) >= 0 &&
                strcmp(resolved, parent) == 0;
 }
 
 bool disk_is_whole(const Sysroot *sysroot, const char *path) {
         char hidden[16];
 
-        if (sysfs_is_virtual(path) && !starts_with(path, nvme_subsystem) &&
-            !starts_with(path, nvme_fabrics))
+        if (sysfs_is_virtual(path) && !path_starts_with(path, nvme_subsystem) &&
+            !path_starts_with(path, nvme_fabrics))
                 return false;
         /* One of several paths to a namespace that is listed elsewhere: "nvme0c1n1". */
-        if (sysfs_read(sysroot, path, "hidden", hidden, sizeof(hidden)) > 0 &&
+        if (path_read(sysroot->sys_fd, hidden, sizeof(hidden), "%s/hidden", path) > 0 &&
             strcmp(hidden, "1") == 0)
                 return false;
         return disk_name_counts(basename(path)) && !disk_is_partition(sysroot, path);
@@ -72,38 +70,28 @@ typedef struct Controllers {
         bool differ;
 } Controllers;
 
-static int set_string(char **string, const char *value) {
-        char *copy = strdup(value);
-
-        if (!copy)
-                return -ENOMEM;
-        free(*string);
-        *string = copy;
-        return 0;
-}
-
-static int set_attachment(const Sysroot *sysroot, const char *path, Device *device) {
+static int disk_set_attachment(const Sysroot *sysroot, const char *path, Device *device) {
         char pci[SYSFS_PCI_MAX];
         int r;
 
         device->node = sysfs_node(sysroot, path);
-        if (sysfs_pci(path, pci) >= 0 && set_string(&device->pci, pci) < 0)
+        if (sysfs_pci(path, pci) >= 0 && !(device->pci = strdup(pci)))
                 return -ENOMEM;
         r = sysfs_driver(sysroot, path, &device->driver);
         return r == -ENOMEM ? r : 0;
 }
 
-static int add_controller(const char *name, void *userdata) {
+static int disk_add_controller(const char *name, void *userdata) {
         Controllers *c = userdata;
         char path[PATH_MAX];
         int32_t node;
 
         /* "nvme0", and neither "nvme0n1" nor a file. */
-        if (!is_numbered(name, "nvme") || strspn(name + 4, "0123456789") != strlen(name + 4) ||
-            sysfs_resolve_in(c->sysroot, c->path, name, path) < 0)
+        if (!name_is_numbered(name, "nvme") || strspn(name + 4, "0123456789") != strlen(name + 4) ||
+            sysfs_resolve(c->sysroot, path, "%s/%s", c->path, name) < 0)
                 return 0;
         if (c->n++ == 0)
-                return set_attachment(c->sysroot, path, c->device);
+                return disk_set_attachment(c->sysroot, path, c->device);
         node = sysfs_node(c->sysroot, path);
         if (c->device->node == DEVICE_NODE_UNKNOWN)
                 c->device->node = node;
@@ -112,173 +100,116 @@ static int add_controller(const char *name, void *userdata) {
         return 0;
 }
 
-/* Where the controllers are on several nodes, none is the device's. */
-static int set_controllers(const Sysroot *sysroot, const char *path, Device *device) {
-        char subsystem[PATH_MAX];
-        Controllers c = { .sysroot = sysroot, .path = subsystem, .device = device };
-        int r;
-
-        (void)strcpy(subsystem, path);
-        (void)sysfs_to_parent(subsystem);
-        r = sysfs_foreach(sysroot, subsystem, add_controller, &c);
-        if (c.differ)
-                device->node = DEVICE_NODE_UNKNOWN;
-        if (c.n > 1) { /* then no single address is the device's either */
-                free(device->pci);
-                device->pci = NULL;
-        }
-        return r == -ENOMEM ? r : 0;
-}
-
 int disk_load(const Sysroot *sysroot, const char *path, Device *ret) {
         _cleanup_(device_done) Device device = { .kind = DEVICE_DISK, .node = DEVICE_NODE_UNKNOWN };
+        char subsystem[PATH_MAX];
+        Controllers c = { .sysroot = sysroot, .path = subsystem, .device = &device };
         int r;
 
         if (strlen(path) >= PATH_MAX)
                 return -ENAMETOOLONG;
-        if (set_string(&device.name, basename(path)) < 0)
+        device.name = strdup(basename(path));
+        if (!device.name)
                 return -ENOMEM;
-        device.nvme = is_numbered(device.name, "nvme");
-        r = starts_with(path, nvme_subsystem) ? set_controllers(sysroot, path, &device)
-                                              : set_attachment(sysroot, path, &device);
-        if (r < 0)
+        device.nvme = name_is_numbered(device.name, "nvme");
+        if (path_starts_with(path, nvme_subsystem)) {
+                (void)strcpy(subsystem, path);
+                (void)sysfs_to_parent(subsystem);
+                r = path_foreach(sysroot->sys_fd, disk_add_controller, &c, "%s", subsystem);
+                /* Where the controllers are on several nodes, none is the device's. */
+                if (c.differ)
+                        device.node = DEVICE_NODE_UNKNOWN;
+                if (c.n > 1) { /* then no single address is the device's either */
+                        free(device.pci);
+                        device.pci = NULL;
+                }
+        } else
+                r = disk_set_attachment(sysroot, path, &device);
+        if (r == -ENOMEM)
                 return r;
         *ret = TAKE_STRUCT(device);
         return 0;
 }
 
-typedef struct DiskSearch {
+typedef struct DeviceSearch {
         const Sysroot *sysroot;
         DeviceList *list;
-} DiskSearch;
+} DeviceSearch;
 
-static int add_disk(const char *name, void *userdata) {
+static int disk_add(const char *name, void *userdata) {
         _cleanup_(device_done) Device device = { 0 };
-        DiskSearch *search = userdata;
+        DeviceSearch *search = userdata;
         char path[PATH_MAX];
         int r;
 
         /* What is unplugged meanwhile is none. */
-        if (sysfs_resolve_in(search->sysroot, "class/block", name, path) < 0 ||
+        if (sysfs_resolve(search->sysroot, path, "class/block/%s", name) < 0 ||
             !disk_is_whole(search->sysroot, path))
                 return 0;
         r = disk_load(search->sysroot, path, &device);
         return r < 0 ? r : device_list_add(search->list, &device);
 }
 
-static int disks_load(const Sysroot *sysroot, DeviceList *list) {
-        DiskSearch search = { .sysroot = sysroot, .list = list };
-        int r = sysfs_foreach(sysroot, "class/block", add_disk, &search);
-
-        return r == -ENOENT ? 0 : r;
-}
-
-/* --- network-card --- */
-
-/* Network cards in /sys: which interfaces are real, which bundle others, and which of them carry
- * the default route. */
+/* --- network cards: which interfaces are real, which bundle others, and which of them carry the
+ * default route --- */
 
 enum {
         INTERFACES_MAX = 4096, /* under one default route: more is no host, but a broken dump */
 };
 
 /* Nothing in /sys marks a team. But like a bond it gives its ports its own hardware address,
- * which bridges, VRFs and Open vSwitch do not. */
-static bool have_one_address(const Sysroot *sysroot, const char *a, const char *b) {
-        char x[128], y[128];
+ * which bridges, VRFs and Open vSwitch do not. A real master: a card of Hyper-V, which has a
+ * virtual function under it. */
+static bool card_is_bundle(const Sysroot *sysroot, const char *path, const char *member_path) {
+        char own[128], members[128];
 
-        return sysfs_read(sysroot, a, "address", x, sizeof(x)) > 0 &&
-               sysfs_read(sysroot, b, "address", y, sizeof(y)) > 0 && strcmp(x, y) == 0;
-}
-
-static bool is_bundle(const Sysroot *sysroot, const char *path, const char *member_path) {
-        if (sysfs_has(sysroot, path, "bridge"))
+        if (path_exists(sysroot->sys_fd, "%s/bridge", path))
                 return false;
-        /* A real master: a card of Hyper-V, which has a virtual function under it. */
-        return sysfs_has(sysroot, path, "bonding") || !sysfs_is_virtual(path) ||
-               have_one_address(sysroot, path, member_path);
+        return path_exists(sysroot->sys_fd, "%s/bonding", path) || !sysfs_is_virtual(path) ||
+               (path_read(sysroot->sys_fd, own, sizeof(own), "%s/address", path) > 0 &&
+                path_read(sysroot->sys_fd, members, sizeof(members), "%s/address", member_path) >
+                        0 &&
+                strcmp(own, members) == 0);
 }
 
-static int set_master(const Sysroot *sysroot, const char *path, Device *device) {
-        _cleanup_free_ char *master = NULL;
-        char master_path[PATH_MAX];
-        int r = sysfs_read_link_name(sysroot, path, "master", &master);
-
-        if (r == -ENOMEM)
-                return r;
-        if (r >= 0 && sysfs_resolve_in(sysroot, "class/net", master, master_path) >= 0 &&
-            is_bundle(sysroot, master_path, path))
-                device->master = TAKE_PTR(master);
-        return 0;
-}
-
-/* Without a link, the file contains -1 or cannot be read. */
-static uint32_t read_speed(const Sysroot *sysroot, const char *path) {
-        char text[32];
-        uint64_t speed;
-
-        if (sysfs_read(sysroot, path, "speed", text, sizeof(text)) <= 0 ||
-            parse_u64(text, &speed) < 0 || speed >= UINT32_MAX)
-                return 0;
-        return (uint32_t)speed;
-}
-
-static int add_card(const Sysroot *sysroot, const char *name, const char *path, DeviceList *list) {
+static int card_add(const Sysroot *sysroot, const char *name, const char *path, DeviceList *list) {
         _cleanup_(device_done) Device device = {
                 .kind = DEVICE_NET,
                 .name = strdup(name),
                 .node = sysfs_node(sysroot, path),
-                .speed_mbps = read_speed(sysroot, path),
-                .virtual_function = sysfs_has(sysroot, path, "device/physfn"),
+                .virtual_function = path_exists(sysroot->sys_fd, "%s/device/physfn", path),
         };
-        char pci[SYSFS_PCI_MAX];
+        _cleanup_free_ char *master = NULL;
+        char pci[SYSFS_PCI_MAX], master_path[PATH_MAX];
+        int r;
 
-        if (!device.name)
+        /* Without a link, the file contains -1 or cannot be read. */
+        (void)path_read_u32(sysroot->sys_fd, UINT32_MAX - 1, &device.speed_mbps, "%s/speed", path);
+        if (!device.name || (sysfs_pci(path, pci) >= 0 && !(device.pci = strdup(pci))) ||
+            sysfs_driver(sysroot, path, &device.driver) == -ENOMEM)
                 return -ENOMEM;
-        if (sysfs_pci(path, pci) >= 0 && !(device.pci = strdup(pci)))
-                return -ENOMEM;
-        if (sysfs_driver(sysroot, path, &device.driver) == -ENOMEM ||
-            set_master(sysroot, path, &device) < 0)
-                return -ENOMEM;
+        r = path_read_link_name(sysroot->sys_fd, &master, "%s/master", path);
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0 && sysfs_resolve(sysroot, master_path, "class/net/%s", master) >= 0 &&
+            card_is_bundle(sysroot, master_path, path))
+                device.master = TAKE_PTR(master);
         return device_list_add(list, &device);
 }
 
-typedef struct CardSearch {
-        const Sysroot *sysroot;
-        DeviceList *list;
-} CardSearch;
-
-static int add_if_card(const char *name, void *userdata) {
-        CardSearch *search = userdata;
+static int card_add_if_real(const char *name, void *userdata) {
+        DeviceSearch *search = userdata;
         char path[PATH_MAX];
 
         /* A file such as "bonding_masters", or gone meanwhile. */
-        if (sysfs_resolve_in(search->sysroot, "class/net", name, path) < 0 ||
-            (sysfs_is_virtual(path) && !sysfs_has(search->sysroot, path, "bonding")))
+        if (sysfs_resolve(search->sysroot, path, "class/net/%s", name) < 0 ||
+            (sysfs_is_virtual(path) && !path_exists(search->sysroot->sys_fd, "%s/bonding", path)))
                 return 0;
-        return add_card(search->sysroot, name, path, search->list);
-}
-
-/* Masters that are no bonds: teams. One of them may be another's member. */
-static int add_masters(const Sysroot *sysroot, DeviceList *list) {
-        for (size_t i = 0; i < list->n_devices; i++) {
-                const char *master = list->devices[i].master;
-                char path[PATH_MAX];
-                int r;
-
-                if (!master || device_list_find(list, DEVICE_NET, master) ||
-                    sysfs_resolve_in(sysroot, "class/net", master, path) < 0)
-                        continue;
-                r = add_card(sysroot, master, path, list);
-                if (r < 0)
-                        return r;
-                i = (size_t)-1; /* the list is sorted, so search from the start */
-        }
-        return 0;
+        return card_add(search->sysroot, name, path, search->list);
 }
 
 /* The node of all members that report one. */
-static int32_t find_members_node(const DeviceList *list, const char *master) {
+static int32_t card_members_node(const DeviceList *list, const char *master) {
         int32_t node = DEVICE_NODE_UNKNOWN;
 
         for (size_t i = 0; i < list->n_devices; i++) {
@@ -295,82 +226,78 @@ static int32_t find_members_node(const DeviceList *list, const char *master) {
 }
 
 int network_cards_load(const Sysroot *sysroot, DeviceList *list) {
-        CardSearch search = { .sysroot = sysroot, .list = list };
-        int r = sysfs_foreach(sysroot, "class/net", add_if_card, &search);
+        DeviceSearch search = { .sysroot = sysroot, .list = list };
+        int r = path_foreach(sysroot->sys_fd, card_add_if_real, &search, "class/net");
 
         if (r == -ENOENT)
                 return 0;
-        if (r >= 0)
-                r = add_masters(sysroot, list);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < list->n_devices; i++)
+        /* Masters that are no bonds: teams. One of them may be another's member. */
+        for (size_t i = 0; r >= 0 && i < list->n_devices; i++) {
+                const char *master = list->devices[i].master;
+                char path[PATH_MAX];
+
+                if (!master || device_list_find(list, DEVICE_NET, master) ||
+                    sysfs_resolve(sysroot, path, "class/net/%s", master) < 0)
+                        continue;
+                r = card_add(sysroot, master, path, list);
+                i = (size_t)-1; /* the list is sorted, so search from the start */
+        }
+        for (size_t i = 0; r >= 0 && i < list->n_devices; i++)
                 if (list->devices[i].node == DEVICE_NODE_UNKNOWN)
-                        list->devices[i].node = find_members_node(list, list->devices[i].name);
-        return 0;
+                        list->devices[i].node = card_members_node(list, list->devices[i].name);
+        return r;
 }
 
-static int add_missing(WordList *list, const char *name) {
+static int route_add(WordList *list, const char *name) {
         return word_list_has(list, name) || list->n_words == INTERFACES_MAX
                        ? 0
                        : word_list_add(list, name);
 }
 
-static int add_lower(const char *name, void *userdata) {
+static int route_add_lower(const char *name, void *userdata) {
         static const char lower[] = "lower_";
 
-        if (strncmp(name, lower, strlen(lower)) != 0)
-                return 0;
-        return add_missing(userdata, name + strlen(lower));
+        return strncmp(name, lower, strlen(lower)) == 0 ? route_add(userdata, name + strlen(lower))
+                                                        : 0;
 }
 
-static void mark(DeviceList *list, const char *name) {
-        for (size_t i = 0; i < list->n_devices; i++) {
-                Device *device = &list->devices[i];
-
-                if (device->kind == DEVICE_NET &&
-                    (strcmp(device->name, name) == 0 ||
-                     (device->master && strcmp(device->master, name) == 0)))
-                        device->default_route = true;
-        }
-}
-
-static int network_cards_mark_route(const Sysroot *sysroot, const char *interface,
-                                    DeviceList *list) {
+/* Marks the cards that this interface's packets go through: itself, or the cards below it, be it
+ * a bridge, a VLAN, a bond, or several of them one on another. */
+static int route_mark_cards(const Sysroot *sysroot, const char *interface, DeviceList *list) {
         /* The interfaces under it, in the order in which they were met. */
         _cleanup_(word_list_done) WordList route = { 0 };
-        int r = add_missing(&route, interface);
+        int r = route_add(&route, interface);
 
         for (size_t i = 0; r >= 0 && i < route.n_words; i++) {
+                const char *name = route.words[i];
                 char path[PATH_MAX];
 
-                mark(list, route.words[i]);
-                if (sysfs_resolve_in(sysroot, "class/net", route.words[i], path) >= 0)
-                        r = sysfs_foreach(sysroot, path, add_lower, &route);
+                for (size_t k = 0; k < list->n_devices; k++) {
+                        Device *d = &list->devices[k];
+
+                        d->default_route |= d->kind == DEVICE_NET && (strcmp(d->name, name) == 0 ||
+                                                                      text_equal(d->master, name));
+                }
+                if (sysfs_resolve(sysroot, path, "class/net/%s", name) >= 0)
+                        r = path_foreach(sysroot->sys_fd, route_add_lower, &route, "%s", path);
                 if (r == -ENOENT)
                         r = 0;
         }
         return r == -ENOMEM ? r : 0;
 }
 
-/* --- devices-load --- */
-
-/* All devices of the machine. What is under a directory is storage.c's. */
-
 int devices_load(const Sysroot *sysroot, DeviceList *ret) {
         _cleanup_device_list_ DeviceList list = { 0 };
+        DeviceSearch search = { .sysroot = sysroot, .list = &list };
         char interface[INTERFACE_NAME_SIZE];
-        int r;
+        int r = network_cards_load(sysroot, &list);
 
-        r = network_cards_load(sysroot, &list);
-        if (r < 0)
-                return r;
         /* Without a default route, or where /proc cannot be read, no card has it. */
-        if (default_route_read(sysroot, interface) >= 0)
-                r = network_cards_mark_route(sysroot, interface, &list);
+        if (r >= 0 && default_route_read(sysroot, interface) >= 0)
+                r = route_mark_cards(sysroot, interface, &list);
         if (r >= 0)
-                r = disks_load(sysroot, &list);
-        if (r < 0)
+                r = path_foreach(sysroot->sys_fd, disk_add, &search, "class/block");
+        if (r < 0 && r != -ENOENT)
                 return r;
         *ret = TAKE_STRUCT(list);
         return 0;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/parse.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/node.h"
@@ -11,15 +10,11 @@
 #include "tidbnumad/world/irq-load.h"
 #include "tidbnumad/world/processes.h"
 
-/* --- processor --- */
-
 /* Vendors by the names and numbers that processors give them. */
-
 int processor_load(const Sysroot *sysroot, Processor *ret) {
         static const struct {
-                const char *name; /* of x86 */
-                uint32_t
-                        implementer; /* of Arm: MIDR_EL1 in the Arm Architecture Reference Manual */
+                const char *name;     /* of x86 */
+                uint32_t implementer; /* of Arm: MIDR_EL1 in the Arm Architecture Reference Manual */
                 ProcessorVendor vendor;
         } vendors[] = {
                 { "GenuineIntel", 0, PROCESSOR_INTEL },
@@ -43,65 +38,49 @@ int processor_load(const Sysroot *sysroot, Processor *ret) {
         return 0;
 }
 
-/* --- host-facts --- */
-
-/* Settings of the host: a small file for each. */
-
 /* Firmware of Arm numbers sockets as it likes: higher numbers count as not known. */
 enum { MEMINFO_MAX = 16384, WORDS_MAX = 256, AUDIT_PACKAGES_MAX = 1024 };
 
 static int read_number(int dir_fd, const char *path) {
-        char buffer[32];
         uint64_t value;
 
-        if (path_read(dir_fd, buffer, sizeof(buffer), "%s", path) <= 0 ||
-            parse_u64(buffer, &value) < 0 || value > INT32_MAX)
-                return HOST_FACT_UNKNOWN;
-        return (int)value;
+        return path_read_u64(dir_fd, INT32_MAX, &value, "%s", path) < 0 ? HOST_FACT_UNKNOWN
+                                                                        : (int)value;
 }
 
-/* "true" and "false", as sysfs_emit() writes them; also "1" and "0". */
-static int read_switch(int dir_fd, const char *path) {
-        char buffer[16];
-
-        if (path_read(dir_fd, buffer, sizeof(buffer), "%s", path) <= 0)
-                return HOST_FACT_UNKNOWN;
-        return *buffer == 't' || *buffer == '1'   ? 1
-               : *buffer == 'f' || *buffer == '0' ? 0
-                                                  : HOST_FACT_UNKNOWN;
-}
-
-/* Of "always [madvise] never" the word in brackets. */
-static void read_choice(int dir_fd, const char *path, char *ret, size_t size) {
-        char buffer[WORDS_MAX], *begin, *end;
-
-        if (path_read(dir_fd, buffer, sizeof(buffer), "%s", path) <= 0)
-                return;
-        begin = strchr(buffer, '[');
-        end = begin ? strchr(begin, ']') : NULL;
-        if (end && (size_t)(end - begin) <= size)
-                (void)snprintf(ret, size, "%.*s", (int)(end - begin - 1), begin + 1);
-}
-
-static void read_swap(const Sysroot *sysroot, HostFacts *ret) {
-        char buffer[MEMINFO_MAX];
+static void load_memory_settings(const Sysroot *sysroot, HostFacts *ret) {
+        char text[MEMINFO_MAX], *begin, *end;
         uint64_t total, unused;
 
-        if (path_read(sysroot->proc_fd, buffer, sizeof(buffer), "meminfo") <= 0 ||
-            parse_kib_field(buffer, "\nSwapTotal:", &total) < 0 ||
-            parse_kib_field(buffer, "\nSwapFree:", &unused) < 0)
-                return;
-        ret->swap_known = true;
-        ret->swap_used_bytes = total > unused ? total - unused : 0;
+        /* "true" and "false", as sysfs_emit() writes them; also "1" and "0". */
+        if (path_read(sysroot->sys_fd, text, WORDS_MAX, "kernel/mm/numa/demotion_enabled") > 0)
+                ret->demotion = *text == 't' || *text == '1'   ? 1
+                                : *text == 'f' || *text == '0' ? 0
+                                                               : HOST_FACT_UNKNOWN;
+        /* Of "always [madvise] never" the word in brackets. */
+        if (path_read(sysroot->sys_fd, text, WORDS_MAX, "kernel/mm/transparent_hugepage/enabled") >
+            0) {
+                begin = strchr(text, '[');
+                end = begin ? strchr(begin, ']') : NULL;
+                if (end && (size_t)(end - begin) <= sizeof(ret->huge_pages))
+                        (void)snprintf(ret->huge_pages, sizeof(ret->huge_pages), "%.*s",
+                                       (int)(end - begin - 1), begin + 1);
+        }
+        if (path_read(sysroot->proc_fd, text, sizeof(text), "meminfo") > 0 &&
+            parse_kib_field(text, "\nSwapTotal:", &total) >= 0 &&
+            parse_kib_field(text, "\nSwapFree:", &unused) >= 0) {
+                ret->swap_known = true;
+                ret->swap_used_bytes = total > unused ? total - unused : 0;
+        }
 }
 
-static void read_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts *ret) {
+/* The first CPU's governor that is not "performance". */
+static void load_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts *ret) {
         ID_SET_FOREACH(cpu, cpus) {
-                char path[96], governor[sizeof(ret->governor)];
+                char governor[sizeof(ret->governor)];
 
-                (void)snprintf(path, sizeof(path),
-                               "devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu);
-                if (path_read(sysroot->sys_fd, governor, sizeof(governor), "%s", path) <= 0)
+                if (path_read(sysroot->sys_fd, governor, sizeof(governor),
+                              "devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu) <= 0)
                         continue;
                 ret->governor_known = true;
                 if (strcmp(governor, "performance") == 0)
@@ -112,59 +91,41 @@ static void read_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts
         }
 }
 
-/* What a dump does not show. Units are counted below system.slice wherever the memory controller is
- * in use. */
-static void read_kernel(const Sysroot *sysroot, HostFacts *ret) {
-        if (!sysroot->live)
-                return;
-        ret->kernel_known = true;
-        ret->pidfds = proc_has_pidfds();
-        ret->numa_stat_known =
-                cgroup_version(sysroot) == CGROUP_V2 &&
-                faccessat(sysroot->cgroup_fd, "system.slice/memory.stat", F_OK, 0) == 0;
-        ret->numa_stat =
-                faccessat(sysroot->cgroup_fd, "system.slice/memory.numa_stat", F_OK, 0) == 0;
-}
-
 static uint32_t count_packages(const Sysroot *sysroot, const CpuSet *cpus) {
         NodeSet packages = { 0 };
+        uint32_t package;
 
         ID_SET_FOREACH(cpu, cpus) {
-                char path[96];
-                int package;
-
-                (void)snprintf(path, sizeof(path),
-                               "devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
-                package = read_number(sysroot->sys_fd, path);
-                if (package < 0 || package >= (int)AUDIT_PACKAGES_MAX)
+                if (path_read_u32(sysroot->sys_fd, AUDIT_PACKAGES_MAX - 1, &package,
+                                  "devices/system/cpu/cpu%d/topology/physical_package_id", cpu) < 0)
                         return 0;
-                id_set_add(&packages, (uint32_t)package);
+                id_set_add(&packages, package);
         }
         return id_set_count(&packages);
 }
 
-/* Unknown in a dump without processes. */
-static void read_irqbalance(const Sysroot *sysroot, HostFacts *ret) {
-        _cleanup_pid_list_ PidList pids = { 0 };
-
-        ret->irqbalance_known = pid_list_read(sysroot, &pids) >= 0 && pids.n_pids > 0;
-        ret->irqbalance = irq_host_find_irqbalance(sysroot) > 0;
-}
-
 void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret) {
         const CpuSet cpus = topology_cpus(topology);
+        _cleanup_pid_list_ PidList pids = { 0 };
 
         *ret = (HostFacts){
                 .numa_balancing = read_number(sysroot->proc_fd, "sys/kernel/numa_balancing"),
                 .zone_reclaim_mode = read_number(sysroot->proc_fd, "sys/vm/zone_reclaim_mode"),
                 .swappiness = read_number(sysroot->proc_fd, "sys/vm/swappiness"),
+                .demotion = HOST_FACT_UNKNOWN,
                 .n_packages = count_packages(sysroot, &cpus),
+                /* Unknown in a dump without processes. */
+                .irqbalance_known = pid_list_read(sysroot, &pids) >= 0 && pids.n_pids > 0,
+                .irqbalance = irq_host_find_irqbalance(sysroot) > 0,
         };
-        ret->demotion = read_switch(sysroot->sys_fd, "kernel/mm/numa/demotion_enabled");
-        read_choice(sysroot->sys_fd, "kernel/mm/transparent_hugepage/enabled", ret->huge_pages,
-                    sizeof(ret->huge_pages));
-        read_irqbalance(sysroot, ret);
-        read_swap(sysroot, ret);
-        read_governors(sysroot, &cpus, ret);
-        read_kernel(sysroot, ret);
+        load_memory_settings(sysroot, ret);
+        load_governors(sysroot, &cpus, ret);
+        if (!sysroot->live) /* what a dump does not show */
+                return;
+        ret->kernel_known = true;
+        ret->pidfds = proc_has_pidfds();
+        /* Units are counted below system.slice wherever the memory controller is in use. */
+        ret->numa_stat_known = cgroup_version(sysroot) == CGROUP_V2 &&
+                               path_exists(sysroot->cgroup_fd, "system.slice/memory.stat");
+        ret->numa_stat = path_exists(sysroot->cgroup_fd, "system.slice/memory.numa_stat");
 }

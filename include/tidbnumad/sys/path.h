@@ -48,14 +48,17 @@ int path_read_mask_to(int dir_fd, IdTarget ret, const char *format, ...) _printf
 ssize_t path_read_link(int dir_fd, char *buffer, size_t size, const char *format, ...)
         _printf_(4, 5);
 
+/* The last part of what a link points to. The caller owns it. -ENOENT: no link. */
+int path_read_link_name(int dir_fd, char **ret, const char *format, ...) _printf_(3, 4);
+
 bool path_exists(int dir_fd, const char *format, ...) _printf_(2, 3);
 
 /* openat(2) with O_CLOEXEC, or negative errno. */
 int path_open(int dir_fd, int flags, const char *format, ...) _printf_(3, 4);
 
-/* Calls back for each entry of a folder, in any order, but for those with a leading dot; `dir_fd`
- * is the folder's. A negative answer ends the walk and is returned. -ENOENT: no such folder. */
-typedef int (*PathCallback)(int dir_fd, const char *name, void *userdata);
+/* Calls back for each entry of a folder, in any order, but for those with a leading dot. A negative
+ * answer ends the walk and is returned. -ENOENT: no such folder. */
+typedef int (*PathCallback)(const char *name, void *userdata);
 int path_foreach(int dir_fd, PathCallback callback, void *userdata, const char *format, ...)
         _printf_(4, 5);
 

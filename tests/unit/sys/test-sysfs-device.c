@@ -17,12 +17,12 @@ FAKE_TEST(resolve) {
         fake_mkdir(tree, "sys-too/x");
         fake_link(tree, "sys/class/net/near", "../../../sys-too/x");
         fake_write(tree, "sys/class/net/bonding_masters", "\n");
-        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/out", path), -EXDEV);
-        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/near", path), -EXDEV);
-        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/none", path), -ENOENT);
-        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/bonding_masters", path), -ENOENT);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, path, "class/net/out"), -EXDEV);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, path, "class/net/near"), -EXDEV);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, path, "class/net/none"), -ENOENT);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, path, "class/net/bonding_masters"), -ENOENT);
         assert_string_equal(path, "untouched");
-        assert_int_equal(sysfs_resolve(&tree->sysroot, "class/net/eth0", path), 0);
+        assert_int_equal(sysfs_resolve(&tree->sysroot, path, "class/net/eth0"), 0);
         assert_string_equal(path, ETH0);
         assert_string_equal(basename(path), "eth0");
         assert_true(sysfs_to_parent(path));
@@ -130,7 +130,7 @@ FAKE_TEST(driver) {
         assert_int_equal(sysfs_driver(&tree->sysroot, ETH0, &own), 0);
         assert_string_equal(own, "mlx5_core");
         fake_write(tree, "sys/" ETH0 "/file", "x");
-        assert_int_equal(sysfs_read_link_name(&tree->sysroot, ETH0, "file", &none), -ENOENT);
+        assert_int_equal(path_read_link_name(tree->sysroot.sys_fd, &none, ETH0 "/file"), -ENOENT);
         assert_null(none);
 }
 
@@ -149,24 +149,4 @@ TEST(pci) {
         assert_string_equal(pci, "0000:00:1f.2");
         assert_int_equal(sysfs_pci("devices/pci10000:00/10000:01:00.0/nvme/nvme0", pci), 0);
         assert_string_equal(pci, "10000:01:00.0");
-}
-
-static int count(const char *name, void *userdata) {
-        size_t *n = userdata;
-
-        assert_int_not_equal(name[0], '.');
-        return ++*n == 3 ? -ECANCELED : 0;
-}
-
-FAKE_TEST(foreach) {
-        size_t n = 0;
-
-        assert_int_equal(sysfs_foreach(&tree->sysroot, "class/net", count, &n), -ENOENT);
-        fake_mkdir(tree, "sys/class/net/a");
-        fake_mkdir(tree, "sys/class/net/b");
-        assert_int_equal(sysfs_foreach(&tree->sysroot, "class/net", count, &n), 0);
-        assert_int_equal(n, 2);
-        assert_int_equal(sysfs_foreach(&tree->sysroot, "class/net", count, &n), -ECANCELED);
-        assert_true(sysfs_has(&tree->sysroot, "class/net", "a"));
-        assert_false(sysfs_has(&tree->sysroot, "class/net", "c"));
 }

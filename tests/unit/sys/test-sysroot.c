@@ -1,4 +1,4 @@
-/* Roots that are there or not, and reading of whole files to their last byte. */
+/* Roots that are there or not. */
 
 #include "../../support/test.h"
 
@@ -43,72 +43,4 @@ LIVE_TEST(this_machine) {
         assert_string_equal(sysroot->path, "/");
         assert_int_equal(faccessat(sysroot->proc_fd, "self/stat", F_OK, 0), 0);
         assert_int_equal(faccessat(sysroot->sys_fd, "devices", F_OK, 0), 0);
-}
-
-static void assert_read(const FakeTree *tree, const char *text, size_t size, int expected) {
-        char buffer[16], before[16];
-
-        memset(buffer, 'z', sizeof(buffer));
-        memset(before, 'z', sizeof(before));
-        fake_write(tree, "f", text);
-        assert_int_equal(path_read(tree->fd, buffer, size, "f"), expected);
-        assert_memory_equal(buffer + size, before + size, sizeof(buffer) - size);
-        if (expected >= 0) {
-                assert_memory_equal(buffer, text, (size_t)expected);
-                assert_int_equal(buffer[expected], '\0');
-        }
-}
-
-FAKE_TEST(bounds) {
-        char buffer[8];
-
-        assert_read(tree, "", 1, 0);
-        assert_read(tree, "abc", 4, 3);
-        assert_read(tree, "abc", 3, -EFBIG);
-        assert_read(tree, "abc\n", 5, 3);
-        assert_read(tree, "abc\n\n", 8, 4);
-        assert_read(tree, "\n", 2, 0);
-        assert_int_equal(path_read(tree->fd, buffer, sizeof(buffer), "none"), -ENOENT);
-        assert_int_equal(path_read(tree->fd, buffer, sizeof(buffer), "sys"), -EISDIR);
-        assert_int_equal(mkfifoat(tree->fd, "pipe", 0600), 0);
-        assert_int_equal(path_read(tree->fd, buffer, sizeof(buffer), "pipe"), 0); /* no wait */
-}
-
-FAKE_TEST(any_length) {
-        static const size_t sizes[] = { 0, 1, 4094, 4095, 4096, 4097, 8191, 8192, 100000 };
-        static char text[100001];
-        char *data = NULL;
-
-        for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
-                size_t size = 7;
-
-                for (size_t j = 0; j < sizes[i]; j++)
-                        text[j] = (char)('a' + j % 26);
-                text[sizes[i]] = '\0';
-                fake_write(tree, "f", text);
-                assert_int_equal(path_read_alloc(tree->fd, &data, &size, "f"), 0);
-                assert_int_equal(size, sizes[i]);
-                assert_string_equal(data, text);
-                free(data);
-        }
-        data = (char *)7;
-        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "none"), -ENOENT);
-        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "sys"), -EISDIR);
-        assert_ptr_equal(data, (char *)7);
-        fake_write(tree, "f", "x");
-        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "f"), 0);
-        free(data);
-}
-
-/* A file without an end, as a hostile dump may hold. */
-FAKE_TEST(no_end) {
-        _cleanup_close_ int fd = -EBADF;
-        char *data = NULL;
-
-        fd = openat(tree->fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        assert_int_equal(ftruncate(fd, ((off_t)64 << 20) + 1), 0);
-        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "f"), -EFBIG);
-        fake_link(tree, "f", "/dev/zero");
-        assert_int_equal(path_read_alloc(tree->fd, &data, NULL, "f"), -EFBIG);
-        assert_null(data);
 }
