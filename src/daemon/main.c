@@ -6,8 +6,7 @@
 #include <sys/resource.h>
 #include <sysexits.h>
 
-#include "tidbnumad/daemon/binding/reconcile.h"
-#include "tidbnumad/daemon/binding/silent.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/turn.h"

@@ -1,24 +1,18 @@
 /* The daemon: what it owns, and the sources of its loop. */
 #include <string.h>
 
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/drift.h"
-#include "tidbnumad/daemon/binding/guard.h"
-#include "tidbnumad/daemon/binding/reconcile.h"
 #include "tidbnumad/daemon/control.h"
-#include "tidbnumad/daemon/host/requested.h"
+#include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/describe.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/daemon/roster/watch.h"
 #include "tidbnumad/daemon/turn.h"
-#include "tidbnumad/daemon/undo/undo-admin.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
 int manager_new(const Args *args, Manager **ret) {

@@ -1,23 +1,14 @@
 #include "tidbnumad/daemon/turn.h"
 #include "config.h"
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/drift.h"
-#include "tidbnumad/daemon/binding/reconcile-log.h"
-#include "tidbnumad/daemon/binding/reconcile.h"
-#include "tidbnumad/daemon/host/load.h"
+#include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/fork-filter.h"
+#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/daemon/roster/watch.h"
-#include "tidbnumad/daemon/sampling/access.h"
-#include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/daemon/undo/undo-admin.h"
-#include "tidbnumad/daemon/undo/undo-adopt.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Changes within this time are published together. */
@@ -53,7 +44,31 @@ static void arm_work(Manager *m) {
                 (void)event_source_arm(m->binding.work_timer, due);
 }
 
-int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host *, PolicySet *)) {
+static bool gives_start_cpus(const Host *h) {
+        return h->ready && host_enforces(h) && backend_sets_threads(backend_kind(&h->backend)) &&
+               !requests_release_any(&h->requests); /* an instance has no name yet */
+}
+
+/* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
+ * given at their exec, see roster/start.h. */
+static void turn_announce_starts(Manager *m) {
+        const PolicySet *policies = &m->host.policies;
+        CpuSet *cpus =
+                gives_start_cpus(&m->host) ? calloc(policies->n_policies + 1, sizeof(*cpus)) : NULL;
+
+        for (size_t i = 0; cpus && i < policies->n_policies; i++)
+                (void)place_start_cpus(&m->placing, &policies->policies[i], &cpus[i]);
+        if (undo_announce_starts(&m->undo, cpus, policies->n_policies) < 0) {
+                free(cpus);
+                cpus = NULL;
+        }
+        start_announce(&m->roster, cpus, policies->n_policies);
+}
+
+/* Puts policies in force in every room, by `take_over`: load_take_over() or load_adopt().
+ * Afterwards `fresh` contains the former ones, to which instances refer until they are matched
+ * again. */
+static int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host *, PolicySet *)) {
         int r = binding_carry_counters(&m->binding, fresh);
 
         if (r >= 0)
@@ -85,7 +100,9 @@ int turn_adopt(Manager *m) {
         return r;
 }
 
-void turn_retry_records(Manager *m) {
+/* Tries to open the undo records that could not be opened at the start, and uses them. At each
+ * reload and scan. */
+static void turn_retry_records(Manager *m) {
         const uint64_t now_usec = clock_monotonic_usec();
 
         if (!undo_start_late(&m->undo))
@@ -163,7 +180,7 @@ void turn_hand_on(Manager *m) {
 
 /* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
  * a text: a start that fails, or an exit, would end what still watches the bindings. */
-void turn_notify(Manager *m, const char *prefix) {
+static void turn_notify(Manager *m, const char *prefix) {
         const Host *h = &m->host;
         const char *error = h->policy_errors.n_messages > 0 ? h->policy_errors.messages[0] : "";
         _cleanup_text_ Text text = { 0 };
@@ -189,25 +206,6 @@ void turn_notify(Manager *m, const char *prefix) {
                 notify_state(&m->host.notifier, "%s%s", prefix, text.data);
         else /* at least that it is ready */
                 notify_state(&m->host.notifier, "%s", prefix);
-}
-
-static bool gives_start_cpus(const Host *h) {
-        return h->ready && host_enforces(h) && backend_sets_threads(backend_kind(&h->backend)) &&
-               !requests_release_any(&h->requests); /* an instance has no name yet */
-}
-
-void turn_announce_starts(Manager *m) {
-        const PolicySet *policies = &m->host.policies;
-        CpuSet *cpus =
-                gives_start_cpus(&m->host) ? calloc(policies->n_policies + 1, sizeof(*cpus)) : NULL;
-
-        for (size_t i = 0; cpus && i < policies->n_policies; i++)
-                (void)place_start_cpus(&m->placing, &policies->policies[i], &cpus[i]);
-        if (undo_announce_starts(&m->undo, cpus, policies->n_policies) < 0) {
-                free(cpus);
-                cpus = NULL;
-        }
-        start_announce(&m->roster, cpus, policies->n_policies);
 }
 
 int turn_load_policies(Manager *m) {

@@ -20,11 +20,6 @@ void turn_run(Manager *manager);
  * the same event depends on it. */
 void turn_hand_on(Manager *manager);
 
-/* Puts policies in force in every room, by `take_over`: load_take_over() or load_adopt().
- * Afterwards `fresh` contains the former ones, to which instances refer until they are matched
- * again. */
-int turn_put_in_force(Manager *manager, PolicySet *fresh, int (*take_over)(Host *, PolicySet *));
-
 /* Reads the policy files, and puts them in force in every room; if they are rejected, the former
  * ones stay. -ENOMEM and the like only. */
 int turn_load_policies(Manager *manager);
@@ -43,20 +38,8 @@ void turn_follow_requests(Manager *manager, bool all);
  * records were read. */
 int turn_adopt(Manager *manager);
 
-/* Tries to open the undo records that could not be opened at the start, and uses them. At each
- * reload and scan. */
-void turn_retry_records(Manager *manager);
-
-/* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
- * given at their exec, see roster/start.h. */
-void turn_announce_starts(Manager *manager);
-
 /* To be called when the start is complete: reports readiness to systemd. */
 int turn_finish_start(Manager *manager);
-
-/* Reports to systemd what `systemctl status` shows; behind `prefix`, "READY=1\n" at the end of the
- * start or of a reload, else "". */
-void turn_notify(Manager *manager, const char *prefix);
 
 /* Frees an instance, and what every room keeps of it. */
 Instance *turn_free_instance(Instance *instance);

@@ -1,15 +1,18 @@
 /* Binding steps that a backend carries out. reconcile.c decides which step is due. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tidbnumad/base/limits-of-others.h"
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/drift.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/enforce/scope.h"
+#include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Seconds. A process that was older when first seen ran before the daemon or its policy did: a
@@ -368,4 +371,260 @@ bool bind_choose_backend(const Binder *b) {
                 binding_reset_cpus(i);
         }
         return true;
+}
+
+/* Delay before a plan that failed because memory could not be allocated is tried again. */
+#define REPLAN_USEC (UINT64_C(1000) * 1000)
+
+#define INTERVAL_MAX_USEC (UINT64_C(60) * 1000 * 1000)
+
+int binding_carry_counters(Binder *b, const PolicySet *fresh) {
+        const PolicySet *before = &b->host->policies;
+        PolicyCounters *counters = calloc(fresh->n_policies + 1, sizeof(*counters));
+
+        if (!counters)
+                return -ENOMEM;
+        for (size_t i = 0; i < fresh->n_policies; i++) {
+                const Policy *p = policy_set_find(before, fresh->policies[i].name);
+
+                if (p)
+                        counters[i] = b->policy_counters[p - before->policies];
+        }
+        free(b->policy_counters);
+        b->policy_counters = counters;
+        return 0;
+}
+
+void binding_reset_cpus(Instance *i) {
+        for (size_t k = 0; k < i->n_members; k++)
+                i->members[k].cpus_applied = false;
+        i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
+}
+
+/* Kernels of 6.1 and later move, on a write of the memory nodes, from the nodes of the write before
+ * it; a cpuset without an earlier write has none. */
+bool binding_narrowing_takes_files(const Binder *b, const Instance *i) {
+        const NodeSet all = topology_memory_nodes(&b->host->topology);
+        const NodeSet *mems = &i->binding.observed.mems;
+
+        return instance_backend(i, &b->host->backend) == BACKEND_SYSTEMD &&
+               i->binding.placement.memory == MEMORY_BIND && i->binding.observed.cpuset &&
+               !id_set_equal(mems, &i->binding.placement.nodes) &&
+               (i->binding.mems_written || i->binding.we_narrowed ||
+                units_did_narrow(b->units, i->unit) || !id_set_equal(mems, &all));
+}
+
+void binding_adopt_record(Instance *i) {
+        const UndoRecord *record = i->undo.record;
+        IdSet last;
+        CpuSet given;
+
+        if (!record)
+                return;
+        i->binding.we_narrowed |= record->mems.ours.n > 0;
+        last = undo_values_last(&record->given);
+        id_set_convert(&last, &given);
+        if (!id_set_equal(&given, &i->binding.placement.cpus))
+                return;
+        for (size_t k = 0; k < i->n_members; k++) {
+                const UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
+
+                i->members[k].cpus_applied |= entry && entry->given;
+        }
+}
+
+void binding_end_kernel_moves(Instance *i) {
+        free(i->binding.kernel.list);
+        i->binding.kernel = (KernelMoves){ 0 };
+}
+
+static void end_pass(Instance *i) {
+        binding_end_kernel_moves(i);
+        i->binding.moving = i->binding.sweeping = false;
+}
+
+void binding_end_migration(Instance *i) {
+        end_pass(i);
+        i->binding.migration = (Migration){ 0 };
+}
+
+void binding_end_widening(Instance *i) {
+        i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
+}
+
+void binding_note_joined(Instance *i) {
+        i->binding.fresh = true;
+        i->binding.pulled = false;
+}
+
+void binding_restart(Instance *i, uint64_t now_usec) {
+        end_pass(i);
+        i->binding.progress = (Progress){ 0 };
+        i->binding.threads_known = false;
+        i->binding.rest_until_usec = 0;
+        i->binding.due_usec = now_usec;
+}
+
+void binding_ask(Instance *i, uint64_t now_usec) {
+        i->binding.asked = true;
+        binding_restart(i, now_usec);
+}
+
+void binding_forget_asked(Instance *i) {
+        i->binding.asked = false;
+}
+
+bool binding_may_change(const Binder *b, const Instance *i) {
+        return host_enforces(b->host) || (i->binding.asked && host_obeys(b->host) &&
+                                          b->host->policies.mode == ENFORCEMENT_ENFORCE);
+}
+
+/* Drop the pending call: its answer would be taken for that of a later call. */
+void binding_reset(Instance *i, uint64_t now_usec) {
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
+        i->binding.we_narrowed = i->binding.pulled = false;
+        binding_reset_cpus(i);
+        binding_end_widening(i);
+        binding_restart(i, now_usec);
+}
+
+void binding_end(Instance *i) {
+        end_pass(i);
+        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
+        binding_clear_failure(i);
+}
+
+uint64_t binding_interval_usec(const Binder *b) {
+        const uint64_t usec = sampling_interval_usec(b->sampling);
+
+        return usec < INTERVAL_MAX_USEC ? usec : INTERVAL_MAX_USEC;
+}
+
+void binding_follow_plan(Binder *b, uint64_t now_usec) {
+        ROSTER_FOREACH(i, b->roster)
+                if (place_take_change(&i->planned) && now_usec < i->binding.due_usec &&
+                    !i->binding.call.slot)
+                        i->binding.due_usec = now_usec;
+}
+
+void binding_clear_failure(Instance *i) {
+        free(i->binding.failure);
+        i->binding.failure = NULL;
+        i->binding.failure_code = REASON_NONE;
+}
+
+void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
+        va_list args;
+
+        binding_clear_failure(i);
+        i->binding.failure_code = code;
+        va_start(args, format);
+        if (vasprintf(&i->binding.failure, format, args) < 0)
+                i->binding.failure = NULL;
+        va_end(args);
+}
+
+void binding_await_plan(Instance *i, uint64_t now_usec) {
+        binding_set_failure(i, REASON_NO_MEMORY,
+                            "the daemon has no memory to plan its place; it tries again");
+        i->binding.due_usec = now_usec + REPLAN_USEC;
+}
+
+/* Where an instance's control groups are, on either version of them. */
+
+void groups_close(Groups *groups) {
+        closep(&groups->group_fd);
+        closep(&groups->cpuset_fd);
+        free(groups->group_path);
+        free(groups->unit_path);
+        free(groups->cpuset_path);
+        *groups = GROUPS_NONE;
+}
+
+int groups_open(const Binder *b, Instance *i, Groups *ret) {
+        const Members members = instance_members(i, &b->host->sysroot);
+        const BackendTarget target = undo_target(i);
+        const bool v1 = cgroup_version(members.sysroot) == CGROUP_V1;
+        _cleanup_groups_ Groups g = GROUPS_NONE;
+        int r = members_open_group(&members, &g.group_fd, v1 ? &g.group_path : &g.unit_path);
+
+        switch (instance_backend(i, &b->host->backend)) {
+        case BACKEND_SYSTEMD: /* this backend needs the unit */
+                if (r < 0)
+                        return r;
+                /* fall through */
+        case BACKEND_AUTO:
+                g.cpuset_fd = g.group_fd < 0 ? -EBADF : fcntl(g.group_fd, F_DUPFD_CLOEXEC, 3);
+                break;
+        case BACKEND_CGROUP1:
+                (void)backend_cgroup1_open(&b->host->backend, &target, &g.cpuset_fd,
+                                           &g.cpuset_path);
+                break;
+        case BACKEND_AFFINITY:
+                break;
+        }
+        *ret = g;
+        g = GROUPS_NONE;
+        return 0;
+}
+
+/* Chooses the instances whose threads are read. */
+
+/* A round reads at least this many threads; each thread of an instance at rest is read again within
+ * these times. A cpuset confines the threads to its CPUs, and the kernel reports writes to it;
+ * without a cpuset only the threads' own masks show drift. */
+#define ROUND_THREADS 1000
+#define THREADS_CPUSET_USEC (UINT64_C(600) * 1000 * 1000)
+#define THREADS_USEC (UINT64_C(60) * 1000 * 1000)
+
+static bool is_in_cpuset(const Instance *i) {
+        return i->binding.observed.cpuset && !id_set_is_empty(&i->binding.placement.cpus);
+}
+
+/* Is it at a final step, with no thread outside its CPUs? */
+static bool rests(const Instance *i) {
+        const InstanceBinding *own = &i->binding;
+
+        return step_is_final(own->step.kind) && own->observed_known && !own->fresh &&
+               (id_set_is_empty(&own->placement.cpus) || own->observed.n_threads_outside == 0);
+}
+
+static size_t threads_per_round(const Binder *b, bool in_cpuset) {
+        const uint64_t within_usec = in_cpuset ? THREADS_CPUSET_USEC : THREADS_USEC;
+        uint64_t n = 0;
+
+        ROSTER_FOREACH(i, b->roster)
+                if (is_in_cpuset(i) == in_cpuset)
+                        n += i->binding.observed.n_threads;
+        n = n * binding_interval_usec(b) / within_usec + 1;
+        return n > ROUND_THREADS ? n : ROUND_THREADS;
+}
+
+/* Continues where the last round ended. Threads that the last round read beyond its share are
+ * subtracted; otherwise one instance with 100,000 threads would be read in each round. */
+static void choose_threads(Binder *b, bool in_cpuset) {
+        const size_t n_instances = b->roster->n_instances;
+        const size_t most = threads_per_round(b, in_cpuset);
+        ThreadRounds *rounds = &b->thread_rounds[in_cpuset];
+        const size_t first = n_instances > 0 ? rounds->next % n_instances : 0;
+        size_t n = rounds->n_ahead;
+
+        for (size_t k = 0; k < n_instances; k++) {
+                const size_t index = (first + k) % n_instances;
+                Instance *i = b->roster->instances[index];
+
+                if (is_in_cpuset(i) != in_cpuset)
+                        continue;
+                i->binding.threads_known = n >= most && rests(i);
+                if (i->binding.threads_known)
+                        continue;
+                n += i->binding.observed.n_threads;
+                rounds->next = index + 1;
+        }
+        rounds->n_ahead = n > most ? n - most : 0;
+}
+
+void thread_rounds_choose(Binder *b) {
+        choose_threads(b, false);
+        choose_threads(b, true);
 }

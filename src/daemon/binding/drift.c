@@ -2,17 +2,16 @@
  *
  * Like any file system, cgroupfs reports writes through the VFS by inotify(7). It does not report
  * changes by the kernel itself or writes to a parent group. */
+
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/sys/clock.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
-
-#include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/drift.h"
-#include "tidbnumad/daemon/undo/undo-admin.h"
-#include "tidbnumad/sys/clock.h"
 
 #define WINDOW_USEC (UINT64_C(60) * 1000 * 1000)
 
@@ -216,4 +215,11 @@ void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_us
         if (i->binding.mems_drift.in_force && id_set_is_empty(&i->binding.guard.extra))
                 repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
         i->binding.mems_drift.in_force = false;
+}
+
+bool binding_cpus_applied(const Instance *i) {
+        for (size_t k = 0; k < i->n_members; k++)
+                if (!i->members[k].cpus_applied)
+                        return false;
+        return true;
 }

@@ -1,19 +1,130 @@
 /* The full-node guard: reads the nodes and carries out what plan/guard.h decides. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "tidbnumad/daemon/binding/bind.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/binding/guard-log.h"
-#include "tidbnumad/daemon/binding/guard.h"
-#include "tidbnumad/daemon/binding/move-progress.h"
 #include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/room.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/worker/ask.h"
+
+/* --- the log --- */
+
+static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {
+        const bool several = id_set_count(nodes) > 1;
+        char list[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(nodes, list, sizeof(list));
+        if (o->room_bytes == 0)
+                (void)snprintf(text, size,
+                               "node%s %s %s nearly full (no more than the headroom of %.1f MiB is "
+                               "left)",
+                               several ? "s" : "", list, several ? "are" : "is",
+                               (double)o->headroom_bytes / (1 << 20));
+        else
+                (void)snprintf(text, size,
+                               "node%s %s will be full in %.1f s (%.1f MiB of room, %.1f MiB less "
+                               "each second)",
+                               several ? "s" : "", list, (double)o->gone_usec / 1e6,
+                               (double)o->room_bytes / (1 << 20),
+                               (double)o->fall_bytes_per_sec / (1 << 20));
+}
+
+static void guard_log_danger(const Binder *b, Instance *i, const NodeSet *nodes,
+                             const GuardOutlook *o, const char *what) {
+        const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
+                                       .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_NODE_FULL };
+        char danger[ID_SET_LIST_MAX + 128];
+
+        if (i->binding.guard.logged)
+                return;
+        i->binding.guard.logged = true;
+        describe(nodes, o, danger, sizeof(danger));
+        journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
+        binding_set_failure(i, REASON_NODE_FULL, "its memory nodes run full; %s", what);
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+/* Logs that these nodes fill up and nothing is done: `what`: why, and what may happen. Logged
+ * once, until the danger is over. */
+static void guard_log_safe(const Binder *b, Instance *i) {
+        if (!i->binding.guard.logged)
+                return;
+        i->binding.guard.logged = false;
+        binding_clear_failure(i);
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+/* Logs that the instance got another node because these nodes fill up. */
+static void guard_log_widened(const Binder *b, const Instance *i, const NodeSet *before,
+                              const GuardOutlook *o, uint32_t node) {
+        const JournalFields fields = { .message_id = JOURNAL_WIDENED,
+                                       .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_NODE_FULL };
+        const Node *found = topology_find(&b->host->topology, node);
+        const char *kind = found ? topology_why_no_home(found) : "";
+        char danger[ID_SET_LIST_MAX + 128];
+
+        describe(before, o, danger, sizeof(danger));
+        journal_log(&b->host->journal, LOG_WARNING, &fields,
+                    "%s: %s: it may use memory of node %" PRIu32 "%s%s%s as well, until %s",
+                    i->name, danger, node, *kind ? " (" : "", kind, *kind ? ")" : "",
+                    o->room_bytes > 0 ? "that has ended" : "there has been room for a minute");
+}
+
+static void describe_pool(const NodeSet *nodes, const HugeShortage *s, char *text, size_t size) {
+        const bool several = id_set_count(nodes) > 1;
+        char list[ID_SET_LIST_MAX];
+
+        (void)id_set_render_list(nodes, list, sizeof(list));
+        (void)snprintf(text, size,
+                       "node%s %s %s %" PRIu64 " free huge pages of %" PRIu64 " KiB, and %" PRIu64
+                       " are reserved and may be touched",
+                       several ? "s" : "", list, several ? "have" : "has", s->n_free,
+                       s->page_bytes >> 10, s->n_wanted);
+}
+
+static void guard_log_pool_danger(const Binder *b, Instance *i, const NodeSet *nodes,
+                                  const HugeShortage *shortage, const char *what) {
+        const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
+                                       .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_HUGE_POOL };
+        char danger[ID_SET_LIST_MAX + 160];
+
+        if (i->binding.guard.logged)
+                return;
+        i->binding.guard.logged = true;
+        describe_pool(nodes, shortage, danger, sizeof(danger));
+        journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
+        binding_set_failure(i, REASON_HUGE_POOL, "%s; %s", danger, what);
+        host_mark(b->host, HOST_MARK_PUBLISH);
+}
+
+/* The same for a pool of reserved huge pages; `more`: the nodes that it got. */
+static void guard_log_pool_widened(const Binder *b, const Instance *i, const NodeSet *nodes,
+                                   const HugeShortage *shortage, const NodeSet *more) {
+        const JournalFields fields = { .message_id = JOURNAL_WIDENED,
+                                       .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = REASON_HUGE_POOL };
+        char danger[ID_SET_LIST_MAX + 160], list[ID_SET_LIST_MAX];
+
+        describe_pool(nodes, shortage, danger, sizeof(danger));
+        (void)id_set_render_list(more, list, sizeof(list));
+        journal_log(&b->host->journal, LOG_WARNING, &fields,
+                    "%s: %s: it may use memory of node%s %s as well, until there have been enough "
+                    "for a minute",
+                    i->name, danger, id_set_count(more) > 1 ? "s" : "", list);
+}
 
 /* The timer may fire this much later than requested, together with other timers. */
 #define ACCURACY_USEC (UINT64_C(20) * 1000)
@@ -464,7 +575,7 @@ static bool is_ours(const Binder *b, const Instance *i) {
                 bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes"));
 }
 
-static bool is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
+static bool guard_is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
         const NodeSet all = topology_memory_nodes(&b->host->topology);
 
         return !id_set_is_empty(home) && id_set_is_subset(home, &i->binding.observed.mems) &&
@@ -478,7 +589,7 @@ void guard_note(const Binder *b, Instance *i) {
         /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
         i->binding.guard.watched =
                 guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&
-                (is_narrow(b, i, &home) || !id_set_is_empty(&i->binding.guard.extra));
+                (guard_is_narrow(b, i, &home) || !id_set_is_empty(&i->binding.guard.extra));
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
             id_set_equal(&i->binding.observed.mems, &home)) {
                 i->binding.guard.widened = false;

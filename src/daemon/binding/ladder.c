@@ -1,8 +1,7 @@
-#include "tidbnumad/daemon/binding/ladder.h"
-#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 
 /* A process may be in the unit of a bound service for a moment only (ExecReload=, ExecStop=). */
 #define SHARED_USEC (UINT64_C(10) * 1000 * 1000)

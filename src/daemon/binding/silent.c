@@ -1,6 +1,5 @@
 /* Handles processes that block a worker. */
-#include "tidbnumad/daemon/binding/silent.h"
-#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/worker/ask.h"
 

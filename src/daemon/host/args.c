@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "config.h"
-#include "tidbnumad/daemon/host/args.h"
+#include "tidbnumad/daemon/host/host.h"
 
 static void help(void) {
         puts("tidbnumad [OPTION…]\n"

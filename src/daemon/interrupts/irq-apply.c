@@ -1,13 +1,105 @@
-/* Writes settings of interrupts, and logs failures and repairs. */
+/* Settings of interrupts: keeps what is known of each, writes them, logs failures and repairs; and
+ * when the next reconcile is due. */
 #include <string.h>
 #include <strings.h>
 
-#include "tidbnumad/daemon/interrupts/irq-apply.h"
-#include "tidbnumad/daemon/interrupts/irq-setting.h"
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
+
+/* --- when the next reconcile is due --- */
+
+/* The slow timer may fire together with other timers; a reconcile after an event may not be
+ * delayed. */
+#define SLOW_ACCURACY_USEC (UINT64_C(250) * 1000)
+#define EVENT_ACCURACY_USEC (UINT64_C(1) * 1000)
+
+/* Sets the timer, if there is one, to the next reconcile: the slow one, or the one after an event.
+ */
+void irq_events_schedule(Interrupts *irq) {
+        const uint64_t soon = irq_series_due(&irq->series);
+
+        if (!irq->timer)
+                return;
+        (void)sd_event_source_set_time_accuracy(
+                irq->timer, soon < irq->due_usec ? EVENT_ACCURACY_USEC : SLOW_ACCURACY_USEC);
+        (void)event_source_arm(irq->timer, soon < irq->due_usec ? soon : irq->due_usec);
+}
+
+void irq_events_reconcile_within(Interrupts *irq, uint64_t usec) {
+        const uint64_t due = clock_monotonic_usec() + usec;
+
+        if (due < irq->due_usec)
+                irq->due_usec = due;
+        irq_events_schedule(irq);
+}
+
+/* --- settings --- */
+
+const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key) {
+        for (size_t i = 0; i < irq->n_settings; i++)
+                if (setting_key_equal(&irq->settings[i].key, key))
+                        return &irq->settings[i];
+        return NULL;
+}
+
+IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key) {
+        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
+        char *device;
+
+        if (s)
+                return s;
+        device = strdup(key->device);
+        if (!device ||
+            ARRAY_RESERVE(irq->settings, irq->settings_allocated, irq->n_settings + 1) < 0) {
+                free(device);
+                return NULL;
+        }
+        s = &irq->settings[irq->n_settings++];
+        *s = (IrqSetting){ .key = *key };
+        s->key.device = device;
+        return s;
+}
+
+void irq_setting_forget(Interrupts *irq, const SettingKey *key) {
+        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
+
+        if (!s)
+                return;
+        free((char *)s->key.device);
+        *s = irq->settings[--irq->n_settings];
+}
+
+bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
+        return irq_host_has_vector(host, key) ||
+               irq_is_of_pci(&irq->host->sysroot, key->device, key->number);
+}
+
+/* A vector whose mask the kernel rejects is not desired any more; keep its state as long as the
+ * vector exists. */
+static bool is_there(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
+        switch (key->kind) {
+        case SETTING_VECTOR:
+                return irq_setting_has_vector(irq, host, key);
+        case SETTING_XPS:
+        case SETTING_RPS:
+                return irq_host_find_interface(host, key->ifindex) != NULL;
+        default:
+                return true;
+        }
+}
+
+/* Removes the state of vectors and cards that are gone: the next one with that number or name is
+ * another device. */
+void irq_settings_sweep(Interrupts *irq, const IrqHost *host) {
+        for (size_t i = irq->n_settings; i > 0; i--)
+                if (!is_there(irq, host, &irq->settings[i - 1].key))
+                        irq_setting_forget(irq, &irq->settings[i - 1].key);
+}
+
+/* --- writing --- */
 
 /* --- the original settings --- */
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
 

@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "tidbnumad/daemon/interrupts/irq-events.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Longer than irqbalance takes for the interrupts of a large machine. */

@@ -1,9 +1,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/interrupts/irq-apply.h"
-#include "tidbnumad/daemon/interrupts/irq-report.h"
-#include "tidbnumad/daemon/interrupts/irq-setting.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/plan/irq-verify.h"
 #include "tidbnumad/sys/clock.h"

@@ -1,19 +1,72 @@
-/* Reconciles interrupts: reads and plans. irq-events.c decides when; irq-apply.c writes. */
+/* Reconciles interrupts: decides when, reads and plans. irq-apply.c writes. */
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/daemon/interrupts/irq-apply.h"
-#include "tidbnumad/daemon/interrupts/irq-balance-send.h"
-#include "tidbnumad/daemon/interrupts/irq-events.h"
-#include "tidbnumad/daemon/interrupts/irq-report.h"
-#include "tidbnumad/daemon/interrupts/irq-setting.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/devices.h"
+#include "tidbnumad/sys/irq.h"
 #include "tidbnumad/world/irq-load.h"
+
+/* --- when --- */
+
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Interrupts *irq = userdata;
+
+        irq_reconcile(irq);
+        return 0;
+}
+
+static void on_event(void *userdata) {
+        Interrupts *irq = userdata;
+
+        irq_series_event(&irq->series, clock_monotonic_usec());
+        irq_events_schedule(irq);
+}
+
+static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                   void *userdata) {
+        if (link_events_drain(fd))
+                on_event(userdata);
+        return 0;
+}
+
+static int listen_to_events(Interrupts *irq) {
+        static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
+        int r = uevents_open(&irq->uevents, irq->host->event, subsystems, on_event, irq);
+
+        if (r < 0)
+                journal_log(&irq->host->journal, LOG_INFO, NULL,
+                            "No events from udev: %s. New or changed devices are noticed within "
+                            "seconds",
+                            strerror(-r));
+        if (link_events_open(&irq->link_fd) < 0)
+                return 0;
+        return sd_event_add_io(irq->host->event, &irq->link_source, irq->link_fd, EPOLLIN, on_link,
+                               irq);
+}
+
+/* Subscribes to udev and the kernel's link events, and adds a timer. Without udev or netlink the
+ * slow timer finds what has changed. `reconcile` is called when a reconcile is due. */
+static int irq_events_start(Interrupts *irq) {
+        int r = sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                  irq);
+
+        return r < 0 ? r : listen_to_events(irq);
+}
+
+static void irq_events_done(Interrupts *irq) {
+        uevents_close(&irq->uevents);
+        irq->timer = event_source_drop(irq->timer);
+        irq->link_source = event_source_drop(irq->link_source);
+        closep(&irq->link_fd);
+        irq->link_fd = -EBADF;
+}
 
 /* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
  * only update counters. */
@@ -391,7 +444,7 @@ int irq_start(Host *host, const Roster *roster, const Placing *placing, const Un
         irq_balance_init(&irq->balance);
         irq_read_record(irq);
         if (host->sysroot.live && !host->args->once)
-                r = irq_events_start(irq, irq_reconcile);
+                r = irq_events_start(irq);
         if (r < 0) {
                 irq_free(irq);
                 return r;

@@ -1,5 +1,5 @@
 #include "tidbnumad/daemon/placing/huge-room.h"
-#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/world/huge-load.h"
 
 int huge_room_read(const Placing *placing, HugePools *ret) {

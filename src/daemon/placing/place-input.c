@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/placing/place-input.h"
-#include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"

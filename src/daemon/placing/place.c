@@ -8,7 +8,7 @@
 #include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/plan/fit.h"
 #include "tidbnumad/world/node-load.h"
 

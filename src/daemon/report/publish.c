@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "tidbnumad/daemon/binding/move-progress.h"
-#include "tidbnumad/daemon/binding/reconcile-log.h"
-#include "tidbnumad/daemon/interrupts/irq-report.h"
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/report/listed.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/publish/metrics.h"
 #include "tidbnumad/publish/status.h"
 #include "tidbnumad/publish/table.h"

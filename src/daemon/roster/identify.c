@@ -6,7 +6,6 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/roster/scope.h"
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"

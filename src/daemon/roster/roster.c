@@ -1,7 +1,11 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Delay before a process that could not be read is read again. */
@@ -234,4 +238,392 @@ void roster_scan_soon(Roster *roster) {
                 (void)sd_event_source_get_enabled(roster->rescan_timer, &pending);
         if (pending == SD_EVENT_OFF)
                 (void)event_source_arm_after(roster->rescan_timer, SOON_USEC);
+}
+
+/* Life of instances and of the processes in them. */
+
+bool instance_is_service(const Instance *instance) {
+        return unit_is_service(instance->unit);
+}
+
+/* Also before its means are chosen, if its policy wants no other: it would be bound by the host's,
+ * and released again. */
+static bool is_by_affinity(const Instance *i) {
+        return i->binding.ladder.rung == RUNG_AFFINITY ||
+               (i->binding.ladder.rung == RUNG_NONE && i->policy &&
+                i->policy->backend == POLICY_BACKEND_AFFINITY);
+}
+
+const BackendOps *instance_ops(const Instance *instance, const Backend *host) {
+        return host->ops && is_by_affinity(instance) ? host->all[BACKEND_AFFINITY] : host->ops;
+}
+
+BackendKind instance_backend(const Instance *instance, const Backend *host) {
+        return is_by_affinity(instance) ? BACKEND_AFFINITY : backend_kind(host);
+}
+
+InstanceIdentity instance_identity(const Instance *instance) {
+        return (InstanceIdentity){ .unit = instance->unit,
+                                   .exe = instance->exe,
+                                   .ports = instance->ports,
+                                   .n_ports = instance->n_ports,
+                                   .first = instance->members[0].process.id };
+}
+
+int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
+        Instance *i = calloc(1, sizeof(*i));
+
+        if (!i)
+                return -ENOMEM;
+        i->binding = INSTANCE_BINDING_NONE;
+        i->sampling = INSTANCE_SAMPLING_NONE;
+        i->uid = first->uid;
+        i->first_seen_usec = now_usec;
+        i->describe_due_usec = INSTANCE_NEVER;
+        i->unit = first->unit ? strdup(first->unit) : NULL;
+        i->exe = strdup(first->exe);
+        if ((first->unit && !i->unit) || !i->exe) {
+                instance_free(i);
+                return -ENOMEM;
+        }
+        *ret = i;
+        return 0;
+}
+
+Instance *instance_free(Instance *instance) {
+        if (!instance)
+                return NULL;
+        for (size_t i = 0; i < instance->n_members; i++)
+                member_done(&instance->members[i]);
+        free(instance->members);
+        free(instance->name);
+        free(instance->unit);
+        free(instance->exe);
+        free(instance->ports);
+        free(instance->data_dir);
+        free(instance->storage);
+        free(instance);
+        return NULL;
+}
+
+const NodeSet *instance_nodes(const Instance *instance) {
+        return id_set_is_empty(&instance->binding.placement.nodes)
+                       ? &instance->binding.observed.last_nodes
+                       : &instance->binding.placement.nodes;
+}
+
+Members instance_members(const Instance *instance, const Sysroot *sysroot) {
+        return (Members){ .sysroot = sysroot,
+                          .list = instance->members,
+                          .n = instance->n_members,
+                          .unit = instance->unit };
+}
+
+bool instance_owns(const Instance *instance, const Process *process) {
+        return process_joins(process, instance->members, instance->n_members, instance->unit);
+}
+
+int instance_add_process(Instance *instance, Process *process, ProcHandle *handle) {
+        const pid_t pid = process->id.pid;
+        size_t at = instance->n_members;
+        Member member;
+        int r = ARRAY_RESERVE(instance->members, instance->members_allocated, at + 1);
+
+        if (r >= 0)
+                r = member_init(&member, process, handle);
+        if (r < 0)
+                return r;
+        while (at > 0 && instance->members[at - 1].process.id.pid > pid)
+                at--;
+        (void)ARRAY_INSERT(instance->members, instance->n_members, instance->members_allocated, at,
+                           &member);
+        instance->n_member_changes++;
+        instance->news |= NEWS_JOINED;
+        return 0;
+}
+
+ssize_t instance_find(const Instance *instance, pid_t pid) {
+        const size_t low = ARRAY_LOWER_BOUND(instance->n_members, k,
+                                             instance->members[k].process.id.pid < pid);
+
+        return low < instance->n_members && instance->members[low].process.id.pid == pid
+                       ? (ssize_t)low
+                       : -1;
+}
+
+void instance_remove_process(Instance *instance, size_t index) {
+        instance->n_member_changes++;
+        instance->news |= NEWS_LEFT;
+        member_done(&instance->members[index]);
+        ARRAY_REMOVE(instance->members, instance->n_members, index);
+}
+
+typedef struct Counted {
+        pid_t pid;
+        MatchVerdict verdict;
+        uint64_t round; /* the last round that has seen it */
+} Counted;
+
+static void ignored_process_done(IgnoredProcess *process) {
+        process_done(&process->process);
+        proc_close(&process->handle);
+        free(process->policy);
+        free(process->reason);
+        *process = (IgnoredProcess){ .handle = PROC_HANDLE_NONE };
+}
+
+void ignored_done(IgnoredList *ignored) {
+        for (size_t i = 0; i < ignored->n_processes; i++)
+                ignored_process_done(&ignored->processes[i]);
+        free(ignored->processes);
+        free(ignored->counted);
+        *ignored = (IgnoredList){ 0 };
+}
+
+static int render_reason(const Process *process, const Policy *policy, MatchVerdict verdict,
+                         char **ret) {
+        int r = verdict == MATCH_OTHER_USER
+                        ? asprintf(ret, "it runs as user %u, and policy '%s' is for user %s",
+                                   process->uid, policy->name, policy->match.user)
+                        : asprintf(ret,
+                                   "it lives in another %s namespace, as a container does; `match: "
+                                   "{containers: true}` in policy '%s' would include it",
+                                   foreign_to_string(process->foreign), policy->name);
+
+        return r < 0 ? -ENOMEM : 0;
+}
+
+int ignored_add(IgnoredList *ignored, Process *process, ProcHandle *handle, const Policy *policy,
+                MatchVerdict verdict) {
+        IgnoredProcess s = { .handle = PROC_HANDLE_NONE };
+        int r;
+
+        if (ignored->n_processes == IGNORED_MAX)
+                ignored_prune(ignored);
+        if (ignored->n_processes == IGNORED_MAX)
+                return -ENOSPC;
+        if (ARRAY_RESERVE(ignored->processes, ignored->allocated, ignored->n_processes + 1) < 0)
+                return -ENOMEM;
+        r = render_reason(process, policy, verdict, &s.reason);
+        if (r < 0)
+                return r;
+        s.policy = strdup(policy->name);
+        if (!s.policy) {
+                ignored_process_done(&s);
+                return -ENOMEM;
+        }
+        s.verdict = verdict;
+        s.process = *process;
+        s.handle = *handle;
+        *process = (Process){ 0 };
+        *handle = PROC_HANDLE_NONE;
+        ignored->processes[ignored->n_processes++] = s;
+        return 0;
+}
+
+bool ignored_has(const IgnoredList *ignored, const Process *process) {
+        for (size_t i = 0; i < ignored->n_processes; i++) {
+                const Process *known = &ignored->processes[i].process;
+
+                if (process_is_same(known, process))
+                        return true;
+        }
+        return false;
+}
+
+static void remove_at(IgnoredList *ignored, size_t index) {
+        ignored_process_done(&ignored->processes[index]);
+        ARRAY_REMOVE(ignored->processes, ignored->n_processes, index);
+}
+
+/* The index of the entry, or where it would be. */
+static size_t find_counted(const IgnoredList *s, pid_t pid, bool *ret_found) {
+        const size_t low = ARRAY_LOWER_BOUND(s->n_counted, k, s->counted[k].pid < pid);
+
+        *ret_found = low < s->n_counted && s->counted[low].pid == pid;
+        return low;
+}
+
+int ignored_add_counted(IgnoredList *s, pid_t pid, MatchVerdict verdict) {
+        const Counted counted = { .pid = pid, .verdict = verdict, .round = s->round };
+        bool found;
+        const size_t i = find_counted(s, pid, &found);
+
+        if (!found)
+                return ARRAY_INSERT(s->counted, s->n_counted, s->counted_allocated, i, &counted);
+        s->counted[i] = counted;
+        return 0;
+}
+
+void ignored_begin_round(IgnoredList *s) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->n_counted; i++)
+                if (s->counted[i].round == s->round)
+                        s->counted[n++] = s->counted[i];
+        s->n_counted = n;
+        s->round++;
+}
+
+size_t ignored_count(const IgnoredList *s, MatchVerdict verdict) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->n_processes; i++)
+                n += s->processes[i].verdict == verdict;
+        for (size_t i = 0; i < s->n_counted; i++)
+                n += s->counted[i].verdict == verdict;
+        return n;
+}
+
+bool ignored_forget(IgnoredList *ignored, pid_t pid) {
+        const size_t n_listed = ignored->n_processes;
+        bool found;
+        const size_t counted = find_counted(ignored, pid, &found);
+
+        if (found)
+                ARRAY_REMOVE(ignored->counted, ignored->n_counted, counted);
+        for (size_t i = ignored->n_processes; i > 0; i--)
+                if (ignored->processes[i - 1].process.id.pid == pid)
+                        remove_at(ignored, i - 1);
+        return found || ignored->n_processes < n_listed;
+}
+
+void ignored_prune(IgnoredList *ignored) {
+        for (size_t i = ignored->n_processes; i > 0; i--)
+                if (!proc_is_alive(&ignored->processes[i - 1].handle))
+                        remove_at(ignored, i - 1);
+}
+
+/* Processes in scopes of tidbnumad. */
+
+void scope_resolve(const Roster *roster, Process *process) {
+        const UndoRecord *record =
+                process->scope ? undo_find_scope(roster->records, process->scope) : NULL;
+
+        /* Without memory for the name it has no unit now; the next scan finds another process then.
+         */
+        if (record && !process->unit)
+                (void)unit_from_cgroup(record->home, &process->unit);
+        if (unit_is_own_scope(process->unit)) {
+                free(process->unit);
+                process->unit = NULL;
+        }
+}
+
+static void take_group(Process *process, char *cgroup) {
+        char *unit = NULL;
+
+        free(process->cgroup);
+        free(process->scope);
+        process->cgroup = cgroup;
+        process->scope = NULL;
+        if (unit_from_cgroup(cgroup, &unit) < 0)
+                return;
+        if (unit_is_own_scope(unit))
+                process->scope = unit;
+        else
+                free(unit);
+}
+
+void scope_follow(const Roster *roster, Instance *i) {
+        if (instance_is_service(i) || backend_kind(&roster->host->backend) != BACKEND_SYSTEMD)
+                return;
+        for (size_t k = 0; k < i->n_members; k++) {
+                Process *p = &i->members[k].process;
+                char *cgroup;
+
+                if (proc_cgroup_read(i->members[k].handle, &cgroup) < 0)
+                        continue;
+                if (p->cgroup && strcmp(p->cgroup, cgroup) == 0)
+                        free(cgroup);
+                else
+                        take_group(p, cgroup);
+        }
+}
+
+const char *scope_of(const Instance *i) {
+        const Members members = instance_members(i, NULL);
+
+        return members_scope(&members);
+}
+
+bool scope_holds(const Instance *i) {
+        const char *scope = scope_of(i);
+
+        for (size_t k = 0; scope && k < i->n_members; k++)
+                if (!i->members[k].process.scope || strcmp(i->members[k].process.scope, scope) != 0)
+                        return false;
+        return scope;
+}
+
+/* The processes that a scan goes through. */
+
+#define _cleanup_scan_list_ _cleanup_(scan_list_done)
+
+void scan_list_done(ScanList *list) {
+        free(list->entries);
+        *list = (ScanList){ 0 };
+}
+
+static int append_scanned(pid_t pid, uint64_t inode, void *userdata) {
+        ScanList *list = userdata;
+
+        if (ARRAY_RESERVE(list->entries, list->allocated, list->n_entries + 1) < 0)
+                return -ENOMEM;
+        list->entries[list->n_entries++] = (ScanEntry){ .pid = pid, .inode = inode };
+        return 0;
+}
+
+static int compare_pids(const void *a, const void *b) {
+        const ScanEntry *x = a, *y = b;
+
+        return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Both are in the same order, so one walk over the two is enough. */
+static void take_over_passed(ScanList *list, const ScanList *former) {
+        size_t k = 0;
+
+        list->n_unread = 0;
+        for (size_t i = 0; i < list->n_entries; i++) {
+                ScanEntry *entry = &list->entries[i];
+
+                while (k < former->n_entries && former->entries[k].pid < entry->pid)
+                        k++;
+                if (k < former->n_entries && former->entries[k].pid == entry->pid &&
+                    former->entries[k].inode == entry->inode)
+                        *entry = former->entries[k];
+                list->n_unread += !entry->passed;
+        }
+}
+
+int scan_list_read(ScanList *list, const Sysroot *sysroot) {
+        _cleanup_scan_list_ ScanList now = { 0 };
+        int r = proc_foreach_pid(sysroot, append_scanned, &now);
+
+        if (r < 0)
+                return r;
+        if (now.n_entries > 1)
+                qsort(now.entries, now.n_entries, sizeof(now.entries[0]), compare_pids);
+        take_over_passed(&now, list);
+        scan_list_done(list);
+        *list = TAKE_STRUCT(now);
+        return 0;
+}
+
+void scan_entry_note(ScanEntry *entry, int may_match) {
+        entry->passed = may_match == 0 || (may_match < 0 && entry->failed);
+        entry->failed = may_match < 0;
+}
+
+void scan_list_forget(ScanList *list, pid_t pid) {
+        const size_t at = ARRAY_LOWER_BOUND(list->n_entries, k, list->entries[k].pid < pid);
+
+        if (at < list->n_entries && list->entries[at].pid == pid)
+                list->entries[at].passed = list->entries[at].failed = false;
+}
+
+void scan_list_forget_all(ScanList *list) {
+        for (size_t i = 0; i < list->n_entries; i++)
+                list->entries[i].passed = false;
 }

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/daemon/undo/undo-admin.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/worker/ask.h"
 
@@ -93,7 +92,7 @@ static bool take(const Undoing *undo, const UndoRecord *record, UndoProperty *pr
         return true;
 }
 
-static void note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
+static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         Setting cpus = { .key = "AllowedCPUs" }, mems = { .key = "AllowedMemoryNodes" };
         bool changed;
 
@@ -119,7 +118,7 @@ static void on_read(int error, const BusUnit *unit, void *userdata) {
 
         undo->admin_call = sd_bus_slot_unref(undo->admin_call);
         if (error == 0 && record)
-                note(undo, record, unit);
+                admin_note(undo, record, unit);
         read_next(undo);
 }
 

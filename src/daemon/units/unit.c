@@ -1,11 +1,12 @@
 /* One known unit. Only idle units are written: binding handles a running one, and moves memory
  * before it narrows the nodes. */
 #include <string.h>
+#include <sys/stat.h>
 
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
-#include "tidbnumad/daemon/units/unit-desired.h"
-#include "tidbnumad/daemon/units/unit-start.h"
+#include "tidbnumad/daemon/placing/huge-room.h"
+#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
@@ -357,4 +358,342 @@ void unit_note_release(Unit *u) {
         u->releasing = is_on_its_way_back(u);
         if (was_releasing && !u->releasing)
                 unit_reconcile(u);
+}
+
+/* Without free memory the nodes are not set: the kernel would kill a process on a full node while
+ * others are empty. */
+static bool has_room(const Unit *u, const Placement *p) {
+        const Units *units = u->units;
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
+        NodeSet mems;
+        bool narrow;
+
+        id_set_convert(&u->mems.value, &mems);
+        narrow = u->mems.ours && id_set_equal(&mems, &p->nodes);
+        return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
+               fit_check(rooms, n_rooms,
+                         known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
+}
+
+static const char huge_unknown[] =
+        "other nodes have reserved huge pages, and whether it maps some is not known before it has "
+        "run: only its CPUs until then";
+static const char huge_short[] =
+        "its nodes have fewer free huge pages than it had reserved when it last ran, so its start "
+        "would fail there: only its CPUs";
+
+/* Inside nodes with too few of them a start that reserves huge pages fails (ENOMEM). NULL: it does
+ * not. */
+static const char *lacks_huge_pages(const Unit *u, const Placement *p, Reason *ret_code) {
+        const Topology *topology = &u->units->host->topology;
+        _cleanup_huge_pools_ HugePools pools = { 0 };
+        HugeNeed need = u->place.huge;
+
+        *ret_code = REASON_NONE;
+        if (huge_room_read(u->units->placing, &pools) < 0)
+                return huge_unknown;
+        if (!u->place.huge_known)
+                return huge_pools_have_elsewhere(&pools, topology, &p->nodes) ? huge_unknown : NULL;
+        huge_room_add_others(u->units->placing, NULL, &p->nodes, &need);
+        if (!huge_pools_lack(&pools, topology, &need, &p->nodes, NULL))
+                return NULL;
+        *ret_code = REASON_HUGE_POOL;
+        return huge_short;
+}
+
+/* True if the unit's own files set the property: systemd writes a request into the drop-in
+ * 50-AllowedCPUs.conf and merges the sets of all files of a unit. When it loads the unit again, as
+ * it does for a unit without references, a later file such as the override.conf of `systemctl edit`
+ * adds its own values. */
+static bool sets_its_own(const Unit *u) {
+        return !id_set_is_empty(known_property_own(&u->place.cpus)) ||
+               !id_set_is_empty(known_property_own(&u->mems));
+}
+
+/* Inside other CPUs or nodes than its start asks for, numactl, CPUAffinity= and the like fail, and
+ * the service with them. */
+static void take_what_starts(const Unit *u, UnitDesired *w) {
+        bool cpus_alone;
+        CpuSet cpus;
+        const char *why;
+
+        id_set_convert(&w->cpus, &cpus);
+        why = unit_start_refuses(u, &cpus, &w->mems, &cpus_alone);
+        if (!why)
+                return;
+        w->reason = why;
+        w->code = u->start_refused ? REASON_START_FAILED : REASON_START_LIMITS;
+        w->mems = (NodeSet){ 0 };
+        if (!cpus_alone)
+                w->cpus = (CpuSet){ 0 };
+}
+
+UnitDesired unit_desired_make(const Unit *u) {
+        Units *units = u->units;
+        UnitDesired w = { 0 };
+        Placement p;
+
+        if (undo_release_is_asked(units->host, u->place.label, u->place.name)) {
+                w.reason = "its release was requested";
+                return w;
+        }
+        w.policy = known_unit_policy(&units->host->policies, u->place.name, u->place.uid_known,
+                                     u->place.uid, &w.reason);
+        if (!w.policy)
+                return w;
+        if (w.policy->backend == POLICY_BACKEND_AFFINITY || u->shared) {
+                w.reason = u->shared ? "unrelated processes shared it when it last ran: its "
+                                       "instance is bound by affinity when it runs"
+                                     : "its policy sets `backend: affinity`: it is bound when it "
+                                       "runs";
+                return w;
+        }
+        if (!u->place.planned.known || u->place.planned.again)
+                place_refresh(units->placing);
+        if (!u->place.planned.known) {
+                w.reason = "its policy places it near its data directory, which is known after it "
+                           "has run once";
+                return w;
+        }
+        p = u->place.planned.placement;
+        w.reason = p.reason;
+        if (id_set_is_empty(&p.nodes))
+                return w;
+        if (sets_its_own(u)) {
+                w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
+                           "these when it runs";
+                return w;
+        }
+        w.cpus = p.cpus;
+        if (p.memory != MEMORY_BIND) {
+                take_what_starts(u, &w);
+                return w;
+        }
+        w.reason = lacks_huge_pages(u, &p, &w.code);
+        if (w.reason) {
+                take_what_starts(u, &w);
+                return w;
+        }
+        w.reason = p.reason;
+        if (has_room(u, &p)) {
+                w.mems = topology_memory_nodes(&units->host->topology);
+                id_set_intersect(&w.mems, &p.nodes);
+        } else {
+                w.reason = "its nodes have too little room for a strict binding before it starts: "
+                           "only its CPUs, until it runs and its memory is seen to fit";
+        }
+        take_what_starts(u, &w);
+        return w;
+}
+
+/* Files that a command line may name, of which few are scripts. */
+enum { FILES_MAX = 8 };
+
+static const char revoked[] = "it failed or was started again within a minute of a prepared start, "
+                              "so its preparation was "
+                              "taken back until its unit or its policy changes";
+
+/* --- what it asks for --- */
+
+/* FNV-1a */
+static void hash_text(uint64_t *hash, const char *text) {
+        for (; *text; text++)
+                *hash = (*hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+        *hash = (*hash ^ 0xff) * UINT64_C(1099511628211);
+}
+
+/* The folders of unit files are root's, and local; what a link in them leads to may be not. */
+static void hash_file(uint64_t *hash, const char *path) {
+        struct stat st;
+        char text[64] = "";
+
+        if (*path && lstat(path, &st) == 0)
+                (void)snprintf(text, sizeof(text), "%lld.%ld", (long long)st.st_mtim.tv_sec,
+                               st.st_mtim.tv_nsec);
+        hash_text(hash, path);
+        hash_text(hash, text);
+}
+
+/* Those of `systemctl set-property`, and ours, are not about its start. */
+static bool is_control_drop_in(const char *path) {
+        return strstr(path, "/system.control/") != NULL;
+}
+
+typedef struct Start {
+        Host *host;
+        StartLimits limits;
+        uint64_t hash;
+        unsigned n_files;
+        bool unread;
+} Start;
+
+static void start_read_script(Start *start, const char *path) {
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        r = start->n_files++ < FILES_MAX
+                    ? worker_read_script(&start->host->workers, &start->host->sysroot, path, false,
+                                         &text)
+                    : -E2BIG;
+        if (r >= 0) {
+                hash_text(&start->hash, text);
+                start_limits_add_script(&start->limits, text);
+        } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
+                start_limits_add_unreadable(&start->limits);
+                start->unread = r != -E2BIG;
+        }
+}
+
+/* `/bin/bash -c '/data/tidb-4000/scripts/run_tidb.sh'`: a path may be a word, or in one. */
+static void start_read_word(Start *start, const char *word) {
+        _cleanup_free_ char *copy = strdup(word);
+        char *rest = NULL;
+
+        hash_text(&start->hash, word);
+        if (!copy)
+                return;
+        for (char *path = strtok_r(copy, " \t\n;'\"", &rest); path;
+             path = strtok_r(NULL, " \t\n;'\"", &rest))
+                if (path[0] == '/')
+                        start_read_script(start, path);
+}
+
+void unit_start_note(Unit *u, const BusUnit *read) {
+        const Topology *topology = &u->units->host->topology;
+        Start start = { .host = u->units->host, .hash = UINT64_C(14695981039346656037) };
+
+        start_limits_add_affinity(&start.limits, &read->affinity);
+        start_limits_add_numa(&start.limits, topology, read->numa_policy, &read->numa_mask,
+                              read->affinity_from_numa);
+        start_limits_add_command(&start.limits, read->exec, read->n_exec);
+        for (size_t i = 0; i < read->n_exec; i++)
+                start_read_word(&start, read->exec[i]);
+        hash_file(&start.hash, read->fragment);
+        for (size_t i = 0; i < read->n_drop_ins; i++)
+                if (!is_control_drop_in(read->drop_ins[i]))
+                        hash_file(&start.hash, read->drop_ins[i]);
+        u->start_unread = start.unread;
+        if (start.unread && u->start_hash != 0)
+                return; /* what was read before still holds, as far as is known */
+        if (start.hash != u->start_hash)
+                unit_start_forgive(u);
+        u->start_hash = start.hash;
+        if (!start_limits_equal(&start.limits, &u->place.start))
+                host_mark(u->units->host, HOST_MARK_PLAN);
+        u->place.start = start.limits;
+}
+
+/* --- how it went --- */
+
+static bool is_prepared(const Unit *u) {
+        return u->place.cpus.ours || u->mems.ours;
+}
+
+static bool is_failure(const char *state) {
+        return strcmp(state, "failed") == 0 || strcmp(state, "auto-restart") == 0;
+}
+
+static bool is_end(const char *state) {
+        return is_failure(state) || strcmp(state, "inactive") == 0;
+}
+
+/* A start that nobody saw has just gone by. */
+static bool is_young(const Unit *u) {
+        return u->started_usec == 0 || clock_monotonic_usec() < u->started_usec + UNIT_START_USEC;
+}
+
+bool unit_start_is_watched(const Unit *u) {
+        return u->place.known && is_prepared(u) && is_young(u);
+}
+
+static void note_start(Unit *u, uint64_t usec) {
+        u->started_usec = usec;
+        u->start_inside = is_prepared(u);
+}
+
+static bool began_inside(const Unit *u) {
+        return u->started_usec == 0 ? is_prepared(u) : u->start_inside;
+}
+
+/* It failed soon after its start. True: perhaps because of values of ours. */
+static bool judge(Unit *u, bool inside) {
+        if (!inside)
+                unit_start_forgive(u);
+        return inside;
+}
+
+bool unit_start_note_state(Unit *u, const char *active_state) {
+        const bool seen = u->started_usec != 0, young = u->place.known && is_young(u),
+                   inside = began_inside(u);
+
+        if (!is_end(active_state)) {
+                if (!seen)
+                        note_start(u, clock_monotonic_usec());
+                return false;
+        }
+        u->started_usec = 0;
+        u->end_seen = true;
+        if (!seen)
+                return false; /* or a signal of another property: the read tells */
+        u->end_judged = true;
+        return is_failure(active_state) && young && judge(u, inside);
+}
+
+bool unit_start_note_read(Unit *u, const BusUnit *read) {
+        const char *state = read->active_state;
+        /* Not by the time of its last change, which its states within a wait for a restart have
+         * too. */
+        const bool ended = u->place.known && is_failure(state) && !u->end_judged &&
+                           read->begun_usec != u->begun_usec;
+        /* systemd counts a restart when it begins: one whose end was seen is no news. */
+        const bool again = u->place.known && read->n_restarts > u->n_restarts && !u->end_seen;
+        const bool too_soon = is_young(u) && (ended || again), inside = began_inside(u);
+
+        u->begun_usec = read->begun_usec;
+        u->n_restarts = read->n_restarts;
+        u->end_seen = is_end(state);
+        u->end_judged = false;
+        if (is_end(state))
+                u->started_usec = 0;
+        else if (u->started_usec == 0 || again)
+                note_start(u, read->active_usec != 0 && strcmp(state, "active") == 0
+                                      ? read->active_usec
+                                      : clock_monotonic_usec());
+        return too_soon && judge(u, inside);
+}
+
+void unit_start_forgive(Unit *u) {
+        u->start_refused = NULL;
+        u->start_failed_again = false;
+}
+
+void unit_start_revoke(Unit *u) {
+        UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
+        const JournalFields fields = { .message_id = JOURNAL_REVOKED,
+                                       .instance = u->place.label,
+                                       .reason = REASON_START_FAILED };
+
+        u->start_failed_again = u->start_refused != NULL;
+        u->start_refused = revoked;
+        u->units->n_revoked++;
+        u->state = "unprepared";
+        u->reason = revoked;
+        u->code = REASON_START_FAILED;
+        journal_log(&u->units->host->journal, LOG_WARNING, &fields,
+                    "%s failed or was started again within a minute of a prepared start: its "
+                    "preparation is taken back, and it is "
+                    "not prepared again until its unit or its policy changes; %s",
+                    u->place.name, reason_to_remedy(REASON_START_FAILED));
+        if (record)
+                undo_release_begin(u->units->undo, record, "its prepared start failed");
+        host_mark(u->units->host, HOST_MARK_PUBLISH);
+}
+
+const char *unit_start_refuses(const Unit *u, const CpuSet *cpus, const NodeSet *mems,
+                               bool *ret_cpus) {
+        *ret_cpus = false;
+        return u->start_refused ? u->start_refused
+                                : start_limits_refuse(&u->place.start, &u->units->host->topology,
+                                                      cpus, mems, ret_cpus);
 }

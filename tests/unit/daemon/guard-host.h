@@ -7,8 +7,7 @@
 #include "../../support/fake-tree.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/guard.h"
-#include "tidbnumad/daemon/binding/move.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/plan/guard.h"
 

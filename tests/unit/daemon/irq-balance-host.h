@@ -10,7 +10,6 @@
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/interrupts/irq-balance-send.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/sys/clock.h"
 

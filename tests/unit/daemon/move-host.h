@@ -8,9 +8,7 @@
 #include "../../support/fake-tree.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/move-progress.h"
-#include "tidbnumad/daemon/binding/move.h"
-#include "tidbnumad/daemon/binding/reconcile.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/worker/ask.h"
 

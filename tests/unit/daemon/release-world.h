@@ -10,10 +10,9 @@
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/atomic-file.h"
 
 typedef enum Harm {

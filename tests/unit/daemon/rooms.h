@@ -4,8 +4,8 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/sampling/sample.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 
 typedef struct Rooms {
         Host host;

@@ -10,7 +10,7 @@
 #include "capture.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/sampling/access.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/self.h"
 
 int __real_perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret);

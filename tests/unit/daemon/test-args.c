@@ -6,7 +6,7 @@
 #include "../../support/command-line.h"
 #include "capture.h"
 #include "config.h"
-#include "tidbnumad/daemon/host/args.h"
+#include "tidbnumad/daemon/host/host.h"
 
 static int parse(Args *args, const char *const *words) {
         static CommandLine line; /* the arguments are borrowed from it */

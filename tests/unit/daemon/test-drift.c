@@ -8,7 +8,7 @@
 #include "../../support/fake-tree.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/drift.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/roster.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)

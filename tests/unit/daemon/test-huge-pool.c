@@ -2,7 +2,7 @@
  * a unit is prepared only within nodes that have what its last run had mapped. The clock and what
  * the process has mapped are the test's. */
 #include "guard-host.h"
-#include "tidbnumad/daemon/units/unit-desired.h"
+#include "tidbnumad/daemon/units/units.h"
 
 static uint64_t now_usec;
 static HugeMaps maps;

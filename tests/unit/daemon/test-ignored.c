@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/child-process.h"
-#include "tidbnumad/daemon/roster/ignored.h"
+#include "tidbnumad/daemon/roster/roster.h"
 
 #define S(text) ((char *)(text))
 

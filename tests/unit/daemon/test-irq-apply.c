@@ -6,8 +6,7 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/interrupts/irq-apply.h"
-#include "tidbnumad/daemon/interrupts/irq-setting.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 
 #define PCI "0000:3b:00.0"
 

@@ -3,9 +3,8 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/ladder.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 
 #define SECOND UINT64_C(1000000)
 #define SESSION "/user.slice/user-7.slice/session-3.scope"

@@ -1,6 +1,6 @@
 /* Moving in slices: what is logged, the pace, and migration by the kernel. */
 #include "move-host.h"
-#include "tidbnumad/daemon/binding/reconcile-log.h"
+#include "tidbnumad/daemon/binding/binding.h"
 
 static void set_pressure(TestHost *h, double recent, uint64_t memory_usec, uint64_t cpu_usec) {
         fake_write(&h->tree, "sys/fs/cgroup/x.service/memory.pressure",

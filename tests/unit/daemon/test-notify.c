@@ -4,7 +4,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/daemon/host/notify.h"
+#include "tidbnumad/daemon/host/journal.h"
 
 #define ABSTRACT "@tidbnumad-test-notify"
 

@@ -8,7 +8,7 @@
 #include "rooms.h"
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
 enum { NODES = 4, INSTANCES = 4 };

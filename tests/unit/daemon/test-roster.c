@@ -6,7 +6,6 @@
 #include "rooms.h"
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/roster/watch.h"
 
 static Policy policy = { .name = (char *)"ours" };
 

@@ -7,7 +7,7 @@
 #include "../../support/id-sets.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/sampling/sample.h"
+#include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/world/topology-load.h"

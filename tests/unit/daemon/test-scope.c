@@ -4,11 +4,9 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/bind.h"
-#include "tidbnumad/daemon/binding/groups.h"
-#include "tidbnumad/daemon/roster/scope.h"
-#include "tidbnumad/daemon/undo/undo-change.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 
 #define SLICE "/user.slice/user-7.slice"
 #define HOME SLICE "/session-3.scope"

@@ -6,7 +6,7 @@
 
 #include "../../support/child-process.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/bind.h"
+#include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/enforce/start-cpus.h"

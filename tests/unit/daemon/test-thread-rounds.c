@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "rooms.h"
-#include "tidbnumad/daemon/binding/thread-rounds.h"
+#include "tidbnumad/daemon/binding/binding.h"
 
 enum { INSTANCES = 4 };
 

@@ -4,7 +4,7 @@
 
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/undo/undo-admin.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 
 static struct {
         const char *fragment, *drop_in; /* texts; NULL: it cannot be read */

@@ -2,7 +2,7 @@
 #include "../../support/id-sets.h"
 #include "../../support/test.h"
 
-#include "tidbnumad/daemon/undo/undo-adopt.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 
 /* Two nodes of four CPUs each, and what an earlier run has written. */
 typedef struct World {

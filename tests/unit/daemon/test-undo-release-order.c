@@ -5,7 +5,7 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/undo/undo-release.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
 

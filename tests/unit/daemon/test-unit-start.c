@@ -6,7 +6,7 @@
 
 #include "../../support/id-sets.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/units/unit-start.h"
+#include "tidbnumad/daemon/units/units.h"
 
 #define SECOND UINT64_C(1000000)
 

@@ -1,8 +1,12 @@
-/* The room of binding brings each instance to its place. This header has its state and what
- * restarts an instance; reconcile.h decides the steps. */
+/* The room of binding brings each instance to its place. src/daemon/binding/reconcile.c
+ * decides the steps. */
 #pragma once
 
 #include "tidbnumad/daemon/units/units.h"
+#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/plan/guard.h"
+#include "tidbnumad/plan/step.h"
+#include "tidbnumad/plan/verdict.h"
 
 /* Counters of one policy, at the same index as the policy. */
 typedef struct PolicyCounters {
@@ -13,7 +17,7 @@ typedef struct PolicyCounters {
         uint64_t memory_widenings, migrated_bytes, failed_pages;
 } PolicyCounters;
 
-/* Each round over all instances reads the threads of only some of them; see thread-rounds.h. */
+/* Each round over all instances reads the threads of only some of them; see below. */
 typedef struct ThreadRounds {
         size_t next;    /* the instance at which the next round begins */
         size_t n_ahead; /* threads that the last round read beyond its share */
@@ -101,3 +105,221 @@ void binding_set_failure(Instance *instance, Reason code, const char *format, ..
  * soon. */
 void binding_await_plan(Instance *instance, uint64_t now_usec);
 void binding_clear_failure(Instance *instance);
+
+/* Carries out binding steps through the backend, and handles its answers. */
+
+/* Why no backend can bind the instance; NULL: one can. `ret_code`, which may be NULL, gets the
+ * reason's code. */
+const char *bind_refuses(const Binder *b, Instance *instance, Reason *ret_code);
+
+/* Why no scope can be made for an instance that has no unit to itself; otherwise as bind_refuses().
+ */
+const char *bind_refuses_scope(const Binder *b, const Instance *instance, Reason *ret_code);
+
+/* Records the time from the start of an instance to its verified CPUs in its policy's histogram. An
+ * instance that ran for long before it was first seen is not recorded. */
+void bind_note_latency(const Binder *b, Instance *instance, uint64_t now_usec);
+
+/* Its place is known: what it was given at its exec is taken back where it has none, where it
+ * cannot be bound, or where a backend binds it that leaves threads alone. */
+void bind_check_start(const Binder *b, Instance *instance);
+
+/* Carries out a step that sets CPUs or memory nodes. True: the step is complete, reconcile again at
+ * once. False: an answer will come, or the step failed and is retried later. */
+bool bind_carry_out(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);
+
+/* Adds memory nodes in the kernel's cpuset first, then requests them from the backend; this
+ * replaces a pending request. -ENODEV: the group may not have all of them; -ESRCH: the instance has
+ * ended; -ENOMEM: the kernel had no memory for the change. After an error, nothing is requested
+ * from the backend. */
+int bind_widen_now(const Binder *b, Instance *instance, const NodeSet *mems, uint64_t now_usec);
+
+/* Removes what the backend made for instances that have ended, unless something uses it. */
+void bind_tidy(Binder *b);
+
+/* Chooses the backend of the policies in force, and logs a change, which is returned. What the
+ * former backend set stays in force; all later steps go through the new one. */
+bool bind_choose_backend(const Binder *b);
+
+/* Drift: somebody else has changed CPUs or memory nodes that were in force. Drift of an instance in
+ * a cpuset is noticed at once, other drift at the next reconcile. It is repaired, counted, and
+ * logged with the value that was found. After STEP_REPAIRS_MAX repairs tidbnumad backs off for one
+ * minute. */
+
+/* Starts the watch of cpuset files. Without the watch, drift is found at the next reconcile. */
+void drift_start(Binder *b);
+void drift_stop(Binder *b);
+
+/* Watches the cpuset in this folder (-EBADF: none) for writes by others. To be called at each
+ * reconcile, because a service that starts again has a new cpuset. */
+void drift_watch(const Binder *b, Instance *instance, int cpuset_fd);
+
+/* Notes which values are in force after a reconcile. Of a value that is in force, former writes no
+ * longer count as without effect; `input` is adjusted as well. */
+void drift_note(Instance *instance, StepInput *input);
+
+/* Counts a repair if the step is about to change CPUs or memory nodes that were in force. */
+void drift_count(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);
+
+/* systemd has read its unit files again: what that changed is repaired, and not counted. */
+void drift_note_reload(Instance *instance, uint64_t now_usec);
+
+/* Number of repairs within the last minute. */
+unsigned drift_repairs(const Drift *drift, uint64_t now_usec);
+
+/* Handles inotify(7) events: reconciles the instances that the events concern soon. For
+ * drift_start(). */
+void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec);
+
+/* The control groups from which the state of an instance is read. */
+
+typedef struct Groups {
+        int group_fd;     /* for its members and its memory: the unit on v2, the group of the memory
+                             controller on v1; -EBADF: none of its own */
+        char *group_path; /* on v1 its path in the memory hierarchy; owned */
+        int cpuset_fd;    /* with the cpuset that applies to it: the unit's on v2, with cgroup1 our
+                             directory; -EBADF: none */
+        char *unit_path;  /* v2: the path of the unit; NULL: none; owned */
+        char *cpuset_path; /* cgroup1: the path that its processes have in it; owned */
+} Groups;
+
+#define GROUPS_NONE                                                                                \
+        (Groups) {                                                                                 \
+                .group_fd = -EBADF, .cpuset_fd = -EBADF                                            \
+        }
+
+/* -ESRCH: the unit is gone. */
+int groups_open(const Binder *b, Instance *instance, Groups *ret);
+void groups_close(Groups *groups);
+#define _cleanup_groups_ _cleanup_(groups_close)
+
+/* The full-node guard watches the nodes of strict bindings, widens a binding before its nodes are
+ * full, and narrows it again later. Its rules are in plan/guard.h.
+ *
+ * The guard has its own timer, with the highest priority in the loop, and runs only while there is
+ * an instance to watch: one with `memory: bind` whose memory nodes tidbnumad has narrowed. */
+
+typedef struct Guard Guard;
+
+/* Starts the guard; not with --once, and not with --sysroot. */
+int guard_start(Binder *b);
+void guard_stop(Binder *b);
+
+/* Decides after a reconcile whether the instance is watched from now on. */
+void guard_note(const Binder *b, Instance *instance);
+
+/* Room that must remain beside the memory that is pulled back, before a widened instance is
+ * narrowed; otherwise its nodes would be full again at once. 0 where nothing is to be pulled: then
+ * the guard waits for its minute only. */
+uint64_t guard_margin_bytes(const Binder *b, const Instance *instance);
+
+/* Runs one round. Returns the microseconds until the next one; INSTANCE_NEVER: nothing is to be
+ * watched. */
+uint64_t guard_tick(Binder *b, uint64_t now_usec);
+
+/* What the full-node guard logs and reports in status. */
+
+/* Keeps the means by which an instance is bound as plan/ladder.h chooses it from what was observed,
+ * and changes from one means to another. */
+
+/* To be called after each observation. True: the means changed, or the former one is being released
+ * for that; the instance is reconciled again then. */
+bool ladder_follow(const Binder *b, Instance *instance, uint64_t now_usec);
+
+/* Passes of the mover, in slices between which the loop handles other events. */
+
+/* Begins a pass over all processes of the instance. */
+void move_begin(const Binder *b, Instance *instance, uint64_t now_usec);
+
+/* Moves one slice. When the pass is complete, counts it in `progress` and ends `moving`. Sets
+ * `due_usec`. */
+void move_slice(const Binder *b, Instance *instance, uint64_t now_usec);
+
+/* The instance that is next to move memory: the one that has waited longest among those that are
+ * due, so that none starves another. NULL: none. */
+Instance *move_next(const Binder *b, uint64_t now_usec);
+
+/* The worker is free again: instances that wait for it take their turns. */
+void move_worker_idle(const Binder *b);
+
+/* Calls migrate_pages(2) for each process and each node that still holds anonymous memory of the
+ * instance. `moving` until all calls have returned. */
+void move_sweep(const Binder *b, Instance *instance, uint64_t now_usec);
+
+/* Rate and progress of a migration: the rate in force, the time left, and the two lines in the
+ * journal. */
+
+/* A migration of less memory is not logged. */
+#define MOVE_LOGGED_BYTES (UINT64_C(16) << 20)
+
+/* Reads where the memory is located, and notes how much of files and shared memory the last pass
+ * has left. */
+void observe_memory(const Binder *b, Instance *instance, int cgroup_fd);
+
+/* Sets the input of the next step about files and shared memory outside the nodes. */
+void move_progress_note_files(const Binder *b, const Instance *instance, StepInput *in);
+
+/* Counts bytes after each piece of a pass. */
+void move_progress_add(const Binder *b, Instance *instance, uint64_t bytes);
+
+/* Appends how much was on other nodes, who moved it, and what is left, since the migration began.
+ */
+void move_progress_describe(const Instance *instance, uint64_t now_usec, Text *text);
+
+/* Ends the migration when the instance has reached its last step. `bound_logged`: the journal
+ * already has the number of moved bytes. */
+void move_progress_end(const Binder *b, Instance *instance, bool bound_logged, uint64_t now_usec);
+
+/* 0 and NAN while nothing is being moved. */
+uint64_t move_rate_in_force(const Instance *instance);
+double move_left_seconds(const Instance *instance, uint64_t now_usec);
+
+/* Reconciles instances: observe, decide, act, and again when due. */
+
+/* Reconciles all instances that are due. */
+void reconcile_due(Binder *b, uint64_t now_usec);
+
+/* Reconciles only those due instances that a new process has joined: they have priority over all
+ * other work. */
+void reconcile_fresh(Binder *b, uint64_t now_usec);
+
+/* Reconciles all instances after binding_interval_usec(), and retries those that stayed partly
+ * bound. */
+void reconcile_all(Binder *b, uint64_t now_usec);
+
+/* Has every instance reached a final step for now? */
+bool reconcile_is_settled(const Binder *b);
+
+/* What a reconcile logs: the final state of an instance, and in a dry run the step that would be
+ * next. */
+
+/* The verdict on an instance as the journal and the published files report it. */
+Verdict reconcile_verdict(const Binder *b, const Instance *instance);
+
+/* Was it bound when the daemon started, so that nothing was changed? Such instances are counted
+ * in one line. */
+void reconcile_log_found(Binder *b);
+
+/* Processes whose memory map, or whose file system, does not answer: because of a FUSE server, a
+ * dead NFS server or a userfaultfd. The workers (tidbnumad/worker/worker.h) find them. This module
+ * logs such a process, keeps it as the instance's reason, and refuses changes for which the kernel
+ * would wait for it. */
+
+/* Starts the workers. `program`: the daemon's own. */
+void silent_start(Binder *binder, const char *program);
+
+/* Sets the failure if one of the instance's processes does not answer. False: all of them answer.
+ */
+bool silent_set_failure(const Binder *binder, Instance *instance);
+
+/* To be called before a change for which the kernel takes the lock of the memory map, on behalf of
+ * systemd or of the daemon. True: a process does not answer; the reason and the time of the next
+ * attempt are set. */
+bool silent_refuses(const Binder *binder, Instance *instance, uint64_t now_usec);
+
+/* Each round over all instances reads the threads of only some of them, in turn: a server with
+ * thousands of threads is not read again and again while nothing changes. */
+
+/* To be called before a round: sets `threads_known` of the instances whose threads are not read in
+ * it. */
+void thread_rounds_choose(Binder *b);

@@ -1,22 +1,73 @@
-/* The host and the policies in force, on which every other room of the daemon is built. */
+/* The room of the host: command line, devices that come and go, the policies and requests in force,
+ * the event loop. Every other room is built on it. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/daemon/host/args.h"
-#include "tidbnumad/daemon/host/hotplug.h"
+#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/daemon/host/journal.h"
-#include "tidbnumad/daemon/host/notify.h"
 #include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/requests.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/worker/worker.h"
+
+/* The command line of tidbnumad(8). */
+
+enum { ARGS_POLICY_DIRS_MAX = 8 };
+
+typedef struct Args {
+        bool dry_run;
+        bool once;
+        bool debug;
+        const char *sysroot;                           /* NULL: this machine */
+        const char *runtime_dir;                       /* NULL: a dry run that publishes nothing */
+        const char *policy_dirs[ARGS_POLICY_DIRS_MAX]; /* files of later folders replace those of
+                                                          the same name in earlier ones */
+        size_t n_policy_dirs;
+} Args;
+
+/* 1: continue; 0: --help or --version was printed; -EINVAL: invalid, with a message on stderr. */
+int args_parse(Args *args, int argc, char *argv[]);
+
+/* CPUs and memory that are added or removed while the daemon runs, and CPUs that a cpuset partition
+ * takes.
+ *
+ * The kernel removes an offline CPU from all cpusets, and gives a group without any CPU left those
+ * of its parent: its processes then run anywhere. Therefore the plan is made again with what is
+ * present. */
+
+typedef struct Host Host;
+
+typedef struct Hotplug {
+        bool known;
+        CpuSet cpus;    /* online CPUs, as in the kernel's file when last read; likewise below */
+        NodeSet nodes;  /* online */
+        NodeSet memory; /* with memory */
+        CpuSet offered; /* by the root of cgroup v2: all but those of partitions; empty: unknown */
+        CpuSet come;    /* CPUs that came online at the last change */
+        NodeSet logged; /* new nodes, which are not used before the next start; logged once */
+        Uevents uevents;
+        sd_event_source
+                *timer; /* collects events: a socket that is switched off causes some hundred */
+} Hotplug;
+
+/* Stores what is present, and listens for events on this machine. Without events, samples find what
+ * has changed. */
+int hotplug_start(Host *host);
+void hotplug_done(Host *host);
+
+/* Reads the topology again if anything has changed, and marks the plan. */
+void hotplug_check(Host *host);
+
+/* The host and the policies in force, on which every other room of the daemon is built. */
 
 /* Work that a room requests. A room sets a mark; the turn that follows every event (turn.h) takes
  * the mark and does the work. */
@@ -25,7 +76,7 @@ typedef enum HostMark {
         HOST_MARK_PUBLISH = 1 << 1,  /* something that is published has changed */
         HOST_MARK_OWNERS = 1 << 2,   /* the owner of some CPUs may have changed */
         HOST_MARK_TIDY = 1 << 3,     /* an instance has ended, and its cpuset may be unused now */
-        HOST_MARK_TOPOLOGY = 1 << 4, /* CPUs or memory were added or removed, see hotplug.h */
+        HOST_MARK_TOPOLOGY = 1 << 4, /* CPUs or memory were added or removed */
         HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
         HOST_MARK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
         HOST_MARK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
@@ -70,7 +121,7 @@ struct Host {
         SourceFileList policy_files; /* that were loaded and are about to come into force */
         double policy_load_seconds;
 
-        Requests requests; /* of the operator, see requested.h */
+        Requests requests; /* of the operator */
 };
 
 /* Opens proc and sys, reads the topology, opens and locks the runtime folder. `args` is borrowed.
@@ -103,3 +154,37 @@ void host_read_devices(Host *host);
  * free memory. It stays locked when a reload ends enforcement. A failure, as in a run by hand, is
  * logged. */
 void host_lock_memory(Host *host);
+
+/* Loads policies at the start and on SIGHUP. */
+
+/* Reads the policy files. 1: `ret` has the new policies, which the caller puts in force. 0: the set
+ * was rejected as a whole, and each error was logged; the policies in force stay. Returns only
+ * errors such as -ENOMEM.
+ *
+ * Rejected while none are in force yet: `ret` has those that were last in force, by the runtime
+ * folder, and the result is 1 as well (`policy_load_success` tells the difference). Where these
+ * cannot be used either it is 0. */
+int load_policies(Host *host, PolicySet *ret);
+
+/* Puts `fresh`, the result of load_policies(), in force; afterwards `fresh` contains the former
+ * policies, to which instances may still refer. Keeps it for a start at which the files are
+ * refused. 0 or -ENOMEM. */
+int load_take_over(Host *host, PolicySet *fresh);
+
+/* Where no policies are in force: `fresh` holds on to what an earlier run has bound, and nothing
+ * new is bound. 0 or -ENOMEM. Afterwards as above. */
+int load_adopt(Host *host, PolicySet *fresh);
+
+/* Appends the built-in policies, which only watch. 0 or -ENOMEM. */
+int load_add_watched(PolicySet *set);
+
+/* What the operator has requested, in a file of the runtime folder: a restart of the daemon keeps
+ * it, and a reboot ends it. */
+
+/* At the start. A file that cannot be used counts as a pause, because it may have been one; that is
+ * logged. */
+void requested_read(Host *host);
+
+/* Writes host->requests, as they are to be from now on. Negative errno: they hold until the daemon
+ * ends. */
+int requested_write(const Host *host);

@@ -1,19 +1,76 @@
+/* The room of interrupts: devices, vectors, and irqbalance. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+#include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/enforce/undo-host.h"
+#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
+#include "tidbnumad/model/snapshot.h"
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/model/workload.h"
+#include "tidbnumad/plan/irq-step.h"
+#include "tidbnumad/plan/irq-verify.h"
+#include "tidbnumad/plan/irq.h"
+#include "tidbnumad/sys/devices.h"
+#include "tidbnumad/sys/irq.h"
+
+/* Finds the running irqbalance and reads its settings: once a minute, and as soon as its process
+ * changes. irq-balance-send.c sends the settings that differ from the desired ones; the daemon does
+ * not keep what was sent. */
+
+#define IRQ_BALANCE_READ_USEC (UINT64_C(60) * 1000 * 1000)
+
+typedef struct Interrupts Interrupts;
+
+typedef struct IrqBalance {
+        ProcessId id; /* pid 0: it does not run */
+        const char *folder;
+        int fd; /* socket on which an answer is awaited; -EBADF: none */
+        sd_event_source *answer;
+        char *buffer; /* owned */
+        size_t length;
+        bool setup_known;      /* `setup` is valid */
+        IrqbalanceSetup setup; /* its settings as read, or as sent since */
+        uint64_t read_usec; /* time of the next read; while an answer is awaited, the deadline for
+                               it */
+        uint64_t sent_usec; /* time of the last settings sent to this process; 0: none */
+        bool logged_refused;
+        bool logged_not_kept;
+        pid_t socketless_pid; /* an irqbalance without a socket; 0: none was found */
+        pid_t logged_socketless_pid;
+        uint64_t searched_usec;
+        unsigned n_searches; /* for one without a socket, since one with a socket ran */
+} IrqBalance;
+
+void irq_balance_init(IrqBalance *balance);
+void irq_balance_done(IrqBalance *balance);
+
+/* Finds the process, and reads its settings if that is due. Puts what is known into `ret`. */
+void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
+
+/* Logs once that it does not accept settings; irq_balance_log_socketless(): that it has no socket.
+ */
+void irq_balance_log_refused(Interrupts *irq, int error);
+void irq_balance_log_socketless(Interrupts *irq);
+
+/* Sends irqbalance the bans of the plan, merged with its own; and its own ones alone at the end. */
+
+/* Sends what the plan wants if irqbalance's settings differ; its own settings if the plan wants
+ * nothing. */
+void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted);
+
+/* Restores its own settings before the daemon ends: waits for a moment if irqbalance is busy. */
+void irq_balance_restore(Interrupts *irq);
+
 /* The room of interrupts: moves them to the planned CPUs, keeps them there, and restores them.
  *
  * Each reconcile reads the present settings, plans, and compares: a desired setting that is not in
  * force is written, and a setting of tidbnumad that is not desired any more is restored. Events of
  * udev, of links and of instances trigger it, and a slow timer. */
-#pragma once
-
-#include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/daemon/interrupts/irq-balance.h"
-#include "tidbnumad/enforce/undo-host.h"
-#include "tidbnumad/model/irq.h"
-#include "tidbnumad/model/snapshot.h"
-#include "tidbnumad/plan/irq-step.h"
-#include "tidbnumad/plan/irq-verify.h"
-#include "tidbnumad/plan/irq.h"
-#include "tidbnumad/sys/devices.h"
 
 typedef struct Interrupts Interrupts;
 typedef struct Placing Placing;
@@ -54,10 +111,9 @@ struct Interrupts {
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
-        void (*reconcile)(Interrupts *irq); /* called by the timer */
-        uint64_t due_usec;                  /* time of the next slow reconcile */
-        IrqSeries series;                   /* reconciles after an event */
-        uint64_t owners_sum;                /* checksum of the CPUs' owners */
+        uint64_t due_usec;   /* time of the next slow reconcile */
+        IrqSeries series;    /* reconciles after an event */
+        uint64_t owners_sum; /* checksum of the CPUs' owners */
         const SettingOps *ops;
         UndoHost undo;
         IrqHost last; /* state at the last reconcile */
@@ -94,3 +150,66 @@ void irq_note_owners(Interrupts *irq);
 
 /* Restores everything that can be restored at once, because the daemon is about to exit. */
 void irq_give_all_back(Interrupts *irq);
+
+/* State of single settings, kept between reconciles. */
+
+/* Returns the state of a setting, which is created if needed. NULL: no memory. */
+IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key);
+const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key);
+void irq_setting_forget(Interrupts *irq, const SettingKey *key);
+
+/* Does the vector exist in the kernel? `host` lacks devices that no policy names any more, or that
+ * could not be read. */
+bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host, const SettingKey *key);
+
+/* Writes the settings of interrupts: desired ones, and original ones that are restored. */
+
+/* Writes the desired settings that are not in force, each after its original value was recorded. */
+void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);
+
+/* Is there something in the record whose release was requested? */
+bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host);
+
+/* Was the release of `host` requested, while its settings are still recorded as changed? */
+bool irq_host_is_releasing(const Interrupts *irq);
+
+/* Restores the settings that are in the record and not in `desired`. `only_asked`: of these only
+ * what was requested. */
+void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired,
+                   bool only_asked);
+
+/* Compares with the last reconcile. An interrupt that continues to fire elsewhere counts as failed,
+ * and is logged once. */
+void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired);
+
+/* When interrupts are reconciled: at long intervals, and soon after an event of a device. */
+
+/* Requests a reconcile within that time. */
+void irq_events_reconcile_within(Interrupts *irq, uint64_t usec);
+
+/* Reports interrupts in the journal and in the published files. */
+
+/* Counts the interrupts that fired on instances' CPUs since the last reconcile. */
+void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
+                       size_t n_owners);
+
+/* Stores the present devices for publication, and logs what has changed. */
+void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
+
+/* Has the driver reinitialized the device within the last moments, judged by changes since the last
+ * reconcile: queues, vectors, link? To be called before irq_report_devices(). */
+bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
+
+/* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */
+int irq_report_fill(const Interrupts *irq, IrqInfo *ret, IrqDeviceInfo **ret_devices,
+                    IrqLandedInfo **ret_landed);
+
+void irq_report_done(Interrupts *irq);
+
+/* Removes the state of vectors and cards that are gone: the next one with that number or name is
+ * another device. */
+void irq_settings_sweep(Interrupts *irq, const IrqHost *host);
+
+/* Sets the timer, if there is one, to the next reconcile: the slow one, or the one after an event.
+ */
+void irq_events_schedule(Interrupts *irq);

@@ -5,6 +5,8 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/enforce/undo.h"
+#include "tidbnumad/plan/known-unit.h"
+#include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/bus-manager.h"
 
 /* A record that is being released. */
@@ -40,3 +42,156 @@ typedef struct Undoing {
         int repair_told;         /* the error that the journal has; 0: none */
         char *admin_unit;        /* of it; owned */
 } Undoing;
+
+/* The undo records of instances and units: written before a change, and the proof of it after a
+ * restart. */
+
+/* systemd answers before it has written the cgroup files: a change may take this long to show. The
+ * longest time observed is 2 s. */
+#define UNDO_SHOW_TIMEOUT_USEC (UINT64_C(15) * 1000 * 1000)
+
+/* Opens the folder of records, if anything may ever be changed, and reads the records of an earlier
+ * run. Without the folder the daemon runs, but binds nothing. */
+int undo_start(Undoing *undo);
+
+/* Tries again what undo_start() could not. True: the folder is open only now, and each instance has
+ * its record of an earlier run; binding has to reconcile all of them. */
+bool undo_start_late(Undoing *undo);
+
+/* Writes again what something else has removed or changed in the folder. True: something was. */
+bool undo_repair_records(Undoing *undo);
+
+/* False: it is not known what an earlier run of the daemon changed, and nothing can be restored. */
+bool undo_is_open(const Undoing *undo);
+
+/* Finds the record of an instance whose processes changed, and the name that the record has for it.
+ */
+void undo_adopt(const Undoing *undo, Instance *instance);
+
+/* NULL: nothing of the unit was ever changed. */
+UndoRecord *undo_of_unit(const Undoing *undo, const char *unit);
+
+/* The instance in the form that backends take. */
+BackendTarget undo_target(const Instance *instance);
+
+/* To be called before a step that changes something: reads the present values, and writes them to
+ * the record together with the new ones. 1: continue; 0: the call will be answered; negative errno:
+ * there is no record, so nothing may be changed. */
+int undo_before(Undoing *undo, Instance *instance, const Step *step, BackendCall *call);
+
+/* Do the admin's settings of the unit contain CPUs or memory nodes? That is known after the answer
+ * to undo_before(): the planner then chooses among these, before anything is bound. */
+bool undo_admin_limits_plan(const Undoing *undo, const Instance *instance);
+
+/* Records the CPUs, by policy, that processes will get at their exec, before a record of each
+ * process is written; NULL: none. Negative errno: the list cannot be written, so no process may get
+ * them. */
+int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n);
+
+/* To be called after a step was carried out. */
+void undo_after(Undoing *undo, Instance *instance, StepKind step);
+
+/* Finds out which of the values read from systemd tidbnumad has set. */
+void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read, KnownProperty *cpus,
+                    KnownProperty *mems);
+
+/* A change of an idle unit's properties. */
+typedef struct UnitChange {
+        const char *label;
+        const KnownProperty *cpus, *mems, *next_cpus, *next_mems;
+} UnitChange;
+
+/* To be called before a unit's properties are set; 0 or negative errno. Then undo_after_unit() with
+ * the change, or NULL if it failed; until then the record is not released. */
+int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change);
+void undo_after_unit(const Undoing *undo, const char *unit, const UnitChange *change);
+
+/* Reduces a placement to the AllowedCPUs= and AllowedMemoryNodes= that the admin has set on the
+ * unit. Returns NULL, or a constant sentence why nothing is left; the placement is unchanged then.
+ */
+const char *undo_apply_admin_limits(const Undoing *undo, const Instance *instance,
+                                    Placement *placement);
+
+/* The memory nodes of an instance that is not narrowed: all, or those that the admin has set on its
+ * unit. */
+NodeSet undo_open_nodes(const Undoing *undo, const Instance *instance);
+
+/* Reduces the CPUs and nodes among which the planner may choose in the same way. */
+void undo_add_admin_limits(const Undoing *undo, const Instance *instance, CpuSet *cpus,
+                           NodeSet *nodes);
+
+/* Restarts everything that relied on the record. */
+void undo_reset(Undoing *undo, UndoRecord *record);
+
+/* Was the record of the instance reset since the last call? */
+bool undo_take_reset(Instance *instance);
+
+/* Frees what undo keeps of an instance that has ended. The record stays. */
+void undo_end(Instance *instance);
+
+/* Restores the values of undo records, verifies them, and then deletes the records. */
+
+/* Adds the timer to the loop. */
+int undo_release_start(Undoing *undo);
+void undo_release_done(Undoing *undo);
+
+/* Begins a release, unless one is under way. `why`: a constant. */
+void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why);
+
+/* After policies were loaded: releases what no policy matches any more, and whose
+ * release was requested. */
+void undo_release_unwanted(Undoing *undo);
+
+/* At each scan: releases bound processes that belong to no instance any more, and units that are
+ * gone. */
+void undo_release_stray(Undoing *undo);
+
+/* Was the release of an instance or device requested, by its name or its unit? `unit` may be NULL.
+ */
+bool undo_release_is_asked(const Host *host, const char *name, const char *unit);
+
+/* What has become of an instance whose release was requested, in words for its status. */
+const char *undo_release_explain(const Undoing *undo);
+
+/* Releases the instance if that was requested. The name of a process without a unit
+ * contains its port, so it may become known only after it was bound. */
+void undo_release_if_asked(Undoing *undo, Instance *instance);
+
+/* Releases an instance to which policy and machine give no nodes any more: bound to its former ones
+ * it would disturb others, and nothing would guard it. Does nothing while its port may still give
+ * it a place. */
+void undo_release_without_place(Undoing *undo, Instance *instance);
+
+/* Drops the part of the record that concerns a process that has left. With the last process a scope
+ * is released. */
+void undo_release_note_left(Undoing *undo, Instance *instance);
+
+/* To be called when the daemon stops. True: by enforcement.on_stop everything is released first,
+ * and the loop exits then. */
+bool undo_release_before_stop(Undoing *undo);
+
+/* Continues the releases that are due. */
+void undo_release_at_due(Undoing *undo, uint64_t now_usec);
+
+/* What the admin sets on bound units: read again from their unit files and drop-ins when systemd
+ * has read these, and when something has changed a value of ours. The records then have what a
+ * release gives back, and within what the instances are bound. */
+
+/* Of one unit. systemd answers later, through the loop, which files there are. */
+void undo_admin_read(Undoing *undo, UndoRecord *record);
+
+/* Of all. */
+void undo_admin_read_all(Undoing *undo);
+
+/* Has it changed for this instance since the last call? */
+bool undo_admin_take_change(Instance *instance);
+
+void undo_admin_end(Undoing *undo);
+
+/* Where no policies are in force, as after a start with broken files: what an earlier run has
+ * bound, by its records, as policies that hold it where it is. */
+
+/* One policy for each record of something bound: of the unit, else of its processes alone. Nothing
+ * is moved by them, and memory is bound only where it was already. 0 or -ENOMEM; `ret` is untouched
+ * then. */
+int undo_make_policies(const Undoing *undo, PolicySet *ret);
