@@ -7,6 +7,7 @@ static const char *const placement_refusal_ids[N_REFUSALS] = {
         [REFUSAL_NONE] = "",
         [REFUSAL_WATCH_ONLY] = "watch-only",
         [REFUSAL_NO_PORT_YET] = "no-port-yet",
+        [REFUSAL_TOO_MANY_NODES] = "too-many-nodes",
         [REFUSAL_NODE_ABSENT] = "node-absent",
         [REFUSAL_NO_CPU] = "no-cpu",
         [REFUSAL_NO_MEMORY] = "no-memory",
@@ -28,6 +29,9 @@ static const char *const placement_refusal_strings[N_REFUSALS] = {
         [REFUSAL_WATCH_ONLY] = "no policy: only reported",
         [REFUSAL_NO_PORT_YET] =
                 "its policy places it by its port, and it does not listen on a port yet",
+        [REFUSAL_TOO_MANY_NODES] = "this machine has more than 128 NUMA nodes, for which tidbnumad "
+                                   "does not plan; set AllowedCPUs= and AllowedMemoryNodes= of its "
+                                   "unit",
         [REFUSAL_NODE_ABSENT] = "its policy names a node that this machine does not have; "
                                 "correct place.nodes or instances",
         [REFUSAL_NO_CPU] = "its nodes have no online CPU; name a node with CPUs",

@@ -20,22 +20,23 @@ typedef struct Placement {
 /* What an instance is refused for. Each has a sentence about what would help. */
 typedef enum PlacementRefusal {
         REFUSAL_NONE,
-        REFUSAL_WATCH_ONLY,    /* a built-in policy */
-        REFUSAL_NO_PORT_YET,   /* an entry of `instances` names a port, and the instance listens on
-                                * none */
-        REFUSAL_NODE_ABSENT,   /* explicit nodes that the machine does not have */
-        REFUSAL_NO_CPU,        /* explicit nodes without an online CPU */
-        REFUSAL_NO_MEMORY,     /* explicit nodes without memory, and memory is to be bound */
-        REFUSAL_CPUS_ABSENT,   /* `cpus` lists what is no online CPU of its nodes */
-        REFUSAL_NO_HOME,       /* no node of the machine has both CPUs and memory */
-        REFUSAL_NO_NODE_LEFT,  /* place.nodes less place.avoid, homes only: nothing is left */
-        REFUSAL_TOO_FEW_NODES, /* fewer are left than place.count */
-        REFUSAL_NO_PACKAGE,    /* no socket has so many of them */
-        REFUSAL_ISOLATED,      /* all CPUs of its nodes are isolated, and not named */
-        REFUSAL_TAKEN,         /* all CPUs of its nodes are a cpuset partition's */
-        REFUSAL_CGROUP_NODES,  /* its parent cgroup does not allow such nodes */
-        REFUSAL_CGROUP_CPUS,   /* nor CPUs of them */
-        REFUSAL_RESERVED,      /* only reserved nodes are left, and `strict` is set */
+        REFUSAL_WATCH_ONLY,     /* a built-in policy */
+        REFUSAL_NO_PORT_YET,    /* an entry of `instances` names a port, and the instance listens on
+                                 * none */
+        REFUSAL_TOO_MANY_NODES, /* the machine has more nodes than PLACEMENT_NODES_MAX */
+        REFUSAL_NODE_ABSENT,    /* explicit nodes that the machine does not have */
+        REFUSAL_NO_CPU,         /* explicit nodes without an online CPU */
+        REFUSAL_NO_MEMORY,      /* explicit nodes without memory, and memory is to be bound */
+        REFUSAL_CPUS_ABSENT,    /* `cpus` lists what is no online CPU of its nodes */
+        REFUSAL_NO_HOME,        /* no node of the machine has both CPUs and memory */
+        REFUSAL_NO_NODE_LEFT,   /* place.nodes less place.avoid, homes only: nothing is left */
+        REFUSAL_TOO_FEW_NODES,  /* fewer are left than place.count */
+        REFUSAL_NO_PACKAGE,     /* no socket has so many of them */
+        REFUSAL_ISOLATED,       /* all CPUs of its nodes are isolated, and not named */
+        REFUSAL_TAKEN,          /* all CPUs of its nodes are a cpuset partition's */
+        REFUSAL_CGROUP_NODES,   /* its parent cgroup does not allow such nodes */
+        REFUSAL_CGROUP_CPUS,    /* nor CPUs of them */
+        REFUSAL_RESERVED,       /* only reserved nodes are left, and `strict` is set */
         N_REFUSALS,
 } PlacementRefusal;
 

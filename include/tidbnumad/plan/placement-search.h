@@ -1,154 +1,155 @@
-/* Finds a good plan quickly: each item in turn to where it is cheapest, then moves, swaps and short
- * chains of moves while they help. It does not prove that no plan is better. */
+/* The planner's own view of its input (nodes, sockets and policies by index, the instances by
+ * name), and its search. For use in plan only; the interface for other layers is placement.h. */
 #pragma once
 
-#include "tidbnumad/plan/placement-problem.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* --- the instances on each node and socket, and the cost of one more there ---
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/plan/placement.h"
+
+/* A set of indices into the topology's nodes, for id_set_*(). */
+typedef struct NodeBits {
+        uint64_t words[PLACEMENT_NODES_MAX / 64];
+} NodeBits;
+
+/* Memory of one kind: base pages, the first, and each size of reserved huge pages. */
+enum { PLAN_POOLS_MAX = 1 + HUGE_SIZES_MAX };
+
+typedef struct PlanNode {
+        const Node *node;
+        uint32_t package;   /* index of the socket */
+        bool reserved;      /* by host.reserve */
+        uint64_t cpu_part;  /* thousandths of all of its CPUs that one is */
+        uint64_t room_part; /* likewise of a quarter of the largest memory, in twelfths; 0: all
+                             * nodes have the same */
+        uint64_t free_mib[PLAN_POOLS_MAX];
+        /* of the instances that are counted there */
+        uint32_t n_all, n_exclusive;
+        uint64_t weight;
+        uint64_t used_mib[PLAN_POOLS_MAX];
+} PlanNode;
+
+/* How many instances of a policy are counted, by node and by socket. */
+typedef struct PlanPolicy {
+        uint32_t on[PLACEMENT_NODES_MAX], in[PLACEMENT_NODES_MAX];
+} PlanPolicy;
+
+/* An instance. Those that are neither placed nor movable are refused. */
+typedef struct PlanItem {
+        const PlacementInstance *in;
+        PlacementChoice *choice;
+        const Policy *policy;
+        uint32_t policy_index;
+        uint32_t kind; /* equal: interchangeable */
+        bool exclusive, same_package;
+        bool placed;  /* its nodes are fixed: explicit or kept */
+        bool movable; /* its nodes are to be chosen */
+        bool settled; /* they were, by an earlier plan */
+        bool auto_count;
+        size_t count;      /* nodes to choose, or fixed */
+        NodeBits feasible; /* it may have these … */
+        NodeBits must;     /* … and has to have these */
+        NodeBits former;   /* those of in_force that are there */
+        uint32_t n_former;
+        uint32_t device[PLACEMENT_NODES_MAX]; /* by node, the distance to the nearest device */
+        bool has_device;
+        int64_t at_mib[PLACEMENT_NODES_MAX]; /* by node, of its memory what would not have to
+                                              * move; 0: not known */
+        int64_t all_mib;                     /* the sum of it */
+        uint64_t share_mib[PLAN_POOLS_MAX];  /* of each node */
+        uint32_t weight;                     /* of each node; see placement_node_weight() */
+        NodeBits nodes;                      /* where it is */
+} PlanItem;
+
+typedef struct Planner {
+        const PlacementInput *input;
+        PlanNode nodes[PLACEMENT_NODES_MAX];
+        size_t n_nodes, n_packages, n_pools;
+        uint32_t exclusive_in[PLACEMENT_NODES_MAX]; /* by socket: exclusive instances counted */
+        PlanPolicy *policies;                       /* owned */
+        size_t n_policies;
+        NodeBits homes, reserved;
+        CpuSet reserved_cpus;
+        CpuSet withheld_cpus, taken_cpus; /* see topology_withheld_cpus() */
+        PlanItem *items;                  /* by name; owned */
+        size_t n_items;
+        PlanItem **movable; /* of the items, in the order in which they are placed; owned */
+        size_t n_movable;
+        size_t effort; /* number of costs that the search may still compute */
+} Planner;
+
+/* --- placement-rules.c: the input as the planner sees it, and the hard rules --- */
+
+/* For each of the plan's choices, which take the results of the rules. 0 or -ENOMEM. */
+int placement_planner_init(Planner *planner, const PlacementInput *input, PlacementPlan *plan);
+void placement_planner_done(Planner *planner);
+#define _cleanup_placement_planner_ _cleanup_(placement_planner_done)
+
+uint32_t placement_distance(const Planner *planner, size_t from, size_t to);
+
+/* The nodes that count as an instance's device, and are there. */
+NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *in);
+
+/* MiB of each of `n` nodes that the need is split over; what a node has left of base pages. */
+uint64_t placement_share_mib(uint64_t need_bytes, size_t n);
+uint64_t placement_free_mib(const PlacementInput *input, size_t node);
+
+uint32_t placement_node_weight(const PlacementInstance *in, size_t n_nodes);
+
+/* What a weight costs per CPU and per memory; by index of the topology's nodes. */
+uint64_t placement_cpu_part(const PlacementInput *input, size_t node);
+uint64_t placement_room_part(const Topology *topology, size_t node);
+
+/* The CPUs of these nodes that the policy chooses and the parent cgroup allows. */
+CpuSet placement_usable_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes);
+
+/* Does one of them have memory? */
+bool placement_has_memory(const Planner *planner, const NodeBits *nodes);
+
+/* --- placement-search.c ---
  *
- * The scores are sums of such prices, so that a search need not count everything again. */
+ * A good plan quickly: each item in turn to where it is cheapest, then moves, swaps and short
+ * chains of moves while they help. It does not prove that no plan is better. */
 
 /* As a PlacementScore; a difference may be below zero. */
 typedef struct PlanCost {
         int64_t by[N_CRITERIA];
 } PlanCost;
 
+/* <0, 0, >0 as a is better than, equal to, worse than b. */
 int placement_cost_compare(const PlanCost *a, const PlanCost *b);
-void placement_cost_add(PlanCost *sum, const PlanCost *more);
-void placement_cost_subtract(PlanCost *sum, const PlanCost *less);
 
-typedef struct PlanCounts {
-        const PlanProblem *problem;
-        uint32_t *all, *exclusive; /* by node */
-        uint32_t *of_policy;       /* by policy and node */
-        uint32_t *exclusive_in;    /* by socket */
-        uint32_t *of_policy_in;    /* by policy and socket */
-        uint64_t *used_mib;        /* by node and pool */
-        uint64_t *weight;          /* by node */
-} PlanCounts;
-
-int placement_counts_init(PlanCounts *counts, const PlanProblem *problem); /* of none. -ENOMEM */
-void placement_counts_done(PlanCounts *counts);
-#define _cleanup_placement_counts_ _cleanup_(placement_counts_done)
-
-/* Adds to `cost` the price of node `i` for an item that is not counted there. What it leaves, and
- * what it has to move, are those of the whole item less what the node saves. */
-static inline void placement_counts_price_node(const PlanCounts *counts, const PlanItem *item,
-                                               size_t i, PlanCost *cost) {
-        const PlanProblem *problem = counts->problem;
-        const PlanNode *node = &problem->nodes[i];
-        /* by which the square of the sum grows */
-        uint64_t squares = item->weight * (2 * counts->weight[i] + item->weight);
-
-        cost->by[WEIGH_STABILITY] -= id_set_has(&item->former, i);
-        cost->by[WEIGH_DEVICE] += item->device ? item->device[i] : 0;
-        cost->by[WEIGH_EXCLUSIVE] += item->exclusive ? counts->exclusive[i] : 0;
-        cost->by[WEIGH_POLICY] += counts->of_policy[item->policy_index * problem->n_nodes + i];
-        cost->by[WEIGH_RESERVED] += node->reserved;
-        for (size_t p = 0; p < problem->n_pools; p++) {
-                const uint64_t used = counts->used_mib[i * problem->n_pools + p],
-                               more = node->node->memory_bytes ? item->share_mib[p] : 0;
-
-                if (used + more > node->free_mib[p])
-                        cost->by[WEIGH_MEMORY] +=
-                                (int64_t)(used >= node->free_mib[p]
-                                                  ? more
-                                                  : used + more - node->free_mib[p]);
-        }
-        cost->by[WEIGH_ROOM] += (int64_t)(squares * node->room_part);
-        cost->by[WEIGH_LOAD] += (int64_t)(squares * node->cpu_part);
-        cost->by[WEIGH_MOVE] -= item->at_mib ? item->at_mib[i] : 0;
-        cost->by[WEIGH_NUMBER] += (int64_t)i;
-}
+/* The price of these nodes for an item that is counted nowhere: the scores are sums of such prices,
+ * so that a search need not count everything again. */
+PlanCost placement_price(const Planner *planner, const PlanItem *item, const NodeBits *nodes);
 
 /* What the first of its nodes in a socket adds. */
-static inline int64_t placement_counts_price_package(const PlanCounts *counts, const PlanItem *item,
-                                                     uint32_t package) {
-        return (item->exclusive ? counts->exclusive_in[package] : 0) +
-               counts->of_policy_in[item->policy_index * counts->problem->n_packages + package];
-}
+int64_t placement_price_package(const Planner *planner, const PlanItem *item, uint32_t package);
 
-/* The price of a whole set of nodes, for an item that is counted nowhere. */
-PlanCost placement_counts_price(const PlanCounts *counts, const PlanItem *item,
-                                const uint16_t *nodes, size_t n);
+/* Counts an item on nodes where it is from now on; takes it from where it is counted. */
+void placement_put(Planner *planner, PlanItem *item, NodeBits nodes);
+void placement_take(Planner *planner, const PlanItem *item);
 
-void placement_counts_add(PlanCounts *counts, const PlanItem *item, const uint16_t *nodes,
-                          size_t n);
-void placement_counts_remove(PlanCounts *counts, const PlanItem *item, const uint16_t *nodes,
-                             size_t n);
+/* Places every movable item; of equal plans the one that is the easiest to read. The score of the
+ * plan, and the number of costs that were computed to improve it. */
+void placement_search(Planner *planner, PlanCost *ret_total, size_t *ret_n_prices);
 
-/* The score of the whole problem as it is. 0 or -ENOMEM. */
-int placement_counts_total(const PlanProblem *problem, PlanCost *ret);
-
-/* --- one after the other, the feasible sets of nodes of an item ---
- *
- * All of them where they are some thousands at most, else of each node that one with those nearest
- * to it. */
-
+/* The feasible sets of nodes of an item, one after the other: all of them where they are some
+ * thousands at most, else of each node that one with those nearest to it. */
 typedef struct PlanSets {
-        const PlanProblem *problem;
+        const Planner *planner;
         const PlanItem *item;
-        uint16_t *pool; /* feasible nodes beside those it must have, socket by socket; owned */
+        uint16_t pool[PLACEMENT_NODES_MAX]; /* feasible nodes beside those it must have, socket by
+                                             * socket */
         size_t n_pool;
         size_t group, n_group; /* where the present socket's nodes begin in it, and how many */
-        size_t *chosen;        /* positions in the group; owned */
+        size_t chosen[PLACEMENT_NODES_MAX]; /* positions in the group */
         size_t n_chosen, seed;
         bool begun, seeds;
-        uint16_t *nodes; /* the present set; owned */
-        size_t n_nodes;
+        NodeBits nodes; /* the present set */
 } PlanSets;
 
-int placement_sets_init(PlanSets *sets, const PlanProblem *problem,
-                        const PlanItem *item); /* -ENOMEM */
-void placement_sets_done(PlanSets *sets);
-#define _cleanup_placement_sets_ _cleanup_(placement_sets_done)
-
-/* How many there are, SIZE_MAX for more than fit. Not changed by placement_sets_next(). */
-size_t placement_sets_count(const PlanSets *sets);
-
-void placement_sets_rewind(PlanSets *sets);
+void placement_sets_init(PlanSets *sets, const Planner *planner, const PlanItem *item);
 bool placement_sets_next(PlanSets *sets);
-void placement_sets_sort(uint16_t *nodes, size_t n); /* ascending */
-
-/* --- the search --- */
-
-typedef struct PlanSearch {
-        PlanProblem *problem;
-        PlanCounts counts;
-        PlanSets *sets;     /* beside the items; of the movable ones; owned */
-        PlanItem **movable; /* owned */
-        size_t n_movable;
-        uint16_t *best;    /* the best set so far, during the search; owned */
-        uint16_t *grown;   /* likewise; owned */
-        uint32_t *inner;   /* by node: distances to the set that grows; owned */
-        uint32_t *touched; /* by socket: nodes of that set; owned */
-        size_t effort;     /* number of costs that may still be computed */
-        size_t n_prices;   /* number of costs that the repair has computed */
-} PlanSearch;
-
-/* Places every movable item. 0 or -ENOMEM. */
-int placement_search_run(PlanSearch *search, PlanProblem *problem);
-void placement_search_done(PlanSearch *search);
-#define _cleanup_placement_search_ _cleanup_(placement_search_done)
-
-/* Makes of equal plans the one that is the easiest to read; the score stays or becomes better. */
-void placement_search_canonicalize(PlanSearch *search);
-
-/* What is below is between the parts of the search. */
-
-/* The best set for an item that is counted nowhere, into `best`. Its price. */
-PlanCost placement_search_best(PlanSearch *search, const PlanItem *item);
-
-/* The same where there are too many sets to compare all: grows a good set node by node. */
-PlanCost placement_search_grow(PlanSearch *search, const PlanItem *item);
-
-/* Moves that help, until none is left or the effort is spent. */
-void placement_search_repair(PlanSearch *search);
-
-/* The price of two items on these nodes together; neither is counted anywhere. */
-PlanCost placement_search_price_both(PlanSearch *search, const PlanItem *a, const uint16_t *at_a,
-                                     const PlanItem *b, const uint16_t *at_b);
-
-void placement_search_put(PlanSearch *search, PlanItem *item, const uint16_t *nodes);
-void placement_search_take(PlanSearch *search, const PlanItem *item);
-void placement_search_spend(PlanSearch *search, size_t n);

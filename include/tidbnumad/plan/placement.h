@@ -16,8 +16,8 @@
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 
-/* Nodes are counted up to the kernel's MAX_NUMNODES (CONFIG_NODES_SHIFT=10). */
-#define PLACEMENT_NODES_MAX 1024u
+/* On a machine with more nodes than this no instance is placed. */
+#define PLACEMENT_NODES_MAX 128u
 
 /* The planner's input for one instance. Borrowed. */
 typedef struct PlacementInstance {

@@ -2,7 +2,7 @@
  * compare the search with. */
 #pragma once
 
-#include "tidbnumad/plan/placement-problem.h"
+#include "tidbnumad/plan/placement-search.h"
 
 /* <0, 0, >0 as a is better than, equal to, worse than b. */
 static inline int placement_score_compare(const PlacementScore *a, const PlacementScore *b) {

@@ -179,6 +179,30 @@ TEST(widest) {
         assert_int_equal(plan.score.by[WEIGH_EXCLUSIVE], 0);
 }
 
+/* One node more, and nothing is placed: not even what names its nodes. */
+TEST(wider) {
+        _cleanup_free_ Node *nodes = calloc(PLACEMENT_NODES_MAX + 1, sizeof(Node));
+        _cleanup_world_ World *w = world_new(1, 1, 1);
+        _cleanup_placement_plan_ PlacementPlan plan = { 0 };
+        Policy *tidb = world_policy(w, "tidb"), *tikv = world_policy(w, "tikv");
+
+        assert_non_null(nodes);
+        for (uint32_t i = 0; i <= PLACEMENT_NODES_MAX; i++) {
+                nodes[i] = (Node){ .id = i, .memory_bytes = 1 << 30 };
+                id_set_add(&nodes[i].cpus, i);
+                id_set_add(&nodes[i].first_threads, i);
+        }
+        w->topology = (Topology){ .nodes = nodes, .n_nodes = PLACEMENT_NODES_MAX + 1 };
+        (void)world_add(w, tidb, "tidb-1");
+        id_set_add(&tikv->place.nodes, 1);
+        (void)world_add(w, tikv, "tikv-1");
+        plan = plan_of(w);
+        for (size_t i = 0; i < plan.n_choices; i++) {
+                assert_int_equal(plan.choices[i].refusal, REFUSAL_TOO_MANY_NODES);
+                assert_true(id_set_is_empty(&plan.choices[i].placement.nodes));
+        }
+}
+
 PLAN_TEST(nothing, 1, 1, 1) {
         _cleanup_placement_plan_ PlacementPlan plan = plan_of(w);
         PlacementPlan bare;
