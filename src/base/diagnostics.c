@@ -8,7 +8,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 
 static void detail_done(DiagnosticDetail *detail) {
         free(detail->path);
@@ -246,4 +246,161 @@ void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
         marked = first + shown > at.column ? first + shown - at.column : 1;
         for (uint32_t i = 1; i < at.length && i < marked; i++)
                 text_append(text, "~");
+}
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+static void file_done(SourceFile *file) {
+        free(file->path);
+        free(file->name);
+        free(file->text);
+        *file = (SourceFile){ 0 };
+}
+
+void source_file_list_done(SourceFileList *list) {
+        for (size_t i = 0; i < list->n_files; i++)
+                file_done(&list->files[i]);
+        free(list->files);
+        *list = (SourceFileList){ 0 };
+}
+
+int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size) {
+        size_t mark = size >= strlen(BYTE_ORDER_MARK) &&
+                                      memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0
+                              ? strlen(BYTE_ORDER_MARK)
+                              : 0;
+        SourceFile file = {
+                .path = strdup(path),
+                .name = strdup(basename(path)),
+                .text = malloc(size - mark + 1),
+                .size = size - mark,
+        };
+
+        if (!file.path || !file.name || !file.text ||
+            ARRAY_RESERVE(list->files, list->allocated, list->n_files + 1) < 0) {
+                file_done(&file);
+                return -ENOMEM;
+        }
+        if (file.size > 0)
+                memcpy(file.text, text + mark, file.size);
+        file.text[file.size] = '\0';
+        list->files[list->n_files++] = file;
+        return 0;
+}
+
+const SourceFile *source_file_find(const SourceFileList *list, const char *path) {
+        for (size_t i = 0; i < list->n_files; i++)
+                if (strcmp(list->files[i].path, path) == 0)
+                        return &list->files[i];
+        return NULL;
+}
+
+/* The length of the line break at `p`, or 0. YAML 1.1 knows five of them. */
+static size_t break_length(const char *p, const char *end) {
+        size_t left = (size_t)(end - p);
+
+        if (*p == '\n')
+                return 1;
+        if (*p == '\r')
+                return left > 1 && p[1] == '\n' ? 2 : 1;
+        if (left > 1 && memcmp(p, "\xc2\x85", 2) == 0)
+                return 2;
+        if (left > 2 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 || memcmp(p, "\xe2\x80\xa9", 3) == 0))
+                return 3;
+        return 0;
+}
+
+bool source_line_next(const SourceFile *file, SourceLine *line) {
+        const char *end = file->text + file->size, *p;
+        size_t n = 0;
+
+        if (line->start && !line->next)
+                return false;
+        line->start = line->start ? line->next : file->text;
+        for (p = line->start; p < end; p++) {
+                n = break_length(p, end);
+                if (n > 0)
+                        break;
+        }
+        line->end = p;
+        line->next = n > 0 ? p + n : NULL;
+        return true;
+}
+
+const char *source_next_character(const char *p, const char *end) {
+        for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
+                ;
+        return p;
+}
+
+void source_edit_list_done(SourceEditList *list) {
+        for (size_t i = 0; i < list->n_edits; i++)
+                free(list->edits[i].text);
+        free(list->edits);
+        *list = (SourceEditList){ 0 };
+}
+
+int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text) {
+        if (text->error < 0 || ARRAY_RESERVE(list->edits, list->allocated, list->n_edits + 1) < 0)
+                return -ENOMEM;
+        list->edits[list->n_edits] =
+                (SourceEdit){ .at = at, .text = strdup(text->data ? text->data : "") };
+        return list->edits[list->n_edits++].text ? 0 : -ENOMEM;
+}
+
+static bool is_before(const SourceEdit *a, const SourceEdit *b) {
+        return a->at.line < b->at.line || (a->at.line == b->at.line && a->at.column < b->at.column);
+}
+
+/* By insertion, which keeps the order of equal ones: they come nearly sorted. */
+static void sort(SourceEditList *list) {
+        for (size_t i = 1; i < list->n_edits; i++) {
+                SourceEdit edit = list->edits[i];
+                size_t k = i;
+
+                for (; k > 0 && is_before(&edit, &list->edits[k - 1]); k--)
+                        list->edits[k] = list->edits[k - 1];
+                list->edits[k] = edit;
+        }
+}
+
+/* NULL: the line has no such column. */
+static const char *find_column(const SourceLine *line, uint32_t column) {
+        const char *p = line->start;
+
+        if (column == SOURCE_EDIT_LINE_END)
+                return line->end;
+        for (uint32_t i = 1; i < column; i++) {
+                if (p == line->end)
+                        return NULL;
+                p = source_next_character(p, line->end);
+        }
+        return column > 0 ? p : NULL;
+}
+
+int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
+        const char *done = file->text;
+        SourceLine line = { 0 };
+        uint32_t number = 0;
+
+        sort(list);
+        for (size_t i = 0; i < list->n_edits; i++) {
+                const SourceEdit *edit = &list->edits[i];
+                const char *from = NULL, *to;
+
+                while (number < edit->at.line && source_line_next(file, &line))
+                        number++;
+                if (number == edit->at.line && number > 0)
+                        from = find_column(&line, edit->at.column);
+                if (!from || from < done)
+                        return -EINVAL;
+                to = from;
+                for (uint32_t k = 0; k < edit->at.length && to < line.end; k++)
+                        to = source_next_character(to, line.end);
+                text_append_bytes(ret, done, (size_t)(from - done));
+                text_append(ret, edit->text);
+                done = to;
+        }
+        text_append_bytes(ret, done, (size_t)(file->text + file->size - done));
+        return ret->error;
 }

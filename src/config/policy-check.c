@@ -1,72 +1,521 @@
-/* Checks across policies and files. Checks of one policy are policy-check-draft's. */
+/* What contradicts itself or has no effect in policies: inside of one, between two, and beside the
+ * policies that were in force before. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-check.h"
+#include "tidbnumad/model/placement.h"
+
+/* --- entries that never count, because an earlier one takes all that they are for. Only what is
+ * certain is reported: two globs that merely overlap are not reported --- */
+
+/* Does `wide` match everything that `narrow` matches? NULL is a key that is not set. */
+static bool covers(const char *wide, const char *narrow, int flags) {
+        if (!wide)
+                return true;
+        if (!narrow)
+                return false;
+        if (strcmp(wide, narrow) == 0)
+                return true;
+        /* A ? or a set could match the `*` of the narrower glob, and not what it matches. */
+        if (strpbrk(narrow, "*?[\\") && strpbrk(wide, "?[\\"))
+                return false;
+        return fnmatch(wide, narrow, flags) == 0;
+}
+
+static bool covers_exe(const char *wide, const char *narrow) {
+        const char *slash = narrow ? strrchr(narrow, '/') : NULL;
+
+        if (wide && narrow && wide[0] != '/')
+                return strcmp(wide, slash ? slash + 1 : narrow) == 0;
+        return covers(wide, narrow, FNM_PATHNAME);
+}
+
+/* --- policies --- */
+
+static bool covers_policy(const PolicyMatch *wide, const PolicyMatch *narrow) {
+        return covers_exe(wide->exe, narrow->exe) && covers(wide->unit, narrow->unit, 0) &&
+               (!wide->user || text_equal(wide->user, narrow->user)) &&
+               covers(wide->args, narrow->args, 0) &&
+               (wide->containers == CONTAINERS_INCLUDED ||
+                narrow->containers == CONTAINERS_EXCLUDED);
+}
+
+/* Warns of a policy whose processes all belong to an earlier one. */
+static void check_shadowed(const PolicyMerge *merge, Diagnostics *warnings) {
+        for (size_t j = 1; j < merge->n_drafts; j++) {
+                const PolicyDraft *later = &merge->drafts[j];
+
+                for (size_t i = 0; i < j && !later->faulty; i++) {
+                        const PolicyDraft *earlier = &merge->drafts[i];
+
+                        if (earlier->faulty ||
+                            !covers_policy(&earlier->policy.match, &later->policy.match))
+                                continue;
+                        diagnostics_add_at(
+                                warnings, later->file, later->at,
+                                "policy `%s` has no effect: policy `%s` (%s:%u) is before it and "
+                                "matches all of its processes; put the narrower one first",
+                                later->policy.name, earlier->policy.name, earlier->policy.file,
+                                earlier->policy.line);
+                        break;
+                }
+        }
+}
+
+/* --- entries of `instances` --- */
+
+static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostics *errors,
+                        Diagnostics *warnings) {
+        const PolicyMatch *earlier = &draft->policy.instances[i].match;
+        const PolicyMatch *later = &draft->policy.instances[j].match;
+        uint32_t line = draft->entries[i].at.line;
+
+        if (!covers(earlier->unit, later->unit, 0) ||
+            (earlier->port != 0 && earlier->port != later->port))
+                return false;
+        if (earlier->port == later->port && text_equal(earlier->unit, later->unit))
+                diagnostics_add_at(errors, draft->file, draft->entries[j].at,
+                                   "a second entry of `instances` for the same %s, expected one; "
+                                   "the first is in line %u",
+                                   !later->unit       ? "port"
+                                   : later->port == 0 ? "unit"
+                                                      : "unit and port",
+                                   line);
+        else
+                diagnostics_add_at(warnings, draft->file, draft->entries[j].at,
+                                   "this entry of `instances` has no effect: that in line %u is "
+                                   "before it and matches the same; put the narrower one first",
+                                   line);
+        return true;
+}
+
+/* --- entries of `irq` --- */
+
+static bool covers_words(const WordList *wide, const WordList *narrow) {
+        for (size_t i = 0; i < narrow->n_words; i++) {
+                bool found = false;
+
+                for (size_t j = 0; j < wide->n_words && !found; j++)
+                        found = covers(wide->words[j], narrow->words[i], 0);
+                if (!found)
+                        return false;
+        }
+        return true;
+}
+
+static const IrqPolicy *find_cover(const PolicySet *set, size_t narrow) {
+        const IrqPolicy *later = &set->irqs[narrow];
+
+        for (size_t i = 0; i < narrow; i++) {
+                const IrqPolicy *wide = &set->irqs[i];
+
+                if (covers_words(&wide->net, &later->net) &&
+                    covers_words(&wide->nvme, &later->nvme) &&
+                    covers_words(&wide->pci, &later->pci))
+                        return wide;
+        }
+        return NULL;
+}
+
+void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagnostics *warnings) {
+        for (size_t i = 0; i < set->n_irqs; i++) {
+                const IrqPolicy *irq = &set->irqs[i], *cover = find_cover(set, i);
+                const SourceFile *file = source_file_find(files, irq->file);
+                SourceSpan at = { irq->line, irq->column, 0 };
+
+                if (!file || irq->net.n_words + irq->nvme.n_words + irq->pci.n_words == 0)
+                        continue; /* it was refused */
+                if (cover)
+                        diagnostics_add_at(
+                                warnings, file, at,
+                                "this entry of `irq` has no effect: that in %s:%u is before it and "
+                                "matches the same devices; put the narrower one first",
+                                cover->file, cover->line);
+                if (irq->steer == STEER_RESERVED && set->host.reserve.kind == RESERVE_NONE &&
+                    set->host.reserve.cpus == 0)
+                        diagnostics_add_at(
+                                warnings, file, at,
+                                "`steer: reserved` has no CPUs to steer to, because no node and no "
+                                "CPU is reserved; set `host.reserve.nodes` or `host.reserve.cpus`");
+        }
+}
+
+/* --- contradictions inside of one policy --- */
+
+#define NODES "policies[].place.nodes"
+#define AVOID "policies[].place.avoid"
+#define COUNT "policies[].place.count"
+#define SAME_PACKAGE "policies[].place.same_package"
+#define CPUS "policies[].cpus"
+#define ON_FULL "policies[].on_full"
+#define MEMORY "policies[].memory"
+#define RATE "policies[].rate"
+#define RATE_LOW (UINT64_C(1) << 20)
+
+typedef struct Check {
+        const PolicyDraft *draft;
+        const Policy *policy;
+        const Topology *topology;
+        Diagnostics *errors, *warnings;
+} Check;
+
+#define REPORT(diagnostics, c, at, ...)                                                            \
+        diagnostics_add_at((diagnostics), (c)->draft->file, (at), __VA_ARGS__)
+#define REFUSE(c, at, ...) REPORT((c)->errors, (c), (at), __VA_ARGS__)
+#define WARN(c, at, ...) REPORT((c)->warnings, (c), (at), __VA_ARGS__)
+
+static const char *render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
+        if (id_view_render_list(ids, buffer, ID_SET_LIST_MAX) < 0)
+                strcpy(buffer, "numbers"); /* thousands of single ones */
+        return buffer;
+}
+
+/* Keys that have no effect beside another one, or too little of it. */
+static void check_idle_keys(const Check *c) {
+        const Policy *policy = c->policy;
+
+        if (policy->memory != MEMORY_BIND && policy_draft_gives(c->draft, ON_FULL))
+                WARN(c, policy_draft_span(c->draft, ON_FULL),
+                     "`" ON_FULL "` has no effect with `memory: %s`, only with `memory: bind`",
+                     memory_mode_to_string(policy->memory));
+        else if (policy->backend == POLICY_BACKEND_AFFINITY &&
+                 policy_draft_gives(c->draft, ON_FULL))
+                WARN(c, policy_draft_span(c->draft, ON_FULL),
+                     "`" ON_FULL
+                     "` has no effect with `backend: affinity`, which cannot bind memory");
+        if (policy->backend == POLICY_BACKEND_AFFINITY && policy->memory == MEMORY_BIND &&
+            policy_draft_gives(c->draft, MEMORY))
+                WARN(c, policy_draft_span(c->draft, MEMORY),
+                     "`" MEMORY ": bind` is treated as `preferred` with `backend: affinity`, which "
+                     "cannot bind memory");
+        if (!policy_draft_gives(c->draft, RATE))
+                return;
+        if (policy->migrate != MIGRATE_GENTLE)
+                WARN(c, policy_draft_span(c->draft, RATE),
+                     "`" RATE "` has no effect with `migrate: %s`, only with `migrate: gentle`",
+                     policy->migrate == MIGRATE_KERNEL ? "kernel" : "none");
+        else if (policy->rate_bytes_per_sec < RATE_LOW)
+                WARN(c, policy_draft_span(c->draft, RATE),
+                     "`" RATE "` is below 1MiB/s: moving 1 GiB takes more than 17 minutes");
+}
+
+/* The most of these nodes that one socket has. */
+static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes) {
+        uint32_t most = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                uint32_t n = 0;
+
+                for (size_t j = 0; j < topology->n_nodes; j++)
+                        n += topology_same_package(&topology->nodes[i], &topology->nodes[j]) &&
+                             id_set_has(nodes, topology->nodes[j].id);
+                if (n > most)
+                        most = n;
+        }
+        return most;
+}
+
+static uint32_t count_homes(const Topology *topology, const NodeSet *nodes) {
+        NodeSet homes = topology_homes(topology);
+
+        id_set_intersect(&homes, nodes);
+        return id_set_count(&homes);
+}
+
+/* No instance could be placed, so that the policy would do nothing. */
+static void check_count(const Check *c, const NodeSet *open) {
+        const Place *place = &c->policy->place;
+        bool listed = !id_set_is_empty(&place->nodes);
+        const char *less = id_set_is_empty(&place->avoid) ? "" : " less `place.avoid`";
+        const char *from = listed ? "`place.nodes`" : "this machine";
+        SourceSpan at = policy_draft_span(c->draft, COUNT);
+        uint32_t n = id_set_count(open);
+
+        if (!place->count_is_set || place->count == PLACE_COUNT_AUTO)
+                return;
+        if (place->count > n) {
+                REFUSE(c, at, "`" COUNT "` is %u, and %s%s has %u, expected at most that",
+                       place->count, from, less, n);
+                return;
+        }
+        if (c->topology && place->count > count_homes(c->topology, open)) {
+                WARN(c, at,
+                     "`" COUNT
+                     "` is %u, and %s%s has %u with CPUs and memory now, expected at most that",
+                     place->count, from, less, count_homes(c->topology, open));
+                return;
+        }
+        if (!c->topology || !place->same_package)
+                return;
+        n = most_of_a_package(c->topology, open);
+        if (place->count > n)
+                REFUSE(c, at,
+                       "`" COUNT "` is %u, and no socket of %s%s has more than %u, expected at "
+                       "most that, or `same_package: false`%s",
+                       place->count, from, less, n,
+                       place->same_package_is_set ? "" : " (it is true by default)");
+}
+
+static void check_choice(const Check *c) {
+        const Place *place = &c->policy->place;
+        bool listed = !id_set_is_empty(&place->nodes);
+        NodeSet open = place->nodes;
+
+        if (!listed && !c->topology)
+                return;
+        if (!listed)
+                open = topology_nodes(c->topology);
+        id_set_subtract(&open, &place->avoid);
+        if (id_set_is_empty(&open))
+                REFUSE(c, policy_draft_span(c->draft, AVOID),
+                       "`" AVOID "` excludes %s, expected that a node remains",
+                       listed ? "all of `place.nodes`" : "all nodes of this machine");
+        else
+                check_count(c, &open);
+}
+
+static void check_avoid(const Check *c) {
+        NodeSet absent = c->policy->place.avoid, all;
+        char list[ID_SET_LIST_MAX];
+
+        if (!c->topology)
+                return;
+        all = topology_nodes(c->topology);
+        id_set_union(&all, &c->topology->hidden_nodes);
+        id_set_subtract(&absent, &all);
+        if (!id_set_is_empty(&absent))
+                WARN(c, policy_draft_span(c->draft, AVOID),
+                     "`" AVOID "` names node %s, which this machine does not have",
+                     render(ID_VIEW(&absent), list));
+}
+
+/* As the placement takes it: nodes without CPUs or of an unknown socket do not count. */
+static bool spans_packages(const Topology *topology, const NodeSet *nodes) {
+        uint32_t first = PACKAGE_UNKNOWN;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+
+                if (!id_set_has(nodes, node->id) || id_set_is_empty(&node->cpus) ||
+                    node->package == PACKAGE_UNKNOWN)
+                        continue;
+                if (first != PACKAGE_UNKNOWN && node->package != first)
+                        return true;
+                first = node->package;
+        }
+        return false;
+}
+
+static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char list[ID_SET_LIST_MAX];
+
+        if (!c->topology || !c->policy->place.same_package_is_set ||
+            !c->policy->place.same_package || !spans_packages(c->topology, nodes))
+                return;
+        REFUSE(c, at,
+               "nodes %s belong to several sockets, and `same_package: true` is in line %u, "
+               "expected nodes of one socket",
+               render(ID_VIEW(nodes), list), policy_draft_span(c->draft, SAME_PACKAGE).line);
+}
+
+/* A CPU that is offline belongs to a node that is not known. */
+static bool lists_cpus(const Check *c) {
+        return c->topology && c->policy->cpus.choice == CPUS_LIST &&
+               !id_set_intersects(&c->policy->cpus.list, &c->topology->offline_cpus);
+}
+
+/* A node that only has memory needs none. */
+static void check_cpus_of_each(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
+
+        for (size_t i = 0; lists_cpus(c) && i < c->topology->n_nodes; i++) {
+                const Node *node = &c->topology->nodes[i];
+                NodeSet alone = { 0 };
+
+                if (!id_set_has(nodes, node->id) || id_set_is_empty(&node->cpus) ||
+                    id_set_intersects(&node->cpus, &c->policy->cpus.list))
+                        continue;
+                id_set_add(&alone, node->id);
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
+                       "as well, or nodes without that one",
+                       render(ID_VIEW(&alone), list), at.line,
+                       render(ID_VIEW(&node->cpus), inside));
+                return;
+        }
+}
+
+/* The nodes to choose are those of the listed CPUs. */
+static void check_cpus_of_choice(const Check *c) {
+        const Place *place = &c->policy->place;
+        uint32_t n = 0;
+
+        if (!lists_cpus(c) || !place->count_is_set || place->count == PLACE_COUNT_AUTO)
+                return;
+        for (size_t i = 0; i < c->topology->n_nodes; i++)
+                n += id_set_intersects(&c->topology->nodes[i].cpus, &c->policy->cpus.list);
+        if (n > 0 && n < place->count)
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` has CPUs of %u node%s, and `" COUNT
+                       "` in line %u is %u, expected CPUs of as many nodes, or a lower count",
+                       n, n == 1 ? "" : "s", policy_draft_span(c->draft, COUNT).line, place->count);
+}
+
+/* The node of a CPU that is offline is not known. */
+static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
+        CpuSet theirs, lacking = c->policy->cpus.list;
+
+        if (!c->topology || c->policy->cpus.choice != CPUS_LIST)
+                return true;
+        theirs = topology_cpus_of(c->topology, nodes);
+        id_set_subtract(&lacking, &theirs);
+        id_set_subtract(&lacking, &c->topology->offline_cpus);
+        if (id_set_is_empty(&lacking))
+                return true;
+        REFUSE(c, policy_draft_span(c->draft, CPUS),
+               "`" CPUS
+               "` names CPU %s, which node %s in line %u does not have, expected some of %s",
+               render(ID_VIEW(&lacking), outside), render(ID_VIEW(nodes), list), at.line,
+               render(ID_VIEW(&theirs), inside));
+        return false;
+}
+
+/* As the planner refuses an instance on these nodes. No error: CPUs and memory come and go, and one
+ * policy must not keep all others from coming into force. */
+static bool check_refusals(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        NodeSet with_memory = topology_memory_nodes(c->topology);
+        const CpuSet cpus = topology_cpus_of(c->topology, nodes);
+        char list[ID_SET_LIST_MAX];
+
+        if (id_set_is_empty(&cpus)) {
+                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
+                     placement_refusal_to_string(REFUSAL_NO_CPU));
+                return false;
+        }
+        if (c->policy->memory != MEMORY_BIND || id_set_intersects(&with_memory, nodes))
+                return true;
+        WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
+             placement_refusal_to_string(REFUSAL_NO_MEMORY));
+        return false;
+}
+
+/* Beside a node that only has memory, one without memory is named on purpose. */
+static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        char list[ID_SET_LIST_MAX];
+        NodeSet empty = { 0 };
+        bool paired = false;
+
+        if (!c->topology || !check_refusals(c, nodes, at))
+                return;
+        for (size_t i = 0; i < c->topology->n_nodes; i++) {
+                const Node *node = &c->topology->nodes[i];
+
+                if (!id_set_has(nodes, node->id))
+                        continue;
+                paired |= id_set_is_empty(&node->cpus);
+                if (!topology_has_memory(node))
+                        id_set_add(&empty, node->id);
+        }
+        if (!id_set_is_empty(&empty) && !paired)
+                WARN(c, at, "node %s has no memory: all memory that its CPUs use is remote",
+                     render(ID_VIEW(&empty), list));
+}
+
+static void check_explicit(const Check *c) {
+        const Place *place = &c->policy->place;
+        char list[ID_SET_LIST_MAX];
+        NodeSet seen = { 0 };
+
+        for (size_t i = 0; i < policy_draft_n_explicit(c->draft); i++) {
+                SourceSpan at;
+                const NodeSet *nodes = policy_draft_explicit(c->draft, i, &at);
+                NodeSet avoided = place->avoid, again = seen;
+
+                check_package(c, nodes, at);
+                check_memory(c, nodes, at);
+                if (check_cpus(c, nodes, at))
+                        check_cpus_of_each(c, nodes, at);
+                if (i >= c->policy->n_instances)
+                        continue;
+                id_set_intersect(&avoided, nodes);
+                if (!id_set_is_empty(&avoided))
+                        WARN(c, at, "node %s is in `place.avoid` of line %u, but used here",
+                             render(ID_VIEW(&avoided), list),
+                             policy_draft_span(c->draft, AVOID).line);
+                id_set_intersect(&again, nodes);
+                if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
+                        WARN(c, at,
+                             "node %s is also used by another entry of `instances`, and the policy "
+                             "%s, expected different nodes, or `share: shared`",
+                             render(ID_VIEW(&again), list),
+                             place->share_is_set ? "sets `share: exclusive`"
+                                                 : "is exclusive, as it is by default");
+                id_set_union(&seen, nodes);
+        }
+}
+
+static void check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
+                        Diagnostics *warnings) {
+        const Check c = { draft, &draft->policy, topology, errors, warnings };
+
+        if (!c.policy->match.unit && !c.policy->match.user)
+                WARN(&c, draft->at,
+                     "policy `%s` matches by `exe` alone, so any user's process of that name; add "
+                     "`unit` or `user`",
+                     c.policy->name);
+        check_idle_keys(&c);
+        for (size_t j = 1; j < draft->policy.n_instances; j++)
+                for (size_t i = 0; i < j; i++)
+                        if (check_entry(draft, i, j, errors, warnings))
+                                break;
+        check_choice(&c);
+        check_avoid(&c);
+        check_cpus_of_choice(&c);
+        check_explicit(&c);
+}
 
 static const PolicyPlace *place_of(const PolicyPlace *places, const char *key) {
         return &places[policy_key_index(policy_key_at(key))];
 }
 
-/* Cores of the node that has most of them. */
-static uint32_t most_cores(const Topology *topology) {
-        uint32_t most = 0;
+void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
+                          const Topology *topology, Diagnostics *warnings) {
+        const PolicyPlace *devices = place_of(places, "host.reserve.devices"),
+                          *cpus = place_of(places, "host.reserve.cpus");
+        uint32_t most = 0; /* cores of the node that has most of them */
 
-        for (size_t i = 0; i < topology->n_nodes; i++) {
+        for (size_t i = 0; topology && i < topology->n_nodes; i++) {
                 const uint32_t n = id_set_count(&topology->nodes[i].first_threads);
 
                 most = n > most ? n : most;
         }
-        return most;
-}
-
-static void check_reserved_cpus(const Reserve *reserve, const PolicyPlace *place,
-                                const Topology *topology, Diagnostics *warnings) {
-        const uint32_t most = topology ? most_cores(topology) : 0;
-
-        if (!place->file || reserve->cpus == 0)
-                return;
-        if (reserve->kind == RESERVE_NIC)
-                diagnostics_add_at(warnings, place->file, place->at,
-                                   "`host.reserve.cpus` has no effect, because "
-                                   "`host.reserve.nodes: nic` reserves the whole node; remove one "
-                                   "of the two");
-        else if (reserve->cpus != RESERVE_CPUS_AUTO && most > 0 && reserve->cpus >= most)
-                diagnostics_add_at(warnings, place->file, place->at,
-                                   "`host.reserve.cpus` is %" PRIu32 ", and no node of this "
-                                   "machine has more than %" PRIu32 " cores, expected fewer than "
-                                   "that: one core of the node remains for instances",
+        if (cpus->file && reserve->cpus > 0 && reserve->kind == RESERVE_NIC)
+                diagnostics_add_at(
+                        warnings, cpus->file, cpus->at,
+                        "`host.reserve.cpus` has no effect, because `host.reserve.nodes: nic` "
+                        "reserves the whole node; remove one of the two");
+        else if (cpus->file && reserve->cpus != RESERVE_CPUS_AUTO && most > 0 &&
+                 reserve->cpus >= most)
+                diagnostics_add_at(warnings, cpus->file, cpus->at,
+                                   "`host.reserve.cpus` is %" PRIu32
+                                   ", and no node of this machine has more than %" PRIu32
+                                   " cores, expected fewer than that: one core of the node remains "
+                                   "for instances",
                                    reserve->cpus, most);
-}
-
-void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[static POLICY_KEYS_MAX],
-                          const Topology *topology, Diagnostics *warnings) {
-        const PolicyPlace *place = place_of(places, "host.reserve.devices");
-
-        check_reserved_cpus(reserve, place_of(places, "host.reserve.cpus"), topology, warnings);
-
-        if (place->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC &&
+        if (devices->file && reserve->devices.n_words > 0 && reserve->kind != RESERVE_NIC &&
             reserve->cpus == 0)
-                diagnostics_add_at(warnings, place->file, place->at,
+                diagnostics_add_at(warnings, devices->file, devices->at,
                                    "`host.reserve.devices` has no effect, because "
                                    "`host.reserve.nodes` is not `nic`");
 }
 
 /* --- two policies --- */
-
-/* All nodes that a policy names for its instances, leaving no choice. */
-static NodeSet explicit_nodes(const PolicyDraft *draft) {
-        NodeSet nodes = { 0 };
-
-        for (size_t i = 0; i < policy_draft_n_explicit(draft); i++) {
-                SourceSpan at;
-
-                id_set_union(&nodes, policy_draft_explicit(draft, i, &at));
-        }
-        return nodes;
-}
 
 static void report_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
                             const NodeSet *nodes, Diagnostics *errors, Diagnostics *warnings) {
@@ -78,12 +527,10 @@ static void report_conflict(const PolicyDraft *earlier, const PolicyDraft *later
         for (size_t i = 0; i < policy_draft_n_explicit(later); i++)
                 if (id_set_intersects(policy_draft_explicit(later, i, &at), nodes))
                         break;
-        if (id_set_render_list(nodes, list, sizeof(list)) < 0)
-                strcpy(list, "numbers");
         diagnostics_add_at(meant ? errors : warnings, later->file, at,
                            "policy `%s` names node %s, and so does policy `%s` (%s:%u); both are "
                            "exclusive%s, expected different nodes, or `share: shared`",
-                           b->name, list, a->name, a->file, a->line,
+                           b->name, render(ID_VIEW(nodes), list), a->name, a->file, a->line,
                            meant ? "" : ", as they are by default");
 }
 
@@ -99,14 +546,16 @@ static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnosti
 
                 if (draft->faulty || draft->policy.place.share != SHARE_EXCLUSIVE)
                         continue;
-                nodes[j] = explicit_nodes(draft);
-                for (size_t i = 0; i < j; i++) {
-                        NodeSet both = nodes[i];
+                for (size_t i = 0; i < policy_draft_n_explicit(draft); i++) {
+                        SourceSpan at;
 
-                        if (!id_set_intersects(&both, &nodes[j]))
-                                continue;
-                        id_set_intersect(&both, &nodes[j]);
-                        report_conflict(&merge->drafts[i], draft, &both, errors, warnings);
+                        id_set_union(&nodes[j], policy_draft_explicit(draft, i, &at));
+                }
+                for (size_t i = 0; i < j; i++) {
+                        const NodeSet both = id_set_and(&nodes[i], &nodes[j]);
+
+                        if (!id_set_is_empty(&both))
+                                report_conflict(&merge->drafts[i], draft, &both, errors, warnings);
                 }
         }
 }
@@ -115,9 +564,9 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                          Diagnostics *warnings) {
         for (size_t i = 0; i < merge->n_drafts; i++)
                 if (!merge->drafts[i].faulty)
-                        policy_check_draft(&merge->drafts[i], topology, errors, warnings);
+                        check_draft(&merge->drafts[i], topology, errors, warnings);
         check_pairs(merge, errors, warnings);
-        policy_check_shadowed(merge, warnings);
+        check_shadowed(merge, warnings);
 }
 
 void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings) {
@@ -133,66 +582,42 @@ static bool is_written(const Policy *policy) {
         return !policy->built_in && !policy->adopted;
 }
 
-static bool has_written(const PolicySet *set, const char *name) {
-        for (size_t i = 0; i < set->n_policies; i++)
-                if (is_written(&set->policies[i]) && strcmp(set->policies[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
-static void check_lost(const Policy *policy, const SourceFileList *files,
-                       PolicyFindBeside find_beside, Diagnostics *errors) {
-        _cleanup_free_ char *beside = NULL;
-
-        if (source_file_find(files, policy->file)) {
-                diagnostics_add_path(errors, policy->file,
-                                     "has no policies any more, but some of those in force are "
-                                     "from it, such as `%s`; to release what they bind, write "
-                                     "`policies: []`, or remove the file",
-                                     policy->name);
-                return;
-        }
-        beside = find_beside(policy->file);
-        if (beside)
-                diagnostics_add_path(
-                        errors, policy->file,
-                        "is gone, and `%s` is beside it; some of the policies in force "
-                        "are from it, such as `%s`; to release what they bind, remove "
-                        "that file too, else put this one back",
-                        beside, policy->name);
-}
-
 void policy_check_lost(const PolicySet *former, const PolicySet *fresh, const SourceFileList *files,
                        PolicyFindBeside find_beside, Diagnostics *errors) {
         const char *reported = "";
 
         for (size_t i = 0; i < former->n_policies; i++) {
                 const Policy *policy = &former->policies[i];
+                _cleanup_free_ char *beside = NULL;
+                bool is_kept = false;
 
-                if (!is_written(policy) || strcmp(policy->file, reported) == 0 ||
-                    has_written(fresh, policy->name) ||
+                for (size_t k = 0; k < fresh->n_policies; k++)
+                        is_kept |= is_written(&fresh->policies[k]) &&
+                                   strcmp(fresh->policies[k].name, policy->name) == 0;
+                if (!is_written(policy) || is_kept || strcmp(policy->file, reported) == 0 ||
                     word_list_has(&fresh->listing, policy->file))
                         continue;
-                check_lost(policy, files, find_beside, errors);
                 reported = policy->file;
+                if (source_file_find(files, policy->file)) {
+                        diagnostics_add_path(errors, policy->file,
+                                             "has no policies any more, but some of those in force "
+                                             "are from it, such as `%s`; to release what they "
+                                             "bind, write `policies: []`, or remove the file",
+                                             policy->name);
+                        continue;
+                }
+                beside = find_beside(policy->file);
+                if (beside)
+                        diagnostics_add_path(
+                                errors, policy->file,
+                                "is gone, and `%s` is beside it; some of the policies in force are "
+                                "from it, such as `%s`; to release what they bind, remove that "
+                                "file too, else put this one back",
+                                beside, policy->name);
         }
 }
 
 /* --- once the processes are known --- */
-
-static void check_entries_matched(const Policy *policy, PolicyIsMatched is_matched, void *userdata,
-                                  const SourceFile *file, Diagnostics *warnings) {
-        for (size_t i = 0; i < policy->n_instances; i++) {
-                const PolicyInstance *entry = &policy->instances[i];
-
-                if (!is_matched(policy, entry, userdata))
-                        diagnostics_add_at(warnings, file,
-                                           (SourceSpan){ entry->line, entry->column, 0 },
-                                           "this entry of `instances` matches no process of policy "
-                                           "`%s` on this host now",
-                                           policy->name);
-        }
-}
 
 void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void *userdata,
                           const SourceFileList *files, Diagnostics *warnings) {
@@ -204,11 +629,21 @@ void policy_check_matched(const PolicySet *set, PolicyIsMatched is_matched, void
                 file = file ? file : &nothing;
                 if (policy->built_in)
                         continue;
-                if (is_matched(policy, NULL, userdata))
-                        check_entries_matched(policy, is_matched, userdata, file, warnings);
-                else
+                if (!is_matched(policy, NULL, userdata)) {
                         diagnostics_add_at(
                                 warnings, file, (SourceSpan){ policy->line, policy->column, 0 },
                                 "policy `%s` matches nothing on this host now", policy->name);
+                        continue;
+                }
+                for (size_t k = 0; k < policy->n_instances; k++) {
+                        const PolicyInstance *entry = &policy->instances[k];
+
+                        if (!is_matched(policy, entry, userdata))
+                                diagnostics_add_at(warnings, file,
+                                                   (SourceSpan){ entry->line, entry->column, 0 },
+                                                   "this entry of `instances` matches no process "
+                                                   "of policy `%s` on this host now",
+                                                   policy->name);
+                }
         }
 }

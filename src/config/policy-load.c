@@ -1,29 +1,461 @@
-/* Policy files into a set: what one file holds. How files go together is policy-merge's business,
- * what contradicts itself policy-check's, which keys there are policy-table's. */
+/* Policy files into a set: the keys of each mapping, their values, and how files go together. What
+ * contradicts itself is policy-check's, which keys there are policy-table's. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/config/policy-loader.h"
+#include "tidbnumad/config/policy-table.h"
 
-/* --- what is watched on a host without any policy --- */
+/* What is read now, and how it reports what is wrong there. */
+typedef struct Loader {
+        const SourceFile *file;
+        size_t file_index;
+        const Topology *topology;  /* NULL: any number will do */
+        const DeviceList *devices; /* NULL: any name of a card will do */
+        Diagnostics *errors, *warnings;
+        PolicyPlace *places; /* of the thing that is read now, for each row of the table; NULL: not
+                                wanted */
+        PolicyDraft *draft;  /* the policy that is read now, or NULL */
+        PolicyMerge merge;
+        PolicySet *set;
+} Loader;
 
-static int fill_builtin(Policy *policy, const char *name, const char *exe) {
-        int r = policy_field_set_defaults("policies[]", policy);
+#define REFUSE(l, node, ...) diagnostics_add_at((l)->errors, (l)->file, (node)->at, __VA_ARGS__)
 
+/* --- how the policies of several files go together: the later one of a name wins, in its own
+ * place --- */
+
+#define NAME "policies[].name"
+
+static void draft_done(PolicyDraft *draft) {
+        policy_done(&draft->policy);
+        free(draft->entries);
+        *draft = (PolicyDraft){ 0 };
+}
+
+static void merge_done(PolicyMerge *merge) {
+        for (size_t i = 0; i < merge->n_drafts; i++)
+                draft_done(&merge->drafts[i]);
+        free(merge->drafts);
+        *merge = (PolicyMerge){ 0 };
+}
+
+bool policy_draft_gives(const PolicyDraft *draft, const char *path) {
+        return draft->places[policy_key_index(policy_key_at(path))].file;
+}
+
+SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
+        return policy_draft_gives(draft, path)
+                       ? draft->places[policy_key_index(policy_key_at(path))].at
+                       : draft->at;
+}
+
+size_t policy_draft_n_explicit(const PolicyDraft *draft) {
+        const Place *place = &draft->policy.place;
+
+        return draft->policy.n_instances +
+               (!place->count_is_set && !id_set_is_empty(&place->nodes));
+}
+
+const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {
+        if (i < draft->policy.n_instances) {
+                *ret_at = draft->entries[i].nodes;
+                return &draft->policy.instances[i].nodes;
+        }
+        *ret_at = policy_draft_span(draft, "policies[].place.nodes");
+        return &draft->policy.place.nodes;
+}
+
+/* Takes over `draft`, which is then empty, and drops an earlier file's policy of the same name.
+ * What cannot be added is reported and stays with the caller. Returns 0 or -ENOMEM. */
+static int merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors) {
+        const char *name = draft->policy.name;
+        PolicyDraft *earlier = NULL;
+
+        for (size_t i = 0; i < merge->n_drafts && !earlier; i++)
+                if (strcmp(merge->drafts[i].policy.name, name) == 0)
+                        earlier = &merge->drafts[i];
+        if (earlier && earlier->file_index == draft->file_index) {
+                diagnostics_add_at(errors, draft->file, policy_draft_span(draft, NAME),
+                                   "a second policy `%s`, expected each name once in a file; the "
+                                   "first is in line %u",
+                                   name, policy_draft_span(earlier, NAME).line);
+                return 0;
+        }
+        if (earlier) {
+                draft_done(earlier);
+                ARRAY_REMOVE(merge->drafts, merge->n_drafts, (size_t)(earlier - merge->drafts));
+        }
+        if (merge->n_drafts == POLICIES_MAX) {
+                if (!merge->full)
+                        diagnostics_add_at(
+                                errors, draft->file, draft->at,
+                                "one policy too many, expected at most %u in all files together",
+                                POLICIES_MAX);
+                merge->full = true;
+                return 0;
+        }
+        if (ARRAY_RESERVE(merge->drafts, merge->allocated, merge->n_drafts + 1) < 0)
+                return -ENOMEM;
+        merge->drafts[merge->n_drafts++] = TAKE_STRUCT(*draft);
+        return 0;
+}
+
+/* Moves the policies into `set`, which has none so far. Returns 0 or -ENOMEM. */
+static int merge_finish(PolicyMerge *merge, PolicySet *set) {
+        set->policies = calloc(merge->n_drafts, sizeof(*set->policies));
+        if (!set->policies)
+                return -ENOMEM;
+        for (size_t i = 0; i < merge->n_drafts; i++) {
+                set->policies[i] = TAKE_STRUCT(merge->drafts[i].policy);
+        }
+        set->n_policies = merge->n_drafts;
+        return 0;
+}
+
+/* --- a key's value: into its field, and are its nodes and CPUs there? --- */
+
+/* "`tidb`", "a list" … */
+#define DESCRIBED_MAX (YAML_SHOWN_MAX + 2)
+static const char *node_describe(const YamlNode *node, char buffer[static DESCRIBED_MAX]) {
+        char shown[YAML_SHOWN_MAX];
+
+        switch (node->kind) {
+        case YAML_KIND_LIST:
+                return "a list";
+        case YAML_KIND_MAPPING:
+                return "a mapping";
+        case YAML_KIND_EMPTY:
+        case YAML_KIND_ALIAS:
+                return "empty";
+        case YAML_KIND_SCALAR:
+                break;
+        }
+        (void)snprintf(buffer, DESCRIBED_MAX, "`%s`", yaml_show(node->text, shown));
+        return buffer;
+}
+
+/* "`key` is `value` (reason), expected …" */
+static void refuse_value(Loader *l, const PolicyKey *key, const YamlNode *node,
+                         const char *reason) {
+        char allowed[POLICY_KEY_ALLOWED_MAX], shown[DESCRIBED_MAX];
+
+        REFUSE(l, node, "`%s` is %s%s%s%s, expected %s", key->path, node_describe(node, shown),
+               reason ? " (" : "", reason ? reason : "", reason ? ")" : "",
+               policy_key_allowed(key, allowed));
+}
+
+/* A node that is absent is as good as avoided: policy-check warns of that one. */
+static void check_present(Loader *l, const PolicyKey *key, const YamlNode *node, const IdSet *ids,
+                          bool cpus) {
+        char missing[ID_SET_LIST_MAX], there[ID_SET_LIST_MAX];
+        IdSet all, lacking = *ids;
+        CpuSet all_cpus;
+        NodeSet all_nodes;
+
+        if (!l->topology || strcmp(key->path, "policies[].place.avoid") == 0)
+                return;
+        all_cpus = topology_cpus(l->topology);
+        all_nodes = topology_nodes(l->topology);
+        /* All that the machine has, also what is switched off or hidden from us. */
+        id_set_union(&all_cpus, &l->topology->hidden_cpus);
+        id_set_union(&all_cpus, &l->topology->offline_cpus);
+        id_set_union(&all_nodes, &l->topology->hidden_nodes);
+        id_view_convert(cpus ? ID_VIEW(&all_cpus) : ID_VIEW(&all_nodes), ID_TARGET(&all));
+        id_set_subtract(&lacking, &all);
+        if (id_set_is_empty(&lacking))
+                return;
+        if (id_set_render_list(&lacking, missing, sizeof(missing)) < 0)
+                strcpy(missing, "numbers"); /* thousands of single ones */
+        (void)id_set_render_list(&all, there, sizeof(there));
+        REFUSE(l, node, "`%s` names %s %s, which this machine does not have, expected some of %s",
+               key->path, cpus ? "CPU" : "node", missing, there);
+}
+
+/* Where no card at all is known, such as in a container, any name will do. */
+static void check_card(Loader *l, const PolicyKey *key, const YamlNode *node) {
+        _cleanup_text_ Text cards = { 0 };
+        char shown[YAML_SHOWN_MAX];
+
+        if (!l->devices || key->type != POLICY_KEY_INTERFACES ||
+            device_list_find(l->devices, DEVICE_NET, node->text))
+                return;
+        for (size_t i = 0; i < l->devices->n_devices; i++)
+                if (l->devices->devices[i].kind == DEVICE_NET)
+                        text_appendf(&cards, "%s%s", cards.length ? ", " : "",
+                                     l->devices->devices[i].name);
+        if (cards.length > 0)
+                REFUSE(l, node,
+                       "`%s` names the network card %s, which this machine does not have, expected "
+                       "some of %s",
+                       key->path, yaml_show(node->text, shown), cards.data);
+}
+
+static int load_items(Loader *l, const PolicyKey *key, const YamlNode *node, void *field) {
+        bool cpus;
+
+        if (node->n_children == 0 && !key->empty_ok) {
+                refuse_value(l, key, node, "it is empty");
+                return 0;
+        }
+        policy_list_clear(key, field);
+        for (size_t i = 0; i < node->n_children; i++) {
+                const YamlNode *item = &node->children[i];
+                const IdView ids = policy_list_ids(key, field, &cpus);
+                IdSet before, added;
+                const char *reason = NULL;
+                int r = -EINVAL;
+
+                id_view_convert(ids, ID_TARGET(&before));
+                if (item->kind == YAML_KIND_SCALAR)
+                        r = policy_list_add(key, item->text, field, &reason);
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0)
+                        refuse_value(l, key, item, reason);
+                else
+                        check_card(l, key, item);
+                if (r < 0)
+                        continue;
+                id_view_convert(ids, ID_TARGET(&added));
+                id_set_subtract(&added, &before);
+                check_present(l, key, item, &added, cpus);
+        }
+        return 0;
+}
+
+static int load_scalar(Loader *l, const PolicyKey *key, const YamlNode *node, void *field) {
+        const char *reason = NULL;
+        IdSet ids;
+        bool cpus;
+        int r = -EINVAL;
+
+        /* A number in quotes is that number: lists of them need quotes, and templates write them.
+         */
+        if (node->quoted && key->type == POLICY_KEY_BOOL)
+                reason = "a text in quotes";
+        else if (node->kind == YAML_KIND_SCALAR)
+                r = policy_value_parse(key, node->text, field, &reason);
+        if (r == -EINVAL) {
+                refuse_value(l, key, node, reason);
+                return 0;
+        }
         if (r < 0)
                 return r;
-        policy->name = strdup(name);
-        policy->match.exe = strdup(exe);
-        policy->match.only_services = true;
-        policy->file = strdup("");
-        policy->memory = MEMORY_NONE;
-        policy->migrate = MIGRATE_NONE;
-        policy->built_in = true;
-        return policy->name && policy->match.exe && policy->file ? 0 : -ENOMEM;
+        check_card(l, key, node);
+        id_view_convert(policy_list_ids(key, field, &cpus), ID_TARGET(&ids));
+        check_present(l, key, node, &ids, cpus);
+        return 0;
 }
+
+/* The value of a key that holds no other keys, into the thing that `target` is. Returns 0, also
+ * when it was refused; -ENOMEM. */
+static int load_field(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
+        void *field = (char *)target + key->offset;
+
+        if (key->is_set_offset > 0)
+                *(bool *)((char *)target + key->is_set_offset) = true;
+        if (l->places)
+                l->places[policy_key_index(key)] = (PolicyPlace){ .file = l->file, .at = node->at };
+        return node->kind == YAML_KIND_LIST && policy_list_is(key)
+                       ? load_items(l, key, node, field)
+                       : load_scalar(l, key, node, field);
+}
+
+/* The defaults of the table, for all that is part of `path`. Returns 0 or -ENOMEM. */
+static int set_defaults(const char *path, void *target) {
+        const PolicyKey *keys;
+        size_t n = policy_keys(&keys);
+
+        for (size_t i = 0; i < n; i++) {
+                const char *reason;
+                int r;
+
+                if (!keys[i].default_text || !policy_key_is_part(&keys[i], path) ||
+                    strcmp(keys[i].default_text, "[]") == 0)
+                        continue;
+                r = policy_value_parse(&keys[i], keys[i].default_text,
+                                       (char *)target + keys[i].offset, &reason);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* --- the keys of a mapping: unknown, missing and duplicate ones are reported --- */
+
+/* One mapping while its keys are read. */
+typedef struct Section {
+        const YamlNode *node;
+        const char *path;                /* "" at the top */
+        void *target;                    /* what its keys are fields of, see PolicyKey.offset */
+        uint32_t given[POLICY_KEYS_MAX]; /* the line of each key of the table; 0: not given */
+        bool meant[POLICY_KEYS_MAX];     /* given, but misspelled: it is not missing as well */
+        bool merged;                     /* any key may be meant */
+} Section;
+
+static int load_section(Loader *l, const YamlNode *node, const char *path, void *target);
+static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target);
+
+static int load_value(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
+        bool section = key->type == POLICY_KEY_SECTION;
+
+        if (!section && key->type != POLICY_KEY_LIST)
+                return load_field(l, key, node, target);
+        if (node->kind != (section ? YAML_KIND_MAPPING : YAML_KIND_LIST)) {
+                refuse_value(l, key, node, NULL);
+                return 0;
+        }
+        return section ? load_section(l, node, key->path, target)
+                       : load_entries(l, key, node, target);
+}
+
+/* How near two paths are: the length of what they begin with alike. */
+static size_t nearness(const char *a, const char *b) {
+        size_t n = 0;
+
+        while (a[n] && a[n] == b[n])
+                n++;
+        return n;
+}
+
+/* The place where a key of that name would be right: the nearest one, the first among equals. */
+static const PolicyKey *find_elsewhere(const char *parent, const char *name) {
+        const PolicyKey *keys, *found = NULL;
+        size_t n = policy_keys(&keys);
+
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(policy_key_leaf(&keys[i]), name) == 0 &&
+                    (!found || nearness(keys[i].path, parent) > nearness(found->path, parent)))
+                        found = &keys[i];
+        return found;
+}
+
+/* What an operator requests of the running daemon is no policy: a broken file would disarm it. */
+static const struct {
+        const char *path, *name, *instead;
+} commands[] = {
+        { "enforcement", "release", "tidbnumactl release NAME" },
+        { "enforcement", "replan", "tidbnumactl replan NAME" },
+};
+
+static bool refuse_command(Loader *l, const Section *s, const YamlNode *at) {
+        for (size_t i = 0; i < ELEMENTSOF(commands); i++)
+                if (strcmp(s->path, commands[i].path) == 0 &&
+                    strcmp(at->text, commands[i].name) == 0) {
+                        REFUSE(l, at, "`%s.%s` is no key of a policy, expected the command: %s",
+                               s->path, commands[i].name, commands[i].instead);
+                        return true;
+                }
+        return false;
+}
+
+static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
+        const PolicyKey *nearest = policy_key_nearest(s->path, at->text);
+        const PolicyKey *elsewhere = nearest ? NULL : find_elsewhere(s->path, at->text), *keys;
+        const size_t n = policy_keys(&keys);
+        _cleanup_text_ Text expected = { 0 };
+        char where[POLICY_KEY_PATH_MAX + 8], shown[YAML_SHOWN_MAX];
+
+        (void)snprintf(where, sizeof(where), *s->path ? "in `%s`" : "at the top%s", s->path);
+        if (nearest) {
+                text_appendf(&expected, "did you mean `%s`?", policy_key_leaf(nearest));
+                s->meant[policy_key_index(nearest)] = true;
+        } else if (elsewhere)
+                text_appendf(&expected, "expected it as `%s`", elsewhere->path);
+        for (size_t i = 0; !nearest && !elsewhere && i < n; i++)
+                if (policy_key_is_below(&keys[i], s->path))
+                        text_appendf(&expected, "%s`%s`", expected.length ? ", " : "",
+                                     policy_key_leaf(&keys[i]));
+        REFUSE(l, at, "unknown key `%s` %s, %s%s", yaml_show(at->text, shown), where,
+               nearest || elsewhere ? "" : "expected one of ",
+               expected.data ? expected.data : "another");
+}
+
+static int load_pair(Loader *l, Section *s, const YamlNode *at, const YamlNode *value) {
+        char shown[YAML_SHOWN_MAX];
+        const PolicyKey *key;
+        uint32_t *given;
+
+        if (!at->text) {
+                REFUSE(l, at, "a key is not plain text, expected a word before the colon");
+                return 0;
+        }
+        key = policy_key_find(s->path, at->text);
+        if (!key) {
+                if (strcmp(at->text, "<<") == 0 && !at->quoted) {
+                        REFUSE(l, at,
+                               "a merge key (`<<`) is not supported, expected the keys themselves; "
+                               "an alias (`*`) can replace a whole value");
+                        s->merged = true;
+                } else if (*s->path && *at->text &&
+                           at->text[strspn(at->text, "0123456789-")] == '\0')
+                        /* {nodes: 0,4} means to YAML: the keys `nodes` and `4`. */
+                        REFUSE(l, at,
+                               "unknown key `%s` in `%s`, expected quotes around a list with "
+                               "commas inside braces",
+                               yaml_show(at->text, shown), s->path);
+                else if (!refuse_command(l, s, at))
+                        refuse_unknown(l, s, at);
+                return 0;
+        }
+        given = &s->given[policy_key_index(key)];
+        if (*given > 0) {
+                REFUSE(l, at, "`%s` is given twice, expected it once; the first is in line %u",
+                       key->path, *given);
+                return 0;
+        }
+        *given = at->at.line;
+        return load_value(l, key, value, s->target);
+}
+
+static void check_given(Loader *l, const Section *s) {
+        _cleanup_text_ Text choice = { 0 };
+        bool chosen = false;
+        const PolicyKey *keys;
+        size_t n = policy_keys(&keys);
+
+        for (size_t i = 0; i < n; i++) {
+                bool given = s->given[i] > 0 || s->meant[i] || s->merged;
+                char allowed[POLICY_KEY_ALLOWED_MAX];
+
+                if (!policy_key_is_below(&keys[i], s->path))
+                        continue;
+                if (keys[i].need == POLICY_KEY_REQUIRED && !given)
+                        REFUSE(l, s->node, "`%s` is missing, expected %s", keys[i].path,
+                               policy_key_allowed(&keys[i], allowed));
+                if (keys[i].need == POLICY_KEY_ONE_OF) {
+                        chosen = chosen || given;
+                        text_appendf(&choice, "%s`%s`", choice.length ? " or " : "",
+                                     policy_key_leaf(&keys[i]));
+                }
+        }
+        if (choice.length > 0 && !chosen)
+                REFUSE(l, s->node, "`%s` is %s, expected at least %s", s->path,
+                       s->node->n_children == 0 ? "empty" : "too wide", choice.data);
+}
+
+/* `path` is "" at the top. Returns 0, also when something was refused; -ENOMEM. */
+static int load_section(Loader *l, const YamlNode *node, const char *path, void *target) {
+        Section s = { .node = node, .path = path, .target = target };
+
+        for (size_t i = 0; i + 1 < node->n_children; i += 2) {
+                int r = load_pair(l, &s, &node->children[i], &node->children[i + 1]);
+
+                if (r < 0)
+                        return r;
+        }
+        check_given(l, &s);
+        return 0;
+}
+
+/* --- what is watched on a host without any policy --- */
 
 /* Four policies that change nothing: after the installation of the package the report has the
  * host's database before anybody has written a line. Only services: a program of that name that
@@ -42,52 +474,54 @@ static int add_builtin(PolicySet *set) {
         if (!set->policies)
                 return -ENOMEM;
         for (size_t i = 0; i < ELEMENTSOF(watched); i++) {
-                int r = fill_builtin(&set->policies[set->n_policies++], watched[i].name,
-                                     watched[i].exe);
+                Policy *policy = &set->policies[set->n_policies++];
 
-                if (r < 0)
-                        return r;
+                if (set_defaults("policies[]", policy) < 0)
+                        return -ENOMEM;
+                policy->name = strdup(watched[i].name);
+                policy->match.exe = strdup(watched[i].exe);
+                policy->match.only_services = true;
+                policy->file = strdup("");
+                policy->memory = MEMORY_NONE;
+                policy->migrate = MIGRATE_NONE;
+                policy->built_in = true;
+                if (!policy->name || !policy->match.exe || !policy->file)
+                        return -ENOMEM;
         }
         return 0;
 }
 
 /* --- files --- */
 
-/* A policy's keys record their places in its draft. */
-static int load_policy_keys(PolicyLoader *l, const YamlNode *node, PolicyDraft *draft) {
-        PolicyPlace *outer = l->places;
-        size_t before = l->errors->n_added;
+static int load_policy(Loader *l, const YamlNode *node) {
+        _cleanup_(draft_done) PolicyDraft draft = { .file_index = l->file_index,
+                                                    .file = l->file,
+                                                    .at = node->at,
+                                                    .policy.line = node->at.line,
+                                                    .policy.column = node->at.column };
+        PolicyPlace *const outer = l->places;
+        const size_t before = l->errors->n_added;
         int r;
 
-        l->places = draft->places;
-        l->draft = draft;
-        r = policy_section_load(l, node, "policies[]", &draft->policy);
-        l->draft = NULL;
-        l->places = outer;
-        draft->faulty = l->errors->n_added > before;
-        return r;
-}
-
-static int load_policy(PolicyLoader *l, const YamlNode *node) {
-        _cleanup_(policy_draft_done)
-                PolicyDraft draft = { .file_index = l->file_index, .file = l->file };
-        int r;
-
-        draft.at = node->at;
-        draft.policy.line = node->at.line;
-        draft.policy.column = node->at.column;
         draft.policy.file = strdup(l->file->path);
         if (!draft.policy.file)
                 return -ENOMEM;
-        r = policy_field_set_defaults("policies[]", &draft.policy);
-        if (r >= 0)
-                r = load_policy_keys(l, node, &draft);
+        r = set_defaults("policies[]", &draft.policy);
+        if (r < 0)
+                return r;
+        /* A policy's keys record their places in its draft. */
+        l->places = draft.places;
+        l->draft = &draft;
+        r = load_section(l, node, "policies[]", &draft.policy);
+        l->draft = NULL;
+        l->places = outer;
+        draft.faulty = l->errors->n_added > before;
         if (r < 0 || !draft.policy.name)
                 return r;
-        return policy_merge_add(&l->merge, &draft, l->errors);
+        return merge_add(&l->merge, &draft, l->errors);
 }
 
-static int load_instance(PolicyLoader *l, const YamlNode *node, Policy *policy) {
+static int load_instance(Loader *l, const YamlNode *node, Policy *policy) {
         const PolicyKey *nodes = policy_key_at("policies[].instances[].nodes");
         size_t n = policy->n_instances + 1;
         PolicyInstance *instances;
@@ -104,12 +538,12 @@ static int load_instance(PolicyLoader *l, const YamlNode *node, Policy *policy) 
         l->draft->entries = entries;
         instances[n - 1] = (PolicyInstance){ .line = node->at.line, .column = node->at.column };
         policy->n_instances = n;
-        r = policy_section_load(l, node, "policies[].instances[]", &instances[n - 1]);
+        r = load_section(l, node, "policies[].instances[]", &instances[n - 1]);
         entries[n - 1] = (PolicyEntryPlace){ node->at, l->places[policy_key_index(nodes)].at };
         return r;
 }
 
-static int load_irq(PolicyLoader *l, const YamlNode *node) {
+static int load_irq(Loader *l, const YamlNode *node) {
         IrqPolicy *irqs, *irq;
         int r;
 
@@ -122,42 +556,37 @@ static int load_irq(PolicyLoader *l, const YamlNode *node) {
         irq->file = strdup(l->file->path);
         if (!irq->file)
                 return -ENOMEM;
-        r = policy_field_set_defaults("irq[]", irq);
-        return r < 0 ? r : policy_section_load(l, node, "irq[]", irq);
+        r = set_defaults("irq[]", irq);
+        return r < 0 ? r : load_section(l, node, "irq[]", irq);
 }
 
-static int load_entry(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {
-        if (strcmp(key->path, "policies") == 0)
-                return load_policy(l, node);
-        if (strcmp(key->path, "irq") == 0)
-                return load_irq(l, node);
-        return load_instance(l, node, target);
-}
-
-int policy_entries_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target) {
+/* A list of mappings. */
+static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
         if (strcmp(key->path, "policies") == 0 &&
             word_list_add(&l->set->listing, l->file->path) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < node->n_children; i++) {
                 const YamlNode *entry = &node->children[i];
-                char shown[POLICY_DESCRIBED_MAX];
+                char shown[DESCRIBED_MAX];
                 int r;
 
                 if (entry->kind != YAML_KIND_MAPPING) {
-                        POLICY_REFUSE(l, entry, "an entry of `%s` is %s, expected a mapping",
-                                      key->path, policy_describe(entry, shown));
+                        REFUSE(l, entry, "an entry of `%s` is %s, expected a mapping", key->path,
+                               node_describe(entry, shown));
                         continue;
                 }
-                r = load_entry(l, key, entry, target);
+                r = strcmp(key->path, "policies") == 0 ? load_policy(l, entry)
+                    : strcmp(key->path, "irq") == 0    ? load_irq(l, entry)
+                                                       : load_instance(l, entry, target);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-static int load_file(PolicyLoader *l) {
+static int load_file(Loader *l) {
         _cleanup_yaml_node_ YamlNode root = { 0 };
-        char shown[POLICY_DESCRIBED_MAX];
+        char shown[DESCRIBED_MAX];
         int r;
 
         r = policy_yaml_parse(l->file, &root, l->errors);
@@ -173,43 +602,36 @@ static int load_file(PolicyLoader *l) {
         if (r < 0)
                 return r;
         if (root.kind != YAML_KIND_MAPPING) {
-                POLICY_REFUSE(l, &root, "the file is %s, expected a mapping with `version: 1`",
-                              policy_describe(&root, shown));
+                REFUSE(l, &root, "the file is %s, expected a mapping with `version: 1`",
+                       node_describe(&root, shown));
                 return 0;
         }
-        return policy_section_load(l, &root, "", l->set);
-}
-
-static int load_files(PolicyLoader *l, const SourceFileList *files) {
-        PolicyPlace places[POLICY_KEYS_MAX] = { 0 };
-        int r;
-
-        l->places = places;
-        r = policy_field_set_defaults("", l->set);
-        for (size_t i = 0; i < files->n_files && r == 0; i++) {
-                l->file = &files->files[i];
-                l->file_index = i;
-                r = load_file(l);
-        }
-        policy_check_reserve(&l->set->host.reserve, places, l->topology, l->warnings);
-        policy_check_irqs(l->set, files, l->warnings);
-        return r;
+        return load_section(l, &root, "", l->set);
 }
 
 int policy_set_parse(const SourceFileList *files, const Topology *topology,
                      const DeviceList *devices, PolicySet *ret, Diagnostics *errors,
                      Diagnostics *warnings) {
         _cleanup_policy_set_ PolicySet set;
-        PolicyLoader l = { .topology = topology,
-                           .devices = devices,
-                           .errors = errors,
-                           .warnings = warnings,
-                           .set = &set };
+        Loader l = { .topology = topology,
+                     .devices = devices,
+                     .errors = errors,
+                     .warnings = warnings,
+                     .set = &set };
+        PolicyPlace places[POLICY_KEYS_MAX] = { 0 };
         size_t before = errors->n_added;
         int r;
 
         policy_set_init(&set);
-        r = load_files(&l, files);
+        l.places = places;
+        r = set_defaults("", &set);
+        for (size_t i = 0; i < files->n_files && r == 0; i++) {
+                l.file = &files->files[i];
+                l.file_index = i;
+                r = load_file(&l);
+        }
+        policy_check_reserve(&set.host.reserve, places, topology, warnings);
+        policy_check_irqs(&set, files, warnings);
         if (r == 0) {
                 policy_check_none(&l.merge, &set, warnings);
                 policy_check_drafts(&l.merge, topology, errors, warnings);
@@ -219,8 +641,8 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
         if (r == 0 && errors->n_added > before)
                 r = -EINVAL;
         if (r == 0)
-                r = l.merge.n_drafts > 0 ? policy_merge_finish(&l.merge, &set) : add_builtin(&set);
-        policy_merge_done(&l.merge);
+                r = l.merge.n_drafts > 0 ? merge_finish(&l.merge, &set) : add_builtin(&set);
+        merge_done(&l.merge);
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(set);

@@ -7,7 +7,6 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-table.h"
-#include "tidbnumad/config/policy-words.h"
 
 #define ID_LIST "^\\s*[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\\s*$"
 #define NUMBER "^[0-9]+(\\.[0-9]+)?"

@@ -1,87 +1,358 @@
 /* Single values of the policy language. Whether a node exists is not checked here. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/config/policy-list.h"
-#include "tidbnumad/config/policy-text.h"
-#include "tidbnumad/config/policy-value.h"
+#include "tidbnumad/config/policy-loader.h"
 #include "tidbnumad/model/policy.h"
 
 #define POLICY_COUNT_MAX 1024u /* CONFIG_NODES_SHIFT=10 */
 #define RATE_LENGTH_MAX 64u    /* the longest number with a unit that can be meant */
 
-static int store_string(const PolicyKey *key, const char *text, char **target,
-                        const char **ret_reason) {
-        char *copy;
+/* --- what is wrong with a name, a path, a glob --- */
+
+#define POLICY_NAME_MAX 64u
+#define UNIT_NAME_MAX 255u      /* systemd.unit(5) */
+#define USER_NAME_MAX 255u      /* LOGIN_NAME_MAX less its NUL */
+#define ARGS_MAX 4096u          /* length of a command line that is compared */
+#define INTERFACE_NAME_MAX 15u  /* IFNAMSIZ less its NUL */
+#define CONTROLLER_NAME_MAX 32u /* "nvme" and a number are far below */
+
+/* The end of the bracket expression that begins at `p`, or NULL when it is not closed. A "]" at
+ * the beginning belongs to the set, see glob(7). */
+static const char *bracket_end(const char *p) {
+        p++;
+        if (*p == '!' || *p == '^')
+                p++;
+        return *p ? strchr(p + 1, ']') : NULL;
+}
+
+/* What fnmatch(3) would quietly never match. */
+static const char *glob_fault(const char *glob) {
+        for (const char *p = glob; *p; p++) {
+                if (*p == '\\' && *++p == '\0')
+                        return "it ends with a backslash";
+                if (*p == '[') {
+                        p = bracket_end(p);
+                        if (!p)
+                                return "a [ is not closed";
+                }
+        }
+        return NULL;
+}
+
+static const char *exe_fault(const char *exe) {
+        if (*exe == '\0')
+                return "it is empty";
+        if (*exe == ' ' || exe[strlen(exe) - 1] == ' ')
+                return "a blank at an end; remove it";
+        /* A blank before a dash or a slash starts an argument. In a base name any blank does: a
+         * program whose name has one can still be given as a path. */
+        if (*exe == '/' ? strstr(exe, " -") || strstr(exe, " /") : strchr(exe, ' ') != NULL)
+                return "arguments belong to `args`; write ? for a blank in a path";
+        if (utf8_has_control(exe))
+                return "it contains a control character";
+        if (strlen(exe) >= PATH_MAX)
+                return "it is too long";
+        if (*exe != '/') {
+                if (strchr(exe, '/'))
+                        return "a relative path";
+                return strpbrk(exe, "*?[\\") ? "a glob has to be an absolute path" : NULL;
+        }
+        if (text_ends_with(exe, "/") || strcmp(exe, "/") == 0)
+                return "it names a folder";
+        if (strstr(exe, "//") || strstr(exe, "/./") || strstr(exe, "/../"))
+                return "paths from the kernel contain no //, /./ or /../";
+        return glob_fault(exe);
+}
+
+static const char *unit_fault(const char *unit) {
+        const char *fault;
+
+        if (*unit == '\0')
+                return "it is empty";
+        if (utf8_has_control(unit) || strpbrk(unit, " /"))
+                return "a unit name contains no spaces, slashes or control characters";
+        if (strlen(unit) > UNIT_NAME_MAX)
+                return "it is too long";
+        if (!text_ends_with(unit, ".service") && !text_ends_with(unit, ".scope") &&
+            !strchr("*?]", unit[strlen(unit) - 1]))
+                return "it does not end with .service or .scope";
+        fault = glob_fault(unit);
+        if (!fault && strpbrk(unit, "(|){}+"))
+                return "no unit name contains ( ) | { } or +, and globs are * ? and [...]; write "
+                       "an entry for each alternative";
+        for (const char *p = unit; !fault && *p; p++) {
+                if (*p == '[')
+                        p = bracket_end(p);
+                else if (!isalnum((unsigned char)*p) && !strchr(":-_.\\@*?", *p))
+                        return "a character that no unit name contains";
+        }
+        return fault;
+}
+
+static const char *user_fault(const char *user) {
+        if (*user == '\0')
+                return "it is empty";
+        if (utf8_has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
+                return "not the name of a user";
+        return strlen(user) > USER_NAME_MAX ? "it is too long" : NULL;
+}
+
+static const char *name_fault(const char *name) {
+        static const char allowed[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+        if (*name == '\0')
+                return "it is empty";
+        if (strlen(name) > POLICY_NAME_MAX)
+                return "it is too long";
+        return name[strspn(name, allowed)] ? "a character that is not allowed" : NULL;
+}
+
+/* A pattern with a blank at either end would match no command line of the kernel. */
+static const char *args_fault(const char *args) {
+        if (*args == '\0')
+                return "it is empty";
+        if (utf8_has_control(args))
+                return "it contains a control character";
+        if (strlen(args) > ARGS_MAX)
+                return "it is too long";
+        return glob_fault(args);
+}
+
+/* The kernel's rules for names of interfaces, and of devices in general. */
+static const char *device_fault(const char *name, size_t max, bool glob) {
+        if (*name == '\0')
+                return "it is empty";
+        if (utf8_has_control(name) || strpbrk(name, " /:"))
+                return "no device has a name with spaces, slashes, colons or control characters";
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+                return "no device has that name";
+        if (!glob && strpbrk(name, "*?[\\"))
+                return "a glob, but names are expected here";
+        if (strlen(name) > max && !(glob && strpbrk(name, "*?[\\")))
+                return "it is too long";
+        if (strlen(name) > PATH_MAX)
+                return "it is too long";
+        return glob ? glob_fault(name) : NULL;
+}
+
+static bool is_hex(const char *text, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!isxdigit((unsigned char)text[i]))
+                        return false;
+        return true;
+}
+
+/* [domain:]bus:device.function, as lspci(8) shows it. */
+static const char *pci_fault(const char *address) {
+        const char *p = address;
+
+        if (strlen(p) == POLICY_PCI_ADDRESS_LENGTH) {
+                if (!is_hex(p, 4) || p[4] != ':')
+                        return "not an address";
+                p += 5;
+        }
+        if (strlen(p) != strlen("00:00.0") || !is_hex(p, 2) || p[2] != ':' || !is_hex(p + 3, 2) ||
+            p[5] != '.' || p[6] < '0' || p[6] > '7')
+                return "not an address";
+        return NULL;
+}
+
+const char *policy_text_fault(PolicyKeyType type, const char *text) {
+        switch (type) {
+        case POLICY_KEY_NAME:
+                return name_fault(text);
+        case POLICY_KEY_EXE:
+                return exe_fault(text);
+        case POLICY_KEY_UNIT:
+                return unit_fault(text);
+        case POLICY_KEY_USER:
+                return user_fault(text);
+        case POLICY_KEY_ARGS:
+                return args_fault(text);
+        case POLICY_KEY_INTERFACES:
+                return device_fault(text, INTERFACE_NAME_MAX, false);
+        case POLICY_KEY_NET_GLOBS:
+                return device_fault(text, INTERFACE_NAME_MAX, true);
+        case POLICY_KEY_NVME_GLOBS:
+                return device_fault(text, CONTROLLER_NAME_MAX, true);
+        case POLICY_KEY_PCI_ADDRESSES:
+                return pci_fault(text);
+        default:
+                return NULL;
+        }
+}
+
+/* The index of `text` in `words`, which end with NULL, or -EINVAL. */
+static int word_find(const char *const *words, const char *text) {
+        for (unsigned i = 0; words[i]; i++)
+                if (strcmp(text, words[i]) == 0)
+                        return (int)i;
+        return -EINVAL;
+}
+
+/* --- values of which there may be several: numbers of nodes and CPUs, names of devices --- */
+
+static const char no_node[] = "no machine has a node of that number";
+static const char no_cpu[] = "no machine has a CPU of that number";
+
+static int add_ids(const char *text, const char *too_high, IdTarget target,
+                   const char **ret_reason) {
+        IdSet set = { 0 };
+        int r;
+
+        r = id_target_parse_list(text, (IdTarget){ set.words, target.n_words });
+        if (r == -ERANGE)
+                *ret_reason = too_high;
+        else if (r == 0 && id_set_is_empty(&set))
+                *ret_reason = "it is empty";
+        if (r < 0 || id_set_is_empty(&set))
+                return -EINVAL;
+        id_target_union(target, ID_VIEW(&set));
+        return 0;
+}
+
+static int add_word(const PolicyKey *key, const char *text, WordList *target,
+                    const char **ret_reason) {
+        char address[POLICY_PCI_ADDRESS_LENGTH + 1];
 
         *ret_reason = policy_text_fault(key->type, text);
         if (*ret_reason)
                 return -EINVAL;
-        copy = strdup(text);
-        if (!copy)
-                return -ENOMEM;
-        free(*target);
-        *target = copy;
-        return 0;
+        if (key->type != POLICY_KEY_PCI_ADDRESSES)
+                return word_list_add(target, text);
+        /* The kernel's form: with the domain, in small letters. */
+        (void)snprintf(address, sizeof(address), "%s%s",
+                       strlen(text) < POLICY_PCI_ADDRESS_LENGTH ? "0000:" : "", text);
+        for (char *p = address; *p; p++)
+                *p = (char)tolower((unsigned char)*p);
+        return word_list_add(target, address);
 }
 
-static int parse_port(const char *text, uint16_t *target) {
-        uint64_t port;
-
-        if (parse_u64(text, &port) < 0 || port == 0 || port > UINT16_MAX)
-                return -EINVAL;
-        *target = (uint16_t)port;
-        return 0;
+bool policy_list_is(const PolicyKey *key) {
+        return key->type >= POLICY_KEY_NODES && key->type <= POLICY_KEY_PCI_ADDRESSES;
 }
 
-static int parse_count(const char *text, uint32_t *target, const char **ret_reason) {
-        uint64_t count;
+void policy_list_clear(const PolicyKey *key, void *target) {
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                *(NodeSet *)target = (NodeSet){ 0 };
+                break;
+        case POLICY_KEY_CPUS:
+                *(PolicyCpus *)target = (PolicyCpus){ .choice = CPUS_LIST };
+                break;
+        case POLICY_KEY_RESERVE:
+                ((Reserve *)target)->kind = RESERVE_LIST;
+                ((Reserve *)target)->nodes = (NodeSet){ 0 };
+                break;
+        case POLICY_KEY_STEER:
+                ((IrqPolicy *)target)->steer = STEER_CPUS;
+                ((IrqPolicy *)target)->cpus = (CpuSet){ 0 };
+                break;
+        default:
+                word_list_done(target);
+        }
+}
+
+int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason) {
+        *ret_reason = NULL;
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                return add_ids(text, no_node, ID_TARGET((NodeSet *)target), ret_reason);
+        case POLICY_KEY_CPUS:
+                return add_ids(text, no_cpu, ID_TARGET(&((PolicyCpus *)target)->list), ret_reason);
+        case POLICY_KEY_RESERVE:
+                return add_ids(text, no_node, ID_TARGET(&((Reserve *)target)->nodes), ret_reason);
+        case POLICY_KEY_STEER:
+                return add_ids(text, no_cpu, ID_TARGET(&((IrqPolicy *)target)->cpus), ret_reason);
+        default:
+                return add_word(key, text, target, ret_reason);
+        }
+}
+
+IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {
+        *ret_cpus = key->type == POLICY_KEY_CPUS || key->type == POLICY_KEY_STEER;
+        switch (key->type) {
+        case POLICY_KEY_NODES:
+                return ID_VIEW((const NodeSet *)target);
+        case POLICY_KEY_CPUS:
+                return ID_VIEW(&((const PolicyCpus *)target)->list);
+        case POLICY_KEY_RESERVE:
+                return ID_VIEW(&((const Reserve *)target)->nodes);
+        case POLICY_KEY_STEER:
+                return ID_VIEW(&((const IrqPolicy *)target)->cpus);
+        default:
+                return (IdView){ NULL, 0 };
+        }
+}
+
+/* One value where a list is allowed. A fault must leave `target` as it was. */
+static int parse_list(const PolicyKey *key, const char *text, void *target,
+                      const char **ret_reason) {
+        const int word = key->choices ? word_find(key->choices, text) : -EINVAL;
+        IdSet ids = { 0 };
+        IdView present;
+        bool cpus;
         int r;
 
-        if (strcmp(text, "auto") == 0) {
-                *target = PLACE_COUNT_AUTO;
+        if (word >= 0) { /* in place of a list of this type */
+                policy_list_clear(key, target);
+                if (key->type == POLICY_KEY_CPUS)
+                        ((PolicyCpus *)target)->choice = (CpuChoice)word;
+                else if (key->type == POLICY_KEY_RESERVE)
+                        ((Reserve *)target)->kind = (ReserveKind)word;
+                else
+                        ((IrqPolicy *)target)->steer = (IrqSteer)word;
                 return 0;
         }
-        r = parse_u64(text, &count);
-        if (r == -ERANGE || (r == 0 && count > POLICY_COUNT_MAX))
-                *ret_reason = "no machine has so many nodes";
-        if (r < 0 || count == 0 || count > POLICY_COUNT_MAX)
-                return -EINVAL;
-        *target = (uint32_t)count;
-        return 0;
+        present = policy_list_ids(key, target, &cpus);
+        if (present.n_words > 0) {
+                r = add_ids(text, cpus ? no_cpu : no_node, (IdTarget){ ids.words, present.n_words },
+                            ret_reason);
+                if (r < 0)
+                        return r;
+        } else {
+                *ret_reason = policy_text_fault(key->type, text);
+                if (*ret_reason)
+                        return -EINVAL;
+        }
+        policy_list_clear(key, target);
+        return policy_list_add(key, text, target, ret_reason);
 }
 
-static int parse_number(const PolicyKey *key, const char *text, uint32_t *target,
-                        const char **ret_reason) {
+/* --- single values --- */
+
+static int parse_integer(const PolicyKey *key, const char *text, void *target,
+                         const char **ret_reason) {
+        const bool port = key->type == POLICY_KEY_PORT, count = key->type == POLICY_KEY_COUNT;
+        const uint64_t min = port || count ? 1 : key->min;
+        const uint64_t max = port ? UINT16_MAX : count ? POLICY_COUNT_MAX : key->max;
         uint64_t number;
         int r;
 
-        if (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(text, "auto") == 0) {
-                *target = (uint32_t)key->min - 1;
+        if ((count || key->type == POLICY_KEY_AUTO_NUMBER) && strcmp(text, "auto") == 0) {
+                *(uint32_t *)target = count ? PLACE_COUNT_AUTO : (uint32_t)key->min - 1;
                 return 0;
         }
         r = parse_u64(text, &number);
-        if (r == -ERANGE || (r == 0 && number > key->max))
-                *ret_reason = "it is too large";
-        if (r < 0 || number < key->min || number > key->max)
+        if (!port && (r == -ERANGE || (r == 0 && number > max)))
+                *ret_reason = count ? "no machine has so many nodes" : "it is too large";
+        if (r < 0 || number < min || number > max)
                 return -EINVAL;
-        *target = (uint32_t)number;
-        return 0;
-}
-
-static int parse_choice(const PolicyKey *key, const char *text, void *target) {
-        /* An enum without negative values is an unsigned int to both compilers. */
-        int i = policy_word_find(key->choices, text);
-
-        if (i < 0)
-                return -EINVAL;
-        memcpy(target, &i, sizeof(i));
+        if (port)
+                *(uint16_t *)target = (uint16_t)number;
+        else
+                *(uint32_t *)target = (uint32_t)number;
         return 0;
 }
 
@@ -91,33 +362,23 @@ _Static_assert(sizeof(MemoryMode) == sizeof(int) && sizeof(MigrateMode) == sizeo
                        sizeof(BackendKind) == sizeof(int) && sizeof(PlaceNear) == sizeof(int) &&
                        sizeof(PlaceShare) == sizeof(int) && sizeof(NumaBalancing) == sizeof(int) &&
                        sizeof(IrqbalanceMode) == sizeof(int) && sizeof(RpsMode) == sizeof(int),
-               "parse_choice() stores an int");
-
-/* YAML 1.1 took these for booleans, and people still write them. */
-static const char *bool_reason(const char *text) {
-        static const char *const trues[] = { "yes", "on", "y", "1", "true", NULL };
-        static const char *const falses[] = { "no", "off", "n", "0", "false", NULL };
-
-        for (size_t i = 0; trues[i]; i++)
-                if (strcasecmp(text, trues[i]) == 0)
-                        return "write it as true";
-        for (size_t i = 0; falses[i]; i++)
-                if (strcasecmp(text, falses[i]) == 0)
-                        return "write it as false";
-        return NULL;
-}
+               "policy_value_parse() stores an int");
 
 static int parse_bool(const PolicyKey *key, const char *text, void *target,
                       const char **ret_reason) {
         static const char *const bools[] = { "false", "true", NULL };
         static const char *const switches[] = { "off", "on", NULL };
-        bool is_switch = key->type == POLICY_KEY_SWITCH;
-        int i = policy_word_find(is_switch ? switches : bools, text);
+        /* YAML 1.1 took these for booleans, and people still write them. */
+        static const char *const falses_trues[] = { "no", "yes", "off", "on",    "n",
+                                                    "y",  "0",   "1",   "false", "true" };
+        const bool is_switch = key->type == POLICY_KEY_SWITCH;
+        const int i = word_find(is_switch ? switches : bools, text);
 
-        if (i < 0) {
-                *ret_reason = is_switch ? NULL : bool_reason(text);
+        for (size_t k = 0; i < 0 && !is_switch && k < ELEMENTSOF(falses_trues); k++)
+                if (strcasecmp(text, falses_trues[k]) == 0)
+                        *ret_reason = k % 2 ? "write it as true" : "write it as false";
+        if (i < 0)
                 return -EINVAL;
-        }
         if (key->choices)
                 memcpy(target, &i, sizeof(i));
         else
@@ -157,45 +418,27 @@ static int parse_rate(const char *text, uint64_t *target, const char **ret_reaso
 }
 
 /* A number with a unit, from `min` to `max`. */
-static int parse_bounded(const PolicyKey *key, const char *text,
-                         const char *const reasons[static 2], uint64_t *ret,
+static int parse_measure(const PolicyKey *key, const char *text, void *target,
                          const char **ret_reason) {
+        const bool percent = key->type == POLICY_KEY_PERCENT;
         uint64_t value = 0;
-        int r;
+        int r = percent ? parse_percent(text, &value) : parse_duration(text, &value);
 
-        r = key->type == POLICY_KEY_PERCENT ? parse_percent(text, &value)
-                                            : parse_duration(text, &value);
         if (r == -ERANGE || (r == 0 && value > key->max))
-                *ret_reason = reasons[1];
+                *ret_reason = percent ? "it is too much" : "it is too long";
         else if (r == 0 && value < key->min)
-                *ret_reason = reasons[0];
+                *ret_reason = percent ? "it is too little" : "it is too short";
         else if (*text == '\0')
                 *ret_reason = "it is empty";
         else if (r < 0 && text[strspn(text, "0123456789.")] == '\0')
                 *ret_reason = "without a unit";
         if (r < 0 || value < key->min || value > key->max)
                 return -EINVAL;
-        *ret = value;
+        if (percent)
+                *(uint32_t *)target = (uint32_t)value;
+        else
+                *(uint64_t *)target = value;
         return 0;
-}
-
-static int parse_interval(const PolicyKey *key, const char *text, uint64_t *target,
-                          const char **ret_reason) {
-        static const char *const reasons[] = { "it is too short", "it is too long" };
-
-        return parse_bounded(key, text, reasons, target, ret_reason);
-}
-
-static int parse_share(const PolicyKey *key, const char *text, uint32_t *target,
-                       const char **ret_reason) {
-        static const char *const reasons[] = { "it is too little", "it is too much" };
-        uint64_t ppm;
-        int r;
-
-        r = parse_bounded(key, text, reasons, &ppm, ret_reason);
-        if (r == 0)
-                *target = (uint32_t)ppm;
-        return r;
 }
 
 /* 0x and up to sixteen digits, or decimal; strtoull() would take a sign and blanks as well. */
@@ -244,9 +487,12 @@ static int parse_event(const char *text, AccessEvent *target, const char **ret_r
 
 int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                        const char **ret_reason) {
+        char *copy;
+        int i;
+
         *ret_reason = NULL;
         if (policy_list_is(key))
-                return policy_list_parse(key, text, target, ret_reason);
+                return parse_list(key, text, target, ret_reason);
         switch (key->type) {
         case POLICY_KEY_VERSION:
                 return strcmp(text, "1") == 0 ? 0 : -EINVAL;
@@ -255,25 +501,34 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
         case POLICY_KEY_UNIT:
         case POLICY_KEY_USER:
         case POLICY_KEY_ARGS:
-                return store_string(key, text, target, ret_reason);
+                *ret_reason = policy_text_fault(key->type, text);
+                if (*ret_reason)
+                        return -EINVAL;
+                copy = strdup(text);
+                if (!copy)
+                        return -ENOMEM;
+                free(*(char **)target);
+                *(char **)target = copy;
+                return 0;
         case POLICY_KEY_PORT:
-                return parse_port(text, target);
         case POLICY_KEY_COUNT:
-                return parse_count(text, target, ret_reason);
         case POLICY_KEY_NUMBER:
         case POLICY_KEY_AUTO_NUMBER:
-                return parse_number(key, text, target, ret_reason);
+                return parse_integer(key, text, target, ret_reason);
         case POLICY_KEY_CHOICE:
-                return parse_choice(key, text, target);
+                /* An enum without negative values is an unsigned int to both compilers. */
+                i = word_find(key->choices, text);
+                if (i >= 0)
+                        memcpy(target, &i, sizeof(i));
+                return i < 0 ? i : 0;
         case POLICY_KEY_SWITCH:
         case POLICY_KEY_BOOL:
                 return parse_bool(key, text, target, ret_reason);
         case POLICY_KEY_RATE:
                 return parse_rate(text, target, ret_reason);
         case POLICY_KEY_DURATION:
-                return parse_interval(key, text, target, ret_reason);
         case POLICY_KEY_PERCENT:
-                return parse_share(key, text, target, ret_reason);
+                return parse_measure(key, text, target, ret_reason);
         case POLICY_KEY_EVENT:
                 return parse_event(text, target, ret_reason);
         default:

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/config/policy-yaml-fault.h"
+#include "tidbnumad/config/policy-yaml.h"
 
 /* Lines and columns count from 0, as libyaml's do; columns in characters. */
 typedef struct Line {
@@ -186,8 +186,8 @@ static bool refuse_quote_above(const Fault *f) {
                 if (n % 2 == 0)
                         continue;
                 REFUSE_AT(f, above.number, count_characters(above.start, last),
-                          "the quote that begins here is not closed, expected %c at the end of "
-                          "the value",
+                          "the quote that begins here is not closed, expected %c at the end of the "
+                          "value",
                           *quote);
                 return true;
         }
@@ -259,8 +259,8 @@ static void refuse_in_brackets(const Fault *f) {
                 REFUSE_CONTEXT(f, "this %c is not closed, expected %c at the end", list ? '[' : '{',
                                list ? ']' : '}');
         else if (f->at == ':')
-                REFUSE(f, "a colon inside a value; a comma is missing before this key, or put "
-                          "the value in quotes");
+                REFUSE(f, "a colon inside a value; a comma is missing before this key, or put the "
+                          "value in quotes");
         else
                 REFUSE(f, "expected a comma or %c here", list ? ']' : '}');
 }
@@ -285,10 +285,9 @@ static void refuse_start(const Fault *f) {
 static void refuse_open_quote(const Fault *f) {
         Line line = find_line(f->file, f->parser->context_mark.line);
 
-        REFUSE_CONTEXT(f,
-                       "the quote that begins here is not closed, expected %c at the end of the "
-                       "value",
-                       *find_column(&line, f->parser->context_mark.column));
+        REFUSE_CONTEXT(
+                f, "the quote that begins here is not closed, expected %c at the end of the value",
+                *find_column(&line, f->parser->context_mark.column));
 }
 
 static void refuse_indicator(const Fault *f) {

@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <yaml.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/config/policy-yaml-fault.h"
 #include "tidbnumad/config/policy-yaml.h"
 
 typedef struct Builder {
@@ -17,13 +15,10 @@ typedef struct Builder {
         const SourceFile *file;
         Diagnostics *errors;
         size_t n_nodes;
-        bool refused; /* something was reported, although parsing went on */
 } Builder;
 
-#define REFUSE(b, span, ...)                                                                       \
-        ((b)->refused = true, diagnostics_add_at((b)->errors, (b)->file, (span), __VA_ARGS__))
-
-#define REFUSE_EVENT(b, event, ...) REFUSE((b), span_of(event), __VA_ARGS__)
+#define REFUSE_EVENT(b, event, ...)                                                                \
+        diagnostics_add_at((b)->errors, (b)->file, span_of(event), __VA_ARGS__)
 
 /* What begins on one line and ends on another is marked to the end of the first. */
 static SourceSpan span_of(const yaml_event_t *event) {
@@ -53,64 +48,42 @@ const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]) {
         return buffer;
 }
 
-static int refuse_syntax(Builder *b) {
+static int next_event(Builder *b, yaml_event_t *ret) {
+        if (yaml_parser_parse(&b->parser, ret))
+                return 0;
         if (b->parser.error == YAML_MEMORY_ERROR)
                 return -ENOMEM;
         policy_yaml_refuse_syntax(b->file, &b->parser, b->errors);
-        b->refused = true;
         return -EINVAL;
 }
 
-static int next_event(Builder *b, yaml_event_t *ret) {
-        return yaml_parser_parse(&b->parser, ret) ? 0 : refuse_syntax(b);
-}
-
-static bool is_null(const yaml_event_t *event) {
+static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
         static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
-
-        for (size_t i = 0; i < ELEMENTSOF(nulls); i++)
-                if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-                    strcmp((const char *)event->data.scalar.value, nulls[i]) == 0)
-                        return true;
-        return false;
-}
-
-/* In quotes it is meant. In a text of several lines it leads to an error of the syntax. */
-static void refuse_lookalike(Builder *b, const yaml_event_t *event) {
-        const char *message = NULL;
-        SourceSpan at = span_of(event);
+        const char *value = (const char *)event->data.scalar.value, *message = NULL;
+        const bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+        const size_t length = event->data.scalar.length;
+        SourceSpan at = node->at;
         size_t index;
 
-        if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-            event->end_mark.line == event->start_mark.line)
-                message = policy_yaml_lookalike((const char *)event->data.scalar.value,
-                                                event->data.scalar.length, &index);
-        if (!message)
-                return;
-        at.column += (uint32_t)index;
-        at.length = 1;
-        REFUSE(b, at, "%s", message);
-}
-
-static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
-        const char *value = (const char *)event->data.scalar.value;
-
-        refuse_lookalike(b, event);
-        if (strlen(value) != event->data.scalar.length) {
+        /* In quotes it is meant. In a text of several lines it leads to an error of the syntax. */
+        if (plain && event->end_mark.line == event->start_mark.line)
+                message = policy_yaml_lookalike(value, length, &index);
+        if (message) {
+                at.column += (uint32_t)index;
+                at.length = 1;
+                diagnostics_add_at(b->errors, b->file, at, "%s", message);
+        }
+        if (strlen(value) != length) {
                 REFUSE_EVENT(b, event, "a NUL character inside a value, expected text");
                 value = "";
         }
-        node->kind = is_null(event) ? YAML_KIND_EMPTY : YAML_KIND_SCALAR;
-        node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+        node->kind = YAML_KIND_SCALAR;
+        for (size_t i = 0; plain && i < ELEMENTSOF(nulls); i++)
+                if (strcmp((const char *)event->data.scalar.value, nulls[i]) == 0)
+                        node->kind = YAML_KIND_EMPTY;
+        node->quoted = !plain;
         node->text = strdup(value);
         return node->text ? 0 : -ENOMEM;
-}
-
-static void refuse_tag(Builder *b, const yaml_event_t *event) {
-        if ((event->type == YAML_SCALAR_EVENT && event->data.scalar.tag) ||
-            (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.tag) ||
-            (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.tag))
-                REFUSE_EVENT(b, event, "a tag (`!`), expected the value alone");
 }
 
 static const yaml_char_t *anchor_of(const yaml_event_t *event) {
@@ -128,24 +101,23 @@ static const yaml_char_t *anchor_of(const yaml_event_t *event) {
 
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
 
-/* A list or a mapping in brackets on one line is marked whole, others at their beginning. */
-static void close_span(const yaml_event_t *end, YamlNode *node) {
-        bool bracket = end->end_mark.index > end->start_mark.index;
-
-        if (bracket && end->start_mark.line + 1 == node->at.line)
-                node->at.length = (uint32_t)end->end_mark.column + 1 - node->at.column;
-}
-
 static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, YamlNode *node) {
         for (;;) {
                 _cleanup_(yaml_event_delete) yaml_event_t event = { 0 };
                 int r;
 
                 r = next_event(b, &event);
-                if (r == 0 && event.type == end)
-                        close_span(&event, node);
-                if (r < 0 || event.type == end)
+                if (r < 0)
                         return r;
+                if (event.type == end) {
+                        /* A list or a mapping in brackets on one line is marked whole, others at
+                         * their beginning. */
+                        if (event.end_mark.index > event.start_mark.index &&
+                            event.start_mark.line + 1 == node->at.line)
+                                node->at.length =
+                                        (uint32_t)event.end_mark.column + 1 - node->at.column;
+                        return 0;
+                }
                 if (ARRAY_RESERVE(node->children, node->allocated, node->n_children + 1) < 0)
                         return -ENOMEM;
                 r = build_node(b, &event, depth, &node->children[node->n_children++]);
@@ -174,7 +146,10 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                              YAML_NODES_MAX);
                 return -EINVAL;
         }
-        refuse_tag(b, event);
+        if ((event->type == YAML_SCALAR_EVENT && event->data.scalar.tag) ||
+            (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.tag) ||
+            (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.tag))
+                REFUSE_EVENT(b, event, "a tag (`!`), expected the value alone");
         switch (event->type) {
         case YAML_SCALAR_EVENT:
                 return build_scalar(b, event, node);
@@ -218,9 +193,120 @@ static int build_document(Builder *b, YamlNode *root) {
         }
 }
 
+/* --- aliases: each becomes a copy of what its anchor names ---
+ *
+ * In the order of the file, so that what is copied has no aliases left, and an alias finds the last
+ * anchor of its name before it. */
+
+typedef struct Anchor {
+        const YamlNode *node;
+        bool open; /* the walk is inside of it */
+} Anchor;
+
+typedef struct Expansion {
+        const SourceFile *file;
+        Diagnostics *errors;
+        Anchor anchors[YAML_ANCHORS_MAX];
+        size_t n_anchors;
+        size_t n_expanded;
+} Expansion;
+
+#define REFUSE_NODE(x, node, ...)                                                                  \
+        diagnostics_add_at((x)->errors, (x)->file, (node)->at, __VA_ARGS__)
+
+/* `to` is empty. A part of a copy that failed is freed with it. */
+static int copy_node(Expansion *x, const YamlNode *alias, const YamlNode *from, unsigned depth,
+                     YamlNode *to) {
+        if (depth > YAML_DEPTH_MAX) {
+                REFUSE_NODE(x, alias, "the alias nests too deep, expected at most %u levels",
+                            YAML_DEPTH_MAX);
+                return -EINVAL;
+        }
+        if (++x->n_expanded > YAML_EXPANDED_MAX) {
+                REFUSE_NODE(x, alias, "the aliases expand to too much, expected at most %u values",
+                            YAML_EXPANDED_MAX);
+                return -EINVAL;
+        }
+        *to = (YamlNode){ .kind = from->kind, .at = from->at, .quoted = from->quoted };
+        if (from->text) {
+                to->text = strdup(from->text);
+                if (!to->text)
+                        return -ENOMEM;
+        }
+        if (from->n_children == 0)
+                return 0;
+        to->children = calloc(from->n_children, sizeof(*to->children));
+        if (!to->children)
+                return -ENOMEM;
+        to->allocated = from->n_children;
+        while (to->n_children < from->n_children) {
+                const YamlNode *child = &from->children[to->n_children];
+                int r = copy_node(x, alias, child, depth + 1, &to->children[to->n_children++]);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int expand_alias(Expansion *x, YamlNode *node, unsigned depth) {
+        const Anchor *anchor = NULL;
+        char shown[YAML_SHOWN_MAX];
+        YamlNode copy = { 0 };
+        int r;
+
+        for (size_t i = x->n_anchors; i > 0 && !anchor; i--)
+                if (strcmp(x->anchors[i - 1].node->anchor, node->text) == 0)
+                        anchor = &x->anchors[i - 1];
+        if (!anchor || anchor->open) {
+                REFUSE_NODE(x, node,
+                            anchor ? "the alias `*%s` is inside the value of its anchor, expected "
+                                     "it after that value"
+                                   : "there is no anchor `&%s` before this alias, expected one; "
+                                     "put a glob that begins with * in quotes",
+                            yaml_show(node->text, shown));
+                return 0;
+        }
+        r = copy_node(x, node, anchor->node, depth, &copy);
+        copy.at = node->at;
+        yaml_node_done(node);
+        *node = copy;
+        return r;
+}
+
+/* Recursion is bounded by YAML_DEPTH_MAX. */
+static int expand_node(Expansion *x, YamlNode *node, unsigned depth) {
+        size_t own = x->n_anchors;
+
+        if (node->kind == YAML_KIND_ALIAS)
+                return expand_alias(x, node, depth);
+        if (node->anchor) {
+                if (x->n_anchors == YAML_ANCHORS_MAX) {
+                        REFUSE_NODE(x, node,
+                                    "too many anchors (`&`) in one file, expected at most %u",
+                                    YAML_ANCHORS_MAX);
+                        return -EINVAL;
+                }
+                x->anchors[x->n_anchors++] = (Anchor){ node, true };
+        }
+        for (size_t i = 0; i < node->n_children; i++) {
+                int r = expand_node(x, &node->children[i], depth + 1);
+
+                if (r < 0)
+                        return r;
+        }
+        if (node->anchor)
+                x->anchors[own].open = false;
+        return 0;
+}
+
+/* --- the whole --- */
+
 int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors) {
         _cleanup_yaml_node_ YamlNode root = { .at = { 1, 1, 0 } };
+        Expansion x = { .file = file, .errors = errors };
         Builder b = { .file = file, .errors = errors };
+        const size_t before = errors->n_added;
         int r;
 
         if (!yaml_parser_initialize(&b.parser))
@@ -230,8 +316,8 @@ int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors
         r = build_document(&b, &root);
         yaml_parser_delete(&b.parser);
         if (r == 0)
-                r = policy_yaml_expand(file, &root, errors);
-        if (r == 0 && b.refused)
+                r = expand_node(&x, &root, 1);
+        if (r == 0 && errors->n_added > before)
                 r = -EINVAL;
         if (r < 0)
                 return r;

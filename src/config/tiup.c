@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-yaml.h"
 #include "tidbnumad/config/tiup.h"
@@ -194,8 +193,10 @@ static void refuse_second(const Reader *r, const TiupServer *server) {
 /* The host name is used as the name of a folder, so it must be safe as one. */
 static bool is_host(const char *text) {
         return *text && *text != '.' && *text != '-' &&
-               text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                 "._:[]%-")] == '\0';
+               text[strspn(
+                       text,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-")] ==
+                       '\0';
 }
 
 static int read_server(const Reader *r, const struct Section *section, const YamlNode *entry) {
@@ -263,8 +264,7 @@ static size_t count_others(const YamlNode *root) {
 static int read_root(Reader *r, const YamlNode *root) {
         if (root->kind != YAML_KIND_MAPPING) {
                 REFUSE(r, root->at,
-                       "not a topology of TiUP, expected sections such as "
-                       "`tidb_servers`");
+                       "not a topology of TiUP, expected sections such as `tidb_servers`");
                 return 0;
         }
         r->global = find(root, "global");
@@ -278,8 +278,7 @@ static int read_root(Reader *r, const YamlNode *root) {
         r->topology->n_others = count_others(root);
         if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
                 REFUSE(r, root->at,
-                       "no servers, expected `pd_servers`, `tidb_servers` or "
-                       "`tikv_servers`");
+                       "no servers, expected `pd_servers`, `tidb_servers` or `tikv_servers`");
         return 0;
 }
 

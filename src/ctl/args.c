@@ -5,7 +5,7 @@
 
 #include "config.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/options.h"
 #include "tidbnumad/ctl/output.h"

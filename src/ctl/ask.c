@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/output.h"

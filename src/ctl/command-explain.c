@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tidbnumad/base/parse.h"
-#include "tidbnumad/base/utf8.h"
-#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"

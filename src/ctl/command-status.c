@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"

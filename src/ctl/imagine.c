@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/config/suggest.h"
 #include "tidbnumad/ctl/imagine.h"
 
 void imagine_list_done(ImagineList *list) {

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/instances.h"
-#include "tidbnumad/plan/instance-count.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/status-history.h"
 #include "tidbnumad/sys/journalctl.h"
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/status-problems.h"
 #include "tidbnumad/publish/object.h"
 

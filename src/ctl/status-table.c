@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/status-problems.h"
 #include "tidbnumad/ctl/status-table.h"
 #include "tidbnumad/publish/plan-words.h"

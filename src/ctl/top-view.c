@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-problems.h"
 #include "tidbnumad/ctl/status-table.h"

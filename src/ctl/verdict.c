@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/verdict.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/publish/object.h"

@@ -4,8 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "tidbnumad/base/utf8.h"
-#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/control.h"
 #include "tidbnumad/daemon/host/host.h"

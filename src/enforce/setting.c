@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/enforce/setting.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/self.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/enforce/undo-json.h"
 #include "tidbnumad/sys/atomic-file.h"

@@ -134,8 +134,8 @@ static void explain_file(Answer *answer, const Store *store, StoreFile file, int
         set_plain(answer, 503);
         if (error == -ENOENT)
                 text_appendf(&answer->text,
-                             "no snapshot: %s/%s does not exist. Is tidbnumad running? "
-                             "(systemctl status tidbnumad)\n",
+                             "no snapshot: %s/%s does not exist. Is tidbnumad running? (systemctl "
+                             "status tidbnumad)\n",
                              runtime_dir, name);
         else if (error == -ELOOP || error == -EBADF)
                 text_appendf(&answer->text, "no snapshot: %s/%s is not a regular file\n",
@@ -223,9 +223,8 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
         if (!ready) {
                 set_plain(answer, 503);
-                text_append(&answer->text,
-                            "not ready: tidbnumad has stopped, or has not finished its start "
-                            "(systemctl status tidbnumad)\n");
+                text_append(&answer->text, "not ready: tidbnumad has stopped, or has not finished "
+                                           "its start (systemctl status tidbnumad)\n");
                 return 0;
         }
         if (age <= limit) {

@@ -11,7 +11,7 @@
 
 #include <arpa/inet.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/listen.h"
 
 /* The kernel's limit is net.core.somaxconn: 4,096, before Linux 5.4 128. Who connects without

@@ -1,4 +1,5 @@
 /* Interrupts of devices: their words, and what they have counted. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,4 +95,123 @@ uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const Ir
                 return 0;
         step = irq_vector_count(now, vector, cpus) - irq_vector_count(before, old, cpus);
         return step < UINT32_MAX / 2 ? step : 0;
+}
+
+/* The words of interrupt plans. */
+
+typedef struct ReasonText {
+        const char *id, *rule, *sentence;
+} ReasonText;
+
+static const ReasonText *reason_text(IrqReason reason) {
+        static const ReasonText texts[N_IRQ_REASONS] = {
+                [IRQ_REASON_RESERVED] = { "reserved", "R2", "to the reserved CPUs" },
+                [IRQ_REASON_LOCAL] = { "local", "", "to CPUs of its own node" },
+                [IRQ_REASON_AWAY] = { "away", "", "to CPUs that no instance owns, nearest first" },
+                [IRQ_REASON_LISTED] = { "listed", "", "its policy lists the CPUs" },
+                [IRQ_REASON_SHARED] = { "shared", "",
+                                        "instances own every CPU that may serve it: to CPUs of "
+                                        "shared instances" },
+                [IRQ_REASON_OWNED] = { "owned", "",
+                                       "exclusive instances own every CPU that may serve it: to "
+                                       "their CPUs; reserve some for it: host.reserve: {cpus: "
+                                       "auto}" },
+                [IRQ_REASON_NO_ENTRY] = { "no-entry", "", "no entry of irq matches it" },
+                [IRQ_REASON_POLICY] = { "policy", "", "its policy leaves it alone" },
+                [IRQ_REASON_RELEASED] = { "released", "", "its release was requested" },
+                [IRQ_REASON_IRQBALANCE] = { "irqbalance", "R11",
+                                            "irqbalance distributes its interrupts, except to CPUs "
+                                            "of instances" },
+                [IRQ_REASON_OTHER_NETNS] = { "other-netns", "",
+                                             "it is in another network namespace" },
+                [IRQ_REASON_BUNDLE] = { "bundle", "", "its members have the interrupts" },
+                [IRQ_REASON_NO_VECTORS] = { "no-vectors", "", "it has no interrupt to steer" },
+                [IRQ_REASON_NOTHING_RESERVED] = { "nothing-reserved", "",
+                                                  "its policy has steer: reserved, but no node "
+                                                  "with CPUs is reserved; see host.reserve" },
+                [IRQ_REASON_NODE_UNKNOWN] = { "node-unknown", "",
+                                              "its policy has steer: local, but its node is "
+                                              "unknown or has no CPU; list CPUs in steer" },
+                [IRQ_REASON_CPUS_ABSENT] = { "cpus-absent", "",
+                                             "none of the CPUs that its policy lists is online" },
+        };
+
+        return &texts[reason];
+}
+
+const char *irq_reason_to_id(IrqReason reason) {
+        return reason_text(reason)->id;
+}
+
+const char *irq_reason_to_string(IrqReason reason) {
+        return reason_text(reason)->sentence;
+}
+
+const char *irq_reason_to_rule(IrqReason reason) {
+        return reason_text(reason)->rule;
+}
+
+bool irq_reason_steers(IrqReason reason) {
+        return reason < IRQ_REASON_NO_ENTRY;
+}
+
+const char *irq_decision_to_string(IrqDecision decision) {
+        switch (decision) {
+        case IRQ_STEERED:
+                return "steered";
+        case IRQ_MANAGED:
+                return "managed";
+        case IRQ_LEFT:
+                break;
+        }
+        return "left";
+}
+
+void irq_plan_done(IrqPlan *plan) {
+        for (size_t i = 0; i < plan->n_devices; i++) {
+                free(plan->devices[i].order);
+                free(plan->devices[i].vectors);
+                free(plan->devices[i].xps);
+                free(plan->devices[i].rps);
+        }
+        free(plan->devices);
+        free(plan->irqbalance.banned_irqs);
+        *plan = (IrqPlan){ 0 };
+}
+
+static const char *const words[N_SETTING_KINDS] = {
+        [SETTING_VECTOR] = "vector",
+        [SETTING_XPS] = "xps",
+        [SETTING_RPS] = "rps",
+        [SETTING_NUMA_BALANCING] = "numa-balancing",
+};
+
+const char *setting_kind_to_string(SettingKind kind) {
+        return words[kind];
+}
+
+int setting_kind_from_string(const char *word, SettingKind *ret) {
+        for (unsigned i = 0; i < N_SETTING_KINDS; i++)
+                if (strcmp(words[i], word) == 0) {
+                        *ret = (SettingKind)i;
+                        return 0;
+                }
+        return -EINVAL;
+}
+
+bool setting_is_queue(SettingKind kind) {
+        return kind == SETTING_XPS || kind == SETTING_RPS;
+}
+
+bool setting_key_equal(const SettingKey *a, const SettingKey *b) {
+        return a->kind == b->kind && a->number == b->number && a->ifindex == b->ifindex &&
+               (setting_is_queue(a->kind) || strcmp(a->device, b->device) == 0);
+}
+
+bool setting_is_mask(SettingKind kind) {
+        return kind != SETTING_NUMA_BALANCING;
+}
+
+bool setting_value_equal(const SettingValue *a, const SettingValue *b) {
+        return a->number == b->number && id_set_equal(&a->cpus, &b->cpus);
 }

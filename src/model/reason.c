@@ -72,8 +72,8 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_NO_UNIT] = { "no-unit", "it does not run in its own system service",
                              "run it as a system service" },
         [REASON_OWN_LIMITS] = { "own-limits",
-                                "AllowedCPUs= or AllowedMemoryNodes= of its unit leaves nothing "
-                                "of its nodes",
+                                "AllowedCPUs= or AllowedMemoryNodes= of its unit leaves nothing of "
+                                "its nodes",
                                 "change these settings, or the nodes in the policy" },
         [REASON_SLICE_TOO_TIGHT] = { "slice-too-tight",
                                      "a slice or cgroup above it allows too few CPUs or memory "

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/requests.h"
 
 #define FIRST_LINE "tidbnumad requests 1"

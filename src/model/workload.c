@@ -1,10 +1,11 @@
 /* Processes and the units they belong to. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/model/instance-name.h"
 #include "tidbnumad/model/workload.h"
 
 bool process_id_equal(const ProcessId *a, const ProcessId *b) {
@@ -96,4 +97,103 @@ int unit_from_cgroup(const char *path, char **ret) {
                 return *ret ? 0 : -ENOMEM;
         }
         return -ENXIO;
+}
+
+#define SUFFIX ".service"
+
+bool unit_is_service(const char *unit) {
+        return text_ends_with(unit, SUFFIX) && strncmp(unit, "user@", 5) != 0;
+}
+
+static int render_service(const InstanceIdentity *i, unsigned rank, char **ret) {
+        const int length = (int)(strlen(i->unit) - strlen(SUFFIX));
+
+        switch (rank) {
+        case 0:
+                return asprintf(ret, "%.*s", length, i->unit);
+        case 1:
+                return asprintf(ret, "%s", i->unit);
+        default:
+                return asprintf(ret, "%s:%d", i->unit, i->first.pid);
+        }
+}
+
+static int render_process(const InstanceIdentity *i, unsigned rank, char **ret) {
+        const char *base = basename(i->exe);
+        const int number = i->n_ports > 0 ? i->ports[0] : i->first.pid;
+
+        switch (rank) {
+        case 0:
+                return asprintf(ret, "%s:%d", base, number);
+        case 1:
+                return asprintf(ret, "%s:%d:%d", base, number, i->first.pid);
+        default:
+                return asprintf(ret, "%s:%d:%d:%" PRIu64, base, number, i->first.pid,
+                                i->first.start_ticks);
+        }
+}
+
+int instance_name_render(const InstanceIdentity *identity, unsigned rank, char **ret) {
+        char *name;
+        int r = unit_is_service(identity->unit) ? render_service(identity, rank, &name)
+                                                : render_process(identity, rank, &name);
+
+        if (r < 0)
+                return -ENOMEM;
+        *ret = name;
+        return 0;
+}
+
+int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
+                         char **ret) {
+        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
+                char *name;
+                int r = instance_name_render(identity, rank, &name);
+
+                if (r < 0)
+                        return r;
+                if (!is_taken(name, userdata)) {
+                        *ret = name;
+                        return 0;
+                }
+                free(name);
+        }
+        return -EEXIST;
+}
+
+const char *tiup_component_to_string(TiupComponent component) {
+        static const char *const names[N_TIUP_COMPONENTS] = { "pd", "tidb", "tikv" };
+
+        return names[component];
+}
+
+const char *tiup_component_to_exe(TiupComponent component) {
+        static const char *const names[N_TIUP_COMPONENTS] = { "pd-server", "tidb-server",
+                                                              "tikv-server" };
+
+        return names[component];
+}
+
+static void server_done(TiupServer *server) {
+        for (size_t i = 0; i < server->n_settings; i++)
+                free(server->settings[i]);
+        free(server->settings);
+        free(server->host);
+        free(server->unit);
+        free(server->name);
+        free(server->data_dir);
+}
+
+void tiup_topology_done(TiupTopology *topology) {
+        for (size_t i = 0; i < topology->n_servers; i++)
+                server_done(&topology->servers[i]);
+        free(topology->servers);
+        *topology = (TiupTopology){ 0 };
+}
+
+bool tiup_server_sets(const TiupServer *server, const char *setting) {
+        for (size_t i = 0; i < server->n_settings; i++)
+                if (strcmp(server->settings[i], setting) == 0)
+                        return true;
+        return false;
 }

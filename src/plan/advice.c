@@ -1,12 +1,373 @@
-/* Sizing advice: what is each instance's own of the CPUs and the memory where it is placed. The
- * rules that are applied to that are in advice-rules.c. */
+/* Sizing advice: what is each instance's own of the CPUs and the memory where it is placed, and the
+ * rules that are applied to that. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/plan/advice-rules.h"
 #include "tidbnumad/plan/advice.h"
+
+/* Constants of the rules, with their sources. */
+#define ADVICE_GOGC_BASE_BYTES (UINT64_C(2) << 30) /* the field's TiDB at GOGC=100 … */
+#define ADVICE_GOGC_GROWTH 8u    /* … needed this many times the memory at GOGC=1000 */
+#define ADVICE_GOGC_MOST 1000u   /* beyond which nothing was measured */
+#define ADVICE_READPOOL_LEAST 4u /* TiKV's own minimum (UnifiedReadPoolConfig, 5.0 on) */
+#define ADVICE_FEW_CPUS 8u       /* on which TiKV's defaults are too many beside others (field) */
+#define ADVICE_MEMORY_LIMIT_MIN (UINT64_C(512) << 20) /* TiDB raises smaller values to this */
+/* maximum of one thread group, and of HAProxy before 2.7 */
+#define ADVICE_HAPROXY_THREADS_MAX 64u
+#define ADVICE_HAPROXY_MAXCONN 20000u
+#define ADVICE_HAPROXY_MAXCONN_DEFAULT 2000u /* the limit that the case from the field hit */
+#define ADVICE_HAPROXY_CONNECTION_BYTES (UINT64_C(33) << 10) /* HAProxy's management guide */
+
+#define ADVICE_JVM_PERCENT 60u /* of the memory; the rest is for what a JVM has beside its heap */
+#define ADVICE_JVM_BESIDE_PERCENT 15u /* beside TiDB or TiKV, which take 80 % */
+#define ADVICE_POOLS_CPUS 16u
+
+#define ADVICE_MIB (UINT64_C(1024) * 1024)
+
+/* No overflow for any value. */
+static inline uint64_t advice_percent_of(uint64_t value, uint64_t percent) {
+        return value / 100 * percent + value % 100 * percent / 100;
+}
+
+static inline uint64_t advice_max(uint64_t a, uint64_t b) {
+        return a > b ? a : b;
+}
+
+static inline uint64_t advice_min(uint64_t a, uint64_t b) {
+        return a < b ? a : b;
+}
+
+static inline uint64_t advice_whole_mib(uint64_t bytes) {
+        return bytes / ADVICE_MIB * ADVICE_MIB;
+}
+
+/* --- the rules A1 to A12 and R12 for one instance: their table is in plan/advice.h; the sentences
+ * have placeholders that publish/advice-text.h lists --- */
+
+typedef struct AdviceScope {
+        const AdviceReport *report;
+        const AdviceSubject *subject;
+        uint64_t light_bytes; /* its part of what instances other than TiDB and TiKV use there */
+} AdviceScope;
+
+/* What the process does that runs now: it may have read the number of CPUs before it was bound. */
+static const char *gomaxprocs_note(const AdviceSubject *subject) {
+        if (!subject->running)
+                return "";
+        if (subject->gomaxprocs == 0 && subject->go == GO_FOLLOWS)
+                return "The running process was built with Go 1.25 or later and follows its CPUs, "
+                       "unless it sets the number itself.";
+        if (subject->gomaxprocs == 0 && subject->go == GO_ONCE)
+                return subject->bound_after_start
+                               ? "The running process is a Go program that started before it was "
+                                 "bound: it still counts on the CPUs that it had then."
+                               : "The running process has read the number when it started.";
+        if (subject->gomaxprocs == 0)
+                return "The running process's number is unknown: a Go program reads it when it "
+                       "starts, and follows a later change only if it was built with Go 1.25 or "
+                       "later and does not set the number itself.";
+        if (subject->gomaxprocs == subject->cpu_share)
+                return "The running process already has {gomaxprocs}; the setting keeps it.";
+        return "The running process has {gomaxprocs}: a Go program reads the number when it "
+               "starts, and follows a later change only if it was built with Go 1.25 or later and "
+               "does not set the number itself.";
+}
+
+static bool give_go_threads(const AdviceSubject *subject, uint32_t n, Advice *advice) {
+        advice->value = n;
+        advice->note = gomaxprocs_note(subject);
+        if (subject->running && subject->gomaxprocs == n)
+                advice->effect = HOLDS_ALREADY;
+        return true;
+}
+
+static bool give_max_procs(const AdviceScope *scope, Advice *advice) {
+        return give_go_threads(scope->subject, scope->subject->cpu_share, advice);
+}
+
+static bool give_pd_max_procs(const AdviceScope *scope, Advice *advice) {
+        return give_go_threads(scope->subject, scope->subject->n_cpus, advice);
+}
+
+static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
+        return advice_whole_mib(advice_percent_of(subject->memory_share_bytes, 80));
+}
+
+static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
+        const uint64_t bytes = memory_limit_bytes(scope->subject);
+
+        advice->value = advice_max(bytes, ADVICE_MEMORY_LIMIT_MIN);
+        if (bytes < ADVICE_MEMORY_LIMIT_MIN)
+                advice->reason = "The minimum that TiDB accepts: 80 % of {memory_part} is less, "
+                                 "and too little for a TiDB server.";
+        return scope->subject->memory_share_bytes > 0;
+}
+
+/* By published measurements, memory grows from 1 to 8 times as GOGC goes from 100 to 1000; values
+ * between are interpolated linearly. UINT64_MAX: more than any machine has. */
+static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
+        uint64_t slope = (ADVICE_GOGC_GROWTH - 1) * (gogc - 100);
+
+        if (base > UINT64_MAX / (ADVICE_GOGC_GROWTH + 1))
+                return UINT64_MAX;
+        return base + base / 900 * slope + base % 900 * slope / 900;
+}
+
+static bool give_gogc(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+        const uint64_t limit = memory_limit_bytes(subject);
+        const uint64_t room = limit - advice_min(limit, scope->light_bytes);
+        const uint64_t base = advice_max(subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
+        const uint64_t need = gogc_need(base, ADVICE_GOGC_MOST);
+
+        advice->value = ADVICE_GOGC_MOST;
+        advice->base_bytes = base;
+        advice->cost_bytes = need - base;
+        advice->note = "A variable of TiDB 7.5 and later, for the whole cluster. GOGC in the "
+                       "environment does nothing since TiDB 5.2, which sets it itself.";
+        if (subject->resident_bytes >= ADVICE_GOGC_BASE_BYTES)
+                advice->reason = "Memory is free for more than the 500 up to which TiDB raises "
+                                 "GOGC by itself: less frequent garbage collection raised a field "
+                                 "case from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). It needs "
+                                 "up to {cost} in addition to the {base} that it uses now.";
+        return need <= room;
+}
+
+static bool give_readpool(const AdviceScope *scope, Advice *advice) {
+        advice->value =
+                advice_max(advice_percent_of(scope->subject->cpu_share, 80), ADVICE_READPOOL_LEAST);
+        return true;
+}
+
+/* On CPUs of its own TiKV's defaults suit: they count the CPUs that it has when it starts. */
+static bool shares_few_cpus(const AdviceScope *scope) {
+        return scope->subject->cpu_share <= ADVICE_FEW_CPUS &&
+               scope->subject->cpu_share < scope->subject->n_cpus;
+}
+
+static bool give_grpc(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+        bool beside_tidb = false;
+
+        for (size_t i = 0; i < subject->n_sharers; i++)
+                beside_tidb |= scope->report->subjects[subject->sharers[i]].product == PRODUCT_TIDB;
+        advice->value = 2;
+        return beside_tidb && shares_few_cpus(scope) && subject->cpu_share < ADVICE_FEW_CPUS;
+}
+
+static bool give_scheduler(const AdviceScope *scope, Advice *advice) {
+        advice->value = 2;
+        return shares_few_cpus(scope);
+}
+
+static bool give_background_jobs(const AdviceScope *scope, Advice *advice) {
+        advice->value = 3;
+        return shares_few_cpus(scope);
+}
+
+static bool give_sub_compactions(const AdviceScope *scope, Advice *advice) {
+        advice->value = 1;
+        return shares_few_cpus(scope);
+}
+
+static bool give_disk_rate(const AdviceScope *scope, Advice *advice) {
+        advice->value = 200 * ADVICE_MIB;
+        return scope->subject->n_device_sharers > 0;
+}
+
+static bool give_block_cache(const AdviceScope *scope, Advice *advice) {
+        const uint64_t bytes = scope->subject->memory_share_bytes;
+
+        advice->value = advice_max(advice_whole_mib(advice_percent_of(bytes, 45)), ADVICE_MIB);
+        return bytes > 0;
+}
+
+/* The field's 8-node hosts; with fewer CPUs TiKV's default of 2 suits. */
+static bool give_pool(const AdviceScope *scope, Advice *advice) {
+        advice->value = 3;
+        return scope->subject->cpu_share >= ADVICE_POOLS_CPUS;
+}
+
+/* R12: what others reach it by. */
+static bool give_address(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+
+        if (!subject->card)
+                return false;
+        if (subject->address)
+                (void)snprintf(advice->text, sizeof(advice->text), "%s", subject->address);
+        else
+                (void)snprintf(advice->text, sizeof(advice->text), "(the address of %.32s)",
+                               subject->card);
+        return true;
+}
+
+static bool give_haproxy_threads(const AdviceScope *scope, Advice *advice) {
+        const uint32_t n = scope->subject->n_cpus;
+
+        advice->value = advice_min(n, ADVICE_HAPROXY_THREADS_MAX);
+        if (n > ADVICE_HAPROXY_THREADS_MAX)
+                advice->reason = "64 threads are the maximum of a thread group; it is bound to "
+                                 "{cpus}. HAProxy counts CPUs when it starts, and from 2.4 on only "
+                                 "those of one node of the host, which it chooses and keeps to.";
+        return true;
+}
+
+static bool give_haproxy_connections(const AdviceScope *scope, Advice *advice) {
+        const uint64_t fits = scope->subject->memory_bytes / 10 / ADVICE_HAPROXY_CONNECTION_BYTES;
+
+        advice->value = advice_min(fits, ADVICE_HAPROXY_MAXCONN);
+        advice->cost_bytes = advice->value * ADVICE_HAPROXY_CONNECTION_BYTES;
+        return advice->value > ADVICE_HAPROXY_MAXCONN_DEFAULT;
+}
+
+static bool give_jvm(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+        const bool beside = subject->n_sharers > 0;
+        const uint32_t n_cpus = subject->n_cpus;
+        uint64_t heap, n = 0;
+        char xmx[32] = "";
+
+        for (size_t i = 0; i < scope->report->n_subjects; i++) {
+                const AdviceSubject *other = &scope->report->subjects[i];
+
+                n += other->product == PRODUCT_JAVA &&
+                     id_set_intersects(&other->nodes, &subject->nodes);
+        }
+        heap = advice_percent_of(subject->memory_bytes,
+                                 beside ? ADVICE_JVM_BESIDE_PERCENT : ADVICE_JVM_PERCENT);
+        heap = advice_whole_mib(heap / advice_max(n, 1));
+        if (heap > 0)
+                (void)snprintf(xmx, sizeof(xmx), " -Xmx%" PRIu64 "m", heap / ADVICE_MIB);
+        /* HotSpot's own formula, see -XX:ParallelGCThreads of java(1). */
+        (void)snprintf(advice->text, sizeof(advice->text),
+                       "-XX:ActiveProcessorCount=%u -XX:ParallelGCThreads=%u%s%s", n_cpus,
+                       n_cpus <= 8 ? n_cpus : 8 + (n_cpus - 8) * 5 / 8, xmx,
+                       id_set_count(&subject->nodes) == 1 ? " -XX:-UseNUMA" : "");
+        if (beside)
+                advice->reason = "It has {cpus}, which a JVM counts when it starts. The heap is 15 "
+                                 "% of the memory there, for TiDB and TiKV may use 80 %. Flags on "
+                                 "its command line override these.";
+        return true;
+}
+
+#define POOL_REASON                                                                                \
+        "3 from 16 CPUs on, as on the field's hosts of 8 nodes: it has {cpu_part}. TiKV's "        \
+        "default "                                                                                 \
+        "is 2. Watch whether it helps: from 8.0 on writes have a pool of their own "               \
+        "(raftstore.store-io-pool-size)."
+#define ADDRESS_REASON                                                                             \
+        "The network card {card} is on its node: by the address of that card, requests do not "    \
+        "cross to another node."
+
+/* In the order in which they are reported. `give` fills in the value, and what is different from
+ * the usual; it returns whether the setting is advised. */
+static const struct {
+        AdviceProduct product;
+        AdviceRule rule;
+        const char *setting;
+        AdviceWhere where;
+        AdviceUnit unit;
+        AdviceEffect effect;
+        bool (*give)(const AdviceScope *scope, Advice *advice);
+        const char *reason;
+} advice_rules[] = {
+        { PRODUCT_TIDB, ADVICE_MAX_PROCS, "performance.max-procs", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_RESTART, give_max_procs,
+          "It has {cpu_part}. Without the setting it runs as many threads as it sees CPUs when it "
+          "starts." },
+        { PRODUCT_TIDB, ADVICE_MEMORY_LIMIT, "tidb_server_memory_limit", IN_SQL, ADVICE_BYTES,
+          HOLDS_ONLINE, give_memory_limit,
+          "80 % of {memory_part}. TiDB's default uses the memory of the host, not of the nodes. "
+          "The variable applies to the whole cluster: set the smallest of several values." },
+        { PRODUCT_TIDB, ADVICE_GOGC, "tidb_gogc_tuner_max_value", IN_SQL, ADVICE_INTEGER,
+          HOLDS_ONLINE, give_gogc,
+          "Memory is free for more than the 500 up to which TiDB raises GOGC by itself: less "
+          "frequent garbage collection raised a field case from 4365 to 7205 TPS (100 to 1000, 2 "
+          "to 16 GB). It needs up to {cost} in addition to {base}, its assumed size under load." },
+        { PRODUCT_TIDB, ADVICE_ADDRESS, "--advertise-address", IN_ARGUMENTS, ADVICE_TEXT,
+          HOLDS_RESTART, give_address, ADDRESS_REASON },
+        { PRODUCT_TIKV, ADVICE_READPOOL, "readpool.unified.max-thread-count", IN_CONFIG,
+          ADVICE_INTEGER, HOLDS_ONLINE, give_readpool,
+          "80 % of its CPUs, and at least 4: it has {cpu_part}. The threads should be 60 to 90 % "
+          "busy." },
+        { PRODUCT_TIKV, ADVICE_GRPC, "server.grpc-concurrency", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_RESTART, give_grpc,
+          "2 beside a TiDB on fewer than 8 CPUs each: it has {cpu_part}. TiKV takes 5, or 5 to 14 "
+          "by its CPUs from 8.5.4 on. Raise it when these threads are more than 80 % busy." },
+        { PRODUCT_TIKV, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size", IN_CONFIG,
+          ADVICE_INTEGER, HOLDS_ONLINE, give_scheduler,
+          "2 up to 8 CPUs that others use too: it has {cpu_part}. The threads should be 50 to 75 % "
+          "busy." },
+        { PRODUCT_TIKV, ADVICE_COMPACTION, "rocksdb.max-background-jobs", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_ONLINE, give_background_jobs,
+          "3 up to 8 CPUs that others use too: it has {cpu_part}. If writes stall, raise this "
+          "first." },
+        { PRODUCT_TIKV, ADVICE_COMPACTION, "rocksdb.max-sub-compactions", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_RESTART, give_sub_compactions,
+          "1 up to 8 CPUs that others use too: it has {cpu_part}. If writes still stall with more "
+          "rocksdb.max-background-jobs, raise it to 2 or 3." },
+        { PRODUCT_TIKV, ADVICE_DISK_RATE, "rocksdb.rate-bytes-per-sec", IN_CONFIG,
+          ADVICE_BYTES_PER_SEC, HOLDS_ONLINE, give_disk_rate,
+          "Its device {device} also serves {device_sharers}: a limit on compaction leaves "
+          "bandwidth for them. 200MB fitted a host with 16 CPUs; raise it if writes stall or the "
+          "device is faster." },
+        { PRODUCT_TIKV, ADVICE_BLOCK_CACHE, "storage.block-cache.capacity", IN_CONFIG, ADVICE_BYTES,
+          HOLDS_ONLINE, give_block_cache,
+          "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes." },
+        { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.store-pool-size", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_ONLINE, give_pool, POOL_REASON },
+        { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.apply-pool-size", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_ONLINE, give_pool, POOL_REASON },
+        { PRODUCT_TIKV, ADVICE_ADDRESS, "--advertise-addr", IN_ARGUMENTS, ADVICE_TEXT,
+          HOLDS_RESTART, give_address, ADDRESS_REASON },
+        { PRODUCT_PD, ADVICE_MAX_PROCS, "GOMAXPROCS", IN_ENVIRONMENT, ADVICE_INTEGER, HOLDS_RESTART,
+          give_pd_max_procs,
+          "It has {cpus}. Without the setting it runs as many threads as it sees CPUs when it "
+          "starts." },
+        { PRODUCT_PD, ADVICE_ADDRESS, "--advertise-client-urls", IN_ARGUMENTS, ADVICE_TEXT,
+          HOLDS_RESTART, give_address, ADDRESS_REASON },
+        { PRODUCT_JAVA, ADVICE_JVM, "JAVA_TOOL_OPTIONS", IN_ENVIRONMENT, ADVICE_TEXT, HOLDS_RESTART,
+          give_jvm,
+          "It has {cpus}, which a JVM counts when it starts. The heap is 60 % of the memory there. "
+          "Flags on its command line override these." },
+        { PRODUCT_HAPROXY, ADVICE_HAPROXY, "nbthread", IN_HAPROXY, ADVICE_INTEGER, HOLDS_RELOAD,
+          give_haproxy_threads,
+          "One thread for each CPU: it is bound to {cpus}. HAProxy counts CPUs when it starts, and "
+          "from 2.4 on only those of one node of the host, which it chooses and keeps to." },
+        { PRODUCT_HAPROXY, ADVICE_HAPROXY, "maxconn", IN_HAPROXY, ADVICE_INTEGER, HOLDS_RELOAD,
+          give_haproxy_connections,
+          "2000, a common default, limited a field case. This many connections use up to {cost} of "
+          "memory. Frontends and servers have their own limits." },
+};
+
+static int apply_rules(AdviceReport *report, size_t index, uint64_t light_bytes) {
+        const AdviceScope scope = { .report = report,
+                                    .subject = &report->subjects[index],
+                                    .light_bytes = light_bytes };
+
+        for (size_t i = 0; i < ELEMENTSOF(advice_rules); i++) {
+                Advice advice = { .rule = advice_rules[i].rule,
+                                  .subject = index,
+                                  .setting = advice_rules[i].setting,
+                                  .where = advice_rules[i].where,
+                                  .unit = advice_rules[i].unit,
+                                  .effect = advice_rules[i].effect,
+                                  .reason = advice_rules[i].reason,
+                                  .note = "" };
+
+                if (advice_rules[i].product == scope.subject->product &&
+                    advice_rules[i].give(&scope, &advice) && advice_report_add(report, &advice) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+/* --- what is an instance's own of the CPUs and the memory where it is placed --- */
 
 AdviceProduct advice_product_of(const char *exe) {
         for (unsigned i = PRODUCT_OTHER + 1; exe && i < N_PRODUCTS; i++)
@@ -189,34 +550,28 @@ static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *sub
         return bytes / (subject->n_sharers + 1);
 }
 
-static int build(const AdviceInput *input, AdviceReport *report) {
-        int r = 0;
-
-        report->subjects = calloc(input->n_instances, sizeof(*report->subjects));
-        if (!report->subjects && input->n_instances > 0)
-                return -ENOMEM;
-        report->n_subjects = input->n_instances;
-        report->daemon_binds = input->daemon_binds;
-        for (size_t i = 0; i < report->n_subjects; i++)
-                init_subject(input, i, &report->subjects[i]);
-        for (size_t i = 0; i < report->n_subjects && r >= 0; i++)
-                r = weigh(input, report, i);
-        for (size_t i = 0; i < report->n_subjects && r >= 0; i++) {
-                const AdviceSubject *subject = &report->subjects[i];
-
-                if (subject->unplaced[0] == '\0' && subject->n_cpus > 0)
-                        r = advice_rules_apply(report, i, light_bytes(report, subject));
-        }
-        return r;
-}
-
 int advice_build(const AdviceInput *input, AdviceReport *ret) {
-        _cleanup_advice_report_ AdviceReport report = { 0 };
-        int r;
+        _cleanup_advice_report_ AdviceReport report = {
+                .subjects = calloc(input->n_instances + 1, sizeof(*report.subjects)),
+                .daemon_binds = input->daemon_binds,
+        };
+        int r = 0;
 
         if (input->plan->n_choices != input->n_instances)
                 return -EINVAL;
-        r = build(input, &report);
+        if (!report.subjects)
+                return -ENOMEM;
+        report.n_subjects = input->n_instances;
+        for (size_t i = 0; i < report.n_subjects; i++)
+                init_subject(input, i, &report.subjects[i]);
+        for (size_t i = 0; i < report.n_subjects && r >= 0; i++)
+                r = weigh(input, &report, i);
+        for (size_t i = 0; i < report.n_subjects && r >= 0; i++) {
+                const AdviceSubject *subject = &report.subjects[i];
+
+                if (subject->unplaced[0] == '\0' && subject->n_cpus > 0)
+                        r = apply_rules(&report, i, light_bytes(&report, subject));
+        }
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(report);

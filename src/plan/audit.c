@@ -1,11 +1,23 @@
+/* The rules of the audit, by their subject. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/plan/audit-rules.h"
+#include "tidbnumad/plan/advice.h"
+#include "tidbnumad/plan/audit.h"
 
-void audit_find(AuditReport *report, AuditRule rule, AuditState state, char *where, char *remedy,
-                const char *format, ...) {
+typedef struct Audit {
+        const AuditInput *in;
+        AuditReport report;
+        NodeSet nodes; /* of the instances that are placed, as `cpus` */
+        CpuSet cpus;
+} Audit;
+
+/* Adds a finding. Takes over `where` and `remedy`; NULL: no memory, which the report keeps. */
+_printf_(6, 7) static void audit_find(Audit *a, AuditRule rule, AuditState state, char *where,
+                                      char *remedy, const char *format, ...) {
         AuditFinding finding = { .rule = rule, .state = state, .where = where, .remedy = remedy };
         va_list arguments;
         int r;
@@ -13,28 +25,32 @@ void audit_find(AuditReport *report, AuditRule rule, AuditState state, char *whe
         va_start(arguments, format);
         finding.found = text_newv(format, arguments);
         va_end(arguments);
-        r = audit_report_add(report, &finding);
+        r = audit_report_add(&a->report, &finding);
         if (r < 0)
-                report->error = r;
+                a->report.error = r;
+}
+
+static void audit_hold(Audit *a, AuditRule rule) {
+        audit_report_hold(&a->report, rule);
 }
 
 enum { SIZE_SLACK_PERCENT = 10, SIZE_SLACK_MIB = 128 };
 
-static void hidden_nodes(const AuditInput *input, AuditReport *report) {
-        const uint32_t sockets = input->facts ? input->facts->n_packages : 0;
-        const size_t nodes = input->topology->n_nodes;
+static void hidden_nodes(Audit *a) {
+        const uint32_t sockets = a->in->facts ? a->in->facts->n_packages : 0;
+        const size_t nodes = a->in->topology->n_nodes;
 
         if (sockets == 0)
                 return;
-        audit_report_hold(report, AUDIT_HIDDEN_NODES);
+        audit_hold(a, AUDIT_HIDDEN_NODES);
         if (nodes >= sockets)
                 return;
-        audit_find(report, AUDIT_HIDDEN_NODES, AUDIT_WARNING,
+        audit_find(a, AUDIT_HIDDEN_NODES, AUDIT_WARNING,
                    text_new("/sys/devices/system/node/online"),
-                   text_new("in the firmware enable NUMA (AMD: NPS4 or NPS2; Intel: no "
-                            "node interleaving), and boot without numa=off"),
-                   "the machine has %" PRIu32 " sockets and shows %zu node%s: remote memory "
-                   "is there, and nothing can be bound to avoid it",
+                   text_new("in the firmware enable NUMA (AMD: NPS4 or NPS2; Intel: no node "
+                            "interleaving), and boot without numa=off"),
+                   "the machine has %" PRIu32 " sockets and shows %zu node%s: remote memory is "
+                   "there, and nothing can be bound to avoid it",
                    sockets, nodes, nodes == 1 ? "" : "s");
 }
 
@@ -53,20 +69,20 @@ static const Node *extreme_home(const Topology *topology, bool largest) {
         return found;
 }
 
-static void node_sizes(const AuditInput *input, AuditReport *report) {
-        const Node *large = extreme_home(input->topology, true);
-        const Node *small = extreme_home(input->topology, false);
+static void node_sizes(Audit *a) {
+        const Node *large = extreme_home(a->in->topology, true);
+        const Node *small = extreme_home(a->in->topology, false);
         uint64_t slack_bytes;
 
-        if (!large || input->topology->n_nodes < 2)
+        if (!large || a->in->topology->n_nodes < 2)
                 return;
-        audit_report_hold(report, AUDIT_NODE_SIZES);
+        audit_hold(a, AUDIT_NODE_SIZES);
         slack_bytes = large->memory_bytes / 100 * SIZE_SLACK_PERCENT;
         if (slack_bytes < (uint64_t)SIZE_SLACK_MIB << 20)
                 slack_bytes = (uint64_t)SIZE_SLACK_MIB << 20;
         if (large->memory_bytes - small->memory_bytes <= slack_bytes)
                 return;
-        audit_find(report, AUDIT_NODE_SIZES, AUDIT_WARNING,
+        audit_find(a, AUDIT_NODE_SIZES, AUDIT_WARNING,
                    text_new("/sys/devices/system/node/node%" PRIu32 "/meminfo", small->id),
                    text_new("equip the nodes equally; until then place.avoid: [%" PRIu32
                             "] or memory: preferred for what needs more",
@@ -77,55 +93,729 @@ static void node_sizes(const AuditInput *input, AuditReport *report) {
 }
 
 /* Also nodes with CPUs and no memory at all. */
-static void nodes_without_memory(const AuditInput *input, AuditReport *report) {
+static void nodes_without_memory(Audit *a) {
         _cleanup_text_ Text found = { 0 };
-        NodeSet used = { 0 };
 
-        for (size_t i = 0; i < input->n_instances; i++)
-                if (input->instances[i].placed)
-                        id_set_union(&used, &input->instances[i].nodes);
-        topology_append_unused(input->topology, &used, &found);
+        topology_append_unused(a->in->topology, &a->nodes, &found);
         if (found.error < 0)
-                report->error = found.error;
+                a->report.error = found.error;
         else if (found.length > 0)
-                audit_find(report, AUDIT_NODE_SIZES, AUDIT_WARNING,
+                audit_find(a, AUDIT_NODE_SIZES, AUDIT_WARNING,
                            text_new("/sys/devices/system/node/node*/meminfo"),
                            text_new("put memory into the slots of each node"), "%s", found.data);
 }
 
-static void trust(const AuditInput *input, AuditReport *report) {
-        audit_report_hold(report, AUDIT_TOPOLOGY);
+static void trust(Audit *a) {
+        audit_hold(a, AUDIT_TOPOLOGY);
         for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
                 _cleanup_text_ Text note = { 0 };
 
-                topology_append_note(input->topology, i, &note);
+                topology_append_note(a->in->topology, i, &note);
                 if (note.error < 0)
-                        report->error = note.error;
+                        a->report.error = note.error;
                 else if (note.length > 0)
-                        audit_find(report, AUDIT_TOPOLOGY, AUDIT_WARNING,
-                                   text_new("/sys/devices/system/node"),
-                                   text_new("ask the vendor for a firmware that describes the "
-                                            "machine"),
-                                   "%s", note.data);
+                        audit_find(
+                                a, AUDIT_TOPOLOGY, AUDIT_WARNING,
+                                text_new("/sys/devices/system/node"),
+                                text_new(
+                                        "ask the vendor for a firmware that describes the machine"),
+                                "%s", note.data);
         }
 }
 
-static void audit_machine(const AuditInput *input, AuditReport *report) {
-        hidden_nodes(input, report);
-        node_sizes(input, report);
-        nodes_without_memory(input, report);
-        trust(input, report);
+/* --- rules on settings of the host --- */
+
+enum { SWAPPINESS_MAX = 10 };
+
+/* Documentation/admin-guide/sysctl/kernel.rst: bits. */
+enum { BALANCING_NORMAL = 1, BALANCING_TIERS = 2 };
+
+static void sysctl_at_most(Audit *a, AuditRule rule, const char *key, int value, int max) {
+        char path[64];
+
+        if (value == HOST_FACT_UNKNOWN)
+                return;
+        audit_hold(a, rule);
+        if (value <= max)
+                return;
+        for (size_t i = 0; i <= strlen(key) && i < sizeof(path); i++)
+                path[i] = key[i] == '.' ? '/' : key[i];
+        audit_find(a, rule, AUDIT_WARNING, text_new("/proc/sys/%s", path),
+                   text_new("sysctl -w %s=%d", key, max), "%s is %d; expected at most %d", key,
+                   value, max);
 }
 
-int audit_build(const AuditInput *input, AuditReport *ret) {
-        _cleanup_audit_report_ AuditReport report = { 0 };
+static void zone_reclaim(Audit *a) {
+        sysctl_at_most(a, AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode",
+                       a->in->facts->zone_reclaim_mode, 0);
+}
 
-        audit_host(input, &report);
-        audit_machine(input, &report);
-        audit_devices(input, &report);
-        audit_instances(input, &report);
-        if (report.error < 0)
-                return report.error;
-        *ret = TAKE_STRUCT(report);
-        return 0;
+static void swappiness(Audit *a) {
+        sysctl_at_most(a, AUDIT_SWAP, "vm.swappiness", a->in->facts->swappiness, SWAPPINESS_MAX);
+}
+
+static void numa_balancing(Audit *a) {
+        const int value = a->in->facts->numa_balancing;
+
+        if (value == HOST_FACT_UNKNOWN)
+                return;
+        audit_hold(a, AUDIT_NUMA_BALANCING);
+        if (value & BALANCING_NORMAL)
+                audit_find(
+                        a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                        text_new("/proc/sys/kernel/numa_balancing"),
+                        text_new("sysctl -w kernel.numa_balancing=%d", value & ~BALANCING_NORMAL),
+                        "the kernel's own NUMA balancing is on (kernel.numa_balancing is %d): it "
+                        "moves pages that are already where they should be",
+                        value);
+        else if (value & BALANCING_TIERS)
+                audit_find(a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                           text_new("/proc/sys/kernel/numa_balancing"),
+                           text_new("sysctl -w kernel.numa_balancing=0, unless slow memory (CXL, "
+                                    "NVM) is there to be used"),
+                           "the kernel moves pages between fast and slow memory "
+                           "(kernel.numa_balancing is %d, memory tiering): it takes page faults "
+                           "for that, and fills the fast nodes",
+                           value);
+}
+
+/* Demotion does not look at cpusets before Linux 6.16 (vmscan.c, demote_folio_list()). */
+static void demotion(Audit *a) {
+        const Topology *topology = a->in->topology;
+        bool slow = false;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                slow |= id_set_is_empty(&topology->nodes[i].cpus) &&
+                        topology_has_memory(&topology->nodes[i]);
+        if (a->in->facts->demotion != 1 || !slow)
+                return;
+        audit_find(
+                a, AUDIT_NUMA_BALANCING, AUDIT_WARNING,
+                text_new("/sys/kernel/mm/numa/demotion_enabled"),
+                text_new("echo 0 >/sys/kernel/mm/numa/demotion_enabled"),
+                "where memory is short, the kernel moves pages to slower nodes (demotion_enabled); "
+                "before Linux 6.16 also those of instances that are bound strictly to others");
+}
+
+static void swap(Audit *a) {
+        const HostFacts *facts = a->in->facts;
+
+        if (facts->swap_known)
+                audit_hold(a, AUDIT_SWAP);
+        if (facts->swap_used_bytes == 0)
+                return;
+        audit_find(a, AUDIT_SWAP, AUDIT_WARNING, text_new("/proc/meminfo"), text_new("swapoff -a"),
+                   "%" PRIu64 " MiB of swap are in use", facts->swap_used_bytes >> 20);
+}
+
+static void huge_pages(Audit *a) {
+        const char *value = a->in->facts->huge_pages;
+
+        if (!*value)
+                return;
+        audit_hold(a, AUDIT_HUGE_PAGES);
+        if (strcmp(value, "never") == 0)
+                return;
+        audit_find(a, AUDIT_HUGE_PAGES, AUDIT_WARNING,
+                   text_new("/sys/kernel/mm/transparent_hugepage/enabled"),
+                   text_new("echo never >/sys/kernel/mm/transparent_hugepage/enabled"),
+                   "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
+}
+
+static void governor(Audit *a) {
+        const HostFacts *facts = a->in->facts;
+
+        if (!facts->governor_known)
+                return;
+        audit_hold(a, AUDIT_GOVERNOR);
+        if (!*facts->governor)
+                return;
+        audit_find(a, AUDIT_GOVERNOR, AUDIT_WARNING,
+                   text_new("/sys/devices/system/cpu/cpu%" PRIu32 "/cpufreq/scaling_governor",
+                            facts->governor_cpu),
+                   text_new("cpupower frequency-set -g performance"),
+                   "the frequency governor of CPU %" PRIu32 " is '%s'; expected 'performance'",
+                   facts->governor_cpu, facts->governor);
+}
+
+static void cpuset(Audit *a) {
+        const PolicySet *set = a->in->policies;
+        bool wanted = false;
+
+        for (size_t i = 0; i < set->n_policies; i++)
+                wanted |= !set->policies[i].built_in && set->policies[i].memory == MEMORY_BIND;
+        if (!a->in->facts->cpuset_known)
+                return;
+        audit_hold(a, AUDIT_CPUSET);
+        if (a->in->facts->cpuset)
+                return;
+        if (*a->in->facts->cpuset_closed) {
+                audit_find(a, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
+                           text_new("%s", a->in->facts->cpuset_closed),
+                           text_new("do not mount it there (TuneD, Slurm and others do), so that "
+                                    "systemd has the controller; or let tidbnumad.service write to "
+                                    "it: ReadWritePaths=%s",
+                                    a->in->facts->cpuset_closed),
+                           "the cpuset controller is in a hierarchy of cgroup v1 that tidbnumad "
+                           "cannot write to: CPUs are bound thread by thread, and memory is only "
+                           "preferred%s",
+                           wanted ? ", although a policy has memory: bind" : "");
+                return;
+        }
+        audit_find(a, AUDIT_CPUSET, wanted ? AUDIT_FAILURE : AUDIT_WARNING,
+                   text_new("/sys/fs/cgroup"),
+                   text_new("boot a kernel with CONFIG_CPUSETS and without cgroup_disable=cpuset"),
+                   "the cpuset controller is not available: CPUs are bound thread by thread, and "
+                   "memory is only preferred%s",
+                   wanted ? ", although a policy has memory: bind" : "");
+}
+
+static void kernel(Audit *a) {
+        const HostFacts *facts = a->in->facts;
+
+        if (facts->kernel_known)
+                audit_hold(a, AUDIT_KERNEL);
+        if (facts->kernel_known && !facts->pidfds)
+                audit_find(a, AUDIT_KERNEL, AUDIT_WARNING, text_new("pidfd_open(2)"),
+                           text_new("boot Linux 5.3 or later; nothing else depends on it"),
+                           "the kernel has no pidfd_open: the end of a process is noticed up to "
+                           "0.5 s late");
+        if (facts->numa_stat_known && !facts->numa_stat)
+                audit_find(a, AUDIT_KERNEL, AUDIT_WARNING,
+                           text_new("/sys/fs/cgroup/system.slice/memory.numa_stat"),
+                           text_new("boot Linux 5.10 or later, or use cgroup v1"),
+                           "the kernel does not count the memory of control groups by node: where "
+                           "it is located is sampled");
+}
+
+/* --- rules on network cards, disks and their interrupts --- */
+
+enum { SOFTIRQ_PERCENT = 10, IRQBALANCE_WANTED_MBPS = 10000, IRQBALANCE_UNWANTED_MBPS = 100000 };
+
+static bool holds_data(const Audit *a, const Device *disk) {
+        for (size_t i = 0; i < a->in->n_instances; i++)
+                if (a->in->instances[i].disks &&
+                    device_list_find(a->in->instances[i].disks, DEVICE_DISK, disk->name))
+                        return true;
+        return false;
+}
+
+/* In a guest no device has a node: one finding for all, and only for those on which something
+ * depends. */
+static void unknown_nodes(Audit *a) {
+        const PolicySet *set = a->in->policies;
+        const WordList *chosen = &set->host.reserve.devices;
+        /* Does something of the policies depend on where network cards are? */
+        bool wants_cards = set->n_irqs > 0 || set->host.reserve.kind == RESERVE_NIC ||
+                           set->host.reserve.cpus > 0;
+        _cleanup_text_ Text names = { 0 };
+        const Device *first = NULL;
+
+        if (a->in->topology->n_nodes < 2 || a->in->devices->n_devices == 0)
+                return;
+        audit_hold(a, AUDIT_DEVICE_NODE);
+        for (size_t i = 0; i < set->n_policies; i++)
+                wants_cards |= set->policies[i].place.near == NEAR_NIC;
+        for (size_t i = 0; i < a->in->devices->n_devices; i++) {
+                const Device *d = &a->in->devices->devices[i];
+                const bool is_chosen =
+                        set->n_irqs > 0 ||
+                        (chosen->n_words > 0
+                                 ? word_list_has(chosen, d->name) ||
+                                           (d->master && word_list_has(chosen, d->master))
+                                 : d->default_route);
+
+                if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function ||
+                    !(d->kind == DEVICE_DISK ? holds_data(a, d) : wants_cards && is_chosen))
+                        continue;
+                text_appendf(&names, "%s%s", first ? ", " : "", d->name);
+                first = first ? first : d;
+        }
+        if (names.error < 0)
+                a->report.error = names.error;
+        if (names.error < 0 || !first)
+                return;
+        audit_find(a, AUDIT_DEVICE_NODE, AUDIT_WARNING,
+                   text_new("/sys/bus/pci/devices/%s/numa_node", first->pci),
+                   text_new("update the firmware; until then name the node: host.reserve.nodes for "
+                            "a network card, place.nodes for what uses a disk"),
+                   "the firmware does not report the node of %s", names.data);
+}
+
+/* Instances on the node that serves the network's interrupts, although another node is free.
+ * Where that node has CPUs for the interrupts, it is meant to be shared. */
+static void nic_node(Audit *a) {
+        const char *remedy = id_set_intersects(&a->in->reserved, &a->in->nic_nodes)
+                                     ? "its policy names that node: change place.nodes or instances"
+                                     : "host: {reserve: {nodes: nic}} in a policy file";
+        const CpuSet cpus = topology_cpus_of(a->in->topology, &a->in->nic_nodes);
+        const NodeSet homes = topology_homes(a->in->topology);
+
+        if (id_set_is_empty(&a->in->nic_nodes) || a->in->n_instances == 0)
+                return;
+        audit_hold(a, AUDIT_NIC_NODE);
+        if (id_set_intersects(&cpus, &a->in->reserved_cpus) || id_set_is_subset(&homes, &a->nodes))
+                return;
+        for (size_t i = 0; i < a->in->n_instances; i++) {
+                const AuditInstance *instance = &a->in->instances[i];
+
+                if (!instance->placed || !id_set_intersects(&instance->nodes, &a->in->nic_nodes))
+                        continue;
+                audit_find(a, AUDIT_NIC_NODE, AUDIT_WARNING,
+                           text_new("/sys/class/net/*/device/numa_node"), text_new("%s", remedy),
+                           "%s is on the node of the network card, and another node is free",
+                           instance->name);
+        }
+}
+
+/* Soft interrupts' share of a node's CPU time between two readings, in percent. */
+static void softirq(Audit *a) {
+        for (size_t i = 0; a->in->nodes && i < a->in->topology->n_nodes; i++) {
+                const NodeCounters *before = &a->in->nodes_before[i], *now = &a->in->nodes[i];
+                const Node *node = &a->in->topology->nodes[i];
+                const CpuSet reserved = id_set_and(&node->cpus, &a->in->reserved_cpus);
+                double all = 0, percent;
+
+                for (NodeMode m = 0; m < N_MODES; m++)
+                        all += now->cpu_seconds[m] - before->cpu_seconds[m];
+                percent = (now->cpu_seconds[MODE_SOFTIRQ] - before->cpu_seconds[MODE_SOFTIRQ]) *
+                          100 / all;
+                if (!before->cpu_known || !now->cpu_known || all <= 0 || percent < 0 ||
+                    !id_set_has(&a->nodes, node->id))
+                        continue;
+                audit_hold(a, AUDIT_SOFTIRQ);
+                if (percent <=
+                    SOFTIRQ_PERCENT + 100.0 * id_set_count(&reserved) / id_set_count(&node->cpus))
+                        continue;
+                audit_find(a, AUDIT_SOFTIRQ, AUDIT_WARNING, text_new("/proc/stat"),
+                           text_new("host.reserve and an entry of irq in a policy file: the "
+                                    "network gets CPUs of its own"),
+                           "soft interrupts take %.0f %% of the CPU time of node %" PRIu32
+                           ", where instances are",
+                           percent, node->id);
+        }
+}
+
+static void interrupts(Audit *a) {
+        const CpuSet cpus = id_set_minus(&a->cpus, &a->in->reserved_cpus);
+
+        if (!a->in->irqs || a->in->n_instances == 0)
+                return;
+        audit_hold(a, AUDIT_IRQ);
+        for (size_t i = 0; i < a->in->irqs->n_devices; i++) {
+                const IrqDevice *d = &a->in->irqs->devices[i];
+                uint32_t n = 0;
+
+                for (size_t k = 0; d->kind == IRQ_DEVICE_NET && k < d->n_vectors; k++)
+                        n += d->vectors[k].effective_known &&
+                             id_set_intersects(&d->vectors[k].effective, &cpus);
+                if (n == 0 || a->in->policies->n_irqs > 0)
+                        continue;
+                audit_find(
+                        a, AUDIT_IRQ, AUDIT_WARNING,
+                        text_new("/proc/irq/*/effective_affinity_list"),
+                        text_new("an entry in a policy file: irq: [{match: {net: %s}}]", d->name),
+                        "%" PRIu32 " interrupts of %s are served by CPUs of instances, and no "
+                        "policy steers them",
+                        n, d->name);
+        }
+}
+
+static void irqbalance(Audit *a) {
+        uint32_t mbps = 0; /* of the fastest card */
+        bool wanted, runs;
+
+        for (size_t i = 0; i < a->in->devices->n_devices; i++) {
+                const Device *d = &a->in->devices->devices[i];
+
+                if (d->kind == DEVICE_NET && d->speed_mbps > mbps)
+                        mbps = d->speed_mbps;
+        }
+        if (!a->in->facts || !a->in->facts->irqbalance_known || mbps == 0)
+                return;
+        audit_hold(a, AUDIT_IRQBALANCE);
+        runs = a->in->facts->irqbalance;
+        wanted = mbps <= IRQBALANCE_WANTED_MBPS;
+        if (a->in->policies->n_irqs > 0 || runs == wanted ||
+            (!wanted && mbps < IRQBALANCE_UNWANTED_MBPS))
+                return;
+        audit_find(a, AUDIT_IRQBALANCE, AUDIT_WARNING, text_new("/proc"),
+                   wanted ? text_new("systemctl enable --now irqbalance")
+                          : text_new("an entry of irq in a policy file, which bans the card's "
+                                     "interrupts at irqbalance"),
+                   "irqbalance %s, with a network card of %" PRIu32 " Gbit/s",
+                   runs ? "runs" : "does not run", mbps / 1000);
+}
+
+/* --- rules on single instances --- */
+
+static void node_exceeded(Audit *a, const AuditInstance *i) {
+        const uint64_t bytes = topology_memory_bytes(a->in->topology, &i->nodes);
+
+        if (i->policy->memory != MEMORY_BIND || i->need_bytes == 0 || bytes == 0)
+                return;
+        audit_hold(a, AUDIT_NODE_EXCEEDED);
+        if (i->need_bytes <= bytes)
+                return;
+        audit_find(a, AUDIT_NODE_EXCEEDED, AUDIT_FAILURE, text_new("policy %s", i->policy->name),
+                   text_new("memory: preferred in policy %s, or place.count: 2", i->policy->name),
+                   "%s needs %" PRIu64 " MiB, its nodes have %" PRIu64
+                   " MiB, and its policy binds memory strictly",
+                   i->name, i->need_bytes >> 20, bytes >> 20);
+}
+
+/* For its next start as well, and with what others that are bound within the same nodes may still
+ * touch there. */
+static HugeNeed wanted_within(const Audit *a, const AuditInstance *self) {
+        HugeNeed need = huge_need_of_restart(self->huge);
+
+        for (size_t k = 0; k < a->in->n_instances; k++) {
+                const AuditInstance *other = &a->in->instances[k];
+
+                if (other != self && other->placed && other->huge &&
+                    other->policy->memory == MEMORY_BIND &&
+                    id_set_is_subset(&other->nodes, &self->nodes))
+                        huge_need_add_untouched(&need, other->huge);
+        }
+        return need;
+}
+
+static void huge_pool(Audit *a, const AuditInstance *i) {
+        const uint32_t node = (uint32_t)id_set_next(&i->nodes, 0);
+        char nodes[ID_SET_LIST_MAX], path[128];
+        const HugePool *pool;
+        uint64_t n_pages = 0; /* of the first node */
+        HugeShortage s;
+        HugeNeed need;
+
+        if (!a->in->pools || !i->huge || i->huge->n == 0 || i->policy->memory != MEMORY_BIND)
+                return;
+        audit_hold(a, AUDIT_HUGE_POOL);
+        need = wanted_within(a, i);
+        if (!huge_pools_lack(a->in->pools, a->in->topology, &need, &i->nodes, &s))
+                return;
+        pool = huge_pools_find(a->in->pools, s.page_bytes);
+        for (size_t k = 0; pool && k < a->in->topology->n_nodes; k++)
+                if (a->in->topology->nodes[k].id == node)
+                        n_pages = pool->n_pages[k];
+        (void)id_set_render_list(&i->nodes, nodes, sizeof(nodes));
+        (void)snprintf(path, sizeof(path),
+                       "/sys/devices/system/node/node%" PRIu32 "/hugepages/hugepages-%" PRIu64 "kB",
+                       node, s.page_bytes >> 10);
+        audit_find(a, AUDIT_HUGE_POOL, AUDIT_WARNING, text_new("%s/free_hugepages", path),
+                   text_new("echo %" PRIu64 " >%s/nr_hugepages, or place.count: 2 in policy %s",
+                            n_pages + s.n_wanted - s.n_free, path, i->policy->name),
+                   "%s has reserved huge pages of %" PRIu64 " KiB and needs %" PRIu64
+                   " more of them on its nodes, for those that it has not touched there: node %s "
+                   "has %" PRIu64 " free, others %" PRIu64 ", so its memory is not bound",
+                   i->name, s.page_bytes >> 10, s.n_wanted, nodes, s.n_free, s.n_elsewhere);
+}
+
+static void storage_node(Audit *a, const AuditInstance *i) {
+        char nodes[ID_SET_LIST_MAX];
+        const Device *disk;
+
+        if (!i->disk || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
+            advice_product_of(i->exe) != PRODUCT_TIKV)
+                return;
+        audit_hold(a, AUDIT_STORAGE_NODE);
+        if (id_set_intersects(&i->nodes, &i->disk_nodes))
+                return;
+        /* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's
+         * class device, whose number is not the firmware's. */
+        disk = device_list_find(a->in->devices, DEVICE_DISK, i->disk);
+        (void)id_set_render_list(&i->disk_nodes, nodes, sizeof(nodes));
+        audit_find(a, AUDIT_STORAGE_NODE, AUDIT_WARNING,
+                   disk && disk->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", disk->pci)
+                                     : text_new("/sys/block/%s", i->disk),
+                   text_new("place: {near: storage} in policy %s", i->policy->name),
+                   "%s is away from its disk %s, which is at node %s", i->name, i->disk, nodes);
+}
+
+/* TiKV and PD write the log of each change: two of them wait for each other's disk. */
+static bool writes_much(const AuditInstance *i) {
+        const AdviceProduct product = advice_product_of(i->exe);
+
+        return i->disk && (product == PRODUCT_TIKV || product == PRODUCT_PD);
+}
+
+static void shared_disk(Audit *a, const AuditInstance *i) {
+        if (!writes_much(i))
+                return;
+        audit_hold(a, AUDIT_SHARED_DISK);
+        for (const AuditInstance *o = a->in->instances; o < i; o++)
+                if (writes_much(o) && strcmp(o->disk, i->disk) == 0) {
+                        audit_find(a, AUDIT_SHARED_DISK, AUDIT_WARNING,
+                                   text_new("/proc/self/mountinfo"),
+                                   text_new("a disk for each, or end the one that the cluster has "
+                                            "forgotten; else limit the rates: tidbnumactl advise"),
+                                   "%s and %s have their data on one disk, %s", o->name, i->name,
+                                   i->disk);
+                        return;
+                }
+}
+
+/* What has restricted it, as a part of a sentence. */
+static const char *hand_of(const AuditInstance *i, StartSource start) {
+        static const char *const texts[N_START_SOURCES] = {
+                [START_AFFINITY] = "CPUAffinity= of its unit",
+                [START_NUMA] = "NUMAPolicy= and NUMAMask= of its unit",
+                [START_NUMACTL] = "numactl in its start",
+                [START_TASKSET] = "taskset in its start",
+        };
+
+        if (texts[start])
+                return texts[start];
+        return i->unit && !i->start_known ? "its unit (CPUAffinity=), by numactl or taskset, or by "
+                                            "itself (a daemon that enforces knows which)"
+                                          : "taskset, or by itself";
+}
+
+static char *hand_remedy(const AuditInstance *i, StartSource start) {
+        const char *unit = i->unit ? i->unit : i->name; /* by the unit's start: it has one */
+
+        switch (start) {
+        case START_AFFINITY:
+                return text_new("remove CPUAffinity= from the unit (systemctl cat %s shows where "
+                                "it is), run systemctl daemon-reload, and restart it",
+                                unit);
+        case START_NUMA:
+                return text_new(
+                        "remove NUMAPolicy= and NUMAMask= from the unit (systemctl cat %s shows "
+                        "where they are), run systemctl daemon-reload, and restart it",
+                        unit);
+        case START_NUMACTL:
+        case START_TASKSET:
+                return text_new("take %s out of its run script, unit or TiUP topology (numa_node, "
+                                "numa_cores), and restart it",
+                                start_source_to_string(start));
+        default:
+                return i->unit && !i->start_known
+                               ? text_new("take CPUAffinity=, numactl, taskset, numa_node and "
+                                          "numa_cores out of its unit, run script or TiUP "
+                                          "topology, and restart it")
+                               : text_new("restart it without taskset; or end its own setting "
+                                          "(HAProxy: cpu-map, TiDB: --affinity-cpus), if that is "
+                                          "not intended");
+        }
+}
+
+static void memory_by_hand(Audit *a, const AuditInstance *i) {
+        const StartSource start = i->memory_source;
+
+        audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/numa_maps", i->pid),
+                   start == START_NOTHING
+                           ? text_new("take numactl, NUMAPolicy= and numa_node out of its run "
+                                      "script, unit or TiUP topology, and restart it")
+                           : hand_remedy(i, start),
+                   "%s has the memory policy %s of its own%s%s", i->name, i->memory_policy,
+                   start == START_NOTHING ? "" : ", by ",
+                   start == START_NOTHING ? "" : hand_of(i, start));
+}
+
+static void append_set(const char *what, IdView set, Text *text) {
+        char list[ID_SET_LIST_MAX] = "";
+
+        if (id_view_next(set, 0) < 0)
+                return;
+        (void)id_view_render_list(set, list, sizeof(list));
+        text_appendf(text, "%s%s %s", text->length > 0 ? " and " : "", what, list);
+}
+
+static void cpuset_by_hand(Audit *a, const AuditInstance *i) {
+        _cleanup_text_ Text sets = { 0 };
+
+        append_set("CPUs", ID_VIEW(&i->by_hand.cpuset_cpus), &sets);
+        append_set("memory nodes", ID_VIEW(&i->by_hand.cpuset_nodes), &sets);
+        if (sets.error < 0)
+                a->report.error = sets.error;
+        if (sets.error < 0 || sets.length == 0)
+                return;
+        audit_find(
+                a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                i->unit ? text_new("remove AllowedCPUs= and AllowedMemoryNodes= from the unit "
+                                   "(systemctl cat %s shows where they are), or name these nodes "
+                                   "in policy %s",
+                                   i->unit, i->policy->name)
+                        : text_new("take it out of that cgroup, or name these nodes in policy %s",
+                                   i->policy->name),
+                "%s is bound to %s by %s, not by tidbnumad", i->name, sets.data,
+                i->unit ? "AllowedCPUs= or AllowedMemoryNodes= of its unit"
+                        : "the cpuset of its cgroup");
+}
+
+static void threads_by_hand(Audit *a, const AuditInstance *i) {
+        const StartSource start = i->by_hand.start;
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        if (id_set_is_empty(&i->by_hand.thread_cpus))
+                return;
+        (void)id_set_render_list(&i->by_hand.thread_cpus, cpus, sizeof(cpus));
+        audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                   hand_remedy(i, start), "%s is bound to CPUs %s by %s, not by tidbnumad", i->name,
+                   cpus, hand_of(i, start));
+}
+
+/* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
+ * later) keeps the CPUs that a thread has chosen. */
+static void bound_by_hand(Audit *a, const AuditInstance *i) {
+        if (i->pid == 0)
+                return;
+        audit_hold(a, AUDIT_BOUND_BY_HAND);
+        cpuset_by_hand(a, i);
+        threads_by_hand(a, i);
+        if (i->memory_policy)
+                memory_by_hand(a, i);
+}
+
+static void reserved_cpus(Audit *a, const AuditInstance *i) {
+        const bool listed = id_set_intersects(&i->cpus, &a->in->reserved_cpus);
+        CpuSet taken = i->allowed_cpus;
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        id_set_intersect(&taken, &a->in->reserved_cpus);
+        if (i->pid == 0 || id_set_is_empty(&a->in->reserved_cpus))
+                return;
+        audit_hold(a, AUDIT_RESERVED_CPUS);
+        if (id_set_is_empty(&taken))
+                return;
+        (void)id_set_render_list(&taken, cpus, sizeof(cpus));
+        audit_find(a, AUDIT_RESERVED_CPUS, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                   listed ? text_new("take these CPUs out of `cpus` in policy %s", i->policy->name)
+                          : text_new("let the daemon bind it: enforcement: {mode: enforce} in a "
+                                     "policy file; else see tidbnumactl explain %s",
+                                     i->name),
+                   "%s may run on CPUs %s, which host.reserve.cpus keeps for interrupts", i->name,
+                   cpus);
+}
+
+static void gomaxprocs(Audit *a, const AuditInstance *i) {
+        const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
+        const uint32_t n = id_set_count(&left);
+        char *remedy;
+
+        if (n == 0 || (i->gomaxprocs == 0 && i->go == GO_UNKNOWN))
+                return;
+        audit_hold(a, AUDIT_GOMAXPROCS);
+        if (i->gomaxprocs > 0 ? i->gomaxprocs == n : i->go != GO_ONCE || !i->bound_after_start)
+                return;
+        remedy = text_new("GOMAXPROCS=%" PRIu32 " in its environment, and a restart", n);
+        if (i->gomaxprocs > 0)
+                audit_find(a, AUDIT_GOMAXPROCS, AUDIT_WARNING,
+                           i->gomaxprocs_reported ? text_new("its metrics")
+                                                  : text_new("/proc/%d/environ", i->pid),
+                           remedy, "%s runs with GOMAXPROCS=%" PRIu32 " and has %" PRIu32 " CPUs",
+                           i->name, i->gomaxprocs, n);
+        else
+                audit_find(a, AUDIT_GOMAXPROCS, AUDIT_WARNING, text_new("/proc/%d/exe", i->pid),
+                           remedy,
+                           "%s was built with Go 1.24 or earlier and started before it was bound: "
+                           "it still counts on the CPUs that it had then",
+                           i->name);
+}
+
+static void lost_cpus(Audit *a, const AuditInstance *i) {
+        CpuSet lost = topology_withheld_cpus(a->in->topology);
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        id_set_subtract(&lost, &a->in->topology->taken_cpus);
+        id_set_intersect(&lost, &i->cpus);
+        audit_hold(a, AUDIT_LOST_CPUS);
+        if (id_set_is_empty(&lost))
+                return;
+        (void)id_set_render_list(&lost, cpus, sizeof(cpus));
+        audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING, text_new("/sys/devices/system/cpu/isolated"),
+                   text_new("boot without isolcpus= and nohz_full= for them, or leave them out by "
+                            "`cpus` in policy %s",
+                            i->policy->name),
+                   "CPUs %s of %s are isolated: the kernel does not balance threads over them",
+                   cpus, i->name);
+}
+
+static void offline_cpus(Audit *a) {
+        /* A node that cannot be read, or whose CPUs are another node's, leaves CPUs
+         * without a node; these count as offline in the topology. */
+        bool untrusted = !id_set_is_empty(&a->in->topology->lost_nodes);
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        if (id_set_is_empty(&a->in->topology->offline_cpus))
+                return;
+        for (size_t i = 0; i < a->in->topology->n_nodes; i++)
+                untrusted |= a->in->topology->nodes[i].overlaps;
+        (void)id_set_render_list(&a->in->topology->offline_cpus, cpus, sizeof(cpus));
+        audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING, text_new("/sys/devices/system/cpu/offline"),
+                   text_new("echo 1 >/sys/devices/system/cpu/cpu%d/online, and so on; leave them "
+                            "if they are off on purpose (SMT)",
+                            id_set_next(&a->in->topology->offline_cpus, 0)),
+                   "CPUs %s are offline%s", cpus, untrusted ? ", or no node lists them" : "");
+}
+
+static void taken_cpus(Audit *a) {
+        const Topology *t = a->in->topology;
+        char cpus[ID_SET_LIST_MAX] = "";
+
+        if (id_set_is_empty(&t->taken_cpus))
+                return;
+        (void)id_set_render_list(&t->taken_cpus, cpus, sizeof(cpus));
+        audit_find(a, AUDIT_LOST_CPUS, AUDIT_WARNING,
+                   text_new("/sys/fs/cgroup%s/cpuset.cpus.partition", t->taken_by),
+                   text_new("echo member >/sys/fs/cgroup%s/cpuset.cpus.partition, if nothing needs "
+                            "it; else leave these CPUs out of the policies",
+                            *t->taken_by ? t->taken_by : "/GROUP"),
+                   "CPUs %s are taken by a cpuset partition%s%s: nothing else runs on them", cpus,
+                   *t->taken_by ? ", " : "", t->taken_by);
+}
+
+static void starts(Audit *a) {
+        if (a->in->units)
+                audit_hold(a, AUDIT_START);
+        for (size_t i = 0; i < a->in->n_units; i++)
+                audit_find(a, AUDIT_START, AUDIT_WARNING, text_new("%s", a->in->units[i].name),
+                           text_new("%s", a->in->units[i].remedy), "%s does not start bound: %s",
+                           a->in->units[i].name, a->in->units[i].reason);
+}
+
+/* --- all rules, in the order of their findings --- */
+
+static void (*const rules_of_facts[])(Audit *a) = {
+        numa_balancing, demotion, zone_reclaim, huge_pages, swap,
+        swappiness,     governor, kernel,       cpuset,
+};
+
+static void (*const rules_of_machine[])(Audit *a) = {
+        hidden_nodes, node_sizes, nodes_without_memory, trust,        unknown_nodes, nic_node,
+        softirq,      interrupts, irqbalance,           offline_cpus, taken_cpus,    starts,
+};
+
+/* Of an instance that is placed. */
+static void (*const rules_of_instance[])(Audit *a, const AuditInstance *i) = {
+        node_exceeded, huge_pool, storage_node, bound_by_hand, reserved_cpus, gomaxprocs, lost_cpus,
+};
+
+int audit_build(const AuditInput *input, AuditReport *ret) {
+        Audit a = { .in = input };
+        int r;
+
+        for (size_t i = 0; i < input->n_instances; i++)
+                if (input->instances[i].placed) {
+                        id_set_union(&a.nodes, &input->instances[i].nodes);
+                        id_set_union(&a.cpus, &input->instances[i].cpus);
+                }
+        for (size_t k = 0; input->facts && k < ELEMENTSOF(rules_of_facts); k++)
+                rules_of_facts[k](&a);
+        for (size_t k = 0; k < ELEMENTSOF(rules_of_machine); k++)
+                rules_of_machine[k](&a);
+        for (size_t i = 0; i < input->n_instances; i++) {
+                const AuditInstance *instance = &input->instances[i];
+
+                for (size_t k = 0; instance->placed && k < ELEMENTSOF(rules_of_instance); k++)
+                        rules_of_instance[k](&a, instance);
+                shared_disk(&a, instance);
+        }
+        r = a.report.error;
+        if (r < 0)
+                audit_report_done(&a.report);
+        else
+                *ret = a.report;
+        return r;
 }

@@ -1,4 +1,73 @@
+/* Does memory fit on a node; the full-node guard. */
 #include "tidbnumad/plan/guard.h"
+
+uint64_t fit_minus(uint64_t a, uint64_t b) {
+        return a > b ? a - b : 0;
+}
+
+uint64_t fit_headroom_bytes(uint64_t node_bytes, uint64_t high_watermark_bytes) {
+        uint64_t share = node_bytes / 50, marks = 3 * high_watermark_bytes;
+
+        return share > marks ? share : marks;
+}
+
+static uint64_t node_room_bytes(const NodeRoom *room) {
+        return fit_minus(room->free_bytes + room->reclaimable_bytes, room->headroom_bytes);
+}
+
+static uint64_t room_of(const NodeRoom *r) {
+        return fit_minus(node_room_bytes(r), r->promised_bytes);
+}
+
+NodeRoom fit_room(uint32_t node, const NodeUse *use) {
+        return (NodeRoom){ .node = node,
+                           .free_bytes = use->free_bytes,
+                           .reclaimable_bytes = use->idle_file_bytes,
+                           .headroom_bytes = fit_headroom_bytes(use->total_bytes,
+                                                                use->high_watermark_bytes) };
+}
+
+uint64_t fit_left_bytes(const NodeUse *use, uint64_t held_bytes) {
+        const NodeRoom room = fit_room(0, use);
+        const uint64_t left = node_room_bytes(&room) + held_bytes;
+
+        return left < use->total_bytes ? left : use->total_bytes;
+}
+
+uint64_t fit_need_bytes(const NodeMemory *by_node, size_t n_nodes, uint64_t limit_bytes) {
+        uint64_t bytes = 0;
+
+        if (limit_bytes > 0)
+                return limit_bytes;
+        for (size_t i = 0; by_node && i < n_nodes; i++)
+                bytes += node_memory_held(&by_node[i]);
+        return bytes;
+}
+
+bool fit_check(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes, uint64_t *ret_missing_bytes) {
+        uint64_t room = 0;
+
+        for (size_t i = 0; i < n_rooms; i++)
+                room += room_of(&rooms[i]);
+        if (ret_missing_bytes)
+                *ret_missing_bytes = fit_minus(bytes, room);
+        return bytes <= room;
+}
+
+int fit_best(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes) {
+        uint64_t most = 0;
+        int best = -1;
+
+        for (size_t i = 0; i < n_rooms; i++) {
+                uint64_t room = node_room_bytes(&rooms[i]);
+
+                if (room >= bytes && room > most) {
+                        most = room;
+                        best = (int)i;
+                }
+        }
+        return best;
+}
 
 /* The two spans over which it must fall, and the smallest fall that counts: the kernel frees and
  * takes pages in lots for each CPU. */
@@ -97,25 +166,20 @@ static uint64_t room_on(const GuardNode *node) {
         return fit_minus(guard_left_bytes(reading_at(node, 0)), node->headroom_bytes);
 }
 
-/* Of a fall it keeps what was left when it began: three seconds before it was noticed. */
-static void follow_fall(GuardNode *node) {
-        const double fall = fall_over(node, LONG_USEC);
-        size_t age = 0;
-
-        if (node->n_readings > 1 && fall > 0 &&
-            usec_until_gone(room_on(node), fall) <= GUARD_WATCH_USEC)
-                return;
-        while (age + 1 < node->n_readings &&
-               reading_at(node, 0)->usec - reading_at(node, age)->usec < LONG_USEC)
-                age++;
-        node->level_before = level_at(node, age);
-}
-
 void guard_add(GuardNode *node, const GuardReading *reading) {
+        size_t age = 0;
         double fall;
 
         add_reading(node, reading);
-        follow_fall(node);
+        /* Of a fall it keeps what was left when it began: three seconds before it was noticed. */
+        fall = fall_over(node, LONG_USEC);
+        if (node->n_readings < 2 || fall <= 0 ||
+            usec_until_gone(room_on(node), fall) > GUARD_WATCH_USEC) {
+                while (age + 1 < node->n_readings &&
+                       reading_at(node, 0)->usec - reading_at(node, age)->usec < LONG_USEC)
+                        age++;
+                node->level_before = level_at(node, age);
+        }
         fall = fall_over(node, SHORT_USEC);
         if (fall > (double)node->burst_bytes_per_sec)
                 node->burst_bytes_per_sec = (uint64_t)fall;
@@ -123,24 +187,20 @@ void guard_add(GuardNode *node, const GuardReading *reading) {
 
 /* --- a set of nodes --- */
 
-static uint64_t taken_on(const GuardNode *node) {
-        const double taken = node->level_before - level_at(node, 0);
-
-        return taken > 0 ? (uint64_t)taken : 0;
-}
-
 GuardOutlook guard_predict(const GuardNode *nodes, size_t n_nodes, const NodeSet *set) {
         double fall_short = 0, fall_long = 0, fall;
         GuardOutlook o = { 0 };
 
         for (size_t i = 0; i < n_nodes; i++) {
                 const GuardNode *n = &nodes[i];
+                double taken;
 
                 if (n->n_readings == 0 || !id_set_has(set, n->node))
                         continue;
                 o.known = true;
                 o.room_bytes += room_on(n);
-                o.taken_bytes += taken_on(n);
+                taken = n->level_before - level_at(n, 0);
+                o.taken_bytes += taken > 0 ? (uint64_t)taken : 0;
                 o.headroom_bytes += n->headroom_bytes;
                 o.burst_bytes_per_sec += n->burst_bytes_per_sec;
                 fall_short += fall_over(n, SHORT_USEC);
@@ -156,22 +216,18 @@ static bool is_falling(const GuardOutlook *o) {
         return o->gone_usec <= GUARD_WATCH_USEC;
 }
 
-/* Free memory that fell so fast once may do so again, and between two readings. */
-static bool is_within_a_burst(const GuardOutlook *o) {
-        return o->room_bytes / GUARD_BURST_SECONDS < o->burst_bytes_per_sec;
-}
-
-/* It may take as much again as it has taken. */
-static bool may_end_in_time(const GuardOutlook *o) {
-        return o->room_bytes > o->headroom_bytes && o->room_bytes > o->taken_bytes;
-}
-
 GuardVerdict guard_judge(const GuardOutlook *o) {
         if (!o->known)
                 return GUARD_QUIET;
+        /* It may take as much again as it has taken. */
         if (o->gone_usec <= GUARD_WIDEN_USEC)
-                return may_end_in_time(o) ? GUARD_WATCH : GUARD_WIDEN;
-        return is_falling(o) || is_within_a_burst(o) ? GUARD_WATCH : GUARD_QUIET;
+                return o->room_bytes > o->headroom_bytes && o->room_bytes > o->taken_bytes
+                               ? GUARD_WATCH
+                               : GUARD_WIDEN;
+        /* Free memory that fell so fast once may do so again, and between two readings. */
+        return is_falling(o) || o->room_bytes / GUARD_BURST_SECONDS < o->burst_bytes_per_sec
+                       ? GUARD_WATCH
+                       : GUARD_QUIET;
 }
 
 static bool is_calm(const GuardOutlook *home) {
@@ -197,11 +253,6 @@ bool guard_has_rested(const GuardOutlook *home, uint64_t calm_usec, uint64_t *si
 
 /* --- the node to widen to --- */
 
-static uint64_t room_of(const NodeRoom *r) {
-        return fit_minus(fit_minus(r->free_bytes + r->reclaimable_bytes, r->headroom_bytes),
-                         r->promised_bytes);
-}
-
 static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
         uint16_t least = UINT16_MAX;
 
@@ -214,14 +265,6 @@ static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
         return least;
 }
 
-/* A near node that lasts half as long as the best one is better than a far node: the next node is
- * added in time, too. */
-static bool will_do(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
-        const uint64_t room = room_of(r);
-
-        return room >= r->headroom_bytes && (room >= s->want_bytes || room >= most_bytes / 2);
-}
-
 static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
         const Node *node = topology_find(s->topology, r->node);
 
@@ -230,31 +273,29 @@ static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
                (node && topology_is_home(node)) == home;
 }
 
-static uint64_t most_room(const GuardSearch *s, bool home) {
-        uint64_t most = 0;
-
-        for (size_t i = 0; i < s->n_rooms; i++)
-                if (may_be_chosen(s, &s->rooms[i], home) && room_of(&s->rooms[i]) > most)
-                        most = room_of(&s->rooms[i]);
-        return most;
-}
-
-/* Lower is better. The criteria: enough room, not reserved, near. A node without enough room and
- * with less than half the room of another node is hardly worth the widening, however near it is. */
+/* Lower is better. The criteria: enough room, not reserved, near. A near node that lasts half as
+ * long as the best one is better than a far node: the next node is added in time, too. A node
+ * without enough room and with less than half the room of another node is hardly worth the
+ * widening, however near it is. */
 static uint32_t rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
-        const uint32_t lasts_not = !will_do(s, r, most_bytes),
+        const uint64_t room = room_of(r);
+        const uint32_t lasts_not = room < r->headroom_bytes ||
+                                   (room < s->want_bytes && room < most_bytes / 2),
                        reserved = id_set_has(s->reserved, r->node),
-                       is_small = lasts_not && room_of(r) < most_bytes / 2;
+                       is_small = lasts_not && room < most_bytes / 2;
 
         return lasts_not << 18 | reserved << 17 | is_small << 16 | distance_to(s, r->node);
 }
 
 /* Among the nodes on which instances can be placed, or among the others. */
 static int choose_among(const GuardSearch *s, bool home) {
-        const uint64_t most = most_room(s, home);
         uint32_t best_rank = UINT32_MAX;
+        uint64_t most = 0;
         int best = -1;
 
+        for (size_t i = 0; i < s->n_rooms; i++)
+                if (may_be_chosen(s, &s->rooms[i], home) && room_of(&s->rooms[i]) > most)
+                        most = room_of(&s->rooms[i]);
         for (size_t i = 0; i < s->n_rooms; i++) {
                 const NodeRoom *r = &s->rooms[i];
                 uint32_t its;

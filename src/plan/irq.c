@@ -1,6 +1,5 @@
-/* The plan of interrupts: which entry counts for a device, what is done with each vector, what
- * is sent to irqbalance. Which CPUs serve a device is irq-pool.c's, which queue gets which of
- * them irq-spread.c's. */
+/* The plan of interrupts: which entry counts for a device, which CPUs serve it, which queue gets
+ * which of them, what is sent to irqbalance. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -8,8 +7,438 @@
 #include <strings.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/plan/irq-parts.h"
 #include "tidbnumad/plan/irq.h"
+
+/* The machine's online CPUs by their users. */
+typedef struct IrqCpus {
+        CpuSet online;
+        CpuSet owned;     /* by any instance */
+        CpuSet exclusive; /* of them, by one that is not shared */
+        CpuSet isolated;  /* from the scheduler: isolcpus=, nohz_full= */
+        CpuSet free;      /* neither owned nor isolated */
+} IrqCpus;
+
+typedef struct IrqPool {
+        IrqSteer steer; /* resolved */
+        IrqReason reason;
+        CpuSet cpus; /* empty where `reason` does not steer */
+} IrqPool;
+
+static IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
+        IrqCpus cpus = { .online = topology_cpus(input->topology) };
+
+        for (size_t i = 0; i < input->n_owners; i++) {
+                id_set_union(&cpus.owned, &input->owners[i].cpus);
+                if (!input->owners[i].shared)
+                        id_set_union(&cpus.exclusive, &input->owners[i].cpus);
+        }
+        cpus.isolated = topology_withheld_cpus(input->topology);
+        id_set_intersect(&cpus.owned, &cpus.online);
+        id_set_intersect(&cpus.exclusive, &cpus.online);
+        id_set_intersect(&cpus.isolated, &cpus.online);
+        cpus.free = cpus.online;
+        id_set_subtract(&cpus.free, &cpus.owned);
+        id_set_subtract(&cpus.free, &cpus.isolated);
+        return cpus;
+}
+
+static IrqPool left(IrqReason reason) {
+        return (IrqPool){ .steer = STEER_LEAVE, .reason = reason };
+}
+
+/* All of `wanted` are owned or isolated: those of shared instances first. */
+static IrqPool nowhere(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted) {
+        const CpuSet usual = id_set_minus(wanted, &cpus->isolated);
+        const CpuSet shared = id_set_minus(&usual, &cpus->exclusive);
+
+        if (!id_set_is_empty(&shared))
+                return (IrqPool){ .steer = steer, .reason = IRQ_REASON_SHARED, .cpus = shared };
+        return (IrqPool){ .steer = steer,
+                          .reason = IRQ_REASON_OWNED,
+                          .cpus = id_set_is_empty(&usual) ? *wanted : usual };
+}
+
+/* `none`: what it is without any such CPU. */
+static IrqPool within(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted, IrqReason reason,
+                      IrqReason none) {
+        const CpuSet online = id_set_and(wanted, &cpus->online);
+        const CpuSet fit = id_set_and(&online, &cpus->free);
+
+        if (id_set_is_empty(&online))
+                return left(none);
+        if (id_set_is_empty(&fit))
+                return nowhere(cpus, steer, &online);
+        return (IrqPool){ .steer = steer, .reason = reason, .cpus = fit };
+}
+
+static CpuSet cpus_of_node(const Topology *topology, int32_t node) {
+        NodeSet nodes = { 0 };
+
+        if (node >= 0 && node < (int32_t)NODE_SET_MAX)
+                id_set_add(&nodes, (uint32_t)node);
+        return topology_cpus_of(topology, &nodes);
+}
+
+/* To free CPUs anywhere. Without such it is better to stay near than to cross the sockets onto the
+ * CPUs of an instance: shared instances of the socket, else the nearest CPUs. */
+static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *device) {
+        const Topology *topology = input->topology;
+        const Node *own =
+                device->node >= 0 ? topology_find(topology, (uint32_t)device->node) : NULL;
+        IrqPool pool =
+                within(cpus, STEER_AWAY, &cpus->online, IRQ_REASON_AWAY, IRQ_REASON_CPUS_ABSENT);
+        CpuSet package = own ? (CpuSet){ 0 } : topology_cpus(topology), near = { 0 };
+        uint16_t best = UINT16_MAX;
+
+        /* Where its node is not known, none is nearer than another. */
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *at = &topology->nodes[i];
+                const uint16_t distance =
+                        topology_distance(topology, (uint32_t)device->node, at->id);
+
+                if (own && topology_same_package(own, at))
+                        id_set_union(&package, &at->cpus);
+                if (id_set_is_empty(&at->cpus) || distance > best)
+                        continue;
+                if (distance < best)
+                        near = (CpuSet){ 0 };
+                best = distance;
+                id_set_union(&near, &at->cpus);
+        }
+        if (pool.reason == IRQ_REASON_SHARED)
+                pool = nowhere(cpus, STEER_AWAY, &package);
+        if (pool.reason == IRQ_REASON_OWNED)
+                pool = nowhere(cpus, STEER_AWAY, &near);
+        return pool;
+}
+
+/* CPUs that are reserved at the device's own node serve it alone: those at other nodes are reserved
+ * for the cards there. Without such ones all that are reserved serve it. */
+static CpuSet reserved_for(const IrqPlanInput *input, const IrqCpus *cpus,
+                           const IrqDevice *device) {
+        const CpuSet local = cpus_of_node(input->topology, device->node);
+        const CpuSet own = id_set_and(&local, &input->reserved_cpus);
+        CpuSet all = topology_cpus_of(input->topology, &input->reserved);
+
+        id_set_union(&all, &input->reserved_cpus);
+        return id_set_intersects(&own, &cpus->free) ? own : all;
+}
+
+static IrqPool choose_pool(const IrqPlanInput *input, const IrqCpus *cpus, const IrqPolicy *policy,
+                           const IrqDevice *device) {
+        const CpuSet reserved = reserved_for(input, cpus, device),
+                     local = cpus_of_node(input->topology, device->node);
+        CpuSet listed;
+
+        if (device->in_other_netns && input->n_policies > 0)
+                return left(IRQ_REASON_OTHER_NETNS);
+        if (!policy)
+                return left(IRQ_REASON_NO_ENTRY);
+        if (policy->steer == STEER_LEAVE)
+                return left(IRQ_REASON_POLICY);
+        if (device->bundle)
+                return left(IRQ_REASON_BUNDLE);
+        if (device->n_vectors == 0)
+                return left(IRQ_REASON_NO_VECTORS);
+        switch (policy->steer) {
+        case STEER_AUTO:
+                /* R11. A device without a speed of its own, and a card without a link, count as
+                 * slow. */
+                if (!id_set_intersects(&input->reserved_cpus, &cpus->free) &&
+                    input->host->irqbalance.pid > 0 && policy->irqbalance == IRQBALANCE_COOPERATE &&
+                    device->speed_mbps < IRQ_PLACE_SPEED_MBPS)
+                        return left(IRQ_REASON_IRQBALANCE);
+                if (!id_set_intersects(&reserved, &cpus->free) &&
+                    !id_set_intersects(&local, &cpus->free))
+                        return away(input, cpus, device);
+                if (!id_set_intersects(&reserved, &cpus->free))
+                        return within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL,
+                                      IRQ_REASON_NODE_UNKNOWN);
+                return within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
+                              IRQ_REASON_NOTHING_RESERVED);
+        case STEER_RESERVED:
+                return within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
+                              IRQ_REASON_NOTHING_RESERVED);
+        case STEER_LOCAL:
+                return within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL, IRQ_REASON_NODE_UNKNOWN);
+        case STEER_AWAY:
+                return away(input, cpus, device);
+        case STEER_CPUS:
+                listed = id_set_and(&policy->cpus, &cpus->online);
+                if (id_set_is_empty(&listed))
+                        return left(IRQ_REASON_CPUS_ABSENT);
+                return (IrqPool){ .steer = STEER_CPUS,
+                                  .reason = IRQ_REASON_LISTED,
+                                  .cpus = listed };
+        case STEER_LEAVE:
+                break;
+        }
+        return left(IRQ_REASON_POLICY);
+}
+
+/* A CPU of a pool, and what it is sorted by. */
+typedef struct Ranked {
+        uint32_t distance, thread, cpu;
+} Ranked;
+
+static int compare_ranks(const void *a, const void *b) {
+        const Ranked *x = a, *y = b;
+
+        if (x->distance != y->distance)
+                return x->distance < y->distance ? -1 : 1;
+        if (x->thread != y->thread)
+                return x->thread < y->thread ? -1 : 1;
+        return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+}
+
+static size_t rank_all(const Topology *topology, const CpuSet *pool, int32_t node, Ranked *ranked) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *at = &topology->nodes[i];
+                const CpuSet its = id_set_and(&at->cpus, pool);
+
+                ID_SET_FOREACH(cpu, &its)
+                ranked[n++] = (Ranked){
+                        .distance =
+                                node < 0 ? 0 : topology_distance(topology, (uint32_t)node, at->id),
+                        .thread = !id_set_has(&at->first_threads, (uint32_t)cpu),
+                        .cpu = (uint32_t)cpu,
+                };
+        }
+        qsort(ranked, n, sizeof(*ranked), compare_ranks);
+        return n;
+}
+
+/* The CPUs of a pool, the best first: by distance from the node (DEVICE_NODE_UNKNOWN: all are
+ * equal), first threads of cores before others, then by number. The caller owns the array. 0 or
+ * -ENOMEM. */
+static int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t node,
+                          uint32_t **ret, size_t *ret_n) {
+        const size_t room = id_set_count(pool) + 1;
+        _cleanup_free_ Ranked *ranked = calloc(room, sizeof(*ranked));
+        _cleanup_free_ uint32_t *order = calloc(room, sizeof(*order));
+        size_t n;
+
+        if (!ranked || !order)
+                return -ENOMEM;
+        n = rank_all(topology, pool, node, ranked);
+        for (size_t i = 0; i < n; i++)
+                order[i] = ranked[i].cpu;
+        *ret = TAKE_PTR(order);
+        *ret_n = n;
+        return 0;
+}
+
+/* --- which queue gets which CPU: all of these CPUs get the same number of queues --- */
+
+static bool has_queue(const IrqVector *vector) {
+        return vector->queue >= 0 && (vector->role == IRQ_ROLE_RX || vector->role == IRQ_ROLE_TX ||
+                                      vector->role == IRQ_ROLE_RXTX);
+}
+
+/* The lowest queue above `above` of which a vector is steered, or -1. */
+static int32_t next_queue(const IrqPlanDevice *device, int32_t above) {
+        int32_t next = -1;
+
+        for (size_t i = 0; i < device->device->n_vectors; i++) {
+                const IrqVector *vector = &device->device->vectors[i];
+
+                if (device->vectors[i].decision == IRQ_STEERED && has_queue(vector) &&
+                    vector->queue > above && (next < 0 || vector->queue < next))
+                        next = vector->queue;
+        }
+        return next;
+}
+
+static void put_queue(IrqPlanDevice *device, int32_t queue, uint32_t cpu) {
+        for (size_t i = 0; i < device->device->n_vectors; i++)
+                if (device->vectors[i].decision == IRQ_STEERED &&
+                    has_queue(&device->device->vectors[i]) &&
+                    device->device->vectors[i].queue == queue) {
+                        device->vectors[i].cpus = (CpuSet){ 0 };
+                        id_set_add(&device->vectors[i].cpus, cpu);
+                }
+}
+
+/* Devices take turns, so that each gets its share of the near CPUs and first threads. */
+static int irq_spread_vectors(IrqPlan *plan) {
+        _cleanup_free_ uint32_t *load = calloc(CPU_SET_MAX, sizeof(*load));
+        _cleanup_free_ int32_t *last = malloc((plan->n_devices + 1) * sizeof(*last));
+        bool any = true;
+
+        if (!load || !last)
+                return -ENOMEM;
+        for (size_t d = 0; d < plan->n_devices; d++) {
+                const IrqPlanDevice *device = &plan->devices[d];
+                CpuSet all = { 0 };
+
+                last[d] = -1;
+                /* Any CPU that serves the device may have what is no queue's. */
+                for (size_t i = 0; i < device->n_order; i++)
+                        id_set_add(&all, device->order[i]);
+                for (size_t i = 0; i < device->device->n_vectors; i++)
+                        if (device->vectors[i].decision == IRQ_STEERED &&
+                            !has_queue(&device->device->vectors[i]))
+                                device->vectors[i].cpus = all;
+        }
+        while (any) {
+                any = false;
+                for (size_t d = 0; d < plan->n_devices; d++) {
+                        IrqPlanDevice *device = &plan->devices[d];
+                        int32_t queue = device->n_order > 0 ? next_queue(device, last[d]) : -1;
+                        uint32_t cpu;
+
+                        if (queue < 0)
+                                continue;
+                        /* The one with the fewest queues; `order` has the best CPU first. */
+                        cpu = device->order[0];
+                        for (size_t i = 1; i < device->n_order; i++)
+                                if (load[device->order[i]] < load[cpu])
+                                        cpu = device->order[i];
+                        put_queue(device, queue, cpu);
+                        load[cpu]++;
+                        last[d] = queue;
+                        any = true;
+                }
+        }
+        return 0;
+}
+
+/* The CPU of a queue, or -1: none of its vectors is steered. */
+static int cpu_of(const IrqPlanDevice *device, size_t queue, IrqRole role) {
+        for (size_t i = 0; i < device->device->n_vectors; i++) {
+                const IrqVector *vector = &device->device->vectors[i];
+
+                if (device->vectors[i].decision == IRQ_STEERED && has_queue(vector) &&
+                    (size_t)vector->queue == queue &&
+                    (vector->role == role || vector->role == IRQ_ROLE_RXTX))
+                        return id_set_next(&device->vectors[i].cpus, 0);
+        }
+        return -1;
+}
+
+/* The CPUs of all queues of a kind. A card may have several rounds of queues on one round of
+ * vectors, as with traffic classes: queue i is served as queue i modulo that round. Returns whether
+ * any is. */
+static bool find_cpus(const IrqPlanDevice *device, IrqRole role, size_t n, int *cpus) {
+        size_t served = 0;
+
+        for (; served < n; served++) {
+                cpus[served] = cpu_of(device, served, role);
+                if (cpus[served] < 0)
+                        break;
+        }
+        for (size_t i = served; served > 0 && i < n; i++)
+                cpus[i] = cpus[i % served];
+        return served > 0;
+}
+
+static uint32_t node_of(const Topology *topology, uint32_t cpu) {
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (id_set_has(&topology->nodes[i].cpus, cpu))
+                        return topology->nodes[i].id;
+        return UINT32_MAX;
+}
+
+/* Each CPU sends by one queue: its own, or the nearest that has the fewest senders
+ * (Documentation/networking/scaling.rst, XPS). */
+static void share_out(const Topology *topology, const int *cpus, const uint32_t *nodes, size_t n,
+                      uint32_t *senders, CpuSet *xps) {
+        const CpuSet online = topology_cpus(topology);
+
+        ID_SET_FOREACH(cpu, &online) {
+                uint32_t node = node_of(topology, (uint32_t)cpu);
+                uint16_t near = topology_distance(topology, node, nodes[0]);
+                size_t best = 0;
+                bool own = false;
+
+                for (size_t q = 0; q < n; q++)
+                        if (cpus[q] == cpu) {
+                                id_set_add(&xps[q], (uint32_t)cpu);
+                                own = true;
+                        }
+                for (size_t q = 1; q < n && !own; q++) {
+                        uint16_t d = topology_distance(topology, node, nodes[q]);
+
+                        if (d < near || (d == near && senders[q] < senders[best])) {
+                                best = q;
+                                near = d;
+                        }
+                }
+                if (own)
+                        continue;
+                id_set_add(&xps[best], (uint32_t)cpu);
+                senders[best]++;
+        }
+}
+
+static int build_xps(const Topology *topology, IrqPlanDevice *device) {
+        const size_t n = device->device->n_tx;
+        _cleanup_free_ int *cpus = calloc(n + 1, sizeof(*cpus));
+        _cleanup_free_ uint32_t *nodes = calloc(n + 1, sizeof(*nodes));
+        _cleanup_free_ uint32_t *senders = calloc(n + 1, sizeof(*senders));
+
+        if (!cpus || !nodes || !senders)
+                return -ENOMEM;
+        if (!find_cpus(device, IRQ_ROLE_TX, n, cpus))
+                return 0;
+        for (size_t q = 0; q < n; q++)
+                nodes[q] = node_of(topology, (uint32_t)cpus[q]);
+        device->xps = calloc(n, sizeof(*device->xps));
+        if (!device->xps)
+                return -ENOMEM;
+        share_out(topology, cpus, nodes, n, senders, device->xps);
+        return 0;
+}
+
+/* Packets of a queue go to the CPUs of its own CPU's node that serve the device (scaling.rst,
+ * RPS). */
+static int build_rps(const Topology *topology, IrqPlanDevice *device) {
+        /* The kernel takes these out of rps_cpus by itself (Linux 5.9 and later). */
+        const CpuSet withheld = topology_withheld_cpus(topology);
+        const size_t n = device->device->n_rx;
+        _cleanup_free_ int *cpus = calloc(n + 1, sizeof(*cpus));
+
+        if (!cpus)
+                return -ENOMEM;
+        if (!find_cpus(device, IRQ_ROLE_RX, n, cpus))
+                return 0;
+        device->rps = calloc(n, sizeof(*device->rps));
+        if (!device->rps)
+                return -ENOMEM;
+        for (size_t q = 0; q < n; q++) {
+                const Node *node = topology_find(topology, node_of(topology, (uint32_t)cpus[q]));
+
+                for (size_t i = 0; node && i < device->n_order; i++)
+                        if (id_set_has(&node->cpus, device->order[i]) &&
+                            !id_set_has(&withheld, device->order[i]))
+                                id_set_add(&device->rps[q], device->order[i]);
+        }
+        return 0;
+}
+
+static int irq_spread_queues(const Topology *topology, IrqPlanDevice *device) {
+        const IrqPolicy *policy = device->policy;
+        bool rps;
+        int r = 0;
+
+        if (!irq_reason_steers(device->reason))
+                return 0;
+        /* The kernel has no mask for a single transmit queue. */
+        if (policy->xps && device->device->n_tx > 1)
+                r = build_xps(topology, device);
+        /* Automatically only where no instance has the CPUs: else it would spread the work over
+         * instances. */
+        rps = policy->rps == RPS_ON ||
+              (policy->rps == RPS_AUTO && device->device->n_rx < device->n_order &&
+               device->reason != IRQ_REASON_SHARED && device->reason != IRQ_REASON_OWNED);
+        if (r >= 0 && rps)
+                r = build_rps(topology, device);
+        return r;
+}
+
+/* --- the plan --- */
 
 static bool any_glob(const WordList *globs, const char *name) {
         for (size_t i = 0; name && i < globs->n_words; i++)
@@ -18,16 +447,10 @@ static bool any_glob(const WordList *globs, const char *name) {
         return false;
 }
 
-static bool any_address(const WordList *addresses, const char *pci) {
-        for (size_t i = 0; pci && i < addresses->n_words; i++)
-                if (strcasecmp(addresses->words[i], pci) == 0)
-                        return true;
-        return false;
-}
-
 static bool matches(const IrqPolicy *policy, const IrqDevice *device) {
-        if (any_address(&policy->pci, device->pci))
-                return true;
+        for (size_t i = 0; device->pci && i < policy->pci.n_words; i++)
+                if (strcasecmp(policy->pci.words[i], device->pci) == 0)
+                        return true;
         switch (device->kind) {
         case IRQ_DEVICE_NET: /* in another namespace its name is not known */
                 return !device->in_other_netns && (any_glob(&policy->net, device->name) ||
@@ -48,120 +471,92 @@ const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
         return NULL;
 }
 
-static bool is_managed(const IrqVector *vector) {
-        return vector->managed == IRQ_MANAGED_YES || vector->managed == IRQ_MANAGED_LIKELY;
-}
-
-static int build_vectors(IrqPlanDevice *device) {
-        const IrqDevice *of = device->device;
-        bool steers = irq_reason_steers(device->reason);
-
-        device->vectors = calloc(of->n_vectors + 1, sizeof(*device->vectors));
-        if (!device->vectors)
-                return -ENOMEM;
-        for (size_t i = 0; i < of->n_vectors; i++) {
-                device->vectors[i].irq = of->vectors[i].irq;
-                device->vectors[i].decision = is_managed(&of->vectors[i]) ? IRQ_MANAGED
-                                              : steers                    ? IRQ_STEERED
-                                                                          : IRQ_LEFT;
-        }
-        return 0;
-}
-
-static int build_device(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *of,
-                        IrqPlanDevice *device) {
-        IrqPool pool;
-
-        device->device = of;
-        device->policy = irq_policy_find(input->policies, input->n_policies, of);
-        pool = irq_pool_choose(input, cpus, device->policy, of);
-        device->steer = pool.steer;
-        device->reason = pool.reason;
-        if (irq_reason_steers(pool.reason) && irq_pool_order(input->topology, &pool.cpus, of->node,
-                                                             &device->order, &device->n_order) < 0)
-                return -ENOMEM;
-        return build_vectors(device);
-}
-
-static int build_devices(const IrqPlanInput *input, const IrqCpus *cpus, IrqPlan *plan) {
-        int r = 0;
-
-        plan->devices = calloc(input->host->n_devices + 1, sizeof(*plan->devices));
-        if (!plan->devices)
-                return -ENOMEM;
-        plan->n_devices = input->host->n_devices;
-        for (size_t i = 0; r >= 0 && i < plan->n_devices; i++)
-                r = build_device(input, cpus, &input->host->devices[i], &plan->devices[i]);
-        if (r >= 0)
-                r = irq_spread_vectors(plan);
-        for (size_t i = 0; r >= 0 && i < plan->n_devices; i++)
-                r = irq_spread_queues(input->topology, &plan->devices[i]);
-        return r;
-}
-
-/* Is anything done for it, by us or by irqbalance? */
-static bool is_cared_for(const IrqPlanDevice *device) {
-        return irq_reason_steers(device->reason) || device->reason == IRQ_REASON_IRQBALANCE;
-}
-
-/* irqbalance needs at least one CPU: if none is left, the CPUs of shared instances are allowed
- * first, then all. It ignores isolated CPUs by itself. */
-static CpuSet cpus_to_ban(const IrqCpus *cpus) {
-        CpuSet usual = cpus->online;
-
-        id_set_subtract(&usual, &cpus->isolated);
-        if (!id_set_is_subset(&usual, &cpus->owned))
-                return cpus->owned;
-        if (!id_set_is_subset(&usual, &cpus->exclusive))
-                return cpus->exclusive;
-        return (CpuSet){ 0 };
-}
-
-static int compare(const void *a, const void *b) {
+static int compare_irqs(const void *a, const void *b) {
         const uint32_t *x = a, *y = b;
 
         return *x < *y ? -1 : *x > *y;
 }
 
-/* Bans the interrupts that are steered, because irqbalance would replace their masks in its next
- * round. Managed interrupts, which irqbalance cannot move either, would only fill the list, which
- * is short in old versions of irqbalance. */
-static int ban_vectors(const IrqPlanDevice *device, size_t *allocated, IrqPlanBalance *balance) {
-        for (size_t i = 0; i < device->device->n_vectors; i++) {
-                if (device->vectors[i].decision != IRQ_STEERED)
-                        continue;
-                if (ARRAY_RESERVE(balance->banned_irqs, *allocated, balance->n_banned_irqs + 1) < 0)
-                        return -ENOMEM;
-                balance->banned_irqs[balance->n_banned_irqs++] = device->vectors[i].irq;
+static int build_device(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *of,
+                        IrqPlanDevice *device) {
+        IrqPool pool;
+        bool steers;
+
+        device->device = of;
+        device->policy = irq_policy_find(input->policies, input->n_policies, of);
+        pool = choose_pool(input, cpus, device->policy, of);
+        device->steer = pool.steer;
+        device->reason = pool.reason;
+        steers = irq_reason_steers(pool.reason);
+        device->vectors = calloc(of->n_vectors + 1, sizeof(*device->vectors));
+        if (!device->vectors || (steers && irq_pool_order(input->topology, &pool.cpus, of->node,
+                                                          &device->order, &device->n_order) < 0))
+                return -ENOMEM;
+        for (size_t i = 0; i < of->n_vectors; i++) {
+                const IrqManaged managed = of->vectors[i].managed;
+
+                device->vectors[i].irq = of->vectors[i].irq;
+                device->vectors[i].decision =
+                        managed == IRQ_MANAGED_YES || managed == IRQ_MANAGED_LIKELY ? IRQ_MANAGED
+                        : steers                                                    ? IRQ_STEERED
+                                                                                    : IRQ_LEFT;
         }
         return 0;
 }
 
+/* What is sent to irqbalance. It gets the interrupts that are steered, because it would replace
+ * their masks in its next round. Managed interrupts, which irqbalance cannot move either, would
+ * only fill the list, which is short in old versions of irqbalance. */
 static int build_balance(const IrqCpus *cpus, IrqPlan *plan) {
+        const CpuSet usual = id_set_minus(&cpus->online, &cpus->isolated);
         IrqPlanBalance *balance = &plan->irqbalance;
         size_t allocated = 0;
 
         for (size_t i = 0; i < plan->n_devices; i++) {
                 const IrqPlanDevice *device = &plan->devices[i];
 
-                if (!is_cared_for(device) || device->policy->irqbalance == IRQBALANCE_IGNORE)
+                /* Is anything done for it, by us or by irqbalance? */
+                if ((!irq_reason_steers(device->reason) &&
+                     device->reason != IRQ_REASON_IRQBALANCE) ||
+                    device->policy->irqbalance == IRQBALANCE_IGNORE)
                         continue;
                 balance->sent = true;
-                if (ban_vectors(device, &allocated, balance) < 0)
-                        return -ENOMEM;
+                for (size_t k = 0; k < device->device->n_vectors; k++) {
+                        if (device->vectors[k].decision != IRQ_STEERED)
+                                continue;
+                        if (ARRAY_RESERVE(balance->banned_irqs, allocated,
+                                          balance->n_banned_irqs + 1) < 0)
+                                return -ENOMEM;
+                        balance->banned_irqs[balance->n_banned_irqs++] = device->vectors[k].irq;
+                }
         }
-        if (balance->sent)
-                balance->banned_cpus = cpus_to_ban(cpus);
+        /* irqbalance needs at least one CPU: if none is left, the CPUs of shared instances are
+         * allowed first, then all. It ignores isolated CPUs by itself. */
+        if (balance->sent && !id_set_is_subset(&usual, &cpus->owned))
+                balance->banned_cpus = cpus->owned;
+        else if (balance->sent && !id_set_is_subset(&usual, &cpus->exclusive))
+                balance->banned_cpus = cpus->exclusive;
         if (balance->n_banned_irqs > 1)
-                qsort(balance->banned_irqs, balance->n_banned_irqs, sizeof(uint32_t), compare);
+                qsort(balance->banned_irqs, balance->n_banned_irqs, sizeof(uint32_t), compare_irqs);
         return 0;
 }
 
 int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
         const IrqCpus cpus = irq_cpus_divide(input);
-        _cleanup_irq_plan_ IrqPlan plan = { 0 };
-        int r = build_devices(input, &cpus, &plan);
+        _cleanup_irq_plan_ IrqPlan plan = {
+                .devices = calloc(input->host->n_devices + 1, sizeof(*plan.devices)),
+        };
+        int r = 0;
 
+        if (!plan.devices)
+                return -ENOMEM;
+        plan.n_devices = input->host->n_devices;
+        for (size_t i = 0; r >= 0 && i < plan.n_devices; i++)
+                r = build_device(input, &cpus, &input->host->devices[i], &plan.devices[i]);
+        if (r >= 0)
+                r = irq_spread_vectors(&plan);
+        for (size_t i = 0; r >= 0 && i < plan.n_devices; i++)
+                r = irq_spread_queues(input->topology, &plan.devices[i]);
         if (r >= 0)
                 r = build_balance(&cpus, &plan);
         if (r < 0)

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/topology.h"
 #include "tidbnumad/plan/advice.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/plan/placement-search.h"

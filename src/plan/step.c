@@ -1,4 +1,48 @@
+/* By which means an instance is bound, which step is next on its way, and what is reported of it.
+ */
 #include "tidbnumad/plan/step.h"
+#include "tidbnumad/base/cleanup.h"
+
+const char *rung_to_string(Rung rung) {
+        static const char *const words[] = {
+                [RUNG_NONE] = "",
+                [RUNG_UNIT] = "unit",
+                [RUNG_SCOPE] = "scope",
+                [RUNG_DIRECTORY] = "cgroup1",
+                [RUNG_AFFINITY] = "affinity",
+        };
+
+        return (size_t)rung < ELEMENTSOF(words) ? words[rung] : "";
+}
+
+bool ladder_needs_scope(const LadderInput *in) {
+        return in->policy != POLICY_BACKEND_AFFINITY &&
+               (in->host == BACKEND_AUTO || in->host == BACKEND_SYSTEMD) && !in->in_scope &&
+               !(in->is_service && in->alone);
+}
+
+static Ladder affinity(const char *why, Reason code) {
+        return (Ladder){ .rung = RUNG_AFFINITY, .why = why, .code = code };
+}
+
+Ladder ladder_choose(const LadderInput *in) {
+        if (in->host == BACKEND_AFFINITY)
+                return affinity(in->weaker, REASON_NONE);
+        if (in->policy == POLICY_BACKEND_AFFINITY)
+                return affinity("its policy sets `backend: affinity`", REASON_NONE);
+        if (in->host == BACKEND_CGROUP1 && in->in_container)
+                return affinity("it runs in a container, whose manager created its cgroup",
+                                REASON_SHARED_UNIT);
+        if (in->host == BACKEND_CGROUP1)
+                return (Ladder){ .rung = RUNG_DIRECTORY };
+        if (in->start && !ladder_needs_scope(in) && !in->in_scope)
+                return affinity(in->start, REASON_START_LIMITS);
+        if (!ladder_needs_scope(in))
+                return (Ladder){ .rung = in->in_scope ? RUNG_SCOPE : RUNG_UNIT };
+        if (in->no_scope && in->no_scope_code != REASON_CONTESTED)
+                return affinity(in->no_scope, in->no_scope_code);
+        return (Ladder){ .rung = RUNG_SCOPE };
+}
 
 /* No reason. */
 static Step step(StepKind kind) {
@@ -165,10 +209,9 @@ static Step step_pull_uncounted(const StepInput *in) {
         if (in->pulled)
                 return step(STEP_DONE);
         if (in->placement->migrate == MIGRATE_NONE)
-                return step_for(
-                        STEP_PARTLY, REASON_MEMORY_UNREADABLE,
-                        "its memory is not counted (it has no memory cgroup of its own, or was "
-                        "moved to its own scope) and is not moved (migrate: none)");
+                return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE,
+                                "its memory is not counted (it has no memory cgroup of its own, or "
+                                "was moved to its own scope) and is not moved (migrate: none)");
         if (!is_exhausted(in))
                 return step(STEP_PULL);
         return in->pass_whole ? step_for(STEP_PARTLY, REASON_PINNED_PAGES,
@@ -262,12 +305,11 @@ static Step step_bind(const StepInput *in) {
         if (in->mem_writes >= STEP_WRITES_MAX ||
             (in->we_narrowed &&
              is_kept_out(in, ID_VIEW(&nodes), ID_VIEW(&in->binding->mems_above))))
-                return step_for(
-                        STEP_REFUSE, REASON_SLICE_TOO_TIGHT,
-                        in->backend == BACKEND_CGROUP1
-                                ? "cpuset.mems was written and had no effect"
-                                : "AllowedMemoryNodes= was set and had no effect; does a slice "
-                                  "above the unit allow less?");
+                return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT,
+                                in->backend == BACKEND_CGROUP1
+                                        ? "cpuset.mems was written and had no effect"
+                                        : "AllowedMemoryNodes= was set and had no effect; does a "
+                                          "slice above the unit allow less?");
         if (!id_set_is_subset(&nodes, &in->binding->mems)) {
                 NodeSet both = in->binding->mems;
 
@@ -288,68 +330,53 @@ static Step step_bind(const StepInput *in) {
                 return step(STEP_PULL);
         /* The touch of a page that only other nodes have would end the process. */
         if (in->huge_short)
-                return step_for(STEP_PARTLY, REASON_HUGE_POOL,
-                                "its nodes have fewer free huge pages than it has reserved huge "
-                                "pages to touch: preferred instead of bound until they have "
-                                "enough");
+                return step_for(
+                        STEP_PARTLY, REASON_HUGE_POOL,
+                        "its nodes have fewer free huge pages than it has reserved huge pages to "
+                        "touch: preferred instead of bound until they have enough");
         if (in->huge_awaited)
                 return step(STEP_SETTLE);
         return write_mems(in, STEP_NARROW, &nodes);
 }
 
-/* Nothing can hold the memory there: the nearest thing is done, and reported. */
-static Step step_bind_by_affinity(const StepInput *in) {
-        Step next = step_preferred(in);
-
-        if (next.kind == STEP_DONE)
-                return step_for(STEP_PARTLY, REASON_NOT_STRICT,
-                                "memory: bind is treated as preferred, because the backend "
-                                "affinity cannot bind memory");
-        return next;
-}
-
 static Step step_memory(const StepInput *in) {
+        Step next;
+
         switch (in->placement->memory) {
         case MEMORY_NONE:
                 return is_to_be_opened(in) ? step_open(in) : step(STEP_DONE);
         case MEMORY_PREFERRED:
                 return step_preferred(in);
         case MEMORY_BIND:
-                return in->backend == BACKEND_AFFINITY ? step_bind_by_affinity(in) : step_bind(in);
+                if (in->backend != BACKEND_AFFINITY)
+                        return step_bind(in);
+                /* Nothing can hold the memory there: the nearest thing is done, and reported. */
+                next = step_preferred(in);
+                return next.kind != STEP_DONE
+                               ? next
+                               : step_for(STEP_PARTLY, REASON_NOT_STRICT,
+                                          "memory: bind is treated as preferred, because the "
+                                          "backend affinity cannot bind memory");
         }
         return step_for(STEP_REFUSE, REASON_OTHER, "unknown memory mode");
 }
 
-static const char *no_effect(BackendKind backend) {
-        switch (backend) {
-        case BACKEND_CGROUP1:
-                return "it was moved to its own cpuset and did not stay there; does another "
-                       "manager move it?";
-        case BACKEND_AFFINITY:
-                return "the CPUs of its threads were set and had no effect; does its cpuset "
-                       "cgroup allow less?";
-        case BACKEND_AUTO:
-        case BACKEND_SYSTEMD:
-                break;
-        }
-        return "AllowedCPUs= was set and had no effect; does a slice above the unit allow less?";
-}
-
-static Step step_scope(const StepInput *in) {
-        if (in->no_scope)
-                return step_for(STEP_REFUSE, in->no_scope_code, in->no_scope);
-        if (in->scope_moves >= STEP_WRITES_MAX)
-                return step_for(STEP_REFUSE, REASON_CONTESTED,
-                                "it was moved to its own scope and did not stay there; does "
-                                "another manager move it?");
-        return step(STEP_SCOPE);
-}
-
 static Step step_cpus(const StepInput *in) {
+        static const char *const no_effect[] = {
+                [BACKEND_AUTO] = "AllowedCPUs= was set and had no effect; does a slice above the "
+                                 "unit allow less?",
+                [BACKEND_SYSTEMD] = "AllowedCPUs= was set and had no effect; does a slice above "
+                                    "the unit allow less?",
+                [BACKEND_CGROUP1] = "it was moved to its own cpuset and did not stay there; does "
+                                    "another manager move it?",
+                [BACKEND_AFFINITY] = "the CPUs of its threads were set and had no effect; does its "
+                                     "cpuset cgroup allow less?",
+        };
+
         if (in->cpu_writes >= STEP_WRITES_MAX ||
             (in->cpus_applied &&
              is_kept_out(in, ID_VIEW(&in->placement->cpus), ID_VIEW(&in->binding->cpus_above))))
-                return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT, no_effect(in->backend));
+                return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT, no_effect[in->backend]);
         if (in->repairs >= STEP_REPAIRS_MAX)
                 return step_for(
                         STEP_PARTLY, REASON_CONTESTED,
@@ -357,30 +384,9 @@ static Step step_cpus(const StepInput *in) {
         return step(STEP_SET_CPUS);
 }
 
-/* Of affinity, what a thread was before it is first set does not count. */
-static bool are_cpus_done(const StepInput *in) {
-        return step_cpus_in_force(in->backend, in->binding, in->placement) &&
-               (in->cpus_applied || in->backend != BACKEND_AFFINITY ||
-                in->binding->n_threads_off_cpus == 0);
-}
-
 static const char inner_group[] =
         "a cgroup that it created below its unit allows its processes other CPUs or memory nodes: "
         "widen cpuset.cpus and cpuset.mems of this cgroup";
-
-static bool has_inner_cpus(const StepInput *in) {
-        return in->binding->inner_group[0] != '\0' &&
-               !id_set_equal(&in->binding->inner_cpus, &in->binding->cpus);
-}
-
-/* Nothing can be moved to where that group does not let it be. */
-static bool are_nodes_kept_out(const StepInput *in) {
-        NodeSet nodes = home_of(in);
-
-        id_set_intersect(&nodes, &in->binding->mems);
-        return in->binding->inner_group[0] != '\0' && in->placement->memory != MEMORY_NONE &&
-               !id_set_is_subset(&nodes, &in->binding->inner_mems);
-}
 
 static Step step_own_cpus(StartSource start) {
         switch (start) {
@@ -400,6 +406,8 @@ static Step step_own_cpus(StartSource start) {
 }
 
 Step step_next(const StepInput *in) {
+        const Binding *binding = in->binding;
+        NodeSet nodes;
         Step next;
 
         if (id_set_is_empty(&in->placement->nodes))
@@ -407,16 +415,30 @@ Step step_next(const StepInput *in) {
                                 in->placement->reason);
         if (!in->can_enforce)
                 return step_for(STEP_REFUSE, in->cannot_code, in->cannot);
+        if (step_needs_scope(in) && in->no_scope)
+                return step_for(STEP_REFUSE, in->no_scope_code, in->no_scope);
+        if (step_needs_scope(in) && in->scope_moves >= STEP_WRITES_MAX)
+                return step_for(STEP_REFUSE, REASON_CONTESTED,
+                                "it was moved to its own scope and did not stay there; does "
+                                "another manager move it?");
         if (step_needs_scope(in))
-                return step_scope(in);
-        if (!are_cpus_done(in))
+                return step(STEP_SCOPE);
+        /* Of affinity, what a thread was before it is first set does not count. */
+        if (!step_cpus_in_force(in->backend, binding, in->placement) ||
+            (!in->cpus_applied && in->backend == BACKEND_AFFINITY &&
+             binding->n_threads_off_cpus > 0))
                 return step_cpus(in);
-        if (are_nodes_kept_out(in))
+        /* Nothing can be moved to where that group does not let it be. */
+        nodes = home_of(in);
+        id_set_intersect(&nodes, &binding->mems);
+        if (binding->inner_group[0] != '\0' && in->placement->memory != MEMORY_NONE &&
+            !id_set_is_subset(&nodes, &binding->inner_mems))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
         next = step_memory(in);
-        if (next.kind == STEP_DONE && has_inner_cpus(in))
+        if (next.kind == STEP_DONE && binding->inner_group[0] != '\0' &&
+            !id_set_equal(&binding->inner_cpus, &binding->cpus))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
-        if (next.kind == STEP_DONE && in->binding->n_threads_off_cpus > 0)
+        if (next.kind == STEP_DONE && binding->n_threads_off_cpus > 0)
                 return step_own_cpus(in->start);
         return next;
 }
@@ -424,4 +446,94 @@ Step step_next(const StepInput *in) {
 bool step_is_final(StepKind kind) {
         return kind == STEP_WATCH || kind == STEP_REFUSE || kind == STEP_DONE ||
                kind == STEP_WIDENED || kind == STEP_PARTLY;
+}
+
+InstanceState verdict_state(StepKind step, bool enforces, bool released) {
+        switch (step) {
+        case STEP_WATCH:
+                return released ? INSTANCE_RELEASED : INSTANCE_WATCHED;
+        case STEP_REFUSE:
+                return INSTANCE_REFUSED;
+        case STEP_DONE:
+                return INSTANCE_BOUND;
+        case STEP_WIDENED:
+                return INSTANCE_WIDENED;
+        case STEP_PARTLY:
+                return INSTANCE_PARTLY;
+        case STEP_SCOPE:
+        case STEP_SET_CPUS:
+                return enforces ? INSTANCE_BINDING : INSTANCE_PLANNED;
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                return enforces ? INSTANCE_NARROWING : INSTANCE_PLANNED;
+        case STEP_PULL:
+        case STEP_SWEEP:
+                return enforces ? INSTANCE_MOVING : INSTANCE_PLANNED;
+        case STEP_SETTLE:
+                return enforces ? INSTANCE_SETTLING : INSTANCE_PLANNED;
+        }
+        return INSTANCE_WAITING;
+}
+
+static bool is_placed(const VerdictInput *in) {
+        return in->binding && !id_set_is_empty(&in->placement->nodes);
+}
+
+/* A thread that has fewer of the CPUs by its own choice (a haproxy's cpu-map) is where it belongs;
+ * in a group of its own making that leaves it fewer, it is not as it is wanted. */
+static bool are_cpus_bound(const VerdictInput *in) {
+        const Binding *b = in->binding;
+
+        return is_placed(in) && step_cpus_in_force(in->backend, b, in->placement) &&
+               (b->n_threads_off_cpus == 0 ||
+                (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
+}
+
+/* Does the kernel allow what the mode requires? With affinity memory cannot be held to any
+ * nodes. */
+static bool is_memory_held(const VerdictInput *in) {
+        NodeSet home = in->open_nodes;
+
+        if (in->placement->memory != MEMORY_BIND)
+                return in->placement->memory == MEMORY_PREFERRED;
+        id_set_intersect(&home, &in->placement->nodes);
+        return in->backend != BACKEND_AFFINITY && id_set_equal(&in->binding->mems, &home);
+}
+
+/* A binding that was undone since the last decision is not reported as bound until the next one. */
+Verdict verdict_of(const VerdictInput *in) {
+        Verdict verdict = {
+                .state = in->state,
+                .cpu_bound = are_cpus_bound(in),
+                /* An instance becomes bound only when no memory is left outside; the few pages that
+                 * are allocated outside later do not change its state. */
+                .memory_bound = is_placed(in) && is_memory_held(in) &&
+                                (in->state == INSTANCE_BOUND ||
+                                 (in->memory_known && in->outside_bytes == 0)),
+                .code = in->failure ? in->failure_code : in->step->code,
+                .reason = in->failure ? in->failure : in->step->reason,
+        };
+
+        /* The step was decided when it was widened, and its nodes may have room again since. */
+        if (!in->failure && in->state == INSTANCE_WIDENED && in->widened_why != REASON_NONE &&
+            in->widened_why != REASON_NODE_FULL && in->step->code == REASON_NODE_FULL) {
+                verdict.code = in->widened_why;
+                verdict.reason = reason_to_sentence(in->widened_why);
+        }
+        if (verdict.state == INSTANCE_BOUND &&
+            !(verdict.cpu_bound && (verdict.memory_bound || in->placement->memory == MEMORY_NONE)))
+                verdict.state = INSTANCE_WAITING;
+        return verdict;
+}
+
+const char *verdict_memory_word(MemoryMode mode, bool memory_bound) {
+        switch (mode) {
+        case MEMORY_NONE:
+                return "left alone";
+        case MEMORY_PREFERRED:
+                return memory_bound ? "preferred" : "not bound";
+        case MEMORY_BIND:
+                return memory_bound ? "bound" : "not bound";
+        }
+        return "";
 }

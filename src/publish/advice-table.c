@@ -1,5 +1,5 @@
 /* Sizing advice as a table for the terminal. */
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 #include "tidbnumad/publish/table.h"

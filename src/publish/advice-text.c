@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/advice-text.h"
 
 #define KIB UINT64_C(1024)

@@ -2,7 +2,7 @@
  * comment, and so has what TiUP has no key for. */
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 

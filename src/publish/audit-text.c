@@ -1,7 +1,7 @@
 /* The audit as text and as JSON. */
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/audit-text.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/table.h"

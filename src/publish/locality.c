@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/locality.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"

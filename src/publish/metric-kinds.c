@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/metric-kinds.h"
 
 static void append_instance(Text *text, const Metric *metric, size_t index) {

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"

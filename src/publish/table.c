@@ -11,7 +11,7 @@
 #include <wchar.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/table.h"
 
 void table_init(Table *table, const char *const *headings, size_t n_columns) {

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/affinity.h"
 
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the kernel's masks are made of longs");

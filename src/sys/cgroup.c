@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/limits-of-others.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/namespace.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/mask.h"
+#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/dump.h"
 #include "tidbnumad/sys/proc.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/irq.h"
 

@@ -14,7 +14,7 @@
 #include <sys/vfs.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/maps.h"
 
 /* --- maps --- */

@@ -11,7 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/node.h"
 

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/path.h"
 
 enum { FILE_MAX_BYTES = 64 << 20 };

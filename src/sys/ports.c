@@ -15,7 +15,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/ports.h"

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"

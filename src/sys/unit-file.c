@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/unit-file.h"

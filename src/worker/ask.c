@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/unit-file.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/world/host-facts.h"
@@ -13,8 +13,9 @@
 /* Vendors by the names and numbers that processors give them. */
 int processor_load(const Sysroot *sysroot, Processor *ret) {
         static const struct {
-                const char *name;     /* of x86 */
-                uint32_t implementer; /* of Arm: MIDR_EL1 in the Arm Architecture Reference Manual */
+                const char *name; /* of x86 */
+                uint32_t
+                        implementer; /* of Arm: MIDR_EL1 in the Arm Architecture Reference Manual */
                 ProcessorVendor vendor;
         } vendors[] = {
                 { "GenuineIntel", 0, PROCESSOR_INTEL },

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/irq.h"
 #include "tidbnumad/sys/proc.h"

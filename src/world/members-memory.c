@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/sys/proc.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tidbnumad/model/instance-name.h"
+#include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/world/members.h"

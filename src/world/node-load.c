@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/world/node-load.h"

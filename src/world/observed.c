@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
-#include "tidbnumad/base/parse.h"
-#include "tidbnumad/model/device.h"
-#include "tidbnumad/model/instance-name.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/world/observed.h"
 

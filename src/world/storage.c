@@ -11,7 +11,6 @@
 
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/base/utf8.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/proc.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/node.h"
 #include "tidbnumad/sys/proc.h"

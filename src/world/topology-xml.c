@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/world/devices.h"

@@ -1,14 +1,61 @@
-/* A growing list of messages for the author of the input: everything that is wrong with the input,
- * not only the first mistake. Where the messages go (journal, terminal, status) is the caller's
- * business. */
+/* Text files as read, for those that parse them without touching the disk. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/source-file.h"
 #include "tidbnumad/base/text.h"
+
+/* The largest file that is read: 1 MiB holds some thousand policies. */
+#define SOURCE_FILE_MAX_BYTES ((size_t)1 << 20)
+
+typedef struct SourceFile {
+        char *path; /* for messages; owned */
+        char *name; /* base name; owned */
+        char *text; /* may hold NUL bytes; one more NUL follows it; owned */
+        size_t size;
+} SourceFile;
+
+/* A piece of a file: lines and columns count from 1, columns and length in characters. */
+typedef struct SourceSpan {
+        uint32_t line, column;
+        uint32_t length; /* within the line; 0: not known */
+} SourceSpan;
+
+typedef struct SourceFileList {
+        SourceFile *files; /* owned */
+        size_t n_files;
+        size_t allocated;
+} SourceFileList;
+
+void source_file_list_done(SourceFileList *list);
+#define _cleanup_source_file_list_ _cleanup_(source_file_list_done)
+
+/* Appends a copy, without the UTF-8 byte-order mark that some editors put first. Returns 0, or
+ * -ENOMEM with the list as it was. */
+int source_file_list_add(SourceFileList *list, const char *path, const char *text, size_t size);
+
+/* A line of a file: its text without the line break. Lines end as YAML defines it. */
+typedef struct SourceLine {
+        const char *start, *end;
+        const char *next; /* the line after it; NULL: there is none */
+} SourceLine;
+
+/* The first line where `line` is zeroed, else the one after it; false: there is none. The end of
+ * the file after a line break counts as an empty line. */
+bool source_line_next(const SourceFile *file, SourceLine *line);
+
+/* The character after the one at `p`, at most `end`. */
+const char *source_next_character(const char *p, const char *end);
+
+/* The file of that path, or NULL. */
+const SourceFile *source_file_find(const SourceFileList *list, const char *path);
+
+/* A growing list of messages for the author of the input: everything that is wrong with the input,
+ * not only the first mistake. Where the messages go (journal, terminal, status) is the caller's
+ * business. */
 
 /* More messages would not be read, and a hostile file must not flood the journal. */
 #define DIAGNOSTICS_MAX 1000u
@@ -60,3 +107,29 @@ void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text);
  * the rest of the span. Both keep the tabs, so that they align. Appends nothing if the file has no
  * such line. Lines end as YAML defines it. */
 void excerpt_render(const SourceFile *file, SourceSpan at, Text *text);
+
+/* Small changes of a text file at places that a parser has reported, with everything else, comments
+ * too, left as it is. */
+
+#define SOURCE_EDIT_LINE_END UINT32_MAX
+
+typedef struct SourceEdit {
+        SourceSpan at; /* `length` characters are replaced; column SOURCE_EDIT_LINE_END: what is
+                        * inserted follows the last character of the line */
+        char *text;    /* owned */
+} SourceEdit;
+
+typedef struct SourceEditList {
+        SourceEdit *edits; /* owned */
+        size_t n_edits, allocated;
+} SourceEditList;
+
+void source_edit_list_done(SourceEditList *list);
+#define _cleanup_source_edit_list_ _cleanup_(source_edit_list_done)
+
+/* A copy of `text`. 0 or -ENOMEM. */
+int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text);
+
+/* Appends the file with the edits in it; sorts them by place, those of one place in the order in
+ * which they were added. 0; -EINVAL: the file has no such place, or two overlap; -ENOMEM. */
+int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/config/policy-merge.h"
+#include "tidbnumad/config/policy-loader.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
@@ -15,12 +15,6 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
  * reserve.
  */
 void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagnostics *warnings);
-
-/* Entries of `instances` that are there twice, and those that an earlier one shadows. */
-void policy_check_entries(const PolicyDraft *draft, Diagnostics *errors, Diagnostics *warnings);
-
-/* Warns of a policy whose processes all belong to an earlier one. */
-void policy_check_shadowed(const PolicyMerge *merge, Diagnostics *warnings);
 
 /* Warns where `policies: []` is all that the files have: it releases everything. */
 void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings);
@@ -41,10 +35,6 @@ void policy_check_lost(const PolicySet *former, const PolicySet *fresh, const So
  * checked. */
 void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Diagnostics *errors,
                          Diagnostics *warnings);
-
-/* Contradictions inside of one; part of the above. */
-void policy_check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
-                        Diagnostics *warnings);
 
 /* So begins a warning about nodes on which the planner refuses every instance. `tidbnumactl
  * validate` fails for it. */

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/base/source-file.h"
-#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 

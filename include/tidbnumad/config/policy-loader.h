@@ -1,47 +1,78 @@
-/* What the parts of the loader share: where it is, and how it reports what is wrong there. */
+/* What the parts of the loader share: policies with the places of their keys, and single values. */
 #pragma once
 
+#include <stddef.h>
+
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/config/policy-merge.h"
+#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/config/policy-table.h"
 #include "tidbnumad/config/policy-yaml.h"
-#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
-typedef struct PolicyLoader {
-        const SourceFile *file;
+/* The place of a key's value, for messages. */
+typedef struct PolicyPlace {
+        const SourceFile *file; /* NULL: it is not given; borrowed */
+        SourceSpan at;
+} PolicyPlace;
+
+/* Where an entry of `instances` and its nodes are. */
+typedef struct PolicyEntryPlace {
+        SourceSpan at, nodes;
+} PolicyEntryPlace;
+
+/* A policy and the places of its parts. */
+typedef struct PolicyDraft {
+        Policy policy;
+        const SourceFile *file; /* borrowed */
         size_t file_index;
-        const Topology *topology;  /* NULL: any number will do */
-        const DeviceList *devices; /* NULL: any name of a card will do */
-        Diagnostics *errors, *warnings;
-        PolicyPlace *places; /* of the thing that is read now, for each row of the table; NULL: not
-                                wanted */
-        PolicyDraft *draft;  /* the policy that is read now, or NULL */
-        PolicyMerge merge;
-        PolicySet *set;
-} PolicyLoader;
+        SourceSpan at;
+        PolicyPlace places[POLICY_KEYS_MAX]; /* beside the table */
+        PolicyEntryPlace *entries;           /* beside the policy's `instances`; owned */
+        bool faulty;                         /* something in it was refused */
+} PolicyDraft;
 
-#define POLICY_REFUSE(l, node, ...)                                                                \
-        diagnostics_add_at((l)->errors, (l)->file, (node)->at, __VA_ARGS__)
+typedef struct PolicyMerge {
+        PolicyDraft *drafts; /* in force order; owned */
+        size_t n_drafts;
+        size_t allocated;
+        bool full; /* the limit was reported */
+} PolicyMerge;
 
-/* "`tidb`", "a list" … */
-#define POLICY_DESCRIBED_MAX (YAML_SHOWN_MAX + 2)
-const char *policy_describe(const YamlNode *node, char buffer[static POLICY_DESCRIBED_MAX]);
+/* The place of a key that is given, or else that of the policy. */
+SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path);
+bool policy_draft_gives(const PolicyDraft *draft, const char *path);
 
-/* "`key` is `value` (reason), expected …" */
-void policy_refuse_value(PolicyLoader *l, const PolicyKey *key, const YamlNode *node,
-                         const char *reason);
+/* Nodes that leave no choice: those of each of `instances`, then place.nodes without a count. */
+size_t policy_draft_n_explicit(const PolicyDraft *draft);
+const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at);
 
-/* The value of a key that holds no other keys, into the thing that `target` is. Returns 0, also
- * when it was refused; -ENOMEM. */
-int policy_field_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target);
+/* Single values of the policy language: text to a field of the model. */
 
-/* The defaults of the table, for all that is part of `path`. Returns 0 or -ENOMEM. */
-int policy_field_set_defaults(const char *path, void *target);
+/* Parses `text` as a value of `key` into `target`, a field of the type that the key's type names
+ * (NULL for a version), which it replaces. Returns 0; -ENOMEM; -EINVAL with `target` untouched
+ * and `*ret_reason` a static text in a few words, or NULL where "it is not what is allowed" is
+ * enough. */
+int policy_value_parse(const PolicyKey *key, const char *text, void *target,
+                       const char **ret_reason);
 
-/* The keys of a mapping. `path` is "" at the top. Returns as above. */
-int policy_section_load(PolicyLoader *l, const YamlNode *node, const char *path, void *target);
+/* Names, paths and globs of the policy language: may they be meant? */
 
-/* A list of mappings. */
-int policy_entries_load(PolicyLoader *l, const PolicyKey *key, const YamlNode *node, void *target);
+/* "0000:3b:00.0" */
+#define POLICY_PCI_ADDRESS_LENGTH 12u
+
+/* What is wrong with the text as a value of that type (one of texts, or of lists of words), in a
+ * few words; NULL: nothing. */
+const char *policy_text_fault(PolicyKeyType type, const char *text);
+
+/* Values of which there may be several: a key that takes one takes a list of them as well. */
+
+bool policy_list_is(const PolicyKey *key);
+
+/* Empties the field, then each entry of a list is added. Returns as policy_value_parse(). */
+void policy_list_clear(const PolicyKey *key, void *target);
+int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason);
+
+/* The numbers in the field, and whether they are CPUs or nodes. Without words: it has none. */
+IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus);

@@ -96,3 +96,9 @@ bool policy_key_is_part(const PolicyKey *key, const char *parent);
 
 /* The nearest known key below `parent` for a misspelled one, or NULL. */
 const PolicyKey *policy_key_nearest(const char *parent, const char *name);
+
+/* The table of keys in words, for messages, the manual and the schema. */
+
+/* What is allowed: "bind, preferred or none", "a mapping". Returns `buffer`. */
+#define POLICY_KEY_ALLOWED_MAX 200u
+const char *policy_key_allowed(const PolicyKey *key, char buffer[static POLICY_KEY_ALLOWED_MAX]);

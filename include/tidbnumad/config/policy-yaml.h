@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <yaml.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/base/source-file.h"
 
 /* The policy language needs 7 levels. */
 #define YAML_DEPTH_MAX 16u
@@ -43,11 +43,6 @@ typedef struct YamlNode {
 void yaml_node_done(YamlNode *node);
 #define _cleanup_yaml_node_ _cleanup_(yaml_node_done)
 
-/* Replaces the aliases below `root`. Returns 0; -EINVAL with messages: an alias without an anchor
- * before it, one inside of what it names, too many anchors, too much expanded, nested too deep;
- * -ENOMEM. policy_yaml_parse() calls it. */
-int policy_yaml_expand(const SourceFile *file, YamlNode *root, Diagnostics *errors);
-
 /* Parses a whole file. A file without content gives YAML_KIND_EMPTY. Returns 0; -EINVAL with
  * messages `path:line:column: …` added to `errors`; -ENOMEM. */
 int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors);
@@ -55,3 +50,14 @@ int policy_yaml_parse(const SourceFile *file, YamlNode *ret, Diagnostics *errors
 /* A value as it is safe to show on a terminal and in a log: short, printable ASCII. */
 #define YAML_SHOWN_MAX 64u
 const char *yaml_show(const char *text, char buffer[static YAML_SHOWN_MAX]);
+
+/* Why a file is not valid YAML, in the words of a user who wrote it by hand. */
+
+/* Adds one message for the error of `parser`: its place, what is wrong, and the remedy. */
+void policy_yaml_refuse_syntax(const SourceFile *file, const yaml_parser_t *parser,
+                               Diagnostics *errors);
+
+/* Finds a character in a plain value that is easily confused with another one, such as a no-break
+ * space. Returns a text that names the character and its replacement; `ret_index` is the number of
+ * characters before it. NULL: there is none. */
+const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_index);

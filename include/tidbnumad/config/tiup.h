@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/model/tiup.h"
+#include "tidbnumad/model/workload.h"
 
 /* Reads pd_servers, tidb_servers and tikv_servers, and `global` for their data directories. Other
  * sections are counted, other keys are TiUP's business. -EINVAL, with each error at its place in

@@ -2,13 +2,13 @@
  * and their plans. */
 #pragma once
 
-#include "tidbnumad/base/source-edit.h"
+#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/imagine.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/ctl/policies.h"
-#include "tidbnumad/model/tiup.h"
+#include "tidbnumad/model/workload.h"
 
 typedef enum FleetMachineKind {
         FLEET_ARCHIVE,     /* of tidbnumactl gather */

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
 
 /* More than any host runs. */
 #define IMAGINE_INSTANCES_MAX 1024u

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "tidbnumad/ctl/args.h"
-#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/world/topology-load.h"

@@ -3,7 +3,7 @@
 
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/plan-run.h"
-#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
 
 typedef struct PlanRunIrq {
         bool planned; /* false: there is no entry of `irq`, or the machine has no devices */

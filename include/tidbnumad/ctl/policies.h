@@ -4,7 +4,6 @@
 #include <stdbool.h>
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/base/source-file.h"
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/model/policy.h"

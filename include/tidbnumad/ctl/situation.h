@@ -9,7 +9,7 @@
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/ctl/status-file.h"
-#include "tidbnumad/plan/by-hand.h"
+#include "tidbnumad/plan/start-limits.h"
 
 typedef struct Situation {
         const Args *args; /* borrowed */

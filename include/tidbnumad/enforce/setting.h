@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "tidbnumad/model/setting.h"
+#include "tidbnumad/model/irq.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Room for the text of any of them: a mask of the widest machine. */

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/model/access.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"

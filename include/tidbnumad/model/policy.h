@@ -9,7 +9,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/model/access.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/workload.h"
 
 /* The name in a release for settings that belong to no instance: those of irqbalance, and

@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/model/access.h"
 #include "tidbnumad/model/instance.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/reason.h"
 #include "tidbnumad/model/topology.h"
 

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/id-set.h"
 
 /* A process for as long as the machine is up: a pid alone may have been given to another one. */
@@ -96,3 +97,71 @@ size_t unit_cgroup_length(const char *path, const char *unit);
  * user@UID.service, which is the answer. The result points to a new string that the caller owns.
  * Returns 0, -ENXIO (no unit in it) or -ENOMEM. */
 int unit_from_cgroup(const char *path, char **ret);
+
+/* What an instance is called, in metrics, in the journal and by the operator. */
+
+/* Is it a service whose processes are one instance? A user's manager is a service that holds
+ * many programs: each of its processes is an instance. NULL: no. */
+bool unit_is_service(const char *unit);
+
+/* What the name is made from. Borrowed. */
+typedef struct InstanceIdentity {
+        const char *unit; /* NULL: none */
+        const char *exe;
+        const uint16_t *ports; /* ascending */
+        size_t n_ports;
+        ProcessId first; /* its oldest process */
+} InstanceIdentity;
+
+/* Names from the best to the longest: those after the first are for where others have it already.
+ * The last one holds the pid. */
+enum { INSTANCE_NAME_RANKS = 3 };
+
+/* The unit without its suffix; without a service "program:port", or "program:pid" until a port is
+ * known. The caller owns it. -ENOMEM. */
+int instance_name_render(const InstanceIdentity *identity, unsigned rank, char **ret);
+
+/* The best name that is not taken by another instance. The caller owns it. -ENOMEM; -EEXIST: all of
+ * them are. */
+typedef bool (*NameTaken)(const char *name, void *userdata);
+int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
+                         char **ret);
+
+/* A topology file of TiUP: the servers of a cluster, and where in the file each of them is. Plain
+ * data; config/tiup.h parses it, publish/tiup-fill.h fills it in. */
+
+typedef enum TiupComponent { TIUP_PD, TIUP_TIDB, TIUP_TIKV, N_TIUP_COMPONENTS } TiupComponent;
+
+const char *tiup_component_to_string(TiupComponent component); /* "tidb": of its unit, too */
+const char *tiup_component_to_exe(TiupComponent component);    /* "tidb-server" */
+
+typedef struct TiupServer {
+        TiupComponent component;
+        char *host;            /* owned, as the other strings */
+        char *unit;            /* "tidb-4000.service" */
+        char *name;            /* "tidb-4000" */
+        uint16_t ports[2];     /* that clients use, and the second one */
+        char *data_dir;        /* NULL: none, or relative to a directory that is not known */
+        uint64_t memory_limit; /* resource_control.memory_limit; 0: none, or a percentage */
+        NodeSet nodes;         /* `numa_node`; empty: not given */
+        char **settings; /* keys of `config`, with dots: "readpool.unified.max-thread-count" */
+        size_t n_settings, settings_allocated;
+        SourceSpan at;        /* its first key */
+        SourceSpan host_at;   /* the value of `host` */
+        SourceSpan numa_at;   /* the value of `numa_node`; line 0: not given */
+        SourceSpan config_at; /* the first key of `config`; line 0: no such key */
+        bool in_lines;        /* one key a line: nothing can be filled into braces and aliases */
+        bool config_fits;     /* likewise, `config`; also: there is none */
+} TiupServer;
+
+typedef struct TiupTopology {
+        TiupServer *servers; /* in file order; owned */
+        size_t n_servers, allocated;
+        size_t n_others; /* servers of sections that are not planned, such as tiflash_servers */
+} TiupTopology;
+
+void tiup_topology_done(TiupTopology *topology);
+#define _cleanup_tiup_topology_ _cleanup_(tiup_topology_done)
+
+/* Is there a key of `config` for this setting? */
+bool tiup_server_sets(const TiupServer *server, const char *setting);

@@ -38,8 +38,8 @@
 
 #include "tidbnumad/model/advice.h"
 #include "tidbnumad/model/topology.h"
-#include "tidbnumad/plan/by-hand.h"
 #include "tidbnumad/plan/placement.h"
+#include "tidbnumad/plan/start-limits.h"
 
 /* An instance, running or imagined. Borrowed; `name`, `ports` and `device` must outlive the report.
  */

@@ -11,15 +11,13 @@
 #pragma once
 
 #include "tidbnumad/model/audit.h"
-#include "tidbnumad/model/device.h"
-#include "tidbnumad/model/host-facts.h"
-#include "tidbnumad/model/huge-pages.h"
 #include "tidbnumad/model/irq.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/plan/by-hand.h"
+#include "tidbnumad/plan/start-limits.h"
 
 /* An instance, running or imagined, and where the plan has it. Borrowed. */
 typedef struct AuditInstance {

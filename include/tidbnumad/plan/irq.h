@@ -14,7 +14,7 @@
  * no queue's may fire on all CPUs that serve the device. */
 #pragma once
 
-#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/topology.h"
 
 /* R11: from this speed on the daemon places each queue. */

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 
 /* Could a process of this executable match any policy? A scan checks this first for every
@@ -61,3 +65,107 @@ const PolicyInstance *match_instance(const Policy *policy, const char *unit, con
 /* Does the first entry for this unit match a port as well? Then its place is not known before it
  * listens. */
 bool match_needs_port(const Policy *policy, const char *unit);
+
+/* Units that a policy knows by name before they run, and what is to be set on them.
+ *
+ * The program and the user of a process are known only when it runs; a unit's name and User= are
+ * known before. So a unit is prepared only if its name and User= determine the policy of its
+ * processes. */
+
+/* Can this be prepared at all? A service with a name of its own: no template, no user's manager. */
+bool known_unit_is_service(const char *unit);
+
+/* Does a policy name this unit, in `match` or in an entry of `instances`? A glob with fewer than
+ * two letters or digits of its own ("*.service") names nothing: that is half the host. */
+bool known_unit_is_named(const PolicySet *policies, const char *unit);
+
+/* What policies name. */
+typedef struct UnitPatterns {
+        WordList names; /* without any wildcard: there before their unit file is */
+        WordList globs; /* for fnmatch(3) with FNM_NOESCAPE, as systemd calls it; may match more
+                         * than the policy does */
+} UnitPatterns;
+
+int known_unit_patterns(const PolicySet *policies, UnitPatterns *ret);
+void unit_patterns_done(UnitPatterns *patterns);
+#define _cleanup_unit_patterns_ _cleanup_(unit_patterns_done)
+
+/* The policy that the processes of this unit will belong to, or NULL and why not ("": no policy
+ * names it). `uid`: of its User=; not known: it has a user that this host does not know yet. */
+const Policy *known_unit_policy(const PolicySet *policies, const char *unit, bool uid_known,
+                                uid_t uid, const char **ret_reason);
+
+/* The room above their headroom that the nodes must have together before a unit gets them alone: an
+ * eighth of their memory, and half of that for one that has them already, so that it does not go to
+ * and fro. What a unit will need is not known before it runs; too little is an OOM kill later,
+ * while without it the process begins on its CPUs and is narrowed once it is seen to fit. */
+uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, bool narrow);
+
+/* One property of a unit: its value, and its value before ours. */
+typedef struct KnownProperty {
+        IdSet value;  /* empty: not set */
+        IdSet before; /* where `ours` */
+        bool ours;    /* `value` was set by us */
+} KnownProperty;
+
+/* Takes a value that was read from systemd. `ours`: the value is the one that tidbnumad has set,
+ * and `before` is the value before that. */
+void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before);
+
+/* What others have set; empty: nothing. */
+const IdSet *known_property_own(const KnownProperty *property);
+
+/* What to set, so that it is `want` (empty: the value before ours). Returns false where nothing
+ * is to be written. */
+bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret);
+
+/* `value`, as planned for `want`, is set: written by us, or found so. What was found as wanted
+ * is never ours to remove. */
+void known_property_done(KnownProperty *property, const IdSet *want, const IdSet *value);
+
+/* How many instances and processes each policy has of each user, for max_instances and for the
+ * descriptors that processes take: an ordinary user can start any number of processes that are
+ * named like a database, and a server can fork any number. */
+
+/* Processes of one instance that are watched. TiDB's servers have one, HAProxy a few dozen. */
+enum { INSTANCE_PROCESSES_MAX = 512 };
+
+/* Limits that are logged when they are reached. */
+typedef enum InstanceLimit {
+        INSTANCE_LIMIT_INSTANCES = 1 << 0, /* max_instances */
+        INSTANCE_LIMIT_PROCESSES = 1 << 1, /* INSTANCE_PROCESSES_MAX */
+        INSTANCE_LIMIT_PLACES = 1 << 2,    /* instance_counts_have_place() */
+} InstanceLimit;
+
+typedef struct InstanceCount {
+        size_t policy; /* index */
+        uid_t uid;     /* of the first process of each instance */
+        size_t n;
+        size_t n_processes;
+        uint32_t logged; /* InstanceLimit */
+} InstanceCount;
+
+typedef struct InstanceCounts {
+        InstanceCount *counts; /* ascending by policy and user; owned */
+        size_t n_counts, allocated;
+} InstanceCounts;
+
+void instance_counts_done(InstanceCounts *counts);
+
+int instance_counts_add(InstanceCounts *counts, size_t policy, uid_t uid); /* 0 or -ENOMEM */
+void instance_counts_remove(InstanceCounts *counts, size_t policy, uid_t uid);
+size_t instance_counts_of(const InstanceCounts *counts, size_t policy, uid_t uid);
+
+/* Processes of such an instance that have joined, or have left. No effect where no instance was
+ * counted. */
+void instance_counts_join(InstanceCounts *counts, size_t policy, uid_t uid, size_t n);
+void instance_counts_leave(InstanceCounts *counts, size_t policy, uid_t uid);
+
+/* May one more process of this policy and user take one of so many places? As long as it has fewer
+ * of them than are free, so that whoever takes many leaves as many for others, also for another
+ * policy of the same user; and a quarter of all is never for one user. */
+bool instance_counts_have_place(const InstanceCounts *counts, size_t policy, uid_t uid,
+                                size_t n_places);
+
+/* True the first time only, so that a user cannot fill the journal. */
+bool instance_counts_log(InstanceCounts *counts, size_t policy, uid_t uid, InstanceLimit limit);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"

@@ -9,7 +9,9 @@
 
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/placement.h"
+#include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/plan/start-limits.h"
 
 typedef enum StepKind {
@@ -132,3 +134,89 @@ bool step_mems_in_force(const StepInput *input);
 
 /* Nothing follows such a step until something changes. */
 bool step_is_final(StepKind kind);
+
+/* By which means one instance is bound: the first that holds for it. Its unit's properties; a scope
+ * of its own; affinity, which needs nothing but the process. On cgroup v1 a directory of its own
+ * takes the place of the first two.
+ *
+ * A weaker means is always better than none: it never loosens a limit that the process has, and
+ * never touches a neighbour.
+ */
+
+typedef enum Rung {
+        RUNG_NONE,      /* not chosen yet, or nothing can be enforced on this host */
+        RUNG_UNIT,      /* the properties of its unit */
+        RUNG_SCOPE,     /* those of a scope into which its processes are moved */
+        RUNG_DIRECTORY, /* a directory of its own in the cpuset hierarchy of cgroup v1 */
+        RUNG_AFFINITY,  /* the CPUs of each thread; memory is moved, and not bound */
+} Rung;
+
+const char *rung_to_string(Rung rung); /* "unit", "scope", "cgroup1", "affinity"; "" for none */
+
+typedef struct Ladder {
+        Rung rung;
+        const char *why; /* a constant sentence why it is affinity, where the host has, or seems to
+                          * have, a stronger backend; else NULL */
+        Reason code;     /* the code of that reason; REASON_NONE: the policy requests this
+                          * backend */
+} Ladder;
+
+typedef struct LadderInput {
+        BackendKind host;   /* what the host has; BACKEND_AUTO, of a dump: as systemd */
+        const char *weaker; /* why that is not a stronger one, where the host seems to have it;
+                             * NULL: it has not */
+        PolicyBackend policy;
+        bool in_container; /* one of its processes is */
+        bool is_service;   /* it is a system service */
+        bool alone;        /* no unrelated process shares the unit */
+        const char *start; /* why its unit could not be started again with the values of its place;
+                            * NULL: it could */
+        bool in_scope;     /* its processes are in a scope of ours */
+        const char *no_scope; /* why it can have no scope, where it needs one; NULL: it can */
+        Reason no_scope_code;
+} LadderInput;
+
+/* Has it no unit to itself, so that `no_scope` counts? */
+bool ladder_needs_scope(const LadderInput *input);
+
+/* A scope that something else keeps emptying is still a scope: plan/step.h reports that. */
+Ladder ladder_choose(const LadderInput *input);
+
+/* The verdict on an instance: the one for the journal, status.json, the metrics and tidbnumactl.
+ *
+ * Pure. Everything that reports on an instance uses it, so that no two reports can differ: what
+ * is `bound` has its CPUs, and its memory unless its policy leaves that alone. */
+
+/* The state after the last decision. `enforces`: false in a dry run, in mode observe and while
+ * paused; the steps are then only planned. */
+InstanceState verdict_state(StepKind step, bool enforces, bool released);
+
+typedef struct VerdictInput {
+        InstanceState state; /* of the last decision; WAITING before the first */
+        const Step *step;    /* the last decision */
+        const Placement *placement;
+        const Binding *binding; /* NULL: not read yet */
+        BackendKind backend;
+        NodeSet open_nodes;     /* all memory nodes that it could have */
+        bool memory_known;      /* `outside_bytes` was read */
+        uint64_t outside_bytes; /* anonymous bytes outside its nodes */
+        Reason widened_why;  /* of INSTANCE_WIDENED: what is now true of its nodes; REASON_NONE: not
+                              * known */
+        const char *failure; /* of the last attempt; NULL: none */
+        Reason failure_code;
+} VerdictInput;
+
+typedef struct Verdict {
+        InstanceState state;
+        bool cpu_bound;    /* it has its CPUs, and no thread may run elsewhere */
+        bool memory_bound; /* its anonymous memory is on its nodes, but for what is too little to
+                            * move; with memory: bind the kernel allows it no other nodes, too */
+        Reason code;
+        const char *reason; /* a sentence, borrowed; "" when all is well */
+} Verdict;
+
+Verdict verdict_of(const VerdictInput *input);
+
+/* "bound", "preferred", "not bound", "left alone": what of the memory is true, in the mode of its
+ * policy. */
+const char *verdict_memory_word(MemoryMode mode, bool memory_bound);

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
 
 /* NULL: no memory. The caller owns it. */
 json_t *irq_plan_json(const IrqHost *host, const IrqPlan *plan);

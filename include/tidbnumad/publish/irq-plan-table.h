@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
 
 /* The devices that an entry of `irq` is for, or that could not be seen whole, with where their
  * interrupts go and why; what is sent to irqbalance; the default. `width` as for table_render().

@@ -2,9 +2,9 @@
  * not set. */
 #pragma once
 
-#include "tidbnumad/base/source-edit.h"
+#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/model/advice.h"
-#include "tidbnumad/model/tiup.h"
+#include "tidbnumad/model/workload.h"
 
 typedef struct TiupFilled {
         size_t n_kept; /* settings that the file had already */

@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/base/source-file.h"
 
 /* Reads `*.yaml` from the folders. A later folder has priority: its file hides the file of the same
  * name in an earlier folder, and a link to /dev/null hides that file without a replacement. Names

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "tidbnumad/model/access.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/perf-event.h"
 #include "tidbnumad/sys/proc.h"

@@ -1,7 +1,7 @@
 /* Network cards and disks of the machine, from /sys and /proc/net. */
 #pragma once
 
-#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 
 /* Real cards, bonds and teams, no loopback, bridge or veth; whole disks, no partition, loop, ram or

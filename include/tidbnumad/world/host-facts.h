@@ -1,8 +1,8 @@
 /* Reads the settings that the audit judges, and the processor, of this host or a dump. */
 #pragma once
 
-#include "tidbnumad/model/access.h"
-#include "tidbnumad/model/host-facts.h"
+#include "tidbnumad/model/audit.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/limits-of-others.h"
-#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/world/members.h"
 

@@ -1,7 +1,7 @@
 /* The kernel's counters of each node, for the metrics of nodes. */
 #pragma once
 
-#include "tidbnumad/model/node-use.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "tidbnumad/base/diagnostics.h"
-#include "tidbnumad/base/source-file.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/sys/sysroot.h"
 

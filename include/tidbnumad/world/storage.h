@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/proc.h"
 
 /* The disks of a directory of a process or of the host. */

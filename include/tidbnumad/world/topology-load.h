@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 

@@ -3,7 +3,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/plan/irq-verify.h"
+#include "tidbnumad/plan/irq-step.h"
 #include "tidbnumad/sys/clock.h"
 
 /* A driver has initialized its queues within this time. */

@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
-#include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/world/members.h"

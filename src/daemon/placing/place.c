@@ -9,7 +9,7 @@
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
-#include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/guard.h"
 #include "tidbnumad/world/node-load.h"
 
 /* --- units --- */

@@ -6,7 +6,7 @@
 
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
-#include "tidbnumad/plan/sampling.h"
+#include "tidbnumad/plan/pace.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/ask.h"
 #include "tidbnumad/world/huge-load.h"

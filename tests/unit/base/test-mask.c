@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/base/mask.h"
+#include "tidbnumad/base/id-set.h"
 
 /* Arguments are separated by "|" here. */
 static void assert_masked(const char *arguments, const char *expected) {

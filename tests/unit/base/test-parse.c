@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/base/parse.h"
+#include "tidbnumad/base/text.h"
 
 TEST(u64) {
         uint64_t v = 7;

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/base/source-edit.h"
+#include "tidbnumad/base/diagnostics.h"
 
 #define FILE_TEXT "a: 1 # one\r\n\xc3\xa9: \"2\"\nlast"
 

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 
 #define BAD "\xef\xbf\xbd"
 

@@ -6,7 +6,6 @@
 
 #include "../../support/page-section.h"
 #include "tidbnumad/config/policy-table.h"
-#include "tidbnumad/config/policy-words.h"
 
 static const char *path;
 

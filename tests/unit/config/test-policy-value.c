@@ -3,9 +3,8 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/config/policy-text.h"
-#include "tidbnumad/config/policy-value.h"
-#include "tidbnumad/model/access.h"
+#include "tidbnumad/config/policy-loader.h"
+#include "tidbnumad/model/memory.h"
 
 typedef struct Case {
         const char *text;

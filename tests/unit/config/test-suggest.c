@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/config/suggest.h"
+#include "tidbnumad/base/text.h"
 
 TEST(nearest) {
         static const struct {

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/model/access.h"
+#include "tidbnumad/model/memory.h"
 
 enum { RAW = 4 };
 

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/model/device.h"
+#include "tidbnumad/model/topology.h"
 
 static void add(DeviceList *list, DeviceKind kind, const char *name, const char *master, int node,
                 bool default_route) {

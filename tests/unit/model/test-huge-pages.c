@@ -2,7 +2,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/model/memory.h"
 
 enum { MIB2 = 2 << 20, GIB1 = 1 << 30 };
 

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/model/instance-name.h"
+#include "tidbnumad/model/workload.h"
 
 static void check(const InstanceIdentity *identity, unsigned rank, const char *expected) {
         _cleanup_free_ char *name = NULL;

@@ -3,7 +3,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
 
 TEST(each_reason_has_its_words) {
         for (unsigned i = 0; i < N_IRQ_REASONS; i++) {

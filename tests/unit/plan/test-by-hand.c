@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/plan/by-hand.h"
+#include "tidbnumad/plan/start-limits.h"
 
 typedef struct Row {
         const char *threads, *unit, *mems; /* "": not known, or none */

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/guard.h"
 
 #define GIB(n) (UINT64_C(n) << 30)
 #define TIB(n) (UINT64_C(n) << 40)

@@ -1,7 +1,7 @@
 /* Instances by policy and user. */
 #include "../../support/test.h"
 
-#include "tidbnumad/plan/instance-count.h"
+#include "tidbnumad/plan/match.h"
 
 TEST(counts_by_policy_and_user) {
         InstanceCounts c = { 0 };

@@ -4,7 +4,6 @@
 
 #include "../../support/id-sets.h"
 #include "tidbnumad/plan/irq-step.h"
-#include "tidbnumad/plan/irq-verify.h"
 
 enum { CPUS = 4 };
 

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/plan/irq-verify.h"
+#include "tidbnumad/plan/irq-step.h"
 
 /* A reading of a host of four CPUs, and one vector. */
 typedef struct Reading {

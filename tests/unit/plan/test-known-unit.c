@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/plan/known-unit.h"
+#include "tidbnumad/plan/match.h"
 
 #define S(text) ((char *)(text))
 

@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/plan/ladder.h"
+#include "tidbnumad/plan/step.h"
 
 static const LadderInput SERVICE = { .host = BACKEND_SYSTEMD, .is_service = true, .alone = true };
 

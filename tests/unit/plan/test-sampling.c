@@ -4,7 +4,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/plan/sampling.h"
+#include "tidbnumad/plan/pace.h"
 
 #define SECOND UINT64_C(1000000)
 #define PERCENT 10000u

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/plan/verdict.h"
+#include "tidbnumad/plan/step.h"
 
 typedef struct Facts {
         Placement placement;

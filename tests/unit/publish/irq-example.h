@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/model/irq-plan.h"
+#include "tidbnumad/model/irq.h"
 
 typedef struct IrqExample {
         IrqVector card_vectors[3], disk_vectors[2];

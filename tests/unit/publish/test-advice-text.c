@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 #include <yaml.h>
 
-#include "tidbnumad/base/utf8.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/advice-text.h"
 
 #include "../../support/id-sets.h"

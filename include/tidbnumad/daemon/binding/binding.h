@@ -3,10 +3,9 @@
 #pragma once
 
 #include "tidbnumad/daemon/units/units.h"
-#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/step.h"
-#include "tidbnumad/plan/verdict.h"
 
 /* Counters of one policy, at the same index as the policy. */
 typedef struct PolicyCounters {

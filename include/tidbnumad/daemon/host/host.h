@@ -11,7 +11,6 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/daemon/host/journal.h"
 #include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/model/device.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/requests.h"
 #include "tidbnumad/model/topology.h"

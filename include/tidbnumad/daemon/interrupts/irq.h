@@ -7,13 +7,11 @@
 
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/enforce/undo-host.h"
-#include "tidbnumad/model/irq-plan.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/irq-step.h"
-#include "tidbnumad/plan/irq-verify.h"
 #include "tidbnumad/plan/irq.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/irq.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/model/memory.h"
 
 /* The pools of this host, of a dump none. `ret` is empty. 0 or -ENOMEM. */
 int huge_room_read(const Placing *placing, HugePools *ret);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/plan/fit.h"
+#include "tidbnumad/plan/guard.h"
 
 /* Free memory on these nodes; the caller owns the array. Memory that instances other than `self`
  * (NULL: any) are still moving there counts as used. */

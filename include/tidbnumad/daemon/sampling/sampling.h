@@ -8,8 +8,7 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/model/access.h"
-#include "tidbnumad/model/huge-pages.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/world/access.h"
 

@@ -86,3 +86,58 @@ bool huge_pools_have_elsewhere(const HugePools *pools, const Topology *topology,
 
 /* The pool of this page size, or NULL. */
 const HugePool *huge_pools_find(const HugePools *pools, uint64_t page_bytes);
+
+/* Accesses to local and remote memory: what processors count of them. */
+
+typedef enum Locality {
+        LOCALITY_LOCAL,
+        LOCALITY_REMOTE,
+        N_LOCALITIES,
+} Locality;
+
+const char *locality_to_string(Locality locality); /* "local", "remote" */
+
+typedef enum ProcessorVendor {
+        PROCESSOR_OTHER,
+        PROCESSOR_INTEL,
+        PROCESSOR_AMD,
+        PROCESSOR_ARM,       /* implementer 0x41: Neoverse, also in chips of others */
+        PROCESSOR_HISILICON, /* implementer 0x48 */
+} ProcessorVendor;
+
+typedef struct Processor {
+        ProcessorVendor vendor;
+        uint32_t family; /* of x86, else 0 */
+        uint32_t model;  /* of Arm the part */
+} Processor;
+
+/* What perf_event_open(2) calls `type` and `config`; two of its types, of linux/perf_event.h. */
+enum { ACCESS_EVENT_SOFTWARE = 1, ACCESS_EVENT_RAW = 4 };
+
+typedef struct AccessEvent {
+        bool given;
+        uint32_t type;
+        uint64_t config;
+} AccessEvent;
+
+typedef struct AccessEvents {
+        const char *source;   /* metric label: whose event it is */
+        const char *coverage; /* metric label: which accesses it counts, as vendors differ */
+        AccessEvent events[N_LOCALITIES]; /* at least one of them is given */
+} AccessEvents;
+
+/* What the processor counts for a single thread. -ENOENT: the table does not know it; -EOPNOTSUPP:
+ * it does, and the processor counts by die, not by thread. */
+int access_events_find(const Processor *processor, AccessEvents *ret);
+
+bool access_events_equal(const AccessEvents *a, const AccessEvents *b);
+
+/* The memory of one node: what is free there and what the kernel can make free at once. */
+
+typedef struct NodeUse {
+        uint64_t total_bytes;
+        uint64_t free_bytes;           /* MemFree */
+        uint64_t idle_file_bytes;      /* page cache that is clean and was not used lately */
+        uint64_t active_file_bytes;    /* page cache in use */
+        uint64_t high_watermark_bytes; /* the kernel reclaims memory below this; 0: not known */
+} NodeUse;
