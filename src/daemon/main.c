@@ -11,7 +11,7 @@
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/serve.h"
+#include "tidbnumad/worker/worker.h"
 
 /* With --once, instances that are not settled after this time are reported as they are. */
 #define ONCE_TIMEOUT_USEC (UINT64_C(600) * 1000 * 1000)

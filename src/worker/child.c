@@ -15,7 +15,47 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
-#include "tidbnumad/worker/hung.h"
+
+/* --- processes for which a job was abandoned --- */
+
+static bool hung_is_it(const WorkerHung *hung, const ProcessId *process, WorkerWait wait) {
+        return hung->wait == wait && process_id_equal(&hung->process, process);
+}
+
+WorkerHung *hung_find(Workers *all, const ProcessId *process, WorkerWait wait) {
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (hung_is_it(&all->hung[i], process, wait))
+                        return &all->hung[i];
+        return NULL;
+}
+
+WorkerHung *hung_remember(Workers *all, const ProcessId *process, WorkerWait wait) {
+        WorkerHung *new = hung_find(all, process, wait);
+
+        if (new) {
+                new->excused = false;
+                new->n++;
+                return new;
+        }
+        new = &all->hung[all->next_hung];
+        *new = (WorkerHung){ .process = *process, .wait = wait, .n = 1 };
+        all->next_hung = (all->next_hung + 1) % WORKER_HUNG_MAX;
+        all->n_hung += all->n_hung < WORKER_HUNG_MAX;
+        return new;
+}
+
+/* A worker that was killed in the middle of a job has ended; see WORKER_EXCUSE_USEC. */
+static void hung_excuse(Workers *all, const WorkerLeaving *leaving) {
+        WorkerHung *hung;
+
+        if (!leaving->stuck || clock_monotonic_usec() < leaving->since_usec + WORKER_EXCUSE_USEC)
+                return;
+        hung = hung_find(all, &leaving->process, worker_job_wait(leaving->job));
+        if (hung)
+                hung->excused = hung->n <= WORKER_EXCUSED_MAX;
+}
+
+/* --- children --- */
 
 /* Longer than the longest answer. */
 enum { SEND_BUFFER_BYTES = 512 << 10 };

@@ -7,9 +7,270 @@
 
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
-#include "tidbnumad/worker/hung.h"
-#include "tidbnumad/worker/kept.h"
-#include "tidbnumad/worker/limits.h"
+
+/* With all places taken, one is free again after this time, so that waiting takes up a small part
+ * of the loop's time. */
+#define LATE_KEEP_USEC (UINT64_C(1000) * 1000)
+
+/* An answer that is there takes less. */
+#define CALL_MIN_USEC (UINT64_C(4) * 1000)
+
+/* The place for one more late worker: a free one, else that of the oldest. */
+static size_t limits_find_place(const Workers *all) {
+        size_t at = 0;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (!all->late[i] ||
+                    (all->late[at] && all->late[i]->asked_usec < all->late[at]->asked_usec))
+                        at = i;
+        return at;
+}
+
+/* Is it free, or its worker late for long enough to be given up? */
+static bool limits_have_place(const Workers *all) {
+        const WorkerChild *oldest = all->late[limits_find_place(all)];
+
+        return !oldest || clock_monotonic_usec() >= oldest->asked_usec + LATE_KEEP_USEC;
+}
+
+/* How many workers are stuck in jobs for this user; NULL: for all users. */
+static size_t limits_count_stuck(const Workers *all, const uid_t *uid) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < all->n_leaving; i++)
+                n += all->leaving[i].stuck && (!uid || all->leaving[i].uid == *uid);
+        return n;
+}
+
+/* --- what was waited --- */
+
+void workers_end_turns(Workers *all) {
+        all->has_turns = false;
+}
+
+void workers_begin_turn(Workers *all) {
+        all->has_turns = true;
+        all->turn_usec = WORKER_TURN_USEC;
+}
+
+bool workers_turn_is_spent(const Workers *all) {
+        return all->has_turns && all->turn_usec < CALL_MIN_USEC;
+}
+
+static void limits_charge_turn(Workers *all, uint64_t usec) {
+        all->turn_usec -= usec < all->turn_usec ? usec : all->turn_usec;
+}
+
+static uint64_t debt_of(const WorkerPayer *payer, uint64_t now_usec) {
+        const uint64_t paid = (now_usec - payer->at_usec) / WORKER_USER_PART;
+
+        return paid < payer->debt_usec ? payer->debt_usec - paid : 0;
+}
+
+/* A new one takes the place of the one who owes least. */
+void limits_charge_user(Workers *all, uid_t uid, uint64_t usec) {
+        const uint64_t now = clock_monotonic_usec();
+        WorkerPayer *payer = &all->payers[0];
+
+        if (!all->has_turns || uid == NO_USER)
+                return;
+        for (size_t i = 0; i < WORKER_PAYERS_MAX; i++) {
+                if (all->payers[i].uid == uid && debt_of(&all->payers[i], now) > 0) {
+                        payer = &all->payers[i];
+                        break;
+                }
+                if (debt_of(&all->payers[i], now) < debt_of(payer, now))
+                        payer = &all->payers[i];
+        }
+        *payer = (WorkerPayer){ .uid = uid,
+                                .debt_usec = usec + (payer->uid == uid ? debt_of(payer, now) : 0),
+                                .at_usec = now };
+}
+
+static bool owes_too_much(const Workers *all, uid_t uid) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t i = 0; i < WORKER_PAYERS_MAX; i++)
+                if (all->payers[i].uid == uid && debt_of(&all->payers[i], now) >= WORKER_USER_USEC)
+                        return true;
+        return false;
+}
+
+/* --- who is refused --- */
+
+bool limits_refuse_user(const Workers *all, uid_t uid) {
+        const bool own = uid == NO_USER;
+        unsigned n = 0;
+
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                n += all->late[i] && all->late[i]->uid == uid;
+        return n >= (own ? WORKER_LATE_MAX - WORKER_LATE_USER_MAX : WORKER_LATE_USER_MAX) ||
+               limits_count_stuck(all, &uid) >=
+                       (own ? WORKER_STUCK_MAX - WORKER_STUCK_USER_MAX : WORKER_STUCK_USER_MAX);
+}
+
+bool workers_wait_for(const Workers *all, WorkerWait wait) {
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && worker_job_wait(all->late[i]->job) == wait)
+                        return true;
+        for (size_t i = 0; i < all->n_leaving; i++)
+                if (all->leaving[i].stuck && worker_job_wait(all->leaving[i].job) == wait)
+                        return true;
+        return false;
+}
+
+bool workers_write_group_of(const Workers *all, const ProcessId *process) {
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && all->late[i]->job == WORKER_GROUP &&
+                    process_id_equal(&all->late[i]->process, process))
+                        return true;
+        for (size_t i = 0; i < all->n_leaving; i++)
+                if (all->leaving[i].stuck && all->leaving[i].job == WORKER_GROUP &&
+                    process_id_equal(&all->leaving[i].process, process))
+                        return true;
+        return false;
+}
+
+/* All servers of a host may be of one user: who owes much is asked for less time, and not refused,
+ * for most answers are there at once. */
+uint64_t limits_patience_usec(const Workers *all, uid_t uid) {
+        uint64_t usec = WORKER_CALL_USEC;
+
+        if (all->has_turns && uid != NO_USER) {
+                if (workers_turn_is_spent(all))
+                        return 0;
+                return owes_too_much(all, uid) ? CALL_MIN_USEC : all->turn_usec;
+        }
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                usec /= all->late[i] ? 2 : 1;
+        return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;
+}
+
+static void kept_free(WorkerKept *kept) {
+        free(kept->request);
+        free(kept->reply);
+        *kept = (WorkerKept){ 0 };
+}
+
+static bool asks_the_same(const WorkerRequest *a, const WorkerRequest *b) {
+        switch (a->job) {
+        case WORKER_STORAGE:
+        case WORKER_USER:
+        case WORKER_SCRIPT:
+                return a->any_text == b->any_text && strcmp(a->path, b->path) == 0;
+        case WORKER_VFORK:
+                return a->forked_by == b->forked_by;
+        case WORKER_EXE:
+                return a->foreign == b->foreign;
+        case WORKER_HUGE:
+                return id_set_equal(&a->nodes, &b->nodes);
+        default:
+                return true;
+        }
+}
+
+static bool kept_is_old(const WorkerKept *kept, uint64_t now_usec) {
+        return now_usec >= kept->at_usec + (kept->request->job == WORKER_PROBE
+                                                    ? WORKER_KEEP_PROBE_USEC
+                                                    : WORKER_KEEP_USEC);
+}
+
+static WorkerKept *kept_at(Workers *all, const WorkerRequest *request, pid_t pid,
+                           uint64_t start_ticks) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t i = 0; i < WORKER_KEPT_MAX; i++) {
+                WorkerKept *kept = &all->kept[i];
+
+                if (kept->request && kept_is_old(kept, now))
+                        kept_free(kept);
+                if (kept->request && kept->request->job == request->job &&
+                    kept->request->pid == pid && kept->request->start_ticks == start_ticks &&
+                    asks_the_same(kept->request, request))
+                        return kept;
+        }
+        return NULL;
+}
+
+/* That of the same question, else a free one, else that of the oldest. */
+static WorkerKept *kept_place(Workers *all, const WorkerRequest *request) {
+        WorkerKept *at = kept_at(all, request, request->pid, request->start_ticks);
+
+        for (size_t i = 0; !at && i < WORKER_KEPT_MAX; i++)
+                if (!all->kept[i].request)
+                        at = &all->kept[i];
+        if (at)
+                return at;
+        at = &all->kept[0];
+        for (size_t i = 1; i < WORKER_KEPT_MAX; i++)
+                if (all->kept[i].at_usec < at->at_usec)
+                        at = &all->kept[i];
+        return at;
+}
+
+/* Keeps a copy of the answer; without memory for it, it is asked for again. */
+static void kept_add(Workers *all, const WorkerRequest *request, const WorkerReply *reply) {
+        const size_t size = worker_reply_size(reply);
+        WorkerKept new = { .request = malloc(sizeof(*request)),
+                           .reply = malloc(size),
+                           .at_usec = clock_monotonic_usec() };
+        WorkerKept *at;
+
+        if (!new.request || !new.reply) {
+                kept_free(&new);
+                return;
+        }
+        *new.request = *request;
+        memcpy(new.reply, reply, size);
+        at = kept_place(all, request);
+        kept_free(at);
+        *at = new;
+}
+
+/* The kept answer to the same question about the same process, or NULL. Owned by `all`. */
+static const WorkerReply *kept_find(Workers *all, const WorkerRequest *request,
+                                    const ProcHandle *process) {
+        const WorkerKept *kept = kept_at(all, request, process->pid, process->start_ticks);
+
+        return kept ? kept->reply : NULL;
+}
+
+static void kept_remove(Workers *all, const WorkerRequest *request, const ProcHandle *process) {
+        WorkerKept *kept = kept_at(all, request, process->pid, process->start_ticks);
+
+        if (kept)
+                kept_free(kept);
+}
+
+/* Those about a process that executed another program. */
+static void kept_forget(Workers *all, pid_t pid) {
+        for (size_t i = 0; i < WORKER_KEPT_MAX; i++)
+                if (all->kept[i].request && all->kept[i].request->pid == pid)
+                        kept_free(&all->kept[i]);
+}
+
+static void kept_done(Workers *all) {
+        for (size_t i = 0; i < WORKER_KEPT_MAX; i++)
+                kept_free(&all->kept[i]);
+}
+
+/* --- processes for which a job was abandoned --- */
+
+bool workers_is_hung(Workers *all, const ProcessId *process, WorkerWait wait) {
+        const WorkerHung *hung = hung_find(all, process, wait);
+
+        return hung && !hung->excused;
+}
+
+void workers_forget(Workers *all, pid_t pid) {
+        for (size_t i = 0; i < all->n_hung; i++)
+                if (all->hung[i].process.pid == pid)
+                        all->hung[i].process = (ProcessId){ 0 };
+        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
+                if (all->late[i] && all->late[i]->process.pid == pid)
+                        all->late[i]->outdated = true;
+        kept_forget(all, pid);
+}
 
 /* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
  * plans. */

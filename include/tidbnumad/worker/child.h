@@ -45,3 +45,25 @@ int worker_child_receive(WorkerChild *child, WorkerReply *reply);
 
 /* Waits for the next message. -ETIME: none came in time. */
 int worker_child_wait(const WorkerChild *child, uint64_t until_usec);
+
+/* The list of processes for which a job was abandoned; the interface for other modules is
+ * worker.h. */
+
+/* NULL: no job for it was abandoned. */
+WorkerHung *hung_find(Workers *all, const ProcessId *process, WorkerWait wait);
+
+/* Returns its entry, which counts how often that was so. */
+WorkerHung *hung_remember(Workers *all, const ProcessId *process, WorkerWait wait);
+
+/* How many jobs may be waited for, and for how long: see worker.h. */
+
+/* Are too many jobs of that user late or stuck? */
+bool limits_refuse_user(const Workers *all, uid_t uid);
+
+/* How long the loop waits for the next answer of that user's process; 0: not at all in this turn. A
+ * job of the daemon itself (NO_USER) is waited for in any case: what it writes would be counted as
+ * failed, and the script or user that it looks up would be taken for one that cannot be read. */
+uint64_t limits_patience_usec(const Workers *all, uid_t uid);
+
+/* The loop has waited: for a worker's start, or for a process of the user. */
+void limits_charge_user(Workers *all, uid_t uid, uint64_t usec);

@@ -23,10 +23,136 @@
  * There are no workers without workers_start(), as with --sysroot. */
 #pragma once
 
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/worker/job.h"
+#include "tidbnumad/sys/ports.h"
+#include "tidbnumad/sys/proc.h"
+#include "tidbnumad/world/huge-load.h"
+#include "tidbnumad/world/members.h"
+#include "tidbnumad/world/sampler.h"
+
+/* --- messages --- */
+
+/* Messages to and from workers. Both ends run the same program, so a message is the struct itself,
+ * over a SOCK_SEQPACKET socket. */
+
+typedef enum WorkerJob {
+        WORKER_HELLO, /* sent by the worker once, when it is ready */
+        WORKER_ARGS,  /* the command line */
+        WORKER_VFORK, /* is it the child of a vfork(2)? */
+        WORKER_EXE,   /* are its root and its executable those of the host at these paths? */
+        WORKER_PORTS, /* on which it listens */
+        WORKER_DATA_DIR,
+        WORKER_STORAGE, /* the disks under a path of the process */
+        WORKER_MEMORY_POLICY,
+        WORKER_USER,          /* the number of a user, from the name service */
+        WORKER_SCRIPT,        /* the text of the script that starts a unit */
+        WORKER_HUGE,          /* its mappings of reserved huge pages */
+        WORKER_PROBE,         /* does the memory map answer? */
+        WORKER_DRAW,          /* where pages are located */
+        WORKER_MOVE,          /* a step of the mover */
+        WORKER_SWEEP,         /* migrate_pages(2), of what a pass has left */
+        WORKER_ONCE,          /* migrate_pages(2), of all at once: `migrate: kernel` */
+        WORKER_MEMS,          /* the memory nodes of a control group */
+        WORKER_GROUP,         /* another file of a control group */
+        WORKER_MAKE_GROUP,    /* cgroup v1: the group of an instance */
+        WORKER_REMOVE_GROUPS, /* cgroup v1: those that are not used any more */
+        N_WORKER_JOBS,
+} WorkerJob;
+
+/* What outside the daemon a job may wait for. */
+typedef enum WorkerWait {
+        WORKER_WAIT_NAMES,  /* the name service of the host */
+        WORKER_WAIT_FILES,  /* the file system of a path that the process chose */
+        WORKER_WAIT_MEMORY, /* the memory map of the process, and the server of its page faults */
+        WORKER_WAIT_GROUPS, /* the kernel's lock of all control groups */
+        N_WORKER_WAITS,
+} WorkerWait;
+
+const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
+WorkerWait worker_job_wait(WorkerJob job);
+
+/* Does it change anything, or only read? What it changes may be what the process waits for. */
+bool worker_job_acts(WorkerJob job);
+
+/* A job that takes this long counts as hung. */
+uint64_t worker_job_deadline_usec(WorkerJob job);
+
+/* One pass of the mover over a process; its steps have the same `pass`. */
+typedef struct WorkerMove {
+        uint64_t pass;
+        uint32_t target;
+        bool alone, files; /* as in Mover */
+} WorkerMove;
+
+enum { WORKER_FILE_MAX = 32 }; /* "cgroup.procs" */
+
+typedef struct WorkerRequest {
+        WorkerJob job;
+        uint64_t serial;
+        pid_t pid; /* the process; its /proc directory and pidfd come with the message. For MEMS the
+                      directory is that of its control group */
+        uint64_t start_ticks;
+        CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
+        bool any_text; /* SCRIPT: a file of any kind of text */
+        NodeSet nodes; /* DRAW: all nodes; HUGE: those to count; MOVE: nodes to stay on; MEMS: nodes
+                          to set */
+        union {
+                WorkerMove move;
+                struct {
+                        uint64_t n_pages, seed;
+                } draw;
+                struct {
+                        uint32_t from, to;
+                } sweep;
+                bool widen;      /* MEMS: keep the present nodes as well */
+                pid_t forked_by; /* VFORK */
+                Foreign foreign; /* EXE: as process_identify() has left it */
+                struct {
+                        char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
+                } group;
+                char path[PATH_MAX];
+        };
+} WorkerRequest;
+
+typedef struct WorkerMoved {
+        uint64_t paid_bytes;
+        MoverCounters counters; /* of this step */
+} WorkerMoved;
+
+/* Room for the longest text, and for the draws of as many nodes as a kernel supports. */
+enum { WORKER_TEXT_MAX = CMDLINE_MAX_BYTES + 2, WORKER_NODES_MAX = 1024 };
+
+typedef struct WorkerReply {
+        WorkerJob job;
+        uint64_t serial;
+        int result;
+        uint64_t cpu_usec; /* CPU time of the job */
+        NodeSet nodes;     /* STORAGE */
+        union {
+                WorkerMoved moved;
+                HugeMaps huge;
+                PortSet ports;
+                struct {
+                        Draws draws; /* the pointer in it is not valid */
+                        NodeDraws by_node[WORKER_NODES_MAX];
+                } draw;
+                char text[WORKER_TEXT_MAX];
+        };
+} WorkerReply;
+
+/* Bytes of the reply that are sent: texts are mostly short. */
+size_t worker_reply_size(const WorkerReply *reply);
+
+/* --- limits --- */
 
 /* While the daemon starts it waits this long for a fact, once for each process, and half of that
  * for each worker that it already waits for. */
@@ -196,3 +322,93 @@ void worker_forget_answer(Workers *workers, const WorkerRequest *request,
  * Other requests get -EAGAIN meanwhile as well. Otherwise as worker_call(). */
 int worker_ask(Worker *worker, WorkerRequest *request, const ProcHandle *process,
                WorkerReply *reply);
+
+/* --- the jobs as functions --- */
+
+/* Jobs for workers as functions. Those of the first two groups wait for the answer, at most
+ * as long as worker.h allows; those of the third do not wait: -EAGAIN until the answer is
+ * there. Beside the errors of the function that the job runs, they return those of worker_call()
+ * and worker_ask(). Without workers, as for a dump, the first group runs the job in this process.
+ */
+
+/* process_read_args(). */
+int worker_read_args(Workers *workers, const ProcHandle *handle, Process *process);
+
+/* process_is_vforked(). */
+int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process *process);
+
+/* process_check_mounts(). */
+int worker_check_mounts(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
+                        Process *process);
+
+/* members_read_ports(): a process may have any number of descriptors, which are read one by one. */
+int worker_read_ports(Workers *workers, const Members *members, ListenPorts *ret);
+
+/* members_read_data_dir() and members_read_storage(); of the storage only the nodes and the chain.
+ * `cpus`: CPUs of the processes, because reading a command line touches a page of theirs. */
+int worker_read_data_dir(Workers *workers, const Members *members, const CpuSet *cpus, char **ret);
+int worker_read_storage(Workers *workers, const Members *members, const char *data_dir,
+                        StorageDevices *ret);
+
+/* memory_policy_read(). */
+int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
+                              size_t size);
+
+/* members_read_huge_maps(). -ETIME, -EBUSY and -ENOMEM: ask again later. */
+int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
+                          HugeMaps *ret);
+
+/* As script_read(). The file system of the path is somebody's: -ETIME, it does not answer. */
+int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
+                       char **ret);
+
+/* user_to_uid(), without a wait if the host's own file has the user. A name service gets
+ * no more time than a process. */
+int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
+
+/* Starts the workers for widening in advance, because there may be no memory to start one later. */
+void worker_prepare_guard(Workers *workers);
+
+/* Does the memory map of the process answer? 0, or as above. */
+int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
+int worker_probe_members(Workers *workers, const Members *members);
+
+/* --- control groups; these and the next need workers --- */
+
+/* cgroup_mems_widen() or cgroup_mems_write() for the group of the process. Widening has workers of
+ * its own: if one waits for a lock and returns -ETIME, the other one is ready. */
+int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
+                      const NodeSet *mems, bool widen);
+
+/* cgroup_write(): of the CPUs of the group, or of the number of the process, which is to be in it.
+ */
+int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd, const char *file,
+                       const char *text);
+
+/* cgroup1_groups_make() for the process's instance, and cgroup1_groups_remove(). */
+int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance);
+int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
+
+/* --- without waiting --- */
+
+/* sampler_draw(), with the CPU time that it took. */
+int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *handle,
+                size_t n_pages, uint64_t seed, Draws *ret, uint64_t *ret_cpu_usec);
+
+/* mover_step(), from the start of a process that was not walked in this pass yet. Adds to the
+ * counters. */
+int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *move,
+                const NodeSet *nodes, const CpuSet *cpus, MoverCounters *counters,
+                uint64_t *ret_bytes);
+
+/* pages_sweep(). */
+int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
+
+/* pages_sweep() of a whole node's memory, by a worker of its own. */
+int worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
+
+/* --- the other end --- */
+
+/* Runs the jobs that come over the socket until the other end is closed. The process is killed when
+ * its parent ends. Returns an exit status. */
+int worker_serve(int fd);

@@ -11,7 +11,7 @@
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/node.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 /* --- the log --- */
 

@@ -9,7 +9,7 @@
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 #include "tidbnumad/world/members-memory.h"
 
 /* --- rate and progress of a migration, from its first pass until the instance reaches a final step

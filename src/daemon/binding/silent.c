@@ -1,7 +1,7 @@
 /* Handles processes that block a worker. */
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 /* The process may only be slow: it is tried again after this time, while a late answer is still
  * kept, WORKER_KEEP_PROBE_USEC. */

@@ -9,7 +9,7 @@
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 #include "tidbnumad/world/policy-users.h"
 
 static int look_up(const char *user, uid_t *ret, void *userdata) {

@@ -45,7 +45,7 @@ const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key)
         return NULL;
 }
 
-IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key) {
+static IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
         char *device;
 
@@ -63,7 +63,7 @@ IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key) {
         return s;
 }
 
-void irq_setting_forget(Interrupts *irq, const SettingKey *key) {
+static void irq_setting_forget(Interrupts *irq, const SettingKey *key) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, key);
 
         if (!s)
@@ -72,7 +72,10 @@ void irq_setting_forget(Interrupts *irq, const SettingKey *key) {
         *s = irq->settings[--irq->n_settings];
 }
 
-bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
+/* Does the vector exist in the kernel? `host` lacks devices that no policy names any more, or that
+ * could not be read. */
+static bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host,
+                                   const SettingKey *key) {
         return irq_host_has_vector(host, key) ||
                irq_is_of_pci(&irq->host->sysroot, key->device, key->number);
 }

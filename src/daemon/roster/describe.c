@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/roster/describe.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 /* Times of reading after the start of the last process. A TiKV replays its log before it listens,
  * which may take minutes. What listens later than the last time is found when it starts again. */

@@ -9,7 +9,7 @@
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 static bool wants_exe(const char *exe, void *userdata) {
         const Roster *roster = userdata;

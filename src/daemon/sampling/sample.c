@@ -8,7 +8,7 @@
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 #include "tidbnumad/world/huge-load.h"
 #include "tidbnumad/world/members-memory.h"
 #include "tidbnumad/world/sampler.h"

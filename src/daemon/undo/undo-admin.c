@@ -4,7 +4,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/unit-file.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 /* Files of one unit that are read; one with more of them keeps what is known. */
 enum { FILES_MAX = 16 };

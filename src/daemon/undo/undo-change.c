@@ -4,7 +4,7 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/enforce/undo-note.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 /* --- finding --- */
 

@@ -9,7 +9,7 @@
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 /* A start script may wait for a disk before it executes the server. */
 #define MISUSED_USEC (2 * ROSTER_SCAN_INTERVAL_USEC)

@@ -10,7 +10,7 @@
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/worker/ask.h"
+#include "tidbnumad/worker/worker.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "../../support/child-process.h"
-#include "tidbnumad/worker/ask.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/worker.h"
 #include "tidbnumad/world/processes.h"
 
 typedef struct Office {

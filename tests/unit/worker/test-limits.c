@@ -6,7 +6,7 @@
 #include "office.h"
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/worker/limits.h"
+#include "tidbnumad/worker/child.h"
 
 /* Starts the worker and stops it before its first job, so that it is sure to miss the deadline. */
 static void stop_new_worker(Worker *worker) {

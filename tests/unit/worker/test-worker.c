@@ -6,7 +6,7 @@
 #include "../../support/test.h"
 
 #include "office.h"
-#include "tidbnumad/worker/hung.h"
+#include "tidbnumad/worker/child.h"
 
 OFFICE_TEST(facts_are_those_of_the_process) {
         _cleanup_process_ Process process = { 0 }, same = { 0 };

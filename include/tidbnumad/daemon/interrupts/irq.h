@@ -152,13 +152,7 @@ void irq_give_all_back(Interrupts *irq);
 /* State of single settings, kept between reconciles. */
 
 /* Returns the state of a setting, which is created if needed. NULL: no memory. */
-IrqSetting *irq_setting_get(Interrupts *irq, const SettingKey *key);
 const IrqSetting *irq_setting_find(const Interrupts *irq, const SettingKey *key);
-void irq_setting_forget(Interrupts *irq, const SettingKey *key);
-
-/* Does the vector exist in the kernel? `host` lacks devices that no policy names any more, or that
- * could not be read. */
-bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host, const SettingKey *key);
 
 /* Writes the settings of interrupts: desired ones, and original ones that are restored. */
 

@@ -24,7 +24,7 @@
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/proc.h"
-#include "tidbnumad/worker/job.h"
+#include "tidbnumad/worker/worker.h"
 #include "tidbnumad/world/access.h"
 #include "tidbnumad/world/members.h"
 #include "tidbnumad/world/processes.h"
