@@ -10,20 +10,16 @@
 
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/sys/atomic-file.h"
+#include "tidbnumad/sys/path.h"
 
 static bool is_tidbnumad(pid_t pid) {
-        char path[64], comm[32] = { 0 };
-        FILE *file;
-
+        char comm[32];
         /* Not the exe, which other users may not read for a process of root. */
-        (void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-        file = fopen(path, "re");
-        if (!file) /* proc(5), hidepid=: only root sees all processes */
-                return errno == ENOENT && geteuid() != 0;
-        if (!fgets(comm, sizeof(comm), file))
-                comm[0] = '\0';
-        (void)fclose(file);
-        return strcmp(comm, "tidbnumad\n") == 0;
+        ssize_t n = path_read_record(AT_FDCWD, comm, sizeof(comm), "/proc/%d/comm", pid);
+
+        if (n < 0) /* proc(5), hidepid=: only root sees all processes */
+                return n == -ENOENT && geteuid() != 0;
+        return strcmp(comm, "tidbnumad") == 0;
 }
 
 static pid_t lock_holder(const char *runtime_dir) {

@@ -23,11 +23,10 @@ static int set_mask(pid_t tid, const CpuSet *mask) {
 /* The parent of the thread: a thread inherits the mask of the thread that created it; which one
  * of a process's threads that was, the kernel does not show. 0: not known. */
 static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
-        char path[32], text[16384];
+        char text[16384];
         uint64_t group, parent;
 
-        (void)snprintf(path, sizeof(path), "%d/status", tid);
-        if (path_read(sysroot->proc_fd, text, sizeof(text), "%s", path) < 0 ||
+        if (path_read(sysroot->proc_fd, text, sizeof(text), "%d/status", tid) < 0 ||
             parse_field(text, "\nTgid:", &group) < 0 || parse_field(text, "\nPPid:", &parent) < 0)
                 return 0;
         return (pid_t)group != tid ? (pid_t)group : (pid_t)parent;

@@ -5,8 +5,6 @@
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 
-/* --- bus-manager --- */
-
 /* systemd's manager over D-Bus: the connection and its signals. bus-manager-read.c reads the
  * units. */
 
@@ -23,7 +21,7 @@ static int on_unit_new(sd_bus_message *message, void *userdata, _unused_ sd_bus_
 }
 
 /* A filter, which sees every message: libsystemd compares the arguments of a signal up to the first
- * one that is no text, and this one begins with a number. The rule of watch_job() is for the bus,
+ * one that is no text, and this one begins with a number. The rule of its match is for the bus,
  * which compares all of them. */
 static int on_job_removed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         const char *unit;
@@ -67,23 +65,19 @@ static int read_if_state(sd_bus_message *message, const char *name, void *userda
         return sd_bus_message_skip(message, "v");
 }
 
-/* The state among the changed properties; NULL: it is not. */
-static const char *read_active_state(sd_bus_message *message) {
+static int on_changed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
         States states = { .sub = "" };
+        _cleanup_free_ char *unit = NULL;
         int r = sd_bus_message_skip(message, "s");
 
         if (r >= 0)
                 r = bus_units_foreach_property(message, read_if_state, &states);
-        return r < 0 || !states.active ? NULL : bus_manager_state(states.active, states.sub);
-}
-
-static int on_changed(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *error) {
-        const char *state = read_active_state(message);
-        _cleanup_free_ char *unit = NULL;
-
-        if (state && sd_bus_path_decode(sd_bus_message_get_path(message), BUS_MANAGER_PATH "/unit",
-                                        &unit) > 0)
-                report(userdata, BUS_EVENT_STATE, unit, state);
+        /* Of the changed properties the state may be none. */
+        if (r >= 0 && states.active &&
+            sd_bus_path_decode(sd_bus_message_get_path(message), BUS_MANAGER_PATH "/unit", &unit) >
+                    0)
+                report(userdata, BUS_EVENT_STATE, unit,
+                       bus_manager_state(states.active, states.sub));
         return 0;
 }
 
@@ -182,41 +176,32 @@ static int add_match(BusManager *m, char *rule, sd_bus_message_handler_t handler
         return r;
 }
 
-/* A signal of another interface of the unit (its own type's) is of no interest: arg0. */
-static int watch_state(BusManager *m, const char *unit, sd_bus_slot **ret) {
-        _cleanup_free_ char *path = NULL;
-        int r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", unit, &path);
-
-        return r < 0 ? r
-                     : add_match(m,
-                                 text_new("type='signal',sender='" BUS_SYSTEMD "',path='%s',"
-                                          "interface='org.freedesktop.DBus.Properties',"
-                                          "member='PropertiesChanged',arg0='" BUS_SYSTEMD ".Unit'",
-                                          path),
-                                 on_changed, ret);
-}
-
-static int watch_job(BusManager *m, const char *unit, sd_bus_slot **ret) {
-        return add_match(m,
-                         text_new("type='signal',sender='" BUS_SYSTEMD "',path='" BUS_MANAGER_PATH
-                                  "',interface='" BUS_MANAGER "',member='JobRemoved',arg2='%s'",
-                                  unit),
-                         on_matched_job, ret);
-}
-
 int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **ret_state,
                            sd_bus_slot **ret_job) {
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *state = NULL;
+        _cleanup_free_ char *path = NULL;
         int r;
 
         if (!manager->bus)
                 return -ENOTCONN;
         if (strchr(unit, '\'')) /* no unit has one, systemd.unit(5); it would end the rule's text */
                 return -EINVAL;
-        r = watch_state(manager, unit, &state);
-        if (r < 0)
-                return r;
-        r = watch_job(manager, unit, ret_job);
+        r = sd_bus_path_encode(BUS_MANAGER_PATH "/unit", unit, &path);
+        /* A signal of another interface of the unit (its own type's) is of no interest: arg0. */
+        if (r >= 0)
+                r = add_match(manager,
+                              text_new("type='signal',sender='" BUS_SYSTEMD "',path='%s',"
+                                       "interface='org.freedesktop.DBus.Properties',"
+                                       "member='PropertiesChanged',arg0='" BUS_SYSTEMD ".Unit'",
+                                       path),
+                              on_changed, &state);
+        if (r >= 0)
+                r = add_match(manager,
+                              text_new("type='signal',sender='" BUS_SYSTEMD
+                                       "',path='" BUS_MANAGER_PATH "',interface='" BUS_MANAGER
+                                       "',member='JobRemoved',arg2='%s'",
+                                       unit),
+                              on_matched_job, ret_job);
         if (r < 0)
                 return r;
         *ret_state = TAKE_PTR(state);
@@ -273,14 +258,6 @@ static int read_texts(sd_bus_message *message, const char **ret, size_t max, siz
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-static int read_drop_ins(sd_bus_message *message, BusUnit *unit) {
-        int r = sd_bus_message_enter_container(message, 'v', "as");
-
-        if (r >= 0)
-                r = read_texts(message, unit->drop_ins, BUS_DROP_INS_MAX, &unit->n_drop_ins);
-        return r < 0 ? r : sd_bus_message_exit_container(message);
-}
-
 /* ExecStart=: path, words, and what became of it. */
 static int read_exec(sd_bus_message *message, BusUnit *unit) {
         int r = sd_bus_message_enter_container(message, 'v', "a(sasbttttuii)");
@@ -301,12 +278,6 @@ static int read_exec(sd_bus_message *message, BusUnit *unit) {
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-static int read_number(sd_bus_message *message, const char *name, BusUnit *unit) {
-        return strcmp(name, "NUMAPolicy") == 0
-                       ? sd_bus_message_read(message, "v", "i", &unit->numa_policy)
-                       : sd_bus_message_read(message, "v", "u", &unit->n_restarts);
-}
-
 static int read_property(sd_bus_message *message, const char *name, void *userdata) {
         BusUnit *unit = userdata;
         const struct {
@@ -319,7 +290,9 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 { "FragmentPath", &unit->fragment },
                 { "User", &unit->user },
                 { "ControlGroup", &unit->group },
+                { "SubState", &unit->sub_state },
         };
+        int r;
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++)
                 if (strcmp(name, texts[i].name) == 0)
@@ -334,18 +307,23 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 return read_set(message, ID_TARGET(&unit->numa_mask));
         if (strcmp(name, "CPUAffinityFromNUMA") == 0)
                 return read_flag(message, &unit->affinity_from_numa);
-        if (strcmp(name, "NUMAPolicy") == 0 || strcmp(name, "NRestarts") == 0)
-                return read_number(message, name, unit);
+        if (strcmp(name, "NUMAPolicy") == 0)
+                return sd_bus_message_read(message, "v", "i", &unit->numa_policy);
+        if (strcmp(name, "NRestarts") == 0)
+                return sd_bus_message_read(message, "v", "u", &unit->n_restarts);
         if (strcmp(name, "ExecStart") == 0)
                 return read_exec(message, unit);
-        if (strcmp(name, "DropInPaths") == 0)
-                return read_drop_ins(message, unit);
+        if (strcmp(name, "DropInPaths") == 0) {
+                r = sd_bus_message_enter_container(message, 'v', "as");
+                if (r >= 0)
+                        r = read_texts(message, unit->drop_ins, BUS_DROP_INS_MAX,
+                                       &unit->n_drop_ins);
+                return r < 0 ? r : sd_bus_message_exit_container(message);
+        }
         if (strcmp(name, "InactiveExitTimestampMonotonic") == 0)
                 return sd_bus_message_read(message, "v", "t", &unit->begun_usec);
         if (strcmp(name, "ActiveEnterTimestampMonotonic") == 0)
                 return sd_bus_message_read(message, "v", "t", &unit->active_usec);
-        if (strcmp(name, "SubState") == 0)
-                return sd_bus_message_read(message, "v", "s", &unit->sub_state);
         if (strcmp(name, "DynamicUser") == 0)
                 return read_flag(message, &unit->dynamic_user);
         return sd_bus_message_skip(message, "v");
@@ -390,11 +368,14 @@ int bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, voi
         return r < 0 ? r : bus_units_send(bus, message, on_unit, &call, sizeof(call), 0, ret_slot);
 }
 
-/* Unit files come with their paths. */
-static int parse_list(sd_bus_message *message, const ListCall *call) {
+static int on_list(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
+        const ListCall *call = userdata;
         const char *name, *state, *active_state = "";
-        int r = sd_bus_message_enter_container(message, 'a', call->files ? "(ss)" : "(ssssssouso)");
+        int r = bus_units_error(sd_bus_message_get_error(message));
 
+        if (r >= 0)
+                r = sd_bus_message_enter_container(message, 'a',
+                                                   call->files ? "(ss)" : "(ssssssouso)");
         while (r >= 0) {
                 r = call->files ? sd_bus_message_read(message, "(ss)", &name, &state)
                                 : sd_bus_message_read(message, "(ssssssouso)", &name, NULL, &state,
@@ -402,22 +383,14 @@ static int parse_list(sd_bus_message *message, const ListCall *call) {
                                                       NULL);
                 if (r <= 0)
                         break;
+                /* Unit files come with their paths. */
                 call->reply(0, basename(name), state, active_state, call->userdata);
         }
-        return r;
-}
-
-static int on_list(sd_bus_message *message, void *userdata, _unused_ sd_bus_error *unused) {
-        const ListCall *call = userdata;
-        int r = bus_units_error(sd_bus_message_get_error(message));
-
-        if (r >= 0)
-                r = parse_list(message, call);
         call->reply(r, NULL, NULL, NULL, call->userdata);
         return 0;
 }
 
-static int list(BusManager *m, const char *method, char *const *globs, const ListCall *call) {
+static int list_units(BusManager *m, const char *method, char *const *globs, const ListCall *call) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *slot = NULL;
         char *none[] = { NULL };
@@ -440,14 +413,14 @@ static int list(BusManager *m, const char *method, char *const *globs, const Lis
 
 int bus_manager_list_units(BusManager *manager, char *const *globs, BusListReply reply,
                            void *userdata) {
-        return list(manager, "ListUnitsByPatterns", globs,
-                    &(ListCall){ .reply = reply, .userdata = userdata });
+        return list_units(manager, "ListUnitsByPatterns", globs,
+                          &(ListCall){ .reply = reply, .userdata = userdata });
 }
 
 int bus_manager_list_unit_files(BusManager *manager, char *const *globs, BusListReply reply,
                                 void *userdata) {
-        return list(manager, "ListUnitFilesByPatterns", globs,
-                    &(ListCall){ .files = true, .reply = reply, .userdata = userdata });
+        return list_units(manager, "ListUnitFilesByPatterns", globs,
+                          &(ListCall){ .files = true, .reply = reply, .userdata = userdata });
 }
 
 bool bus_manager_is_runtime(const Sysroot *sysroot, const char *unit, const char *property) {

@@ -8,8 +8,6 @@
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 
-/* --- bus-units --- */
-
 /* Longer than systemd's own default of 25 s: the answer to a narrowing comes after the kernel has
  * migrated. */
 #define CALL_TIMEOUT_USEC (UINT64_C(90) * 1000 * 1000)
@@ -198,51 +196,6 @@ int bus_units_start(sd_bus *bus, const char *unit) {
 
 /* Transient scopes over D-Bus (StartTransientUnit() of org.freedesktop.systemd1(5)). */
 
-static int append_pids(sd_bus_message *message, const BusScope *scope) {
-        int r;
-
-        r = sd_bus_message_open_container(message, 'r', "sv");
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", "PIDs");
-        if (r >= 0)
-                r = sd_bus_message_open_container(message, 'v', "au");
-        if (r >= 0)
-                r = sd_bus_message_open_container(message, 'a', "u");
-        for (size_t i = 0; r >= 0 && i < scope->n_pids; i++)
-                r = sd_bus_message_append(message, "u", (uint32_t)scope->pids[i]);
-        for (int i = 0; r >= 0 && i < 3; i++) /* array, variant, struct */
-                r = sd_bus_message_close_container(message);
-        return r;
-}
-
-/* The scope is stopped in the same way as the unit that the processes come from, and has the same
- * limit of tasks. If the kernel kills one process, the others are not stopped. */
-static int append_manners(sd_bus_message *message, const BusScope *scope) {
-        int r = sd_bus_message_append(
-                message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s", scope->description, "Slice",
-                "s", scope->slice, "TasksMax", "t", scope->tasks_max, "CollectMode", "s",
-                "inactive-or-failed", "SendSIGHUP", "b", (int)scope->send_sighup);
-
-        if (r >= 0 && scope->part_of)
-                r = sd_bus_message_append(message, "(sv)", "PartOf", "as", 1, scope->part_of);
-        if (r >= 0 && scope->stop_timeout_usec > 0)
-                r = sd_bus_message_append(message, "(sv)", "TimeoutStopUSec", "t",
-                                          scope->stop_timeout_usec);
-        if (r >= 0 && scope->has_oom_policy)
-                r = sd_bus_message_append(message, "(sv)", "OOMPolicy", "s", "continue");
-        return r;
-}
-
-static int append_properties(sd_bus_message *message, const BusScope *scope) {
-        int r = sd_bus_message_open_container(message, 'a', "(sv)");
-
-        if (r >= 0)
-                r = append_manners(message, scope);
-        if (r >= 0)
-                r = append_pids(message, scope);
-        return r < 0 ? r : sd_bus_message_close_container(message);
-}
-
 int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, void *userdata,
                     sd_bus_slot **ret_slot) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
@@ -253,7 +206,34 @@ int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, voi
         if (r >= 0)
                 r = sd_bus_message_append(message, "ss", scope->name, "fail");
         if (r >= 0)
-                r = append_properties(message, scope);
+                r = sd_bus_message_open_container(message, 'a', "(sv)");
+        /* The scope is stopped in the same way as the unit that the processes come from, and has
+         * the same limit of tasks. If the kernel kills one process, the others are not stopped. */
+        if (r >= 0)
+                r = sd_bus_message_append(message, "(sv)(sv)(sv)(sv)(sv)", "Description", "s",
+                                          scope->description, "Slice", "s", scope->slice,
+                                          "TasksMax", "t", scope->tasks_max, "CollectMode", "s",
+                                          "inactive-or-failed", "SendSIGHUP", "b",
+                                          (int)scope->send_sighup);
+        if (r >= 0 && scope->part_of)
+                r = sd_bus_message_append(message, "(sv)", "PartOf", "as", 1, scope->part_of);
+        if (r >= 0 && scope->stop_timeout_usec > 0)
+                r = sd_bus_message_append(message, "(sv)", "TimeoutStopUSec", "t",
+                                          scope->stop_timeout_usec);
+        if (r >= 0 && scope->has_oom_policy)
+                r = sd_bus_message_append(message, "(sv)", "OOMPolicy", "s", "continue");
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'r', "sv");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "s", "PIDs");
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'v', "au");
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'a', "u");
+        for (size_t i = 0; r >= 0 && i < scope->n_pids; i++)
+                r = sd_bus_message_append(message, "u", (uint32_t)scope->pids[i]);
+        for (int i = 0; r >= 0 && i < 4; i++) /* array, variant, struct, array of properties */
+                r = sd_bus_message_close_container(message);
         if (r >= 0)
                 r = sd_bus_message_append(message, "a(sa(sv))", 0);
         return r < 0 ? r : bus_units_call(bus, message, reply, userdata, ret_slot);
@@ -297,7 +277,7 @@ static const char *const HARMLESS[] = {
 static const char *const HARMLESS_ENDS[] = { "Accounting", "Available", "Bytes", "Current",
                                              "Operations", "Packets",   "Peak",  "UsageNSec" };
 
-static bool is_harmless(const char *name) {
+static bool property_is_harmless(const char *name) {
         for (size_t i = 0; i < ELEMENTSOF(HARMLESS); i++)
                 if (strcmp(name, HARMLESS[i]) == 0)
                         return true;
@@ -308,9 +288,9 @@ static bool is_harmless(const char *name) {
 }
 
 /* 1: the next value is what systemd shows for a property that is not set; 0: it is not. */
-static int read_unset(sd_bus_message *message, const char *name);
+static int scope_read_unset(sd_bus_message *message, const char *name);
 
-static int read_unset_text(sd_bus_message *message, char type, const char *name) {
+static int scope_read_unset_text(sd_bus_message *message, char type, const char *name) {
         static const char *const words[][2] = {
                 { "DevicePolicy", "auto" },
                 { "ManagedOOMMemoryPressure", "auto" },
@@ -326,13 +306,14 @@ static int read_unset_text(sd_bus_message *message, char type, const char *name)
         return r < 0 ? r : text[0] == '\0';
 }
 
-static int read_unset_members(sd_bus_message *message, char type, const char *contents,
-                              const char *name) {
+static int scope_read_unset_members(sd_bus_message *message, char type, const char *contents,
+                                    const char *name) {
         int r = sd_bus_message_enter_container(message, type, contents), unset = 1;
 
         while (r >= 0 && (r = sd_bus_message_at_end(message, false)) == 0) {
                 /* An array that is not empty is set, whatever is in it. */
-                r = type == 'a' ? sd_bus_message_skip(message, NULL) : read_unset(message, name);
+                r = type == 'a' ? sd_bus_message_skip(message, NULL)
+                                : scope_read_unset(message, name);
                 unset &= type != 'a' && r > 0;
         }
         if (r >= 0)
@@ -340,18 +321,9 @@ static int read_unset_members(sd_bus_message *message, char type, const char *co
         return r < 0 ? r : unset;
 }
 
-/* Zero is "no guarantee" of MemoryLow= and MemoryMin=, and of all others the tightest limit. */
-static int read_unset_number(sd_bus_message *message, const char *name) {
-        uint64_t value;
-        int r = sd_bus_message_read_basic(message, 't', &value);
-
-        return r < 0                                                        ? r
-               : text_ends_with(name, "Low") || text_ends_with(name, "Min") ? value == 0
-                                                                            : value == UINT64_MAX;
-}
-
-static int read_unset(sd_bus_message *message, const char *name) {
+static int scope_read_unset(sd_bus_message *message, const char *name) {
         const char *contents;
+        uint64_t number;
         char type;
         int r = sd_bus_message_peek_type(message, &type, &contents), flag;
 
@@ -360,22 +332,28 @@ static int read_unset(sd_bus_message *message, const char *name) {
         switch (type) {
         case 's':
         case 'o':
-                return read_unset_text(message, type, name);
+                return scope_read_unset_text(message, type, name);
         case 'b':
                 r = sd_bus_message_read_basic(message, type, &flag);
                 return r < 0 ? r : !flag == (strcmp(name, "MemoryZSwapWriteback") != 0);
         case 't':
-                return read_unset_number(message, name);
+                /* Zero is "no guarantee" of MemoryLow= and MemoryMin=, and of all others the
+                 * tightest limit. */
+                r = sd_bus_message_read_basic(message, type, &number);
+                return r < 0 ? r
+                       : text_ends_with(name, "Low") || text_ends_with(name, "Min")
+                               ? number == 0
+                               : number == UINT64_MAX;
         case 'a':
         case 'r':
-                return read_unset_members(message, type, contents, name);
+                return scope_read_unset_members(message, type, contents, name);
         default:
                 r = sd_bus_message_skip(message, NULL);
                 return r < 0 ? r : 0;
         }
 }
 
-static int read_value(sd_bus_message *message, const char *name, BusScopeState *state) {
+static int scope_read_value(sd_bus_message *message, const char *name, BusScopeState *state) {
         int flag, r;
 
         if (strcmp(name, "Delegate") == 0 || strcmp(name, "SendSIGHUP") == 0) {
@@ -390,28 +368,28 @@ static int read_value(sd_bus_message *message, const char *name, BusScopeState *
                 return sd_bus_message_read(message, "t", &state->tasks_max);
         if (strcmp(name, "OOMPolicy") == 0)
                 state->has_oom_policy = true;
-        if (is_harmless(name))
+        if (property_is_harmless(name))
                 return sd_bus_message_skip(message, NULL);
-        r = read_unset(message, name);
+        r = scope_read_unset(message, name);
         if (r == 0 && !state->limit)
                 state->limit = name;
         return r;
 }
 
-static int read_property(sd_bus_message *message, const char *name, void *userdata) {
+static int scope_read_property(sd_bus_message *message, const char *name, void *userdata) {
         const char *contents;
         int r = sd_bus_message_peek_type(message, NULL, &contents);
 
         if (r >= 0)
                 r = sd_bus_message_enter_container(message, 'v', contents);
         if (r >= 0)
-                r = read_value(message, name, userdata);
+                r = scope_read_value(message, name, userdata);
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
 int bus_scope_parse(sd_bus_message *message, BusScopeState *ret) {
         BusScopeState state = { .tasks_max = UINT64_MAX };
-        int r = bus_units_foreach_property(message, read_property, &state);
+        int r = bus_units_foreach_property(message, scope_read_property, &state);
 
         if (r < 0)
                 return r;

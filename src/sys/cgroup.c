@@ -18,8 +18,6 @@
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* --- cgroup --- */
-
 CgroupVersion cgroup_version(const Sysroot *sysroot) {
         struct statfs fs;
 
@@ -28,9 +26,7 @@ CgroupVersion cgroup_version(const Sysroot *sysroot) {
         if (fstatfs(sysroot->cgroup_fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
                 return CGROUP_V2;
         /* In a dump the file system's type is unknown; only v2 has this file. */
-        if (faccessat(sysroot->cgroup_fd, "cgroup.controllers", F_OK, 0) == 0)
-                return CGROUP_V2;
-        return CGROUP_V1;
+        return path_exists(sysroot->cgroup_fd, "cgroup.controllers") ? CGROUP_V2 : CGROUP_V1;
 }
 
 int cgroup_open_below(int root_fd, const char *path, int *ret_fd) {
@@ -40,10 +36,10 @@ int cgroup_open_below(int root_fd, const char *path, int *ret_fd) {
         /* "/../" is what a process outside our cgroup namespace shows. */
         if (path_has_dot_dot(path))
                 return -ENXIO;
-        fd = openat(root_fd, *relative ? relative : ".",
-                    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        fd = path_open(root_fd, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "%s",
+                       *relative ? relative : ".");
         if (fd < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
+                return proc_error(fd);
         *ret_fd = fd;
         return 0;
 }
@@ -70,28 +66,25 @@ static int absent_file_error(int cgroup_fd, int error) {
                 return -ESRCH;
         if (error != -ENOENT)
                 return error;
-        return faccessat(cgroup_fd, "cgroup.procs", F_OK, 0) == 0 ? -EOPNOTSUPP : -ESRCH;
+        return path_exists(cgroup_fd, "cgroup.procs") ? -EOPNOTSUPP : -ESRCH;
 }
 
-static int read_list(int cgroup_fd, const char *name, const char *name_v1, IdTarget ret) {
-        char text[ID_SET_LIST_MAX * 4];
-        ssize_t n = path_read(cgroup_fd, text, sizeof(text), "%s", name);
+static int cgroup_read_list(int cgroup_fd, const char *name, const char *name_v1, IdTarget ret) {
+        int r = path_read_list_to(cgroup_fd, ret, "%s", name);
 
-        if (n == -ENOENT)
-                n = path_read(cgroup_fd, text, sizeof(text), "%s", name_v1);
-        if (n < 0)
-                return absent_file_error(cgroup_fd, (int)n);
-        return id_target_parse_list(text, ret);
+        if (r == -ENOENT && name_v1)
+                r = path_read_list_to(cgroup_fd, ret, "%s", name_v1);
+        return r < 0 ? absent_file_error(cgroup_fd, r) : 0;
 }
 
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret) {
-        return read_list(cgroup_fd, "cpuset.cpus.effective", "cpuset.effective_cpus",
-                         ID_TARGET(ret));
+        return cgroup_read_list(cgroup_fd, "cpuset.cpus.effective", "cpuset.effective_cpus",
+                                ID_TARGET(ret));
 }
 
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret) {
-        return read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems",
-                         ID_TARGET(ret));
+        return cgroup_read_list(cgroup_fd, "cpuset.mems.effective", "cpuset.effective_mems",
+                                ID_TARGET(ret));
 }
 
 int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems) {
@@ -101,11 +94,11 @@ int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems) {
 }
 
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret) {
-        return read_list(cgroup_fd, "cpuset.cpus", "cpuset.cpus", ID_TARGET(ret));
+        return cgroup_read_list(cgroup_fd, "cpuset.cpus", NULL, ID_TARGET(ret));
 }
 
 int cgroup_mems_read(int cgroup_fd, NodeSet *ret) {
-        return read_list(cgroup_fd, "cpuset.mems", "cpuset.mems", ID_TARGET(ret));
+        return cgroup_read_list(cgroup_fd, "cpuset.mems", NULL, ID_TARGET(ret));
 }
 
 int cgroup_mems_write(int cgroup_fd, const NodeSet *mems) {
@@ -135,17 +128,19 @@ int cgroup_mems_widen(int cgroup_fd, const NodeSet *mems) {
         return r < 0 ? r : -ENODEV;
 }
 
-static int foreach_line_pid(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata) {
+static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata,
+                             unsigned depth) {
+        _cleanup_closedir_ DIR *dir = NULL;
         _cleanup_free_ char *text = NULL;
+        const struct dirent *entry;
         char *save = NULL;
-        int r;
+        int r = path_read_alloc(cgroup_fd, &text, NULL, "cgroup.procs");
 
-        r = path_read_alloc(cgroup_fd, &text, NULL, "cgroup.procs");
-        if (r == -EOPNOTSUPP) /* a threaded group: its domain above lists the processes */
-                return 0;
-        if (r < 0)
+        /* -EOPNOTSUPP: a threaded group: its domain above lists the processes. */
+        if (r < 0 && r != -EOPNOTSUPP)
                 return absent_file_error(cgroup_fd, r);
-        for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
+             line = strtok_r(NULL, "\n", &save)) {
                 uint64_t pid;
 
                 if (parse_u64(line, &pid) < 0 || pid == 0 || pid > INT_MAX)
@@ -154,32 +149,16 @@ static int foreach_line_pid(int cgroup_fd, int (*callback)(pid_t, void *), void 
                 if (r < 0)
                         return r;
         }
-        return 0;
-}
-
-static int foreach_pid_below(int cgroup_fd, int (*callback)(pid_t, void *), void *userdata,
-                             unsigned depth) {
-        _cleanup_closedir_ DIR *dir = NULL;
-        const struct dirent *entry;
-        int fd, r;
-
-        r = foreach_line_pid(cgroup_fd, callback, userdata);
-        if (r < 0)
-                return r;
-        fd = openat(cgroup_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
-        dir = fdopendir(fd);
-        if (!dir) {
-                closep(&fd);
-                return -errno;
-        }
+        dir = dir_from_fd(path_open(cgroup_fd, O_RDONLY | O_DIRECTORY, "."));
+        if (!dir)
+                return proc_error(-errno);
         while (depth < OTHERS_GROUP_DEPTH_MAX && (entry = readdir(dir))) {
                 _cleanup_close_ int child = -EBADF;
 
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
                         continue;
-                child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                child = path_open(dirfd(dir), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "%s",
+                                  entry->d_name);
                 if (child < 0)
                         continue; /* removed meanwhile */
                 r = foreach_pid_below(child, callback, userdata, depth + 1);
@@ -193,66 +172,51 @@ int cgroup_foreach_pid(int cgroup_fd, int (*callback)(pid_t pid, void *userdata)
         return foreach_pid_below(cgroup_fd, callback, userdata, 0);
 }
 
-static NumaStatRow *find_row(NumaStatRow *rows, int *n, size_t n_rows, uint32_t node) {
-        for (int i = 0; i < *n; i++)
-                if (rows[i].node == node)
-                        return &rows[i];
-        if ((size_t)*n == n_rows)
-                return NULL;
-        rows[*n] = (NumaStatRow){ .node = node };
-        return &rows[(*n)++];
-}
-
-/* "N0=4096 N1=0 …" after the kind. */
-static int parse_row(char *values, size_t field, NumaStatRow *rows, int *n, size_t n_rows) {
-        char *save = NULL;
-
-        for (char *v = strtok_r(values, " ", &save); v; v = strtok_r(NULL, " ", &save)) {
-                NumaStatRow *row;
-                uint64_t bytes;
-                unsigned node;
-
-                if (sscanf(v, "N%u=%" SCNu64, &node, &bytes) != 2)
-                        return -EBADMSG;
-                row = find_row(rows, n, n_rows, node);
-                if (!row)
-                        return -ENOSPC;
-                *(uint64_t *)((char *)row + field) = bytes;
-        }
-        return 0;
-}
-
 typedef struct Kind {
         const char *name;
         size_t field;
 } Kind;
 
-static int parse_kinds(const char *text, const Kind *kinds, size_t n_kinds, NumaStatRow *rows,
-                       size_t n_rows) {
+static int numa_stat_parse_kinds(const char *text, const Kind *kinds, size_t n_kinds,
+                                 NumaStatRow *rows, size_t n_rows) {
         _cleanup_free_ char *copy = strdup(text);
         char *save = NULL;
-        int n = 0;
+        size_t n = 0;
 
         if (!copy)
                 return -ENOMEM;
         for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-                size_t length = strcspn(line, " =");
+                size_t length = strcspn(line, " ="), k = 0;
+                char *values = NULL, *v;
 
                 /* v1: "anon=374 N0=374", with the total at the name. */
                 length += line[length] == '=' ? strcspn(line + length, " ") : 0;
-                for (size_t i = 0; i < n_kinds; i++) {
-                        size_t n_name = strlen(kinds[i].name);
-                        int r;
+                for (; k < n_kinds; k++) {
+                        const size_t n_name = strlen(kinds[k].name);
 
-                        if (strncmp(line, kinds[i].name, n_name) != 0 ||
-                            (n_name != length && line[n_name - 1] != '='))
-                                continue;
-                        r = parse_row(line + length, kinds[i].field, rows, &n, n_rows);
-                        if (r < 0)
-                                return r;
+                        if (strncmp(line, kinds[k].name, n_name) == 0 &&
+                            (n_name == length || line[n_name - 1] == '='))
+                                break;
+                }
+                /* "N0=4096 N1=0 …" after the kind. */
+                for (v = k < n_kinds ? strtok_r(line + length, " ", &values) : NULL; v;
+                     v = strtok_r(NULL, " ", &values)) {
+                        uint64_t bytes;
+                        unsigned node;
+                        size_t i = 0;
+
+                        if (sscanf(v, "N%u=%" SCNu64, &node, &bytes) != 2)
+                                return -EBADMSG;
+                        while (i < n && rows[i].node != node)
+                                i++;
+                        if (i == n_rows)
+                                return -ENOSPC;
+                        if (i == n)
+                                rows[n++] = (NumaStatRow){ .node = node };
+                        *(uint64_t *)((char *)&rows[i] + kinds[k].field) = bytes;
                 }
         }
-        return n > 0 ? n : -EBADMSG;
+        return n > 0 ? (int)n : -EBADMSG;
 }
 
 int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
@@ -263,7 +227,7 @@ int numa_stat_parse(const char *text, NumaStatRow *rows, size_t n_rows) {
                 { "file_mapped", offsetof(NumaStatRow, mapped_bytes) },
         };
 
-        return parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
+        return numa_stat_parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
 }
 
 int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows, size_t n_rows) {
@@ -271,7 +235,7 @@ int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows,
                 { "hierarchical_anon=", offsetof(NumaStatRow, anon_bytes) },
                 { "hierarchical_file=", offsetof(NumaStatRow, file_bytes) },
         };
-        int n = parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
+        int n = numa_stat_parse_kinds(text, kinds, ELEMENTSOF(kinds), rows, n_rows);
 
         for (int i = 0; i < n; i++) {
                 rows[i].anon_bytes *= page_bytes;
@@ -305,7 +269,7 @@ int pressure_parse(const char *text, Pressure *ret) {
         return 0;
 }
 
-static int read_one(int cgroup_fd, const char *name, Pressure *ret) {
+static int pressure_read_one(int cgroup_fd, const char *name, Pressure *ret) {
         char text[512];
         ssize_t n = path_read(cgroup_fd, text, sizeof(text), "%s", name);
 
@@ -318,9 +282,9 @@ int pressure_read(int cgroup_fd, Pressure *ret) {
         Pressure memory, cpu;
         int r;
 
-        r = read_one(cgroup_fd, "memory.pressure", &memory);
+        r = pressure_read_one(cgroup_fd, "memory.pressure", &memory);
         if (r >= 0)
-                r = read_one(cgroup_fd, "cpu.pressure", &cpu);
+                r = pressure_read_one(cgroup_fd, "cpu.pressure", &cpu);
         if (r < 0)
                 return r;
         *ret = (Pressure){ .recent = memory.recent + cpu.recent,
@@ -346,12 +310,6 @@ void cgroup1_mount_done(Cgroup1Mount *mount) {
         *mount = (Cgroup1Mount){ 0 };
 }
 
-/* With noprefix the files have other names: the cpusets of old, mounted by hand. */
-static bool is_hierarchy(const Mount *m, const char *controller) {
-        return strcmp(m->type, "cgroup") == 0 && strcmp(m->root, "/") == 0 &&
-               has_word(m->options, controller) && !has_word(m->options, "noprefix");
-}
-
 int cgroup1_mount_parse(const char *mountinfo, const char *controller, Cgroup1Mount *ret) {
         _cleanup_mount_table_ MountTable table = { 0 };
         const Mount *found = NULL;
@@ -363,7 +321,10 @@ int cgroup1_mount_parse(const char *mountinfo, const char *controller, Cgroup1Mo
         for (size_t i = 0; i < table.n_mounts && (!found || mount_is_read_only(found)); i++) {
                 const Mount *m = &table.mounts[i];
 
-                if (is_hierarchy(m, controller) && (!found || !mount_is_read_only(m)))
+                /* With noprefix the files have other names: the cpusets of old, mounted by hand. */
+                if (strcmp(m->type, "cgroup") == 0 && strcmp(m->root, "/") == 0 &&
+                    has_word(m->options, controller) && !has_word(m->options, "noprefix") &&
+                    (!found || !mount_is_read_only(m)))
                         found = m;
         }
         if (!found)
@@ -425,22 +386,21 @@ int cgroup1_may_write(const Sysroot *sysroot, const char *controller) {
         return st.st_uid == geteuid() || faccessat(fd, ".", W_OK, AT_EACCESS) == 0 ? 0 : -EACCES;
 }
 
-static int make_or_remove(int root_fd, const char *name, bool make) {
-        int r = make ? mkdirat(root_fd, name, 0755) : unlinkat(root_fd, name, AT_REMOVEDIR);
-
-        return r < 0 ? -errno : 0;
-}
-
 /* The root is of mode 0555, and ours. For the moment of the call we let ourselves in: far less than
  * a capability that would let us into everything. */
 static int change_root(int root_fd, const char *name, bool make) {
-        int r = make_or_remove(root_fd, name, make);
         struct stat st;
+        int r = 0;
 
-        if (r != -EACCES || fstat(root_fd, &st) < 0 ||
-            fchmod(root_fd, (st.st_mode & 07777) | S_IWUSR) < 0)
-                return r;
-        r = make_or_remove(root_fd, name, make);
+        for (unsigned attempt = 0; attempt < 2; attempt++) {
+                r = (make ? mkdirat(root_fd, name, 0755) : unlinkat(root_fd, name, AT_REMOVEDIR)) <
+                                    0
+                            ? -errno
+                            : 0;
+                if (attempt == 0 && (r != -EACCES || fstat(root_fd, &st) < 0 ||
+                                     fchmod(root_fd, (st.st_mode & 07777) | S_IWUSR) < 0))
+                        return r;
+        }
         (void)fchmod(root_fd, st.st_mode & 07777);
         return r;
 }
@@ -453,34 +413,19 @@ int cgroup1_rmdir(int root_fd, const char *name) {
         return change_root(root_fd, name, false);
 }
 
-/* Files that the kernel puts into every folder. */
-static bool is_taken(const char *name) {
-        static const char *const files[] = { "tasks", "notify_on_release", "release_agent" };
-        static const char *const controllers[] = { "cgroup", "cpuset", "cpu", "cpuacct", "memory" };
-        size_t length = strcspn(name, ".");
-
-        for (size_t i = 0; i < ELEMENTSOF(files); i++)
-                if (strcmp(name, files[i]) == 0)
-                        return true;
-        for (size_t i = 0; name[length] && i < ELEMENTSOF(controllers); i++)
-                if (strlen(controllers[i]) == length && strncmp(name, controllers[i], length) == 0)
-                        return true;
-        return false;
-}
-
-/* FNV-1a of 64 bits. */
-static uint64_t checksum(const char *text) {
-        uint64_t sum = UINT64_C(14695981039346656037);
-
-        for (; *text; text++)
-                sum = (sum ^ (unsigned char)*text) * UINT64_C(1099511628211);
-        return sum;
-}
-
 void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]) {
+        /* Files that the kernel puts into every folder. */
+        static const char *const taken[] = { "tasks",         "notify_on_release",
+                                             "release_agent", "cgroup.",
+                                             "cpuset.",       "cpu.",
+                                             "cpuacct.",      "memory." };
         size_t n = 0, most = CGROUP1_NAME_MAX - 1 - strlen("~0123456789abcdef");
-        bool changed = is_taken(name);
+        uint64_t checksum = UINT64_C(14695981039346656037); /* FNV-1a */
+        bool changed = false;
 
+        for (size_t i = 0; i < ELEMENTSOF(taken); i++)
+                changed |= strchr(taken[i], '.') ? strncmp(name, taken[i], strlen(taken[i])) == 0
+                                                 : strcmp(name, taken[i]) == 0;
         for (; name[n] && n < most; n++) {
                 unsigned char c = (unsigned char)name[n];
                 bool bad = c == '/' || iscntrl(c) || (c == '.' && n == 0);
@@ -490,8 +435,9 @@ void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]) {
                 buffer[n] = bad ? '_' : (char)c;
         }
         changed |= n == 0 || name[n];
+        for (const char *p = name; *p; p++)
+                checksum = (checksum ^ (unsigned char)*p) * UINT64_C(1099511628211);
         if (changed)
-                n += (size_t)snprintf(buffer + n, CGROUP1_NAME_MAX - n, "~%016" PRIx64,
-                                      checksum(name));
+                n += (size_t)snprintf(buffer + n, CGROUP1_NAME_MAX - n, "~%016" PRIx64, checksum);
         buffer[n] = '\0';
 }

@@ -37,105 +37,82 @@ typedef struct How {
 /* O_DIRECTORY lets no device be found. */
 enum { FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC, LINKS_MAX = 40, PROC_ROOT_INO = 1 };
 
-/* --- the walk --- */
-
-typedef struct Walk {
-        int root_fd, fd;
-        struct stat root;
-        unsigned n_links;
-        char rest[PATH_MAX]; /* still to go */
-} Walk;
-
-static int go(Walk *walk, int from_fd, const char *name, int flags) {
+static int walk_to(int *walk_fd, int from_fd, const char *name, int flags) {
         int fd = openat(from_fd, name, FLAGS | flags);
 
         if (fd < 0)
                 return -errno;
-        closep(&walk->fd);
-        walk->fd = fd;
+        closep(walk_fd);
+        *walk_fd = fd;
         return 0;
-}
-
-/* The root's parent is the root. Where the root is mounted inside itself, that place is one too. */
-static int go_up(Walk *walk) {
-        struct stat st;
-
-        if (fstat(walk->fd, &st) < 0)
-                return -errno;
-        return st.st_dev == walk->root.st_dev && st.st_ino == walk->root.st_ino
-                       ? 0
-                       : go(walk, walk->fd, "..", 0);
-}
-
-/* Are the links in this directory magic? Those in /proc itself, such as self, are not; of the
- * others there are more than these, but none on the way to a data directory. */
-static bool has_magic_links(int fd) {
-        struct statfs fs;
-        struct stat st;
-
-        return fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0 ||
-               (fs.f_type == PROC_SUPER_MAGIC && st.st_ino != PROC_ROOT_INO);
-}
-
-/* Puts the link's target before what is still to go. -ENOTDIR: it is no link. */
-static int follow(Walk *walk, const char *name) {
-        char target[PATH_MAX], rest[PATH_MAX];
-        ssize_t n = readlinkat(walk->fd, name, target, sizeof(target));
-
-        if (n < 0)
-                return errno == EINVAL ? -ENOTDIR : -errno;
-        if (++walk->n_links > LINKS_MAX || has_magic_links(walk->fd))
-                return -ELOOP;
-        (void)strcpy(rest, walk->rest);
-        if (snprintf(walk->rest, sizeof(walk->rest), "%.*s/%s", (int)n, target, rest) >= PATH_MAX)
-                return -ENAMETOOLONG;
-        return target[0] == '/' ? go(walk, walk->root_fd, ".", 0) : 0;
-}
-
-static int step(Walk *walk, const char *name) {
-        int r;
-
-        if (strcmp(name, "..") == 0)
-                return go_up(walk);
-        r = go(walk, walk->fd, name, O_NOFOLLOW);
-        return r == -ENOTDIR || r == -ELOOP ? follow(walk, name) : r;
-}
-
-/* Cuts the first name off what is still to go. False: that was all. */
-static bool take_name(Walk *walk, char name[static NAME_MAX + 1]) {
-        const char *begin = walk->rest + strspn(walk->rest, "/");
-        const size_t n = strcspn(begin, "/");
-
-        if (n == 0 || n > NAME_MAX)
-                return false;
-        (void)snprintf(name, NAME_MAX + 1, "%.*s", (int)n, begin);
-        memmove(walk->rest, begin + n, strlen(begin + n) + 1);
-        return true;
 }
 
 int open_below_walk(int root_fd, const char *path) {
         _cleanup_close_ int start = openat(root_fd, ".", FLAGS);
-        Walk walk = { .root_fd = root_fd, .fd = start };
-        char name[NAME_MAX + 1];
+        int walk_fd = start;
+        char rest[PATH_MAX]; /* still to go */
+        struct stat root;
+        unsigned n_links = 0;
         int r = 0;
 
-        if (start < 0 || fstat(start, &walk.root) < 0)
+        if (start < 0 || fstat(start, &root) < 0)
                 return -errno;
         if (*path == '\0')
                 return -ENOENT;
-        if (snprintf(walk.rest, sizeof(walk.rest), "%s", path) >= PATH_MAX)
+        if (snprintf(rest, sizeof(rest), "%s", path) >= PATH_MAX)
                 return -ENAMETOOLONG;
         start = -EBADF;
-        while (r >= 0 && take_name(&walk, name))
-                r = step(&walk, name);
-        if (r >= 0 && walk.rest[strspn(walk.rest, "/")] != '\0')
-                r = -ENAMETOOLONG;
-        if (r < 0)
-                closep(&walk.fd);
-        return r < 0 ? r : walk.fd;
-}
+        while (r >= 0) {
+                char name[NAME_MAX + 1], target[PATH_MAX], behind[PATH_MAX];
+                const char *begin = rest + strspn(rest, "/");
+                const size_t length = strcspn(begin, "/");
+                struct statfs fs;
+                struct stat st;
+                ssize_t n;
 
-/* --- the call --- */
+                if (length == 0)
+                        return walk_fd;
+                if (length > NAME_MAX) {
+                        r = -ENAMETOOLONG;
+                        break;
+                }
+                (void)snprintf(name, sizeof(name), "%.*s", (int)length, begin);
+                memmove(rest, begin + length, strlen(begin + length) + 1);
+                if (strcmp(name, "..") == 0) {
+                        /* The root's parent is the root. Where the root is mounted inside itself,
+                         * that place is one too. */
+                        if (fstat(walk_fd, &st) < 0)
+                                r = -errno;
+                        else if (st.st_dev != root.st_dev || st.st_ino != root.st_ino)
+                                r = walk_to(&walk_fd, walk_fd, "..", 0);
+                        continue;
+                }
+                r = walk_to(&walk_fd, walk_fd, name, O_NOFOLLOW);
+                if (r != -ENOTDIR && r != -ELOOP)
+                        continue;
+                /* It is a link: its target comes before what is still to go. */
+                n = readlinkat(walk_fd, name, target, sizeof(target));
+                if (n < 0)
+                        r = errno == EINVAL ? -ENOTDIR : -errno;
+                /* Are the links in this directory magic? Those in /proc itself, such as self, are
+                 * not; of the others there are more than these, but none on the way to a data
+                 * directory. */
+                else if (++n_links > LINKS_MAX || fstatfs(walk_fd, &fs) < 0 ||
+                         fstat(walk_fd, &st) < 0 ||
+                         (fs.f_type == PROC_SUPER_MAGIC && st.st_ino != PROC_ROOT_INO))
+                        r = -ELOOP;
+                else {
+                        (void)strcpy(behind, rest);
+                        r = snprintf(rest, sizeof(rest), "%.*s/%s", (int)n, target, behind) >=
+                                            PATH_MAX
+                                    ? -ENAMETOOLONG
+                            : target[0] == '/' ? walk_to(&walk_fd, root_fd, ".", 0)
+                                               : 0;
+                }
+        }
+        closep(&walk_fd);
+        return r;
+}
 
 int open_below(int root_fd, const char *path) {
         const How how = { .flags = FLAGS, .resolve = IN_ROOT | NO_MAGIC_LINKS };
@@ -158,7 +135,7 @@ bool path_has_dot_dot(const char *path) {
 
 /* --- mountinfo --- */
 
-/* The mounts that a process sees, and which one holds a path. */
+/* The mounts that a process sees, and which one mount_holds a path. */
 
 void mount_table_done(MountTable *table) {
         free(table->text);
@@ -184,23 +161,12 @@ void mountinfo_unescape(char *text) {
         *to = '\0';
 }
 
-static int parse_device(char *text, Mount *mount) {
-        const char *major = strsep(&text, ":");
-        uint64_t a, b;
-
-        if (!text || parse_u64(major, &a) < 0 || parse_u64(text, &b) < 0 || a > UINT32_MAX ||
-            b > UINT32_MAX)
-                return -EBADMSG;
-        mount->major = (uint32_t)a;
-        mount->minor = (uint32_t)b;
-        return 0;
-}
-
 /* "36 35 98:0 /root /point rw,noatime master:1 shared:2 - ext3 /dev/root rw". The source may be
  * empty: fields are separated by single blanks. */
-static int parse_line(char *line, Mount *ret) {
+static int mountinfo_parse_line(char *line, Mount *ret) {
         enum { ID, PARENT, DEVICE, ROOT, POINT, OPTIONS, N_FIELDS };
-        char *fields[N_FIELDS], *field, *type, *source;
+        char *fields[N_FIELDS], *field, *type, *source, *minor;
+        uint64_t major_number, minor_number;
         Mount mount = { 0 };
 
         for (size_t i = 0; i < N_FIELDS; i++) {
@@ -213,10 +179,15 @@ static int parse_line(char *line, Mount *ret) {
         while (field && strcmp(field, "-") != 0);
         type = strsep(&line, " ");
         source = strsep(&line, " ");
+        minor = fields[DEVICE];
+        (void)strsep(&minor, ":");
         if (!source || !line || fields[POINT][0] != '/' || parse_u64(fields[ID], &mount.id) < 0 ||
-            parse_u64(fields[PARENT], &mount.parent) < 0 ||
-            parse_device(fields[DEVICE], &mount) < 0)
+            parse_u64(fields[PARENT], &mount.parent) < 0 || !minor ||
+            parse_u64(fields[DEVICE], &major_number) < 0 || parse_u64(minor, &minor_number) < 0 ||
+            major_number > UINT32_MAX || minor_number > UINT32_MAX)
                 return -EBADMSG;
+        mount.major = (uint32_t)major_number;
+        mount.minor = (uint32_t)minor_number;
         mountinfo_unescape(fields[POINT]);
         mountinfo_unescape(type);
         mountinfo_unescape(source);
@@ -246,7 +217,7 @@ int mountinfo_parse(const char *text, MountTable *ret) {
 
                 if (ARRAY_RESERVE(table.mounts, table.allocated, table.n_mounts + 1) < 0)
                         return -ENOMEM;
-                r = parse_line(line, &table.mounts[table.n_mounts]);
+                r = mountinfo_parse_line(line, &table.mounts[table.n_mounts]);
                 if (r < 0)
                         return r;
                 table.n_mounts++;
@@ -271,7 +242,7 @@ const Mount *mount_table_find_id(const MountTable *table, uint64_t id) {
         return NULL;
 }
 
-static bool holds(const Mount *mount, const char *path) {
+static bool mount_holds(const Mount *mount, const char *path) {
         size_t length = strlen(mount->point);
 
         if (strcmp(mount->point, "/") == 0)
@@ -280,60 +251,44 @@ static bool holds(const Mount *mount, const char *path) {
                (path[length] == '/' || path[length] == '\0');
 }
 
-/* Where the way to the path begins: on a mount that is mounted on none of these. In a whole
- * table that is the one at "/"; of several, as in a part of one, the deepest. */
-static const Mount *find_first(const MountTable *table, const char *path) {
-        const Mount *first = NULL;
-
-        for (size_t i = 0; i < table->n_mounts; i++) {
-                const Mount *mount = &table->mounts[i], *below;
-
-                if (!holds(mount, path))
-                        continue;
-                below = mount_table_find_id(table, mount->parent);
-                if (below && below != mount && holds(below, path))
-                        continue;
-                if (!first || strlen(mount->point) >= strlen(first->point))
-                        first = mount;
-        }
-        return first;
-}
-
-/* What the way to the path meets first on that mount. */
-static const Mount *find_next(const MountTable *table, const Mount *on, const char *path) {
-        const Mount *next = NULL;
-
-        for (size_t i = 0; i < table->n_mounts; i++) {
-                const Mount *mount = &table->mounts[i];
-
-                if (mount != on && mount->parent == on->id && holds(mount, path) &&
-                    (!next || strlen(mount->point) <= strlen(next->point)))
-                        next = mount;
-        }
-        return next;
-}
-
 /* As the kernel walks: not the deepest mount point counts, for a later mount above it hides it. */
 const Mount *mount_table_find(const MountTable *table, const char *path) {
-        const Mount *mount = find_first(table, path);
+        const Mount *found = NULL;
 
-        for (size_t n = 0; mount && n < table->n_mounts; n++) {
-                const Mount *next = find_next(table, mount, path);
+        /* The way to the path begins on a mount that is mounted on none of these. In a whole table
+         * that is the one at "/"; of several, as in a part of one, the deepest. */
+        for (size_t i = 0; i < table->n_mounts; i++) {
+                const Mount *mount = &table->mounts[i];
+                const Mount *below = mount_table_find_id(table, mount->parent);
 
+                if (mount_holds(mount, path) &&
+                    (!below || below == mount || !mount_holds(below, path)) &&
+                    (!found || strlen(mount->point) >= strlen(found->point)))
+                        found = mount;
+        }
+        for (size_t n = 0; found && n < table->n_mounts; n++) {
+                const Mount *next = NULL; /* what the way to the path meets first on that mount */
+
+                for (size_t i = 0; i < table->n_mounts; i++) {
+                        const Mount *mount = &table->mounts[i];
+
+                        if (mount != found && mount->parent == found->id &&
+                            mount_holds(mount, path) &&
+                            (!next || strlen(mount->point) <= strlen(next->point)))
+                                next = mount;
+                }
                 if (!next)
                         break;
-                mount = next;
+                found = next;
         }
-        return mount;
+        return found;
 }
 
 /* "mnt_id:\t27" of /proc/PID/fdinfo/FD, proc(5). */
 int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret) {
-        char path[64], text[1024];
-        ssize_t n;
+        char text[1024];
+        ssize_t n = path_read(sysroot->proc_fd, text, sizeof(text), "self/fdinfo/%d", fd);
 
-        (void)snprintf(path, sizeof(path), "self/fdinfo/%d", fd);
-        n = path_read(sysroot->proc_fd, text, sizeof(text), "%s", path);
         return n < 0 ? (int)n : parse_field(text, "\nmnt_id:", ret);
 }
 
@@ -342,15 +297,15 @@ int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret) {
 /* Folders between a chroot and the root of its namespace; a path has no more. */
 enum { DEPTH_MAX = PATH_MAX / 2 };
 
-static bool is_same(const FileIdentity *a, const FileIdentity *b) {
+static bool identity_equal(const FileIdentity *a, const FileIdentity *b) {
         return a->dev == b->dev && a->ino == b->ino;
 }
 
 /* Where PID 1 does not let itself be seen, it counts as another. */
-static bool is_of_init(const FileIdentity *file, const char *path) {
+static bool identity_is_at(const FileIdentity *file, const char *path) {
         FileIdentity init;
 
-        return path_identify(AT_FDCWD, &init, "%s", path) == 0 && is_same(file, &init);
+        return path_identify(AT_FDCWD, &init, "%s", path) == 0 && identity_equal(file, &init);
 }
 
 int proc_in_host_namespace(const Sysroot *sysroot, const ProcHandle *handle,
@@ -368,9 +323,9 @@ int proc_folder_in_host_namespace(const Sysroot *sysroot, int dir_fd, ProcNamesp
 
         if (r < 0)
                 return r;
-        if (is_same(&file, &sysroot->namespaces[namespace]))
+        if (identity_equal(&file, &sysroot->namespaces[namespace]))
                 return 1;
-        return namespace == PROC_NAMESPACE_MOUNT && is_of_init(&file, "/proc/1/ns/mnt");
+        return namespace == PROC_NAMESPACE_MOUNT && identity_is_at(&file, "/proc/1/ns/mnt");
 }
 
 int proc_has_host_root(const ProcHandle *handle) {
@@ -382,7 +337,7 @@ int proc_has_host_root(const ProcHandle *handle) {
         r = proc_held_is_in_exec(handle) ? -EBUSY : path_identify(handle->dir_fd, &file, "root");
         if (r < 0)
                 return r;
-        return is_of_init(&file, "/proc/self/root") || is_of_init(&file, "/proc/1/root");
+        return identity_is_at(&file, "/proc/self/root") || identity_is_at(&file, "/proc/1/root");
 }
 
 int proc_shares_namespace(const ProcHandle *a, const ProcHandle *b, ProcNamespace namespace) {
@@ -394,7 +349,7 @@ int proc_shares_namespace(const ProcHandle *a, const ProcHandle *b, ProcNamespac
         r = path_identify(a->dir_fd, &x, "%s", PROC_NAMESPACE_FILES[namespace]);
         if (r >= 0)
                 r = path_identify(b->dir_fd, &y, "%s", PROC_NAMESPACE_FILES[namespace]);
-        return r < 0 ? r : is_same(&x, &y);
+        return r < 0 ? r : identity_equal(&x, &y);
 }
 
 /* --- beyond a chroot --- */
@@ -428,7 +383,7 @@ static int open_namespace_root(const Sysroot *sysroot, const ProcHandle *handle,
                 closep(&fd);
                 fd = up;
                 r = read_folder(sysroot, fd, &above);
-                if (r >= 0 && is_same(&at.id, &above.id) && at.mount == above.mount) {
+                if (r >= 0 && identity_equal(&at.id, &above.id) && at.mount == above.mount) {
                         *ret = at;
                         return TAKE_FD(fd);
                 }
@@ -448,7 +403,8 @@ int proc_namespace_has_host_root(const Sysroot *sysroot, const ProcHandle *handl
         root = open_namespace_root(sysroot, handle, &folder);
         if (root < 0)
                 return root;
-        return is_of_init(&folder.id, "/proc/self/root") || is_of_init(&folder.id, "/proc/1/root");
+        return identity_is_at(&folder.id, "/proc/self/root") ||
+               identity_is_at(&folder.id, "/proc/1/root");
 }
 
 static int has_mount(int dir_fd, const char *path, uint64_t id) {

@@ -15,8 +15,6 @@
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* --- pages --- */
-
 enum { QUERY_PAGES_MAX = 512 };
 
 uint64_t page_size_bytes(void) {
@@ -49,33 +47,27 @@ static uint64_t moved_by_faults(void) {
                        : pages_sched_moved_parse(text);
 }
 
-static int touch(pid_t pid, size_t n_pages, void **addresses) {
+int pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages) {
+        const uint64_t before = moved_by_faults();
         struct iovec remote[QUERY_PAGES_MAX];
         char bytes[QUERY_PAGES_MAX];
+        uint64_t after;
+        int r = 0;
 
+        if (n_pages > QUERY_PAGES_MAX)
+                return -EINVAL;
         for (size_t i = 0; i < n_pages; i++)
                 remote[i] = (struct iovec){ .iov_base = addresses[i], .iov_len = 1 };
-        for (size_t done = 0; done < n_pages;) {
+        for (size_t done = 0; r >= 0 && done < n_pages;) {
                 struct iovec local = { .iov_base = bytes, .iov_len = n_pages - done };
                 ssize_t n = process_vm_readv(pid, &local, 1, remote + done, n_pages - done, 0);
 
                 if (n < 0 && errno != EFAULT)
-                        return -errno;
+                        r = -errno;
                 /* process_vm_readv() stops before the first page that cannot be read: continue
                  * behind that page. */
                 done += n > 0 ? (size_t)n : 1;
         }
-        return 0;
-}
-
-int pages_touch(pid_t pid, size_t n_pages, void **addresses, uint64_t *ret_moved_pages) {
-        const uint64_t before = moved_by_faults();
-        uint64_t after;
-        int r;
-
-        if (n_pages > QUERY_PAGES_MAX)
-                return -EINVAL;
-        r = touch(pid, n_pages, addresses);
         after = moved_by_faults();
         *ret_moved_pages = before == PAGES_UNKNOWN || after < before || after == PAGES_UNKNOWN
                                    ? PAGES_UNKNOWN
@@ -145,10 +137,10 @@ typedef struct ScanArgument {
 #define SCAN_REQUEST _IOWR('f', 16, ScanArgument)
 
 int pagemap_open(const ProcHandle *handle, int *ret_fd) {
-        int fd = openat(handle->dir_fd, "pagemap", O_RDONLY | O_CLOEXEC);
+        int fd = path_open(handle->dir_fd, O_RDONLY, "pagemap");
 
         if (fd < 0)
-                return errno == ENOENT ? -ESRCH : -errno;
+                return proc_error(fd);
         *ret_fd = fd;
         return 0;
 }

@@ -68,47 +68,35 @@ static int collect_socket(_unused_ int fd, const char *target, void *userdata) {
         return 0;
 }
 
-static int parse_diag_error(const char *payload, size_t size) {
-        int error;
-
-        if (size < sizeof(error))
-                return -EPROTO;
-        memcpy(&error, payload, sizeof(error));
-        return error < 0 && error >= -ERRNO_MAX ? error : -EPROTO;
-}
-
-static void parse_diag_socket(const char *payload, size_t size, ListenHandler handler,
-                              void *userdata) {
-        struct inet_diag_msg message;
-        ListenSocket found;
-
-        if (size < sizeof(message))
-                return;
-        memcpy(&message, payload, sizeof(message));
-        if (message.idiag_state != TCP_LISTEN || message.idiag_inode == 0)
-                return;
-        found.inode = message.idiag_inode;
-        found.port = ntohs(message.id.idiag_sport);
-        handler(&found, userdata);
-}
-
 int listen_diag_parse(const void *data, size_t size, ListenHandler handler, void *userdata) {
         const char *p = data;
 
         while (size >= sizeof(struct nlmsghdr)) {
+                const char *payload = p + NLMSG_HDRLEN;
+                struct inet_diag_msg message;
                 struct nlmsghdr header;
-                size_t step;
+                size_t step, length;
+                int error;
 
                 memcpy(&header, p, sizeof(header));
                 if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > size)
                         return -EPROTO;
+                length = header.nlmsg_len - NLMSG_HDRLEN;
                 if (header.nlmsg_type == NLMSG_DONE)
                         return 1;
-                if (header.nlmsg_type == NLMSG_ERROR)
-                        return parse_diag_error(p + NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
-                if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY)
-                        parse_diag_socket(p + NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN,
-                                          handler, userdata);
+                if (header.nlmsg_type == NLMSG_ERROR) {
+                        if (length < sizeof(error))
+                                return -EPROTO;
+                        memcpy(&error, payload, sizeof(error));
+                        return error < 0 && error >= -ERRNO_MAX ? error : -EPROTO;
+                }
+                if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY && length >= sizeof(message)) {
+                        memcpy(&message, payload, sizeof(message));
+                        if (message.idiag_state == TCP_LISTEN && message.idiag_inode != 0)
+                                handler(&(ListenSocket){ .inode = message.idiag_inode,
+                                                         .port = ntohs(message.id.idiag_sport) },
+                                        userdata);
+                }
                 step = NLMSG_ALIGN(header.nlmsg_len);
                 if (step >= size)
                         break;
@@ -118,8 +106,9 @@ int listen_diag_parse(const void *data, size_t size, ListenHandler handler, void
         return 0;
 }
 
-static int diag_request(int fd, uint8_t family) {
-        struct {
+/* A request to the kernel is for one address family. */
+static int search_diag(int fd, uint8_t family, Search *search) {
+        const struct {
                 struct nlmsghdr header;
                 struct inet_diag_req_v2 body;
         } request = {
@@ -130,13 +119,10 @@ static int diag_request(int fd, uint8_t family) {
                           .sdiag_protocol = IPPROTO_TCP,
                           .idiag_states = 1u << TCP_LISTEN },
         };
-
-        return send(fd, &request, sizeof(request), 0) < 0 ? -errno : 0;
-}
-
-static int diag_receive(int fd, Search *search) {
         char buffer[DIAG_DATAGRAM_MAX_BYTES];
 
+        if (send(fd, &request, sizeof(request), 0) < 0)
+                return -errno;
         for (;;) {
                 struct sockaddr_nl from = { 0 };
                 socklen_t length = sizeof(from);
@@ -158,26 +144,6 @@ static int diag_receive(int fd, Search *search) {
         }
 }
 
-/* A request to the kernel is for one address family. */
-static int search_diag(Search *search) {
-        static const uint8_t families[] = { AF_INET, AF_INET6 };
-        const struct timeval timeout = { .tv_sec = 1 }; /* the kernel answers at once; the timeout
-                                                         * is only a safeguard */
-        _cleanup_close_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-
-        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
-                return -errno;
-        for (size_t i = 0; i < ELEMENTSOF(families); i++) {
-                int r = diag_request(fd, families[i]);
-
-                if (r >= 0)
-                        r = diag_receive(fd, search);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 int listen_row_parse(const char *row, ListenSocket *ret) {
         unsigned port, row_state;
         uint64_t inode;
@@ -195,13 +161,13 @@ int listen_row_parse(const char *row, ListenSocket *ret) {
 }
 
 static int search_rows(const ProcHandle *handle, const char *name, Search *search) {
-        _cleanup_close_ int fd = openat(handle->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        _cleanup_close_ int fd = path_open(handle->dir_fd, O_RDONLY | O_NONBLOCK, "%s", name);
         _cleanup_fclose_ FILE *file = NULL;
         char row[ROW_MAX_BYTES];
         ListenSocket found;
 
         if (fd < 0)
-                return -errno;
+                return fd;
         file = fdopen(fd, "r");
         if (!file)
                 return -errno;
@@ -216,20 +182,11 @@ static int search_rows(const ProcHandle *handle, const char *name, Search *searc
         return ferror(file) ? -EIO : 0;
 }
 
-/* A kernel without IPv6 has no tcp6. */
-static int search_text(const ProcHandle *handle, Search *search) {
-        int four = search_rows(handle, "net/tcp", search);
-        int six = search_rows(handle, "net/tcp6", search);
-
-        if (four == -ENOENT && six == -ENOENT)
-                return -ENODATA;
-        if (four < 0 && four != -ENOENT)
-                return four;
-        return six < 0 && six != -ENOENT ? six : 0;
-}
-
 static int search_sockets(const Sysroot *sysroot, const ProcHandle *handle, Search *search) {
-        int r = 0;
+        /* The kernel answers at once; the timeout is only a safeguard. */
+        const struct timeval timeout = { .tv_sec = 1 };
+        _cleanup_close_ int fd = -EBADF;
+        int four, six, r = 0;
 
         if (search->n_inodes == 0)
                 return 0;
@@ -238,9 +195,20 @@ static int search_sockets(const Sysroot *sysroot, const ProcHandle *handle, Sear
                 r = proc_in_host_namespace(sysroot, handle, PROC_NAMESPACE_NETWORK);
         if (r < 0)
                 return r;
-        if (r > 0 && search_diag(search) == 0)
-                return 0;
-        return search_text(handle, search);
+        if (r > 0) {
+                fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+                if (fd >= 0 &&
+                    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0 &&
+                    search_diag(fd, AF_INET, search) >= 0 && search_diag(fd, AF_INET6, search) >= 0)
+                        return 0;
+        }
+        four = search_rows(handle, "net/tcp", search);
+        six = search_rows(handle, "net/tcp6", search); /* a kernel without IPv6 has none */
+        if (four == -ENOENT && six == -ENOENT)
+                return -ENODATA;
+        if (four < 0 && four != -ENOENT)
+                return four;
+        return six < 0 && six != -ENOENT ? six : 0;
 }
 
 int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, PortSet *ret) {
@@ -299,37 +267,34 @@ static const char REQUEST[] = "GET /metrics HTTP/1.0\r\n"
                               "User-Agent: tidbnumactl\r\n"
                               "\r\n";
 
-/* "HTTP/1.1 200 OK" */
-static bool is_good_status(const char *line) {
-        return strncmp(line, "HTTP/1.", 7) == 0 && strncmp(line + 8, " 200", 4) == 0;
-}
-
-/* NAME VALUE; some write 8 as 8.0 or 8e+00, which no number of threads needs. */
-static bool is_metric(const char *line, const char *name, uint32_t *ret) {
-        const size_t length = strlen(name);
-        uint64_t n;
-
-        if (strncmp(line, name, length) != 0 || line[length] != ' ' ||
-            parse_u64(line + length + 1, &n) < 0 || n == 0 || n > UINT32_MAX)
-                return false;
-        *ret = (uint32_t)n;
-        return true;
-}
-
 static void end_line(MetricReader *reader) {
         const bool first = !reader->begun;
+        uint64_t n;
 
         reader->begun = true;
         if (reader->length > 0 && reader->line[reader->length - 1] == '\r')
                 reader->length--;
         reader->line[reader->length] = '\0';
         if (!reader->body) {
-                if (first && !is_good_status(reader->line))
+                /* "HTTP/1.1 200 OK" */
+                if (first && (strncmp(reader->line, "HTTP/1.", 7) != 0 ||
+                              strncmp(reader->line + 8, " 200", 4) != 0))
                         reader->result = -EBADMSG;
                 reader->body = reader->length == 0;
-        } else if (!reader->cut)
-                for (size_t i = 0; reader->names[i] && reader->result == 0; i++)
-                        reader->result = is_metric(reader->line, reader->names[i], &reader->value);
+        }
+        /* NAME VALUE; some write 8 as 8.0 or 8e+00, which no number of threads needs. */
+        else if (!reader->cut)
+                for (size_t i = 0; reader->names[i] && reader->result == 0; i++) {
+                        const size_t length = strlen(reader->names[i]);
+
+                        if (strncmp(reader->line, reader->names[i], length) == 0 &&
+                            reader->line[length] == ' ' &&
+                            parse_u64(reader->line + length + 1, &n) >= 0 && n > 0 &&
+                            n <= UINT32_MAX) {
+                                reader->value = (uint32_t)n;
+                                reader->result = 1;
+                        }
+                }
         reader->length = 0;
         reader->cut = false;
 }
@@ -356,14 +321,17 @@ static int await(int fd, short events, uint64_t end_usec) {
         return r == 0 ? -ETIMEDOUT : 0;
 }
 
-/* A connected socket, or -errno. */
-static int open_connection(uint16_t port, uint64_t end_usec) {
+int metric_get(uint16_t port, const char *const *names, uint32_t timeout_msec, uint32_t *ret) {
         const struct sockaddr_in to = { .sin_family = AF_INET,
                                         .sin_port = htons(port),
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)timeout_msec * 1000;
         _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        MetricReader reader = { .names = names };
         socklen_t size = sizeof(int);
+        char bytes[4096];
         int error = 0, r = 0;
+        ssize_t n = 1;
 
         if (fd < 0)
                 return -errno;
@@ -373,15 +341,10 @@ static int open_connection(uint16_t port, uint64_t end_usec) {
                 r = -errno;
         if (r < 0 || error != 0)
                 return r < 0 ? r : -error;
-        return TAKE_FD(fd);
-}
-
-/* Until something is found, or the answer ends. */
-static int read_answer(int fd, MetricReader *reader, uint64_t end_usec) {
-        char bytes[4096];
-        ssize_t n = 1;
-        int r = 0;
-
+        /* The request fits into the empty buffer of a new socket. */
+        if (send(fd, REQUEST, sizeof(REQUEST) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(REQUEST) - 1)
+                return errno ? -errno : -EIO;
+        /* Until something is found, or the answer ends. */
         while (r == 0 && n != 0) {
                 r = await(fd, POLLIN, end_usec);
                 if (r < 0)
@@ -390,23 +353,8 @@ static int read_answer(int fd, MetricReader *reader, uint64_t end_usec) {
                 if (n < 0 && errno != EAGAIN)
                         return -errno;
                 if (n > 0)
-                        r = metric_reader_add(reader, bytes, (size_t)n);
+                        r = metric_reader_add(&reader, bytes, (size_t)n);
         }
-        return r;
-}
-
-int metric_get(uint16_t port, const char *const *names, uint32_t timeout_msec, uint32_t *ret) {
-        const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)timeout_msec * 1000;
-        _cleanup_close_ int fd = open_connection(port, end_usec);
-        MetricReader reader = { .names = names };
-        int r;
-
-        if (fd < 0)
-                return fd;
-        /* The request fits into the empty buffer of a new socket. */
-        if (send(fd, REQUEST, sizeof(REQUEST) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(REQUEST) - 1)
-                return errno ? -errno : -EIO;
-        r = read_answer(fd, &reader, end_usec);
         if (r < 0)
                 return r;
         if (r == 0)

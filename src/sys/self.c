@@ -12,8 +12,6 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/self.h"
 
-/* --- self --- */
-
 static int count_fd(_unused_ pid_t fd, void *userdata) {
         uint64_t *n = userdata;
 
@@ -21,69 +19,39 @@ static int count_fd(_unused_ pid_t fd, void *userdata) {
         return 0;
 }
 
-static int count_fds(uint64_t *ret) {
-        int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        uint64_t n = 0;
-        int r;
-
-        if (fd < 0)
-                return -errno;
-        r = proc_foreach_number(fd, count_fd, &n);
-        *ret = n > 0 ? n - 1 : 0; /* not the one that reads */
-        return r;
-}
-
 /* By so much less two readings differ, and by so much more they do when the clock was set. */
 #define CLOCK_SET_SECONDS 0.5
 
-/* Made of two clocks, which are read one after the other: it would be another time by a
- * microsecond at each reading, and a reader that detects restarts by its changes would find
- * many. */
-static int read_start(double *seconds) {
-        char text[1024];
-        ProcStat stat;
-        double now;
-        ssize_t n;
-        int r;
-
-        n = path_read(AT_FDCWD, text, sizeof(text), "/proc/self/stat");
-        if (n < 0)
-                return (int)n;
-        r = proc_stat_parse(text, &stat);
-        if (r < 0)
-                return r;
-        now = clock_realtime_seconds() - clock_boottime_seconds() +
-              (double)stat.start_ticks / (double)sysconf(_SC_CLK_TCK);
-        if (fabs(now - *seconds) > CLOCK_SET_SECONDS)
-                *seconds = now;
-        return 0;
-}
-
-static int read_resident(uint64_t *ret_bytes) {
-        uint64_t pages;
-        char text[256];
-        ssize_t n = path_read(AT_FDCWD, text, sizeof(text), "/proc/self/statm");
-
-        if (n < 0)
-                return (int)n;
-        if (sscanf(text, "%*u %" SCNu64, &pages) != 1)
-                return -EBADMSG;
-        *ret_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-        return 0;
-}
-
 int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *ret_open_fds,
               double *start_seconds) {
+        uint64_t pages, n_fds = 0;
         struct rusage usage;
-        int r;
+        char text[1024];
+        ProcStat stat;
+        double start;
+        int fd, r = (int)path_read(AT_FDCWD, text, sizeof(text), "/proc/self/stat");
 
-        r = read_start(start_seconds);
         if (r >= 0)
-                r = read_resident(ret_resident_bytes);
+                r = proc_stat_parse(text, &stat);
         if (r >= 0)
-                r = count_fds(ret_open_fds);
+                r = (int)path_read(AT_FDCWD, text, sizeof(text), "/proc/self/statm");
         if (r < 0)
                 return r;
+        if (sscanf(text, "%*u %" SCNu64, &pages) != 1)
+                return -EBADMSG;
+        fd = path_open(AT_FDCWD, O_RDONLY | O_DIRECTORY, "/proc/self/fd");
+        r = fd < 0 ? fd : proc_foreach_number(fd, count_fd, &n_fds);
+        if (r < 0)
+                return r;
+        *ret_resident_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+        *ret_open_fds = n_fds > 0 ? n_fds - 1 : 0; /* not the one that reads */
+        /* Made of two clocks, which are read one after the other: it would be another time by a
+         * microsecond at each reading, and a reader that detects restarts by its changes would find
+         * many. */
+        start = clock_realtime_seconds() - clock_boottime_seconds() +
+                (double)stat.start_ticks / (double)sysconf(_SC_CLK_TCK);
+        if (fabs(start - *start_seconds) > CLOCK_SET_SECONDS)
+                *start_seconds = start;
         (void)getrusage(RUSAGE_SELF, &usage);
         *ret_cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;

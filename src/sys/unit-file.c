@@ -17,37 +17,6 @@
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/unit-file.h"
 
-/* --- unit-file --- */
-
-/* Ranges, separated by commas or blanks, perhaps in quotes. */
-static bool parse_ranges(char *value, IdSet *ret) {
-        char *rest = NULL;
-        IdSet set = { 0 };
-
-        for (char *word = strtok_r(value, " \t,\"'", &rest); word;
-             word = strtok_r(NULL, " \t,\"'", &rest)) {
-                IdSet one;
-
-                if (id_set_parse_list(word, &one) < 0)
-                        return false;
-                id_set_union(&set, &one);
-        }
-        *ret = set;
-        return true;
-}
-
-static bool assign(char *value, IdSet *set) {
-        IdSet added;
-
-        if (!parse_ranges(value, &added))
-                return false;
-        if (id_set_is_empty(&added))
-                *set = added;
-        else
-                id_set_union(set, &added);
-        return true;
-}
-
 /* The next line in `buffer`, which has room for the rest of the text: joined with those that
  * continue it, without the blanks at its ends. Comments in between do not end it. */
 static const char *take_line(const char *text, char *buffer) {
@@ -80,7 +49,9 @@ bool unit_file_add(const char *text, const char *key, IdSet *set) {
         bool in_service = false, changed = false;
 
         while (buffer && *text) {
-                char *line = buffer;
+                char *line = buffer, *rest = NULL;
+                IdSet added = { 0 }, one;
+                int r = 0;
 
                 text = take_line(text, buffer);
                 line += strspn(line, " \t");
@@ -90,8 +61,22 @@ bool unit_file_add(const char *text, const char *key, IdSet *set) {
                         continue;
                 line += strlen(key);
                 line += strspn(line, " \t");
-                if (*line == '=')
-                        changed |= assign(line + 1, set);
+                if (*line != '=')
+                        continue;
+                /* Ranges, separated by commas or blanks, perhaps in quotes. */
+                for (char *word = strtok_r(line + 1, " \t,\"'", &rest); word && r >= 0;
+                     word = strtok_r(NULL, " \t,\"'", &rest)) {
+                        r = id_set_parse_list(word, &one);
+                        if (r >= 0)
+                                id_set_union(&added, &one);
+                }
+                if (r < 0)
+                        continue;
+                changed = true;
+                if (id_set_is_empty(&added))
+                        *set = added;
+                else
+                        id_set_union(set, &added);
         }
         return changed;
 }
@@ -101,74 +86,14 @@ bool unit_file_add(const char *text, const char *key, IdSet *set) {
 /* As many links one after the other as a kernel follows, path_resolution(7). */
 enum { LINKS_MAX = 40 };
 
-/* Without the right to look at PID 1: the own root. */
-static int open_root(const Sysroot *sysroot) {
-        int fd = openat(sysroot->proc_fd, "1/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd < 0)
-                fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
-/* O_PATH first: a device or a pipe is not opened to find out that it is one. */
-static int open_regular(int folder_fd, const char *name) {
-        char link[sizeof("/proc/self/fd/") + 12];
-        _cleanup_close_ int path_fd = openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        struct stat st;
-        int fd;
-
-        if (path_fd < 0 || fstat(path_fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -EINVAL;
-        (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-        fd = open(link, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-        return fd < 0 ? -errno : fd;
-}
-
-static int read_text(int fd, bool any, char **ret) {
-        _cleanup_free_ char *text = malloc(SCRIPT_BYTES_MAX + 1);
-        size_t n = 0;
-
-        if (!text)
-                return -ENOMEM;
-        for (;;) {
-                ssize_t r = read(fd, text + n, SCRIPT_BYTES_MAX + 1 - n);
-
-                if (r < 0 && errno == EINTR)
-                        continue;
-                if (r < 0)
-                        return -errno;
-                n += (size_t)r;
-                if (!any && n >= 2 && memcmp(text, "#!", 2) != 0)
-                        return -ENOEXEC;
-                if (n > SCRIPT_BYTES_MAX)
-                        return -E2BIG;
-                if (r == 0)
-                        break;
-        }
-        if (!any && n < 2)
-                return -ENOEXEC;
-        text[n] = '\0';
-        *ret = TAKE_PTR(text);
-        return 0;
-}
-
-/* Where the last name of the path is a link: its target in `link`. */
-static bool is_link(int folder_fd, const char *name, char link[PATH_MAX]) {
-        ssize_t n = readlinkat(folder_fd, name, link, PATH_MAX);
-
-        if (n <= 0 || n >= PATH_MAX)
-                return false;
-        link[n] = '\0';
-        return true;
-}
-
-static int read_below(int root_fd, const char *path, bool any, unsigned n_links, char **ret) {
+static int script_read_below(int root_fd, const char *path, bool any, unsigned n_links,
+                             char **ret) {
         const char *name = strrchr(path, '/');
-        _cleanup_close_ int folder_fd = -EBADF, fd = -EBADF;
-        _cleanup_free_ char *folder = NULL, *target = NULL;
+        _cleanup_close_ int folder_fd = -EBADF, path_fd = -EBADF, fd = -EBADF;
+        _cleanup_free_ char *folder = NULL, *target = NULL, *text = NULL;
         char link[PATH_MAX];
+        struct stat st;
+        ssize_t n;
 
         if (path[0] != '/' || !name[1])
                 return -EINVAL;
@@ -178,20 +103,45 @@ static int read_below(int root_fd, const char *path, bool any, unsigned n_links,
         folder_fd = open_below(root_fd, folder);
         if (folder_fd < 0)
                 return folder_fd;
-        if (is_link(folder_fd, name + 1, link)) {
+        if (path_read_link(folder_fd, link, sizeof(link), "%s", name + 1) > 0) {
                 if (n_links == 0)
                         return -ELOOP;
                 target = link[0] == '/' ? strdup(link) : text_new("%s/%s", folder, link);
-                return target ? read_below(root_fd, target, any, n_links - 1, ret) : -ENOMEM;
+                return target ? script_read_below(root_fd, target, any, n_links - 1, ret) : -ENOMEM;
         }
-        fd = open_regular(folder_fd, name + 1);
-        return fd < 0 ? fd : read_text(fd, any, ret);
+        /* O_PATH first: a device or a pipe is not opened to find out that it is one. */
+        path_fd = path_open(folder_fd, O_PATH | O_NOFOLLOW, "%s", name + 1);
+        if (path_fd < 0 || fstat(path_fd, &st) < 0)
+                return path_fd < 0 ? path_fd : -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EINVAL;
+        fd = path_open(AT_FDCWD, O_RDONLY | O_NOCTTY | O_NONBLOCK, "/proc/self/fd/%d", path_fd);
+        if (fd < 0)
+                return fd;
+        text = malloc(SCRIPT_BYTES_MAX + 1);
+        if (!text)
+                return -ENOMEM;
+        /* Of a large program no more than the start is read. */
+        n = read_up_to(fd, text, 2);
+        if (n >= 0 && !any && (n < 2 || memcmp(text, "#!", 2) != 0))
+                return -ENOEXEC;
+        if (n == 2) {
+                n = read_up_to(fd, text + 2, SCRIPT_BYTES_MAX + 1 - 2);
+                n += n >= 0 ? 2 : 0;
+        }
+        if (n < 0 || n > SCRIPT_BYTES_MAX)
+                return n < 0 ? (int)n : -E2BIG;
+        text[n] = '\0';
+        *ret = TAKE_PTR(text);
+        return 0;
 }
 
 int script_read(const Sysroot *sysroot, const char *path, bool any, char **ret) {
-        _cleanup_close_ int root_fd = open_root(sysroot);
+        _cleanup_close_ int root_fd = path_open(sysroot->proc_fd, O_PATH | O_DIRECTORY, "1/root");
 
-        return root_fd < 0 ? root_fd : read_below(root_fd, path, any, LINKS_MAX, ret);
+        if (root_fd < 0) /* without the right to look at PID 1: the own root */
+                root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return root_fd < 0 ? -errno : script_read_below(root_fd, path, any, LINKS_MAX, ret);
 }
 
 /* --- users --- */

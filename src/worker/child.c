@@ -160,11 +160,10 @@ static void reap_later(Workers *all, const WorkerChild *child) {
 }
 
 bool worker_child_is_running(const WorkerChild *child) {
-        char path[32], text[1024];
+        char text[1024];
         ProcStat stat;
 
-        (void)snprintf(path, sizeof(path), "/proc/%d/stat", child->pid);
-        return path_read(AT_FDCWD, text, sizeof(text), "%s", path) >= 0 &&
+        return path_read(AT_FDCWD, text, sizeof(text), "/proc/%d/stat", child->pid) >= 0 &&
                proc_stat_parse(text, &stat) >= 0 && stat.state == 'R';
 }
 

@@ -32,12 +32,11 @@ static const ProcHandle *find_member(const Kinship *k, pid_t pid) {
 /* Called for many processes, so without a handle: a wrong result can only make the daemon do
  * less. */
 static pid_t parent_by_pid(const Sysroot *sysroot, pid_t pid) {
-        char path[32], text[1024];
+        char text[1024];
         ProcStat stat;
 
-        (void)snprintf(path, sizeof(path), "%d/stat", pid);
         if (proc_is_in_exec(sysroot, pid) ||
-            path_read_record(sysroot->proc_fd, text, sizeof(text), "%s", path) < 0 ||
+            path_read_record(sysroot->proc_fd, text, sizeof(text), "%d/stat", pid) < 0 ||
             proc_stat_parse(text, &stat) < 0)
                 return 0;
         return stat.parent;

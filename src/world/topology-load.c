@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +15,10 @@
 #include "tidbnumad/world/topology-hwloc.h"
 #include "tidbnumad/world/topology-load.h"
 
-/* --- topology-env --- */
-
 /* hwloc takes another machine's root, and which of its back ends to trust, from the environment
  * only, and it prints why it refuses something to standard error only. */
 
-static void unset_all(void) {
+static void env_unset(void) {
         for (char **v = environ; v && *v;) {
                 _cleanup_free_ char *name = NULL;
 
@@ -30,84 +29,60 @@ static void unset_all(void) {
         }
 }
 
-/* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU memory.
- * hwloc also writes no banner of twelve lines about contradictory firmware tables: the relevant
- * facts are in our notes. hwloc reads the last variable once in a process's life. */
-static int keep_all_nodes(void) {
-        return setenv("HWLOC_DEBUG_ALLOW_OVERLAPPING_NODE_CPUSETS", "1", 1) < 0 ||
-                               setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1) < 0 ||
-                               setenv("HWLOC_HIDE_ERRORS", "2", 1) < 0
-                       ? -errno
-                       : 0;
-}
+int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
+        int output, real;
 
-static int point_at(const Sysroot *sysroot) {
-        if (!sysroot || sysroot->live)
+        *env = (TopologyEnv){ .stderr_fd = -EBADF, .output_fd = -EBADF };
+        env_unset();
+        /* Nodes that hwloc would drop by itself: those whose CPUs another node lists too, and GPU
+         * memory. hwloc also writes no banner of twelve lines about contradictory firmware tables:
+         * the relevant facts are in our notes. hwloc reads the last variable once in a process's
+         * life. */
+        if (setenv("HWLOC_DEBUG_ALLOW_OVERLAPPING_NODE_CPUSETS", "1", 1) < 0 ||
+            setenv("HWLOC_KEEP_NVIDIA_GPU_NUMA_NODES", "1", 1) < 0 ||
+            setenv("HWLOC_HIDE_ERRORS", "2", 1) < 0 ||
+            (sysroot && !sysroot->live &&
+             (setenv("HWLOC_FSROOT", sysroot->path, 1) < 0 ||
+              setenv("HWLOC_THISSYSTEM", "0", 1) < 0 ||
+              setenv("HWLOC_COMPONENTS", "linux,stop", 1) < 0))) {
+                env_unset();
+                return -ENOMEM;
+        }
+        if (!capture)
                 return 0;
-        if (setenv("HWLOC_FSROOT", sysroot->path, 1) < 0 ||
-            setenv("HWLOC_THISSYSTEM", "0", 1) < 0 ||
-            setenv("HWLOC_COMPONENTS", "linux,stop", 1) < 0)
-                return -errno;
-        return 0;
-}
-
-/* Where that cannot be, hwloc's messages go to standard error. */
-static void capture_stderr(TopologyEnv *env) {
-        int output = memfd_create("hwloc", MFD_CLOEXEC);
-        int real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
+        output = memfd_create("hwloc", MFD_CLOEXEC);
+        real = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         (void)setenv("HWLOC_XML_VERBOSE", "1", 1);
         (void)setenv("HWLOC_SYNTHETIC_VERBOSE", "1", 1);
         if (output >= 0 && real >= 0 && dup2(output, STDERR_FILENO) >= 0) {
                 env->output_fd = output;
                 env->stderr_fd = real;
-                return;
+        } else { /* hwloc's messages go to standard error */
+                closep(&output);
+                closep(&real);
         }
-        closep(&output);
-        closep(&real);
-}
-
-int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture) {
-        int r;
-
-        *env = (TopologyEnv){ .stderr_fd = -EBADF, .output_fd = -EBADF };
-        unset_all();
-        r = keep_all_nodes();
-        if (r >= 0)
-                r = point_at(sysroot);
-        if (r < 0) {
-                topology_env_leave(env, NULL);
-                return r;
-        }
-        if (capture)
-                capture_stderr(env);
         return 0;
 }
 
-/* "hwloc/synthetic: Description with …" becomes "Description with …". */
-static char *render_output(int fd) {
-        static const char own_name[] = "hwloc/";
-        char text[512];
-        const char *line = text;
-        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-
-        if (n <= 0)
-                return NULL;
-        text[n] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-        if (strncmp(line, own_name, strlen(own_name)) == 0 && strstr(line, ": "))
-                line = strstr(line, ": ") + 2;
-        return *line ? strdup(line) : NULL;
-}
-
 void topology_env_leave(TopologyEnv *env, char **ret_output) {
+        static const char own_name[] = "hwloc/";
+        char text[512], *line = text;
+        ssize_t n;
+
         if (env->stderr_fd >= 0)
                 (void)dup2(env->stderr_fd, STDERR_FILENO);
-        if (ret_output)
-                *ret_output = env->output_fd >= 0 ? render_output(env->output_fd) : NULL;
+        if (ret_output) {
+                n = env->output_fd >= 0 ? pread(env->output_fd, text, sizeof(text) - 1, 0) : 0;
+                text[n > 0 ? n : 0] = '\0';
+                text[strcspn(text, "\n")] = '\0';
+                /* "hwloc/synthetic: Description with …" becomes "Description with …". */
+                if (strncmp(line, own_name, strlen(own_name)) == 0 && strstr(line, ": "))
+                        line = strstr(line, ": ") + 2;
+                *ret_output = *line ? strdup(line) : NULL;
+        }
         closep(&env->stderr_fd);
         closep(&env->output_fd);
-        unset_all();
+        env_unset();
 }
 
 /* --- topology-fill --- */
@@ -210,32 +185,28 @@ static int fill_nodes(hwloc_topology_t t, Topology *topology) {
         return topology->n_nodes > 0 ? 0 : -ENODATA;
 }
 
-/* Memory of another kind than the plain one: "NVM", "HBM", "CXL". */
-static bool is_special(hwloc_obj_t node) {
-        return node->subtype && strcmp(node->subtype, "DRAM") != 0;
-}
-
-/* Is a CPU of both nodes `a`'s? Of two the smaller set is the node's own; of the same, plain memory
- * comes before special one, and the kernel numbers nodes with CPUs before those without. */
-static bool owns(hwloc_obj_t a, hwloc_obj_t b) {
-        int x = hwloc_bitmap_weight(a->cpuset), y = hwloc_bitmap_weight(b->cpuset);
-
-        if (x != y)
-                return x < y;
-        if (is_special(a) != is_special(b))
-                return is_special(b);
-        return a->os_index < b->os_index;
-}
-
-/* The node that it belongs to, of all nodes that hwloc shows it near. */
+/* The node that the CPU belongs to, of all nodes that hwloc shows it near. Of two the smaller set
+ * is the node's own; of the same, plain memory comes before memory of another kind ("NVM", "HBM",
+ * "CXL"), and the kernel numbers nodes with CPUs before those without. */
 static hwloc_obj_t find_owner(hwloc_topology_t t, const NodeSet *has_cpu, unsigned cpu) {
         hwloc_obj_t node = NULL, owner = NULL;
+        bool special, owner_special = false;
+        int weight, owner_weight = 0;
 
-        while ((node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, node)))
-                if (hwloc_bitmap_isset(node->cpuset, cpu) &&
-                    (!has_cpu || id_set_has(has_cpu, node->os_index)) &&
-                    (!owner || owns(node, owner)))
-                        owner = node;
+        while ((node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, node))) {
+                if (!hwloc_bitmap_isset(node->cpuset, cpu) ||
+                    (has_cpu && !id_set_has(has_cpu, node->os_index)))
+                        continue;
+                weight = hwloc_bitmap_weight(node->cpuset);
+                special = node->subtype && strcmp(node->subtype, "DRAM") != 0;
+                if (owner && (weight != owner_weight     ? weight > owner_weight
+                              : special != owner_special ? special
+                                                         : node->os_index > owner->os_index))
+                        continue;
+                owner = node;
+                owner_weight = weight;
+                owner_special = special;
+        }
         return owner;
 }
 
@@ -293,19 +264,12 @@ static int fill_cores(hwloc_topology_t t, Topology *topology) {
         return 0;
 }
 
-static ssize_t index_of(const Topology *topology, uint32_t id) {
-        const Node *node = topology_find(topology, id);
-
-        return node ? node - topology->nodes : -1;
-}
-
 /* A machine that reports no distances keeps none; topology_distance() then answers by the ACPI
  * defaults. */
 static int fill_distances(hwloc_topology_t t, Topology *topology) {
         struct hwloc_distances_s *d = NULL;
         unsigned n_matrices = 1;
         size_t n = topology->n_nodes;
-        int r = 0;
 
         if (hwloc_distances_get_by_type(
                     t, HWLOC_OBJ_NUMANODE, &n_matrices, &d,
@@ -313,22 +277,21 @@ static int fill_distances(hwloc_topology_t t, Topology *topology) {
             n_matrices == 0 || !d)
                 return 0;
         topology->distances = calloc(n * n, sizeof(uint16_t));
-        if (!topology->distances)
-                r = -ENOMEM;
-        for (size_t i = 0; r == 0 && i < n * n; i++)
+        for (size_t i = 0; topology->distances && i < n * n; i++)
                 topology->distances[i] = i % (n + 1) == 0 ? 10 : 20;
-        for (unsigned i = 0; r == 0 && i < d->nbobjs; i++)
+        for (unsigned i = 0; topology->distances && i < d->nbobjs; i++)
                 for (unsigned j = 0; j < d->nbobjs; j++) {
-                        ssize_t a = index_of(topology, d->objs[i]->os_index);
-                        ssize_t b = index_of(topology, d->objs[j]->os_index);
-                        uint64_t value = d->values[i * d->nbobjs + j];
+                        const Node *a = topology_find(topology, d->objs[i]->os_index);
+                        const Node *b = topology_find(topology, d->objs[j]->os_index);
+                        const uint64_t value = d->values[i * d->nbobjs + j];
 
-                        if (a >= 0 && b >= 0)
-                                topology->distances[(size_t)a * n + (size_t)b] =
+                        if (a && b)
+                                topology->distances[(size_t)(a - topology->nodes) * n +
+                                                    (size_t)(b - topology->nodes)] =
                                         value < UINT16_MAX ? (uint16_t)value : UINT16_MAX;
                 }
         hwloc_distances_release(t, d);
-        return r;
+        return topology->distances ? 0 : -ENOMEM;
 }
 
 int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
@@ -354,122 +317,83 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
 #define CPUS "devices/system/cpu/"
 #define NODES "devices/system/node/"
 
-/* --- hwloc ---------------------------------------------------------------------------------- */
-
-static int init_hwloc(hwloc_topology_t *ret) {
-        _cleanup_hwloc_ hwloc_topology_t t = NULL;
-
-        if (hwloc_topology_init(&t) < 0)
-                return -ENOMEM;
-        /* Only packages, nodes, cores and CPUs are wanted: caches and devices cost a walk through
-         * /sys. */
-        if (hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
-            hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
-            hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) < 0 ||
-            /* Where a package has several nodes, each is a group of CPUs. */
-            hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) <
-                    0 ||
-            hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
-            /* This component would bind its caller to each CPU in turn, to read values that /sys
-             * has as well. */
-            (hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") <
-                     0 &&
-             errno != EINVAL))
-                return -errno;
-        *ret = TAKE_PTR(t);
-        return 0;
-}
-
+/* Only packages, nodes, cores and CPUs are wanted: caches and devices cost a walk through /sys. */
 static int load_hwloc(const Sysroot *sysroot, hwloc_topology_t *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         TopologyEnv env;
-        int r;
+        int r = topology_env_enter(&env, sysroot, false);
 
-        r = topology_env_enter(&env, sysroot, false);
         if (r < 0)
                 return r;
-        r = init_hwloc(&t);
-        if (r >= 0 && hwloc_topology_load(t) < 0)
+        errno = 0;
+        if (hwloc_topology_init(&t) < 0)
+                r = -ENOMEM;
+        else if (hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
+                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) <
+                         0 ||
+                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) <
+                         0 ||
+                 /* Where a package has several nodes, each is a group of CPUs. */
+                 hwloc_topology_set_type_filter(t, HWLOC_OBJ_GROUP,
+                                                HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0 ||
+                 hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) < 0 ||
+                 /* This component would bind its caller to each CPU in turn, to read values that
+                  * /sys has as well. */
+                 (hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                                "x86") < 0 &&
+                  errno != EINVAL) ||
+                 hwloc_topology_load(t) < 0)
                 r = errno ? -errno : -ENODATA;
         topology_env_leave(&env, NULL);
-        if (r < 0)
-                return r;
-        *ret = TAKE_PTR(t);
-        return 0;
+        if (r >= 0)
+                *ret = TAKE_PTR(t);
+        return r;
 }
 
-/* --- /sys ----------------------------------------------------------------------------------- */
+/* --- what /sys knows better than hwloc ------------------------------------------------------ */
 
-/* false: absent, as on old kernels, or not a list: "(null)" of no nohz_full. */
-static bool read_set(int dir_fd, const char *path, IdTarget ret) {
-        char text[ID_SET_LIST_MAX];
+/* The number that all CPUs of the node have. */
+static uint32_t node_package(const Sysroot *sysroot, const CpuSet *cpus) {
+        uint32_t package = PACKAGE_UNKNOWN, number;
 
-        return path_read(dir_fd, text, sizeof(text), "%s", path) >= 0 &&
-               id_target_parse_list(text, ret) >= 0;
+        ID_SET_FOREACH(cpu, cpus) {
+                if (path_read_u32(sysroot->sys_fd, PACKAGE_UNKNOWN - 1, &number,
+                                  CPUS "cpu%d/topology/physical_package_id", cpu) < 0 ||
+                    (package != PACKAGE_UNKNOWN && package != number))
+                        return PACKAGE_UNKNOWN; /* "-1": the kernel does not know it either */
+                package = number;
+        }
+        return package;
 }
 
-/* hwloc moves the CPUs of nodes that list the same ones, and gives a node without CPUs those near
- * it. The kernel's own mask decides; a CPU of several nodes belongs to the lowest-numbered one. */
-static void fill_masks(const Sysroot *sysroot, Topology *topology) {
+static void fill_known_nodes(const Sysroot *sysroot, Topology *topology) {
         const CpuSet first_threads = topology_fill_first_threads(topology);
         CpuSet left = topology_cpus(topology);
 
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 Node *node = &topology->nodes[i];
-                char text[ID_SET_MASK_MAX];
-                CpuSet mask, own;
-
-                if (node_read_file(sysroot, node->id, "cpumap", text, sizeof(text)) < 0 ||
-                    id_set_parse_mask(text, &mask) < 0)
-                        continue;
-                own = mask;
-                id_set_intersect(&own, &left);
-                id_set_subtract(&left, &own);
-                topology_fill_assign(node, &own, &first_threads);
-                for (size_t k = 0; k < i; k++)
-                        node->overlaps |= id_set_intersects(&mask, &topology->nodes[k].cpus);
-        }
-}
-
-/* The number that all CPUs of the node have. */
-static uint32_t read_package(const Sysroot *sysroot, const CpuSet *cpus) {
-        uint32_t package = PACKAGE_UNKNOWN;
-
-        ID_SET_FOREACH(cpu, cpus) {
-                char path[64], text[32];
-                uint64_t number;
-
-                (void)snprintf(path, sizeof(path), CPUS "cpu%d/topology/physical_package_id", cpu);
-                if (path_read(sysroot->sys_fd, text, sizeof(text), "%s", path) < 0)
-                        return PACKAGE_UNKNOWN;
-                text[strcspn(text, "\n")] = '\0';
-                if (parse_u64(text, &number) < 0 || number >= PACKAGE_UNKNOWN ||
-                    (package != PACKAGE_UNKNOWN && package != number))
-                        return PACKAGE_UNKNOWN; /* "-1": the kernel does not know it either */
-                package = (uint32_t)number;
-        }
-        return package;
-}
-
-/* Of a node without CPUs hwloc knows the socket that it is near, if any. */
-static void fill_packages(const Sysroot *sysroot, Topology *topology) {
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                Node *node = &topology->nodes[i];
                 const uint32_t by_mask = node->package;
-
-                if (id_set_is_empty(&node->cpus))
-                        continue;
-                node->package = read_package(sysroot, &node->cpus);
-                if (node->package != PACKAGE_UNKNOWN && node->package != by_mask)
-                        id_set_add(&topology->mismasked_nodes, node->id);
-        }
-}
-
-static void fill_memory(const Sysroot *sysroot, Topology *topology) {
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                Node *node = &topology->nodes[i];
+                CpuSet mask, own;
                 char text[8192];
 
+                /* hwloc moves the CPUs of nodes that list the same ones, and gives a node without
+                 * CPUs those near it. The kernel's own mask decides; a CPU of several nodes belongs
+                 * to the lowest-numbered one. */
+                if (path_read_mask(sysroot->sys_fd, &mask, NODES "node%" PRIu32 "/cpumap",
+                                   node->id) >= 0) {
+                        own = id_set_and(&mask, &left);
+                        id_set_subtract(&left, &own);
+                        topology_fill_assign(node, &own, &first_threads);
+                        for (size_t k = 0; k < i; k++)
+                                node->overlaps |=
+                                        id_set_intersects(&mask, &topology->nodes[k].cpus);
+                }
+                /* Of a node without CPUs hwloc knows the socket that it is near, if any. */
+                if (!id_set_is_empty(&node->cpus)) {
+                        node->package = node_package(sysroot, &node->cpus);
+                        if (node->package != PACKAGE_UNKNOWN && node->package != by_mask)
+                                id_set_add(&topology->mismasked_nodes, node->id);
+                }
                 node->memory_unknown =
                         node->memory_bytes == 0 &&
                         (node_read_file(sysroot, node->id, "meminfo", text, sizeof(text)) < 0 ||
@@ -477,165 +401,117 @@ static void fill_memory(const Sysroot *sysroot, Topology *topology) {
         }
 }
 
-static void fill_lost(const Sysroot *sysroot, Topology *topology) {
-        const NodeSet nodes = topology_nodes(topology);
-
-        if (read_set(sysroot->sys_fd, NODES "online", ID_TARGET(&topology->lost_nodes)))
-                id_set_subtract(&topology->lost_nodes, &nodes);
-}
-
-/* What hwloc does not show of the CPUs that it knows may also be sockets that are empty. */
-static void fill_offline(const Sysroot *sysroot, Topology *topology) {
-        CpuSet present, online = topology_cpus(topology);
-
-        if (!read_set(sysroot->sys_fd, CPUS "present", ID_TARGET(&present)) ||
-            id_set_is_empty(&present))
-                return;
-        id_set_subtract(&present, &online);
-        topology->offline_cpus = present;
-}
-
-static void fill_isolated(const Sysroot *sysroot, Topology *topology) {
-        CpuSet partitions;
-
-        (void)read_set(sysroot->sys_fd, CPUS "isolated", ID_TARGET(&topology->isolated_cpus));
-        (void)read_set(sysroot->sys_fd, CPUS "nohz_full", ID_TARGET(&topology->nohz_full_cpus));
-        /* Linux 6.7 and later, in the root group only. */
-        if (sysroot->cgroup_fd >= 0 &&
-            read_set(sysroot->cgroup_fd, "cpuset.cpus.isolated", ID_TARGET(&partitions)))
-                id_set_union(&topology->isolated_cpus, &partitions);
-}
-
 /* --- cpuset partitions ---------------------------------------------------------------------- */
 
 /* Control groups that are looked at to find out which one is the partition. */
 enum { GROUPS_MAX = 1024 };
 
-typedef struct Search {
+typedef struct PartitionSearch {
         char *name; /* of the partition that was found */
         size_t size;
         unsigned n;
-} Search;
-
-/* "root" and "isolated"; "root invalid (…)" has taken nothing. */
-static bool is_partition(int group_fd) {
-        char text[64];
-
-        if (path_read(group_fd, text, sizeof(text), "cpuset.cpus.partition") < 0)
-                return false;
-        return (strncmp(text, "root", 4) == 0 || strncmp(text, "isolated", 8) == 0) &&
-               !strstr(text, "invalid");
-}
+} PartitionSearch;
 
 /* A partition is at the top, or in one. */
-static bool find_partition(Search *search, int parent_fd, const char *parent, unsigned depth) {
-        int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+static bool partition_find(PartitionSearch *search, int parent_fd, const char *parent,
+                           unsigned depth) {
+        _cleanup_closedir_ DIR *dir =
+                dir_from_fd(path_open(parent_fd, O_RDONLY | O_DIRECTORY, "."));
         const struct dirent *entry;
         bool found = false;
 
-        if (!dir)
-                closep(&fd);
         while (dir && !found && search->n < GROUPS_MAX && (entry = readdir(dir))) {
                 _cleanup_close_ int group_fd = -EBADF;
-                char path[PATH_MAX];
+                char path[PATH_MAX], text[64];
 
                 if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
                         continue;
                 search->n++;
-                group_fd = openat(parent_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                group_fd = path_open(parent_fd, O_RDONLY | O_DIRECTORY, "%s", entry->d_name);
                 if (group_fd < 0 || (size_t)snprintf(path, sizeof(path), "%s/%s", parent,
                                                      entry->d_name) >= sizeof(path))
                         continue;
-                found = is_partition(group_fd);
+                /* "root" and "isolated"; "root invalid (…)" has taken nothing. */
+                found = path_read(group_fd, text, sizeof(text), "cpuset.cpus.partition") >= 0 &&
+                        (strncmp(text, "root", 4) == 0 || strncmp(text, "isolated", 8) == 0) &&
+                        !strstr(text, "invalid");
                 if (found)
                         (void)snprintf(search->name, search->size, "%s", path);
                 else if (depth > 0)
-                        found = find_partition(search, group_fd, path, depth - 1);
+                        found = partition_find(search, group_fd, path, depth - 1);
         }
         return found;
-}
-
-/* The root group of cgroup v2 lacks the CPUs of partitions, whatever the kernel has besides to tell
- * of them. */
-static void fill_taken(const Sysroot *sysroot, Topology *topology) {
-        Search search = { .name = topology->taken_by, .size = sizeof(topology->taken_by) };
-        CpuSet offered;
-
-        if (sysroot->cgroup_fd < 0 ||
-            !read_set(sysroot->cgroup_fd, "cpuset.cpus.effective", ID_TARGET(&offered)) ||
-            id_set_is_empty(&offered))
-                return;
-        topology->taken_cpus = topology_cpus(topology);
-        id_set_subtract(&topology->taken_cpus, &offered);
-        if (!id_set_is_empty(&topology->taken_cpus))
-                (void)find_partition(&search, sysroot->cgroup_fd, "", 1);
-}
-
-/* --- our own cgroup ------------------------------------------------------------------------- */
-
-/* What cannot be read hides nothing. */
-static void fill_hidden(const Sysroot *sysroot, Topology *topology) {
-        CpuSet cpus;
-        NodeSet nodes;
-
-        if (own_cpuset_read_nodes(sysroot, getpid(), &nodes) >= 0) {
-                topology->hidden_nodes = topology_memory_nodes(topology);
-                id_set_subtract(&topology->hidden_nodes, &nodes);
-        }
-        if (own_cpuset_read_cpus(sysroot, getpid(), &cpus) >= 0) {
-                topology->hidden_cpus = topology_cpus(topology);
-                id_set_subtract(&topology->hidden_cpus, &cpus);
-        }
 }
 
 int topology_load(const Sysroot *sysroot, Topology *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
-        int r;
+        const int sys_fd = sysroot->sys_fd, cgroup_fd = sysroot->cgroup_fd;
+        PartitionSearch search = { .name = topology.taken_by, .size = sizeof(topology.taken_by) };
+        CpuSet cpus, all;
+        NodeSet nodes, all_nodes;
+        int r = load_hwloc(sysroot, &t);
 
-        r = load_hwloc(sysroot, &t);
+        if (r >= 0)
+                r = topology_fill(t, NULL, &topology);
         if (r < 0)
                 return r;
-        r = topology_fill(t, NULL, &topology);
-        if (r < 0)
-                return r;
-        fill_masks(sysroot, &topology);
-        fill_packages(sysroot, &topology);
-        fill_memory(sysroot, &topology);
-        fill_lost(sysroot, &topology);
-        fill_taken(sysroot, &topology);
-        fill_offline(sysroot, &topology);
-        fill_isolated(sysroot, &topology);
-        if (sysroot->live)
-                fill_hidden(sysroot, &topology);
+        fill_known_nodes(sysroot, &topology);
+        all = topology_cpus(&topology);
+        all_nodes = topology_nodes(&topology);
+        if (path_read_list(sys_fd, &nodes, NODES "online") >= 0)
+                topology.lost_nodes = id_set_minus(&nodes, &all_nodes);
+        /* The root group of cgroup v2 lacks the CPUs of partitions, whatever the kernel has besides
+         * to tell of them. */
+        if (cgroup_fd >= 0 && path_read_list(cgroup_fd, &cpus, "cpuset.cpus.effective") >= 0 &&
+            !id_set_is_empty(&cpus)) {
+                topology.taken_cpus = id_set_minus(&all, &cpus);
+                if (!id_set_is_empty(&topology.taken_cpus))
+                        (void)partition_find(&search, cgroup_fd, "", 1);
+        }
+        /* What hwloc does not show of the CPUs that it knows may also be sockets that are empty. */
+        if (path_read_list(sys_fd, &cpus, CPUS "present") >= 0 && !id_set_is_empty(&cpus))
+                topology.offline_cpus = id_set_minus(&cpus, &all);
+        /* Absent on old kernels, or not a list: "(null)" of no nohz_full. */
+        (void)path_read_list(sys_fd, &topology.isolated_cpus, CPUS "isolated");
+        (void)path_read_list(sys_fd, &topology.nohz_full_cpus, CPUS "nohz_full");
+        /* Linux 6.7 and later, in the root group only. */
+        if (cgroup_fd >= 0 && path_read_list(cgroup_fd, &cpus, "cpuset.cpus.isolated") >= 0)
+                id_set_union(&topology.isolated_cpus, &cpus);
+        /* Our own cgroup; what cannot be read hides nothing. */
+        if (sysroot->live && own_cpuset_read_nodes(sysroot, getpid(), &nodes) >= 0) {
+                all_nodes = topology_memory_nodes(&topology);
+                topology.hidden_nodes = id_set_minus(&all_nodes, &nodes);
+        }
+        if (sysroot->live && own_cpuset_read_cpus(sysroot, getpid(), &cpus) >= 0)
+                topology.hidden_cpus = id_set_minus(&all, &cpus);
         *ret = TAKE_STRUCT(topology);
         return 0;
 }
 
 /* --- the cpuset of this process. hwloc knows the group itself only, not those above it --- */
 
-static int open_group(const Sysroot *sysroot, const ProcHandle *handle, int *ret_root,
-                      char **ret_path) {
-        int r;
+int own_cpuset_read_cpus(const Sysroot *sysroot, pid_t pid, CpuSet *ret) {
+        const bool v1 = cgroup_version(sysroot) == CGROUP_V1;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int root = -EBADF;
+        int r = proc_open(sysroot, pid, &handle);
 
-        if (cgroup_version(sysroot) == CGROUP_V1) {
-                r = proc_cgroup_path_read(handle, "cpuset", ret_path);
-                return r < 0 ? r : cgroup1_open(sysroot, "cpuset", ret_root);
-        }
-        if (sysroot->cgroup_fd < 0)
-                return -EOPNOTSUPP;
-        r = cgroup_open(sysroot, "/", ret_root);
-        return r < 0 ? r : proc_cgroup_read(handle, ret_path);
-}
-
-static int read_nearest(int root, char *path, CpuSet *ret) {
-        for (;;) {
+        if (r >= 0 && v1)
+                r = proc_cgroup_path_read(&handle, "cpuset", &path);
+        if (r >= 0)
+                r = v1                       ? cgroup1_open(sysroot, "cpuset", &root)
+                    : sysroot->cgroup_fd < 0 ? -EOPNOTSUPP
+                                             : cgroup_open(sysroot, "/", &root);
+        if (r >= 0 && !v1)
+                r = proc_cgroup_read(&handle, &path);
+        while (r >= 0) {
                 _cleanup_close_ int group = -EBADF;
                 char *slash = strrchr(path, '/');
                 CpuSet cpus;
-                int r = cgroup_open_below(root, path, &group);
 
+                r = cgroup_open_below(root, path, &group);
                 if (r >= 0)
                         r = cgroup_effective_cpus_read(group, &cpus);
                 /* On v1 the sets are empty in a group that was not set up: nothing runs there. */
@@ -648,18 +524,9 @@ static int read_nearest(int root, char *path, CpuSet *ret) {
                 if (!slash)
                         return -EOPNOTSUPP;
                 *slash = '\0';
+                r = 0;
         }
-}
-
-int own_cpuset_read_cpus(const Sysroot *sysroot, pid_t pid, CpuSet *ret) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int root = -EBADF;
-        int r = proc_open(sysroot, pid, &handle);
-
-        if (r >= 0)
-                r = open_group(sysroot, &handle, &root, &path);
-        return r < 0 ? r : read_nearest(root, path, ret);
+        return r;
 }
 
 /* They are those of its cpuset: nothing else changes them. */

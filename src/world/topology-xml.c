@@ -15,14 +15,10 @@
 #include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/topology-hwloc.h"
 
-/* --- topology-source --- */
-
 /* hwloc's whole tree of a machine that is here, in a dump, in a file or imagined, and the
  * message when hwloc does not accept it. */
 
-static int fail(char **ret_message, int r, const char *format, ...) _printf_(3, 4);
-
-static int fail(char **ret_message, int r, const char *format, ...) {
+_printf_(3, 4) static int fail_with(char **ret_message, int r, const char *format, ...) {
         va_list arguments;
 
         if (!ret_message)
@@ -36,7 +32,7 @@ static int fail(char **ret_message, int r, const char *format, ...) {
         return r;
 }
 
-static int init(bool keep_misc, hwloc_topology_t *ret) {
+static int hwloc_init(bool keep_misc, hwloc_topology_t *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
 
         if (hwloc_topology_init(&t) < 0)
@@ -51,7 +47,7 @@ static int init(bool keep_misc, hwloc_topology_t *ret) {
         return 0;
 }
 
-static int load(hwloc_topology_t t) {
+static int hwloc_load(hwloc_topology_t t) {
         errno = 0;
         if (hwloc_topology_load(t) < 0)
                 return errno ? -errno : -EINVAL;
@@ -60,81 +56,75 @@ static int load(hwloc_topology_t t) {
 
 /* --- XML ------------------------------------------------------------------------------------ */
 
-static int load_buffer(const char *xml, size_t size, bool keep_misc, hwloc_topology_t *ret) {
+static int hwloc_load_buffer(const char *xml, size_t size, bool keep_misc, hwloc_topology_t *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
-        int r = size >= INT_MAX ? -EFBIG : init(keep_misc, &t);
+        int r = size >= INT_MAX ? -EFBIG : hwloc_init(keep_misc, &t);
 
         if (r < 0)
                 return r;
         /* The size is with the final NUL. */
         if (hwloc_topology_set_xmlbuffer(t, xml, (int)size + 1) < 0)
                 return -EINVAL;
-        r = load(t);
+        r = hwloc_load(t);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(t);
         return 0;
 }
 
-static bool has_marks(hwloc_topology_t t) {
-        hwloc_obj_t object = NULL;
-
-        while ((object = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_MISC, object)))
-                if (object->subtype &&
-                    strncmp(object->subtype, TOPOLOGY_MARK_TYPE, strlen(TOPOLOGY_MARK_TYPE)) == 0)
-                        return true;
-        return false;
-}
-
-/* hwloc has no way to remove an object: so all objects of that kind are left out in a second
- * reading, DIMMs too. After a third, new ones may be added. */
+/* The instances of an export. hwloc has no way to remove an object: so all objects of that kind are
+ * left out in a second reading, DIMMs too. After a third, new ones may be added. */
 static int drop_marks(const char *xml, size_t size, hwloc_topology_t *t) {
         _cleanup_hwloc_ hwloc_topology_t bare = NULL;
+        hwloc_obj_t object = NULL;
         char *buffer = NULL;
         int length, r;
 
-        r = load_buffer(xml, size, false, &bare);
+        do
+                object = hwloc_get_next_obj_by_type(*t, HWLOC_OBJ_MISC, object);
+        while (object && (!object->subtype || strncmp(object->subtype, TOPOLOGY_MARK_TYPE,
+                                                      strlen(TOPOLOGY_MARK_TYPE)) != 0));
+        if (!object)
+                return 0;
+        r = hwloc_load_buffer(xml, size, false, &bare);
         if (r < 0)
                 return r;
         if (hwloc_topology_export_xmlbuffer(bare, &buffer, &length, 0) < 0)
                 return -ENOMEM;
         hwloc_topology_destroy(*t);
         *t = NULL;
-        r = load_buffer(buffer, strlen(buffer), true, t);
+        r = hwloc_load_buffer(buffer, strlen(buffer), true, t);
         hwloc_free_xmlbuffer(bare, buffer);
         return r;
 }
 
-/* The format of hwloc 3, which hwloc 2 does not read: <topology version="3.0">. */
-static bool is_newer_format(const char *xml) {
-        const char *at = strstr(xml, "<topology version=\"");
-
-        return at && at[strlen("<topology version=\"")] > '2';
-}
-
 static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message) {
+        static const char format[] = "<topology version=\"";
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_free_ char *xml = NULL;
+        const char *version;
         size_t size;
-        int r;
+        int r = path_read_alloc(AT_FDCWD, &xml, &size, "%s", path);
 
-        r = path_read_alloc(AT_FDCWD, &xml, &size, "%s", path);
         if (r < 0)
-                return fail(ret_message, r, "cannot read %s: %s", path, strerror(-r));
-        r = load_buffer(xml, size, true, &t);
-        if (r >= 0 && has_marks(t))
+                return fail_with(ret_message, r, "cannot read %s: %s", path, strerror(-r));
+        r = hwloc_load_buffer(xml, size, true, &t);
+        if (r >= 0)
                 r = drop_marks(xml, size, &t);
-        if (r < 0 && r != -ENOMEM && is_newer_format(xml))
-                return fail(
+        if (r >= 0) {
+                *ret = TAKE_PTR(t);
+                return 0;
+        }
+        /* The format of hwloc 3, which hwloc 2 does not read: <topology version="3.0">. */
+        version = strstr(xml, format);
+        if (r != -ENOMEM && version && version[strlen(format)] > '2')
+                return fail_with(
                         ret_message, -EINVAL,
                         "%s is XML of hwloc 3 or later, and this program has hwloc 2; export it "
                         "with \"lstopo --export-xml-flags v2 FILE.xml\"",
                         path);
-        if (r < 0)
-                return fail(ret_message, r == -ENOMEM ? r : -EINVAL,
-                            "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
-        *ret = TAKE_PTR(t);
-        return 0;
+        return fail_with(ret_message, r == -ENOMEM ? r : -EINVAL,
+                         "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
 }
 
 /* --- synthetic ------------------------------------------------------------------------------ */
@@ -159,50 +149,8 @@ static uint64_t count_cpus(const char *description) {
         return n;
 }
 
-static int load_synthetic(const char *description, hwloc_topology_t *ret, char **ret_message) {
-        _cleanup_hwloc_ hwloc_topology_t t = NULL;
-        int r;
-
-        if (count_cpus(description) > CPU_SET_MAX)
-                return fail(ret_message, -EINVAL,
-                            "the machine \"%s\" has too many CPUs, expected at most %u",
-                            description, CPU_SET_MAX);
-        r = init(true, &t);
-        if (r < 0)
-                return r;
-        if (hwloc_topology_set_synthetic(t, description) < 0)
-                return -EINVAL;
-        r = load(t);
-        if (r < 0)
-                return r;
-        *ret = TAKE_PTR(t);
-        return 0;
-}
-
-/* hwloc's own words name the place in the description. */
-static int explain_synthetic(const char *description, const char *output, char **ret_message) {
-        return fail(ret_message, -EINVAL,
-                    "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its number "
-                    "within the level before, such as \"package:2 numa:4(memory=128GiB) "
-                    "core:8 pu:2\"",
-                    description, output ? ": " : "", output ? output : "");
-}
-
-/* --- any ------------------------------------------------------------------------------------ */
-
-static int load_sysroot(hwloc_topology_t *ret, char **ret_message) {
-        _cleanup_hwloc_ hwloc_topology_t t = NULL;
-        int r = init(true, &t);
-
-        if (r >= 0)
-                r = load(t);
-        if (r < 0)
-                return fail(ret_message, r, "hwloc cannot read this machine: %s", strerror(-r));
-        *ret = TAKE_PTR(t);
-        return 0;
-}
-
 int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, char **ret_message) {
+        _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_free_ char *output = NULL, *message = NULL;
         TopologyEnv env;
         int r = topology_env_enter(&env, source->sysroot, true);
@@ -210,68 +158,73 @@ int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, ch
         if (r < 0)
                 return r;
         if (source->xml)
-                r = load_xml(source->xml, ret, &message);
-        else if (source->synthetic)
-                r = load_synthetic(source->synthetic, ret, &message);
-        else
-                r = load_sysroot(ret, &message);
+                r = load_xml(source->xml, &t, &message);
+        else if (source->synthetic && count_cpus(source->synthetic) > CPU_SET_MAX)
+                r = fail_with(&message, -EINVAL,
+                              "the machine \"%s\" has too many CPUs, expected at most %u",
+                              source->synthetic, CPU_SET_MAX);
+        else {
+                r = hwloc_init(true, &t);
+                if (r >= 0 && source->synthetic &&
+                    hwloc_topology_set_synthetic(t, source->synthetic) < 0)
+                        r = -EINVAL;
+                if (r >= 0)
+                        r = hwloc_load(t);
+                if (r < 0 && !source->synthetic)
+                        r = fail_with(&message, r, "hwloc cannot read this machine: %s",
+                                      strerror(-r));
+        }
         topology_env_leave(&env, &output);
+        /* hwloc's own words name the place in the description. */
         if (r == -EINVAL && source->synthetic && !message)
-                r = explain_synthetic(source->synthetic, output, &message);
-        if (r < 0 && ret_message)
+                r = fail_with(
+                        &message, -EINVAL,
+                        "hwloc rejects the machine \"%s\"%s%s; expected levels, each with its "
+                        "number within the level before, such as \"package:2 "
+                        "numa:4(memory=128GiB) core:8 pu:2\"",
+                        source->synthetic, output ? ": " : "", output ? output : "");
+        if (r >= 0)
+                *ret = TAKE_PTR(t);
+        else if (ret_message)
                 *ret_message = TAKE_PTR(message);
         return r;
 }
 
-/* --- topology-devices --- */
-
-/* Devices in hwloc's tree, as others' XML holds them and as our own does. */
-
-/* --- writing -------------------------------------------------------------------------------- */
-
-static hwloc_obj_t find_object(hwloc_topology_t t, const Device *device) {
-        const hwloc_obj_osdev_type_t type =
-                device->kind == DEVICE_NET ? HWLOC_OBJ_OSDEV_NETWORK : HWLOC_OBJ_OSDEV_BLOCK;
-        hwloc_obj_t object = NULL;
-
-        while ((object = hwloc_get_next_osdev(t, object)))
-                if (object->attr->osdev.type == type && object->name &&
-                    strcmp(object->name, device->name) == 0)
-                        return object;
-        return NULL;
-}
-
-static int add_info(hwloc_obj_t object, const char *name, const Text *value) {
-        if (value->error < 0)
-                return value->error;
-        return hwloc_obj_add_info(object, name, value->data) < 0 ? -ENOMEM : 0;
-}
+/* --- devices in hwloc's tree, as others' XML holds them and as our own does ----------------- */
 
 int topology_devices_note(hwloc_topology_t t, const DeviceList *devices) {
         _cleanup_text_ Text others = { 0 }, note = { 0 };
 
         for (size_t i = 0; i < devices->n_devices; i++) {
-                hwloc_obj_t object = find_object(t, &devices->devices[i]);
-                int r = 0;
+                const Device *device = &devices->devices[i];
+                const hwloc_obj_osdev_type_t type = device->kind == DEVICE_NET
+                                                            ? HWLOC_OBJ_OSDEV_NETWORK
+                                                            : HWLOC_OBJ_OSDEV_BLOCK;
+                hwloc_obj_t object = NULL;
 
-                if (object) {
-                        text_reset(&note);
-                        device_note_render(&devices->devices[i], &note);
-                        r = add_info(object, TOPOLOGY_INFO_DEVICE, &note);
-                } else {
+                do
+                        object = hwloc_get_next_osdev(t, object);
+                while (object && (object->attr->osdev.type != type ||
+                                  !text_equal(object->name, device->name)));
+                if (!object) {
                         text_append(&others, others.length > 0 ? "; " : "");
-                        device_note_render(&devices->devices[i], &others);
+                        device_note_render(device, &others);
+                        continue;
                 }
-                if (r < 0)
-                        return r;
+                text_reset(&note);
+                device_note_render(device, &note);
+                if (note.error < 0 ||
+                    hwloc_obj_add_info(object, TOPOLOGY_INFO_DEVICE, note.data) < 0)
+                        return -ENOMEM;
         }
         text_append(&others, "");
-        return add_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES, &others);
+        return others.error < 0 || hwloc_obj_add_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES,
+                                                      others.data) < 0
+                       ? -ENOMEM
+                       : 0;
 }
 
-/* --- reading our own ------------------------------------------------------------------------ */
-
-static int add_note(const char *note, DeviceList *list) {
+static int device_add_noted(const char *note, DeviceList *list) {
         _cleanup_(device_done) Device device = { 0 };
         int r = device_note_parse(note, &device);
 
@@ -281,38 +234,8 @@ static int add_note(const char *note, DeviceList *list) {
         return device_list_add(list, &device);
 }
 
-static int add_notes(const char *notes, DeviceList *list) {
-        _cleanup_free_ char *copy = strdup(notes);
-        char *rest = copy, *note;
-        int r = 0;
-
-        if (!copy)
-                return -ENOMEM;
-        while (r >= 0 && (note = strsep(&rest, ";"))) {
-                note += strspn(note, " ");
-                r = add_note(note, list);
-        }
-        return r;
-}
-
-static int load_noted(hwloc_topology_t t, DeviceList *list) {
-        const char *others = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES);
-        hwloc_obj_t object = NULL;
-
-        while ((object = hwloc_get_next_osdev(t, object))) {
-                const char *note = topology_fill_info(object, TOPOLOGY_INFO_DEVICE);
-                int r = note ? add_note(note, list) : 0;
-
-                if (r < 0)
-                        return r;
-        }
-        return others && *others ? add_notes(others, list) : 0;
-}
-
-/* --- reading others' ------------------------------------------------------------------------ */
-
 /* Memory-only nodes are near whole packages: they do not show where the device is. */
-static int32_t find_node(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object) {
+static int32_t device_node(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object) {
         hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(t, object);
         NodeSet nodes = topology_fill_nodes(near ? near->nodeset : NULL);
         int32_t found = DEVICE_NODE_UNKNOWN;
@@ -328,68 +251,54 @@ static int32_t find_node(hwloc_topology_t t, const Topology *topology, hwloc_obj
         return found;
 }
 
-static hwloc_obj_t find_pci(hwloc_obj_t object) {
-        while (object && object->type != HWLOC_OBJ_PCI_DEVICE)
-                object = object->parent;
-        return object;
-}
+static int device_add_found(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object,
+                            DeviceList *list) {
+        _cleanup_(device_done) Device device = { 0 };
+        hwloc_obj_t pci = object;
+        bool net;
 
-/* A memory expander is "Block" to hwloc 2. */
-static bool is_memory(hwloc_obj_t object) {
-        return object->subtype && strncmp(object->subtype, "CXL", 3) == 0;
-}
-
-static bool is_wanted(hwloc_obj_t object) {
         if (!object->name || !*object->name || !object->attr)
-                return false;
-        if (object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
-                return true;
-        return object->attr->osdev.type == HWLOC_OBJ_OSDEV_BLOCK && !is_memory(object) &&
-               disk_name_counts(object->name) && (find_pci(object) || !object->subtype);
-}
-
-static int add_object(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object,
-                      DeviceList *list) {
-        _cleanup_(device_done) Device device = {
-                .kind = object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ? DEVICE_NET
-                                                                            : DEVICE_DISK,
-                .name = strdup(object->name),
-                .node = find_node(t, topology, object),
-        };
-        hwloc_obj_t pci = find_pci(object);
-
-        if (!device.name)
-                return -ENOMEM;
-        device.nvme = device.kind == DEVICE_DISK && strncmp(device.name, "nvme", 4) == 0;
-        if (pci &&
-            asprintf(&device.pci, "%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
-                     pci->attr->pcidev.bus, pci->attr->pcidev.dev, pci->attr->pcidev.func) < 0) {
-                device.pci = NULL;
-                return -ENOMEM;
-        }
-        if (device_list_find(list, device.kind, device.name))
                 return 0;
-        return device_list_add(list, &device);
-}
-
-static int load_found(hwloc_topology_t t, const Topology *topology, DeviceList *list) {
-        hwloc_obj_t object = NULL;
-
-        while ((object = hwloc_get_next_osdev(t, object))) {
-                int r = is_wanted(object) ? add_object(t, topology, object, list) : 0;
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        while (pci && pci->type != HWLOC_OBJ_PCI_DEVICE)
+                pci = pci->parent;
+        net = object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK;
+        /* A memory expander is "Block" to hwloc 2. */
+        if (!net && (object->attr->osdev.type != HWLOC_OBJ_OSDEV_BLOCK ||
+                     (object->subtype && strncmp(object->subtype, "CXL", 3) == 0) ||
+                     !disk_name_counts(object->name) || (!pci && object->subtype)))
+                return 0;
+        device.kind = net ? DEVICE_NET : DEVICE_DISK;
+        if (device_list_find(list, device.kind, object->name))
+                return 0;
+        device.name = strdup(object->name);
+        device.node = device_node(t, topology, object);
+        device.nvme = !net && strncmp(object->name, "nvme", 4) == 0;
+        if (pci)
+                device.pci = text_new("%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
+                                      pci->attr->pcidev.bus, pci->attr->pcidev.dev,
+                                      pci->attr->pcidev.func);
+        return !device.name || (pci && !device.pci) ? -ENOMEM : device_list_add(list, &device);
 }
 
 int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret) {
+        const char *others = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES);
+        const bool noted = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_VERSION);
         _cleanup_device_list_ DeviceList list = { 0 };
-        int r = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_VERSION)
-                        ? load_noted(t, &list)
-                        : load_found(t, topology, &list);
+        _cleanup_free_ char *copy = strdup(noted && others ? others : "");
+        hwloc_obj_t object = NULL;
+        char *rest = copy, *note;
+        int r = copy ? 0 : -ENOMEM;
 
+        while (r >= 0 && (object = hwloc_get_next_osdev(t, object))) {
+                const char *info = topology_fill_info(object, TOPOLOGY_INFO_DEVICE);
+
+                if (!noted)
+                        r = device_add_found(t, topology, object, &list);
+                else if (info)
+                        r = device_add_noted(info, &list);
+        }
+        while (r >= 0 && *copy && (note = strsep(&rest, ";")))
+                r = device_add_noted(note + strspn(note, " "), &list);
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(list);
@@ -398,7 +307,7 @@ int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceLi
 
 /* --- a device as one line of text, and back --- */
 
-static void append_escaped(Text *text, const char *value) {
+static void note_append(Text *text, const char *value) {
         for (const unsigned char *p = (const unsigned char *)value; *p; p++)
                 if (*p <= 0x20 || *p >= 0x7f || *p == '\\' || *p == ';')
                         text_appendf(text, "\\%03o", *p);
@@ -406,23 +315,23 @@ static void append_escaped(Text *text, const char *value) {
                         text_appendf(text, "%c", *p);
 }
 
-static void append_value(Text *text, const char *key, const char *value) {
+static void note_append_value(Text *text, const char *key, const char *value) {
         if (!value)
                 return;
         text_appendf(text, " %s=", key);
-        append_escaped(text, value);
+        note_append(text, value);
 }
 
 void device_note_render(const Device *device, Text *text) {
         text_append(text, device->kind == DEVICE_NET ? "net " : "disk ");
-        append_escaped(text, device->name);
+        note_append(text, device->name);
         if (device->node != DEVICE_NODE_UNKNOWN)
                 text_appendf(text, " node=%" PRId32, device->node);
-        append_value(text, "pci", device->pci);
-        append_value(text, "driver", device->driver);
+        note_append_value(text, "pci", device->pci);
+        note_append_value(text, "driver", device->driver);
         if (device->speed_mbps > 0)
                 text_appendf(text, " speed=%" PRIu32, device->speed_mbps);
-        append_value(text, "master", device->master);
+        note_append_value(text, "master", device->master);
         if (device->nvme)
                 text_append(text, " nvme");
         if (device->default_route)
@@ -431,7 +340,7 @@ void device_note_render(const Device *device, Text *text) {
                 text_append(text, " virtual-function");
 }
 
-static int set_string(char **string, char *value) {
+static int note_set_string(char **string, char *value) {
         char *copy;
 
         mountinfo_unescape(value);
@@ -445,89 +354,73 @@ static int set_string(char **string, char *value) {
         return 0;
 }
 
-static int set_number(const char *value, uint64_t max, uint64_t *ret) {
-        return parse_u64(value, ret) < 0 || *ret > max ? -EBADMSG : 0;
-}
-
-static int parse_value(const char *key, char *value, Device *device) {
-        uint64_t number;
-        int r = 0;
-
-        if (strcmp(key, "pci") == 0)
-                return set_string(&device->pci, value);
-        if (strcmp(key, "driver") == 0)
-                return set_string(&device->driver, value);
-        if (strcmp(key, "master") == 0)
-                return set_string(&device->master, value);
-        if (strcmp(key, "node") == 0) {
-                r = set_number(value, NODE_SET_MAX - 1, &number);
-                if (r >= 0)
-                        device->node = (int32_t)number;
-        } else if (strcmp(key, "speed") == 0) {
-                r = set_number(value, UINT32_MAX, &number);
-                if (r >= 0)
-                        device->speed_mbps = (uint32_t)number;
-        }
-        return r;
-}
-
-static void parse_flag(const char *word, Device *device) {
-        if (strcmp(word, "nvme") == 0)
-                device->nvme = true;
-        else if (strcmp(word, "default-route") == 0)
-                device->default_route = true;
-        else if (strcmp(word, "virtual-function") == 0)
-                device->virtual_function = true;
-}
-
-static int parse_words(char *rest, Device *device) {
-        char *word;
-
-        while ((word = strsep(&rest, " "))) {
-                char *value = strchr(word, '=');
-                int r = 0;
-
-                if (value) {
-                        *value++ = '\0';
-                        r = parse_value(word, value, device);
-                } else
-                        parse_flag(word, device);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 int device_note_parse(const char *text, Device *ret) {
         _cleanup_(device_done) Device device = { .node = DEVICE_NODE_UNKNOWN };
         _cleanup_free_ char *copy = strdup(text);
-        char *rest = copy, *kind = strsep(&rest, " "), *name;
+        char *rest = copy, *kind = strsep(&rest, " "), *word;
+        uint64_t number;
         int r;
 
         if (!copy)
                 return -ENOMEM;
-        name = strsep(&rest, " ");
-        if (!name || (strcmp(kind, "net") != 0 && strcmp(kind, "disk") != 0))
+        word = strsep(&rest, " ");
+        if (!word || (strcmp(kind, "net") != 0 && strcmp(kind, "disk") != 0))
                 return -EBADMSG;
         device.kind = strcmp(kind, "net") == 0 ? DEVICE_NET : DEVICE_DISK;
-        r = set_string(&device.name, name);
-        if (r >= 0)
-                r = parse_words(rest, &device);
+        r = note_set_string(&device.name, word);
+        while (r >= 0 && (word = strsep(&rest, " "))) {
+                char *value = strchr(word, '=');
+
+                if (value)
+                        *value++ = '\0';
+                if (!value) {
+                        device.nvme |= strcmp(word, "nvme") == 0;
+                        device.default_route |= strcmp(word, "default-route") == 0;
+                        device.virtual_function |= strcmp(word, "virtual-function") == 0;
+                } else if (strcmp(word, "pci") == 0)
+                        r = note_set_string(&device.pci, value);
+                else if (strcmp(word, "driver") == 0)
+                        r = note_set_string(&device.driver, value);
+                else if (strcmp(word, "master") == 0)
+                        r = note_set_string(&device.master, value);
+                else if (strcmp(word, "node") == 0) {
+                        if (parse_u64(value, &number) < 0 || number >= NODE_SET_MAX)
+                                return -EBADMSG;
+                        device.node = (int32_t)number;
+                } else if (strcmp(word, "speed") == 0) {
+                        if (parse_u64(value, &number) < 0 || number > UINT32_MAX)
+                                return -EBADMSG;
+                        device.speed_mbps = (uint32_t)number;
+                }
+        }
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(device);
         return 0;
 }
 
-/* --- topology-file --- */
+/* --- machines that are not here: XML and synthetic descriptions into the model -------------- */
 
-/* Machines that are not here: XML and synthetic descriptions into the model. */
+/* What an export notes on the machine, for what hwloc does not know. */
+static const struct {
+        const char *name;
+        size_t offset, n_words;
+} NOTED_SETS[] = {
+#define NOTED(info, set)                                                                           \
+        { (info), offsetof(Topology, set), ID_SET_N_WORDS(&((Topology *)0)->set) }
+        NOTED("TidbnumadOfflineCPUs", offline_cpus),
+        NOTED("TidbnumadIsolatedCPUs", isolated_cpus),
+        NOTED("TidbnumadNohzFullCPUs", nohz_full_cpus),
+        NOTED("TidbnumadTakenCPUs", taken_cpus),
+        NOTED("TidbnumadHiddenCPUs", hidden_cpus),
+        NOTED("TidbnumadHiddenNodes", hidden_nodes),
+        NOTED("TidbnumadLostNodes", lost_nodes),
+        NOTED("TidbnumadMismaskedNodes", mismasked_nodes),
+};
 
-static void fill_info(hwloc_obj_t root, const char *name, IdTarget set) {
-        const char *list = topology_fill_info(root, name);
-
-        if (list)
-                (void)id_target_parse_list(list, set);
+static IdTarget noted_set(Topology *topology, size_t i) {
+        return (IdTarget){ (uint64_t *)(void *)((char *)topology + NOTED_SETS[i].offset),
+                           NOTED_SETS[i].n_words };
 }
 
 /* What is damaged is as if it were not there. */
@@ -555,55 +448,42 @@ static void read_node_note(const char *note, const CpuSet *first_threads, Node *
         topology_fill_assign(node, &cpus, first_threads);
 }
 
-static void fill_noted_nodes(hwloc_topology_t t, Topology *topology) {
-        const CpuSet first_threads = topology_fill_first_threads(topology);
-
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                Node *node = &topology->nodes[i];
-                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
-                const char *note = object ? topology_fill_info(object, TOPOLOGY_INFO_NODE) : NULL;
-
-                if (note)
-                        read_node_note(note, &first_threads, node);
-        }
-}
-
-static void forget_memory(Topology *topology) {
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                topology->nodes[i].memory_unknown = true;
-                topology->nodes[i].memory_bytes = 0;
-        }
-}
-
-static bool has_memory(const Topology *topology) {
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (topology->nodes[i].memory_bytes > 0)
-                        return true;
-        return false;
-}
-
 static int fill_foreign(hwloc_topology_t t, const TopologySource *source, Topology *ret) {
         hwloc_obj_t root = hwloc_get_root_obj(t);
+        const char *list = topology_fill_info(root, TOPOLOGY_INFO_HAS_CPU);
         NodeSet has_cpu = { 0 };
+        CpuSet first_threads;
+        bool has_memory = false;
         int r;
 
-        fill_info(root, TOPOLOGY_INFO_HAS_CPU, ID_TARGET(&has_cpu));
+        if (list)
+                (void)id_set_parse_list(list, &has_cpu);
         r = topology_fill(t, id_set_is_empty(&has_cpu) ? NULL : &has_cpu, ret);
         if (r < 0)
                 return r;
-        fill_info(root, TOPOLOGY_INFO_OFFLINE, ID_TARGET(&ret->offline_cpus));
-        fill_info(root, TOPOLOGY_INFO_ISOLATED, ID_TARGET(&ret->isolated_cpus));
-        fill_info(root, TOPOLOGY_INFO_NOHZ_FULL, ID_TARGET(&ret->nohz_full_cpus));
-        fill_info(root, TOPOLOGY_INFO_TAKEN_CPUS, ID_TARGET(&ret->taken_cpus));
-        fill_info(root, TOPOLOGY_INFO_HIDDEN_CPUS, ID_TARGET(&ret->hidden_cpus));
-        fill_info(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_TARGET(&ret->hidden_nodes));
-        fill_info(root, TOPOLOGY_INFO_LOST_NODES, ID_TARGET(&ret->lost_nodes));
-        fill_info(root, TOPOLOGY_INFO_MISMASKED, ID_TARGET(&ret->mismasked_nodes));
+        for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
+                list = topology_fill_info(root, NOTED_SETS[i].name);
+                if (list)
+                        (void)id_target_parse_list(list, noted_set(ret, i));
+        }
+        for (size_t i = 0; i < ret->n_nodes; i++)
+                has_memory |= ret->nodes[i].memory_bytes > 0;
         /* hwloc invents 1 GiB for each node of a description without memory, and shows a size
          * that it does not know as 0. */
-        if (source->synthetic ? !strstr(source->synthetic, "memory=") : !has_memory(ret))
-                forget_memory(ret);
-        fill_noted_nodes(t, ret);
+        has_memory = source->synthetic ? strstr(source->synthetic, "memory=") != NULL : has_memory;
+        first_threads = topology_fill_first_threads(ret);
+        for (size_t i = 0; i < ret->n_nodes; i++) {
+                Node *node = &ret->nodes[i];
+                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
+                const char *note = object ? topology_fill_info(object, TOPOLOGY_INFO_NODE) : NULL;
+
+                if (!has_memory) {
+                        node->memory_unknown = true;
+                        node->memory_bytes = 0;
+                }
+                if (note)
+                        read_node_note(note, &first_threads, node);
+        }
         return 0;
 }
 
@@ -614,13 +494,7 @@ static int explain(int r, const char *source, char **ret_message) {
                           : r == -EBADMSG ? "contains damaged notes on devices; export it again"
                                           : NULL;
 
-        if (!why)
-                return r;
-        if (ret_message && asprintf(ret_message, "the machine \"%s\" %s", source, why) < 0) {
-                *ret_message = NULL;
-                return -ENOMEM;
-        }
-        return -EINVAL;
+        return why ? fail_with(ret_message, -EINVAL, "the machine \"%s\" %s", source, why) : r;
 }
 
 _Static_assert(NODE_SET_MAX == 1024, "see the message above");
@@ -655,82 +529,49 @@ int topology_load_synthetic(const char *description, Topology *ret, char **ret_m
                             ret_message);
 }
 
-/* --- topology-export --- */
+/* --- writing: what we know
+ * --------------------------------------------------------------------------- */
 
-/* A machine as hwloc's XML, with what only we know of it, and with instances for lstopo to draw. */
-
-/* --- what we know --------------------------------------------------------------------------- */
-
-static int note_set(hwloc_obj_t root, const char *name, IdView set) {
+static int note_topology(hwloc_topology_t t, Topology *topology) {
+        NodeSet has_cpu = { 0 };
+        hwloc_obj_t root = hwloc_get_root_obj(t);
         char list[ID_SET_LIST_MAX];
 
-        if (id_view_render_list(set, list, sizeof(list)) < 0)
-                return -ENOSPC;
-        return hwloc_obj_add_info(root, name, list) < 0 ? -ENOMEM : 0;
-}
-
-static NodeSet nodes_with_cpus(const Topology *topology) {
-        NodeSet nodes = { 0 };
-
+        if (hwloc_obj_add_info(root, TOPOLOGY_INFO_VERSION, "1") < 0)
+                return -ENOMEM;
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (!id_set_is_empty(&topology->nodes[i].cpus))
-                        id_set_add(&nodes, topology->nodes[i].id);
-        return nodes;
-}
-
-static int note_node(hwloc_topology_t t, const Node *node) {
-        hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
-        _cleanup_free_ char *note = NULL;
-        char cpus[ID_SET_LIST_MAX];
-
-        if (!object)
-                return 0;
-        if (id_set_render_list(&node->cpus, cpus, sizeof(cpus)) < 0)
+                        id_set_add(&has_cpu, topology->nodes[i].id);
+        if (id_set_render_list(&has_cpu, list, sizeof(list)) < 0)
                 return -ENOSPC;
-        if (asprintf(&note, "package=%" PRId64 " memory=%s overlaps=%s kind=%s cpus=%s",
-                     node->package == PACKAGE_UNKNOWN ? -1 : (int64_t)node->package,
-                     node->memory_unknown ? "unknown" : "known", node->overlaps ? "yes" : "no",
-                     node_kind_to_string(node->kind), cpus) < 0) {
-                note = NULL;
+        if (hwloc_obj_add_info(root, TOPOLOGY_INFO_HAS_CPU, list) < 0)
                 return -ENOMEM;
+        for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
+                const IdTarget set = noted_set(topology, i);
+
+                if (id_view_render_list((IdView){ set.words, set.n_words }, list, sizeof(list)) < 0)
+                        return -ENOSPC;
+                if (hwloc_obj_add_info(root, NOTED_SETS[i].name, list) < 0)
+                        return -ENOMEM;
         }
-        return hwloc_obj_add_info(object, TOPOLOGY_INFO_NODE, note) < 0 ? -ENOMEM : 0;
-}
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
+                _cleanup_free_ char *note = NULL;
 
-static int note_topology(hwloc_topology_t t, const Topology *topology) {
-        hwloc_obj_t root = hwloc_get_root_obj(t);
-        NodeSet has_cpu = nodes_with_cpus(topology);
-        int r = hwloc_obj_add_info(root, TOPOLOGY_INFO_VERSION, "1") < 0 ? -ENOMEM : 0;
-
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_HAS_CPU, ID_VIEW(&has_cpu));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_OFFLINE, ID_VIEW(&topology->offline_cpus));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_ISOLATED, ID_VIEW(&topology->isolated_cpus));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_NOHZ_FULL, ID_VIEW(&topology->nohz_full_cpus));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_TAKEN_CPUS, ID_VIEW(&topology->taken_cpus));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_HIDDEN_CPUS, ID_VIEW(&topology->hidden_cpus));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_HIDDEN_NODES, ID_VIEW(&topology->hidden_nodes));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_LOST_NODES, ID_VIEW(&topology->lost_nodes));
-        if (r >= 0)
-                r = note_set(root, TOPOLOGY_INFO_MISMASKED, ID_VIEW(&topology->mismasked_nodes));
-        for (size_t i = 0; r >= 0 && i < topology->n_nodes; i++)
-                r = note_node(t, &topology->nodes[i]);
-        return r;
-}
-
-static int load_model(const TopologySource *source, Topology *ret, char **ret_message) {
-        if (source->xml)
-                return topology_load_xml(source->xml, ret, NULL, ret_message);
-        if (source->synthetic)
-                return topology_load_synthetic(source->synthetic, ret, ret_message);
-        return topology_load(source->sysroot, ret);
+                if (!object)
+                        continue;
+                if (id_set_render_list(&node->cpus, list, sizeof(list)) < 0)
+                        return -ENOSPC;
+                note = text_new("package=%" PRId64 " memory=%s overlaps=%s kind=%s cpus=%s",
+                                node->package == PACKAGE_UNKNOWN ? -1 : (int64_t)node->package,
+                                node->memory_unknown ? "unknown" : "known",
+                                node->overlaps ? "yes" : "no", node_kind_to_string(node->kind),
+                                list);
+                if (!note || hwloc_obj_add_info(object, TOPOLOGY_INFO_NODE, note) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
 }
 
 /* --- the instances -------------------------------------------------------------------------- */
@@ -739,47 +580,34 @@ static int load_model(const TopologySource *source, Topology *ret, char **ret_me
  * others: an instance below these would not be visible. */
 enum { LSTOPO_ALIKE_MAX = 4 };
 
-static hwloc_obj_t find_drawn(hwloc_obj_t object) {
-        hwloc_obj_t drawn = object, o = object;
-
-        while (!hwloc_obj_type_is_normal(o->type))
-                o = o->parent;
-        for (; o->parent; o = o->parent)
-                if (o->parent->symmetric_subtree && o->parent->arity > LSTOPO_ALIKE_MAX)
-                        drawn = o->parent;
-        return drawn;
-}
-
-static bool covers(hwloc_obj_t object, const NodeSet *nodes) {
-        NodeSet its = topology_fill_nodes(object->nodeset);
-
-        return id_set_is_subset(nodes, &its);
-}
-
-/* The smallest object that holds the nodes; the machine, where it does not have one of them. */
-static hwloc_obj_t find_place(hwloc_topology_t t, const NodeSet *nodes) {
-        int first = id_set_next(nodes, 0);
-        hwloc_obj_t object =
-                first < 0 ? NULL : hwloc_get_numanode_obj_by_os_index(t, (unsigned)first);
-
-        while (object && !covers(object, nodes))
-                object = object->parent;
-        return object ? find_drawn(object) : hwloc_get_root_obj(t);
-}
-
 static int add_mark(hwloc_topology_t t, const TopologyMark *mark) {
+        const int first = id_set_next(&mark->nodes, 0);
+        hwloc_obj_t place =
+                first < 0 ? NULL : hwloc_get_numanode_obj_by_os_index(t, (unsigned)first);
         _cleanup_free_ char *name = NULL;
         char nodes[ID_SET_LIST_MAX];
-        hwloc_obj_t misc;
+        hwloc_obj_t o, misc;
 
         if (id_set_render_list(&mark->nodes, nodes, sizeof(nodes)) < 0)
                 return -ENOSPC;
-        if (asprintf(&name, "%s (%s %s)", mark->name,
-                     id_set_count(&mark->nodes) == 1 ? "node" : "nodes", nodes) < 0) {
-                name = NULL;
+        name = text_new("%s (%s %s)", mark->name,
+                        id_set_count(&mark->nodes) == 1 ? "node" : "nodes", nodes);
+        if (!name)
                 return -ENOMEM;
+        /* The smallest object that holds the nodes; the machine, where it does not have one of
+         * them. */
+        for (; place; place = place->parent) {
+                NodeSet its = topology_fill_nodes(place->nodeset);
+
+                if (id_set_is_subset(&mark->nodes, &its))
+                        break;
         }
-        misc = hwloc_topology_insert_misc_object(t, find_place(t, &mark->nodes), name);
+        for (o = place; o && !hwloc_obj_type_is_normal(o->type);)
+                o = o->parent;
+        for (; o && o->parent; o = o->parent)
+                if (o->parent->symmetric_subtree && o->parent->arity > LSTOPO_ALIKE_MAX)
+                        place = o->parent;
+        misc = hwloc_topology_insert_misc_object(t, place ? place : hwloc_get_root_obj(t), name);
         if (!misc)
                 return -ENOMEM;
         misc->subtype = strdup(mark->type); /* hwloc's to free */
@@ -788,17 +616,11 @@ static int add_mark(hwloc_topology_t t, const TopologyMark *mark) {
 
 /* --- the file ------------------------------------------------------------------------------- */
 
-static int fail_to_write(char **ret_message, int r, const char *path) {
-        if (ret_message && asprintf(ret_message, "cannot write %s: %s", path, strerror(-r)) < 0) {
-                *ret_message = NULL;
-                return -ENOMEM;
-        }
-        return r;
-}
-
 /* A link stays one, and what it points to is replaced. What is no regular file, such as a terminal,
  * is not there to be replaced. */
-static int find_target(const char *path, char ret[static PATH_MAX]) {
+static int file_replace(const char *path, const char *data, size_t size) {
+        _cleanup_close_ int dir_fd = -EBADF;
+        char target[PATH_MAX], *slash;
         struct stat st;
 
         if (stat(path, &st) < 0) {
@@ -806,44 +628,17 @@ static int find_target(const char *path, char ret[static PATH_MAX]) {
                         return -errno;
                 if (strlen(path) >= PATH_MAX)
                         return -ENAMETOOLONG;
-                (void)strcpy(ret, path);
-                return 0;
-        }
-        if (!S_ISREG(st.st_mode))
+                (void)strcpy(target, path);
+        } else if (!S_ISREG(st.st_mode))
                 return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
-        return realpath(path, ret) ? 0 : -errno;
-}
-
-static int write_file(const char *path, const char *data, size_t size) {
-        _cleanup_close_ int dir_fd = -EBADF;
-        char target[PATH_MAX], *slash;
-        int r = find_target(path, target);
-
-        if (r < 0)
-                return r;
+        else if (!realpath(path, target))
+                return -errno;
         slash = strrchr(target, '/');
         if (slash)
                 *slash = '\0';
         dir_fd = open(!slash ? "." : *target ? target : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (dir_fd < 0)
-                return -errno;
-        return atomic_file_write(dir_fd, slash ? slash + 1 : target, data, size, 0644);
-}
-
-static int write_xml(hwloc_topology_t t, const char *path) {
-        TopologyEnv env;
-        char *xml = NULL;
-        int length, r = topology_env_enter(&env, NULL, true);
-
-        if (r < 0)
-                return r;
-        r = hwloc_topology_export_xmlbuffer(t, &xml, &length, 0) < 0 ? -ENOMEM : 0;
-        topology_env_leave(&env, NULL);
-        if (r < 0)
-                return r;
-        r = write_file(path, xml, strlen(xml));
-        hwloc_free_xmlbuffer(t, xml);
-        return r;
+        return dir_fd < 0 ? -errno
+                          : atomic_file_write(dir_fd, slash ? slash + 1 : target, data, size, 0644);
 }
 
 int topology_export(const TopologySource *source, const DeviceList *devices,
@@ -851,8 +646,13 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                     char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
-        int r = load_model(source, &topology, ret_message);
+        TopologyEnv env;
+        char *xml = NULL;
+        int length, r;
 
+        r = source->xml         ? topology_load_xml(source->xml, &topology, NULL, ret_message)
+            : source->synthetic ? topology_load_synthetic(source->synthetic, &topology, ret_message)
+                                : topology_load(source->sysroot, &topology);
         if (r >= 0)
                 r = topology_source_load(source, &t, ret_message);
         if (r < 0)
@@ -864,6 +664,14 @@ int topology_export(const TopologySource *source, const DeviceList *devices,
                 r = add_mark(t, &marks[i]);
         if (r < 0)
                 return r;
-        r = write_xml(t, path);
-        return r < 0 ? fail_to_write(ret_message, r, path) : 0;
+        r = topology_env_enter(&env, NULL, true);
+        if (r >= 0) {
+                r = hwloc_topology_export_xmlbuffer(t, &xml, &length, 0) < 0 ? -ENOMEM : 0;
+                topology_env_leave(&env, NULL);
+        }
+        if (r >= 0)
+                r = file_replace(path, xml, strlen(xml));
+        if (xml)
+                hwloc_free_xmlbuffer(t, xml);
+        return r < 0 ? fail_with(ret_message, r, "cannot write %s: %s", path, strerror(-r)) : 0;
 }

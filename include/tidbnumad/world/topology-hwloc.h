@@ -37,15 +37,7 @@ static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
 
 /* What topology_export() notes on hwloc's objects, for what hwloc does not know. On the machine: */
 #define TOPOLOGY_INFO_VERSION "TidbnumadExport" /* "1" */
-#define TOPOLOGY_INFO_OFFLINE "TidbnumadOfflineCPUs"
-#define TOPOLOGY_INFO_ISOLATED "TidbnumadIsolatedCPUs"
-#define TOPOLOGY_INFO_NOHZ_FULL "TidbnumadNohzFullCPUs"
-#define TOPOLOGY_INFO_TAKEN_CPUS "TidbnumadTakenCPUs"
-#define TOPOLOGY_INFO_HIDDEN_CPUS "TidbnumadHiddenCPUs"
-#define TOPOLOGY_INFO_HIDDEN_NODES "TidbnumadHiddenNodes"
 #define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU" /* nodes */
-#define TOPOLOGY_INFO_LOST_NODES "TidbnumadLostNodes"
-#define TOPOLOGY_INFO_MISMASKED "TidbnumadMismaskedNodes"
 #define TOPOLOGY_INFO_DEVICES "TidbnumadDevices" /* those that hwloc has no object for */
 /* On a node: "package=-1 memory=known overlaps=no kind=gpu cpus=0-3"; -1: the package is unknown.
  */

@@ -224,29 +224,16 @@ void host_lock_memory(Host *h) {
 
 /* --- what is present --- */
 
-static bool read_set(const Host *h, const char *path, IdTarget ret) {
-        char text[ID_SET_LIST_MAX];
-
-        return path_read(h->sysroot.sys_fd, text, sizeof(text), "%s", path) >= 0 &&
-               id_target_parse_list(text, ret) >= 0;
-}
-
-static void read_offered(const Host *h, Hotplug *ret) {
-        char text[ID_SET_LIST_MAX];
-
-        if (h->sysroot.cgroup_fd < 0 ||
-            path_read(h->sysroot.cgroup_fd, text, sizeof(text), "cpuset.cpus.effective") < 0 ||
-            id_set_parse_list(text, &ret->offered) < 0)
-                ret->offered = (CpuSet){ 0 };
-}
-
 /* False: it cannot be read, so no change is assumed. */
 static bool read_present(const Host *h, Hotplug *ret) {
-        read_offered(h, ret);
-        return read_set(h, SYSTEM "cpu/online", ID_TARGET(&ret->cpus)) &&
-               read_set(h, SYSTEM "node/online", ID_TARGET(&ret->nodes)) &&
-               (read_set(h, SYSTEM "node/has_memory", ID_TARGET(&ret->memory)) ||
-                read_set(h, SYSTEM "node/has_normal_memory", ID_TARGET(&ret->memory)));
+        const int sys_fd = h->sysroot.sys_fd, cgroup_fd = h->sysroot.cgroup_fd;
+
+        if (cgroup_fd < 0 || path_read_list(cgroup_fd, &ret->offered, "cpuset.cpus.effective") < 0)
+                ret->offered = (CpuSet){ 0 };
+        return path_read_list(sys_fd, &ret->cpus, SYSTEM "cpu/online") >= 0 &&
+               path_read_list(sys_fd, &ret->nodes, SYSTEM "node/online") >= 0 &&
+               (path_read_list(sys_fd, &ret->memory, SYSTEM "node/has_memory") >= 0 ||
+                path_read_list(sys_fd, &ret->memory, SYSTEM "node/has_normal_memory") >= 0);
 }
 
 static bool is_same_hardware(const Hotplug *a, const Hotplug *b) {

@@ -47,15 +47,14 @@ void irq_balance_done(IrqBalance *b) {
 /* The process must be root's and have that name. -ESRCH: the pid belongs to another one. */
 static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        char path[64], comm[64];
+        char comm[64];
         ssize_t n;
         int r;
 
-        (void)snprintf(path, sizeof(path), "%d/comm", pid);
         r = proc_open(&irq->host->sysroot, pid, &handle);
         if (r < 0)
                 return r;
-        n = path_read_record(irq->host->sysroot.proc_fd, comm, sizeof(comm), "%s", path);
+        n = path_read_record(irq->host->sysroot.proc_fd, comm, sizeof(comm), "%d/comm", pid);
         if (n < 0)
                 return (int)n;
         if (strcmp(comm, "irqbalance") != 0)

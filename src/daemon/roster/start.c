@@ -40,13 +40,10 @@ static bool shows_exe(const ProcHandle *handle, const char *exe) {
 }
 
 static int open_folder(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
-        char name[16];
-
-        (void)snprintf(name, sizeof(name), "%d", pid);
         *ret = PROC_HANDLE_NONE;
         ret->pid = pid;
-        ret->dir_fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return ret->dir_fd < 0 ? -errno : 0;
+        ret->dir_fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);
+        return ret->dir_fd < 0 ? ret->dir_fd : 0;
 }
 
 void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret) {
