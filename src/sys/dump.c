@@ -124,77 +124,50 @@ int dump_write(int to_fd, const char *path, const char *data, size_t size) {
         return write_all(fd, data, size);
 }
 
-static int copy_file(int from_fd, const char *name, int to_fd, const char *to) {
-        _cleanup_free_ char *data = NULL;
-        size_t size = 0;
-        int r = path_read_alloc(from_fd, &data, &size, "%s", name);
-
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        return dump_write(to_fd, to, data, size);
-}
-
-static int copy_link(int from_fd, const char *name, int to_fd, const char *to) {
-        char target[PATH_BYTES];
-        const ssize_t n = readlinkat(from_fd, name, target, sizeof(target) - 1);
-        int r;
-
-        if (n < 0)
-                return 0;
-        target[n] = '\0';
-        r = make_folders(to_fd, to);
-        if (r < 0)
-                return r;
-        return symlinkat(target, to_fd, to) < 0 && errno != EEXIST ? -errno : 0;
-}
-
-static bool is_wanted(const Rule *rule, const char *name) {
-        for (size_t i = 0; i < NAMES_MAX && rule->names[i]; i++)
-                if (fnmatch(rule->names[i], name, 0) == 0)
-                        return true;
-        return false;
-}
-
-static int copy_folder(int from_fd, const char *path, unsigned depth, const Rule *rule, int to_fd,
-                       const char *to);
-
-static int copy_entry(int dir_fd, const struct dirent *entry, unsigned depth, const Rule *rule,
-                      int to_fd, const char *to) {
-        char target[PATH_BYTES];
-        const bool dir = entry->d_type == DT_DIR;
-
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            (dir ? depth == 0 : !is_wanted(rule, entry->d_name)))
-                return 0;
-        if ((size_t)snprintf(target, sizeof(target), "%s/%s", to, entry->d_name) >= sizeof(target))
-                return 0;
-        if (dir)
-                return copy_folder(dir_fd, entry->d_name, depth - 1, rule, to_fd, target);
-        return entry->d_type == DT_LNK ? copy_link(dir_fd, entry->d_name, to_fd, target)
-                                       : copy_file(dir_fd, entry->d_name, to_fd, target);
-}
-
 /* The folder itself is copied too, because its existence may matter. */
 static int copy_folder(int from_fd, const char *path, unsigned depth, const Rule *rule, int to_fd,
                        const char *to) {
-        int fd = openat(from_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        _cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        _cleanup_closedir_ DIR *dir =
+                dir_from_fd(openat(from_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         const struct dirent *entry;
         int r;
 
-        if (!dir) {
-                closep(&fd);
+        if (!dir)
                 return 0;
-        }
         r = make_folders(to_fd, to);
         if (r >= 0 && mkdirat(to_fd, to, 0700) < 0 && errno != EEXIST)
                 r = -errno;
-        while (r >= 0 && (entry = readdir(dir)))
-                r = copy_entry(dirfd(dir), entry, depth, rule, to_fd, to);
+        while (r >= 0 && (entry = readdir(dir))) {
+                const char *name = entry->d_name;
+                char target[PATH_BYTES], link[PATH_BYTES];
+                _cleanup_free_ char *data = NULL;
+                size_t size, i = 0;
+
+                if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+                    (size_t)snprintf(target, sizeof(target), "%s/%s", to, name) >= sizeof(target))
+                        continue;
+                if (entry->d_type == DT_DIR) {
+                        if (depth > 0)
+                                r = copy_folder(dirfd(dir), name, depth - 1, rule, to_fd, target);
+                        continue;
+                }
+                while (i < NAMES_MAX && rule->names[i] && fnmatch(rule->names[i], name, 0) != 0)
+                        i++;
+                if (i == NAMES_MAX || !rule->names[i])
+                        continue;
+                if (entry->d_type != DT_LNK) {
+                        r = path_read_alloc(dirfd(dir), &data, &size, "%s", name);
+                        r = r >= 0 ? dump_write(to_fd, target, data, size) : r == -ENOMEM ? r : 0;
+                } else if (path_read_link(dirfd(dir), link, sizeof(link), "%s", name) >= 0) {
+                        r = make_folders(to_fd, target);
+                        if (r >= 0 && symlinkat(link, to_fd, target) < 0 && errno != EEXIST)
+                                r = -errno;
+                }
+        }
         return r;
 }
 
-static int apply(const Rule *rules, size_t n, int from_fd, int to_fd, const char *to) {
+static int apply_rules(const Rule *rules, size_t n, int from_fd, int to_fd, const char *to) {
         int r = 0;
 
         for (size_t i = 0; i < n && r >= 0; i++) {
@@ -208,15 +181,18 @@ static int apply(const Rule *rules, size_t n, int from_fd, int to_fd, const char
         return r;
 }
 
-/* The words of the kernel's command line are arguments too. */
-static int copy_kernel_arguments(const Sysroot *sysroot, int to_fd) {
+int dump_machine(const Sysroot *sysroot, int to_fd) {
         _cleanup_free_ char *line = NULL;
         _cleanup_text_ Text text = { 0 };
         size_t size;
-        int r = path_read_alloc(sysroot->proc_fd, &line, &size, "cmdline");
+        int r = apply_rules(sys_rules, ELEMENTSOF(sys_rules), sysroot->sys_fd, to_fd, "sys");
 
-        if (r < 0)
-                return 0;
+        if (r >= 0)
+                r = apply_rules(proc_rules, ELEMENTSOF(proc_rules), sysroot->proc_fd, to_fd,
+                                "proc");
+        if (r < 0 || path_read_alloc(sysroot->proc_fd, &line, &size, "cmdline") < 0)
+                return r;
+        /* The words of the kernel's command line are arguments too. */
         for (size_t i = 0; i < size; i++)
                 line[i] = (char)(line[i] == ' ' || line[i] == '\n' ? '\0' : line[i]);
         mask_arguments(&text, line, size);
@@ -228,61 +204,36 @@ static int copy_kernel_arguments(const Sysroot *sysroot, int to_fd) {
                               : dump_write(to_fd, "proc/cmdline", text.data, text.length);
 }
 
-int dump_machine(const Sysroot *sysroot, int to_fd) {
-        int r = apply(sys_rules, ELEMENTSOF(sys_rules), sysroot->sys_fd, to_fd, "sys");
-
-        if (r >= 0)
-                r = apply(proc_rules, ELEMENTSOF(proc_rules), sysroot->proc_fd, to_fd, "proc");
-        return r < 0 ? r : copy_kernel_arguments(sysroot, to_fd);
-}
-
-static int copy_arguments(int fd, int to_fd, const char *folder) {
-        _cleanup_free_ char *bytes = NULL;
+int dump_process(const Sysroot *sysroot, pid_t pid, int to_fd) {
+        _cleanup_close_ int fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);
+        _cleanup_close_ int maps_fd = -EBADF;
+        _cleanup_free_ char *arguments = NULL, *environment = NULL;
+        char folder[32], path[64], start[128], value[32];
         _cleanup_text_ Text text = { 0 };
-        char path[64];
-        size_t size;
-
-        if (path_read_alloc(fd, &bytes, &size, "cmdline") < 0)
-                return 0;
-        mask_arguments(&text, bytes, size);
-        (void)snprintf(path, sizeof(path), "%s/cmdline", folder);
-        return text.error < 0 ? text.error : dump_write(to_fd, path, text.data, text.length);
-}
-
-/* One variable, and the start of numa_maps, where the memory policy is: all of it would lock the
- * memory map of the process for long. */
-static int copy_parts(int fd, int to_fd, const char *folder) {
-        _cleanup_close_ int maps = openat(fd, "numa_maps", O_RDONLY | O_CLOEXEC);
-        _cleanup_free_ char *bytes = NULL;
-        char path[64], text[128], value[32];
         const char *found;
         size_t size;
         ssize_t n;
-        int r = 0;
+        int r;
 
-        if (path_read_alloc(fd, &bytes, &size, "environ") >= 0 &&
-            (found = environment_find(bytes, size, "GOMAXPROCS"))) {
+        if (fd < 0)
+                return 0;
+        (void)snprintf(folder, sizeof(folder), "proc/%d", pid);
+        r = apply_rules(process_rules, ELEMENTSOF(process_rules), fd, to_fd, folder);
+        if (r >= 0 && path_read_alloc(fd, &arguments, &size, "cmdline") >= 0) {
+                mask_arguments(&text, arguments, size);
+                (void)snprintf(path, sizeof(path), "%s/cmdline", folder);
+                r = text.error < 0 ? text.error : dump_write(to_fd, path, text.data, text.length);
+        }
+        if (r >= 0 && path_read_alloc(fd, &environment, &size, "environ") >= 0 &&
+            (found = environment_find(environment, size, "GOMAXPROCS"))) {
                 n = snprintf(value, sizeof(value), "GOMAXPROCS=%.10s", found);
                 (void)snprintf(path, sizeof(path), "%s/environ", folder);
                 r = dump_write(to_fd, path, value, (size_t)n + 1);
         }
-        n = maps < 0 ? -1 : read(maps, text, sizeof(text));
+        /* Of numa_maps the start, where the memory policy is: all of it would lock the memory map
+         * of the process for long. */
+        maps_fd = path_open(fd, O_RDONLY, "numa_maps");
+        n = maps_fd < 0 ? -1 : read(maps_fd, start, sizeof(start));
         (void)snprintf(path, sizeof(path), "%s/numa_maps", folder);
-        return r < 0 || n < 0 ? r : dump_write(to_fd, path, text, (size_t)n);
-}
-
-int dump_process(const Sysroot *sysroot, pid_t pid, int to_fd) {
-        _cleanup_close_ int fd = -EBADF;
-        char name[16], folder[32];
-        int r;
-
-        (void)snprintf(name, sizeof(name), "%d", pid);
-        (void)snprintf(folder, sizeof(folder), "proc/%d", pid);
-        fd = openat(sysroot->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return 0;
-        r = apply(process_rules, ELEMENTSOF(process_rules), fd, to_fd, folder);
-        if (r >= 0)
-                r = copy_arguments(fd, to_fd, folder);
-        return r < 0 ? r : copy_parts(fd, to_fd, folder);
+        return r < 0 || n < 0 ? r : dump_write(to_fd, path, start, (size_t)n);
 }

@@ -37,32 +37,20 @@ static bool read_whole(const GoFile *file, uint64_t offset, void *buffer, size_t
                file->read(offset, buffer, size, file->userdata) == (ssize_t)size;
 }
 
-static bool read_header(GoFile *file) {
-        const Elf64_Ehdr *h = &file->header;
-
-        return read_whole(file, 0, &file->header, sizeof(file->header)) &&
-               memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_ident[EI_CLASS] == ELFCLASS64 &&
-               h->e_ident[EI_DATA] == HOST_DATA && h->e_shentsize == sizeof(Elf64_Shdr) &&
-               h->e_shnum > 0 && h->e_shnum <= SECTIONS_MAX && h->e_shstrndx < h->e_shnum;
-}
-
-static bool is_named(const GoFile *file, const Elf64_Shdr *names, const Elf64_Shdr *section) {
-        char name[sizeof(SECTION)];
-        uint64_t at;
-
-        return !__builtin_add_overflow(names->sh_offset, section->sh_name, &at) &&
-               read_whole(file, at, name, sizeof(name)) && memcmp(name, SECTION, sizeof(name)) == 0;
-}
-
 static bool find_section(const GoFile *file, Elf64_Shdr *ret) {
         Elf64_Shdr sections[SECTIONS_MAX];
         const size_t n = file->header.e_shnum;
+        char name[sizeof(SECTION)];
+        uint64_t at;
 
         if (!read_whole(file, file->header.e_shoff, sections, n * sizeof(sections[0])))
                 return false;
         for (size_t i = 0; i < n; i++)
                 if (sections[i].sh_type == SHT_PROGBITS &&
-                    is_named(file, &sections[file->header.e_shstrndx], &sections[i])) {
+                    !__builtin_add_overflow(sections[file->header.e_shstrndx].sh_offset,
+                                            sections[i].sh_name, &at) &&
+                    read_whole(file, at, name, sizeof(name)) &&
+                    memcmp(name, SECTION, sizeof(name)) == 0) {
                         *ret = sections[i];
                         return true;
                 }
@@ -87,36 +75,27 @@ static bool find_address(const GoFile *file, uint64_t address, uint64_t *ret) {
         return false;
 }
 
-/* Go's string: a pointer and a length. */
-static bool read_pointed(const GoFile *file, const Elf64_Shdr *section, char *text) {
-        uint64_t address, string[2], at;
+static bool read_version(const GoFile *file, const Elf64_Shdr *section, char *text) {
+        unsigned char start[INFO_POINTERS];
+        uint64_t at = section->sh_offset, address, string[2];
+        uint8_t length;
 
-        return read_whole(file, section->sh_offset + INFO_POINTERS, &address, sizeof(address)) &&
+        if (section->sh_size < INFO_STRINGS || at > INT64_MAX - INFO_STRINGS ||
+            !read_whole(file, at, start, sizeof(start)) ||
+            memcmp(start, MAGIC, sizeof(MAGIC) - 1) != 0)
+                return false;
+        /* The length is a varint: one of a version has one byte. */
+        if (start[INFO_FLAGS] & FLAG_INLINE)
+                return read_whole(file, at + INFO_STRINGS, &length, sizeof(length)) &&
+                       length < VERSION_MAX &&
+                       read_whole(file, at + INFO_STRINGS + 1, text, length);
+        /* Go's string: a pointer and a length. */
+        return (start[INFO_FLAGS] & FLAG_BIG_ENDIAN) == HOST_ORDER &&
+               start[INFO_POINTER_SIZE] == sizeof(uint64_t) &&
+               read_whole(file, at + INFO_POINTERS, &address, sizeof(address)) &&
                find_address(file, address, &at) && read_whole(file, at, string, sizeof(string)) &&
                string[1] < VERSION_MAX && find_address(file, string[0], &at) &&
                read_whole(file, at, text, string[1]);
-}
-
-/* The length is a varint: one of a version has one byte. */
-static bool read_inline(const GoFile *file, const Elf64_Shdr *section, char *text) {
-        const uint64_t at = section->sh_offset + INFO_STRINGS;
-        uint8_t length;
-
-        return read_whole(file, at, &length, sizeof(length)) && length < VERSION_MAX &&
-               read_whole(file, at + 1, text, length);
-}
-
-static bool read_version(const GoFile *file, const Elf64_Shdr *section, char *text) {
-        unsigned char start[INFO_POINTERS];
-
-        if (section->sh_size < INFO_STRINGS || section->sh_offset > INT64_MAX - INFO_STRINGS ||
-            !read_whole(file, section->sh_offset, start, sizeof(start)) ||
-            memcmp(start, MAGIC, sizeof(MAGIC) - 1) != 0)
-                return false;
-        if (start[INFO_FLAGS] & FLAG_INLINE)
-                return read_inline(file, section, text);
-        return (start[INFO_FLAGS] & FLAG_BIG_ENDIAN) == HOST_ORDER &&
-               start[INFO_POINTER_SIZE] == sizeof(uint64_t) && read_pointed(file, section, text);
 }
 
 static bool take_number(const char **text, uint32_t *ret) {
@@ -132,31 +111,31 @@ static bool take_number(const char **text, uint32_t *ret) {
         return true;
 }
 
-/* "go1.21.3", "go1.25rc1", "devel go1.26-4a3b2c1 …" */
-static int parse_version(const char *text, GoVersion *ret) {
+int go_version_parse(GoFileRead read, void *userdata, GoVersion *ret) {
         static const char devel[] = "devel ";
+        GoFile file = { .read = read, .userdata = userdata };
+        const Elf64_Ehdr *h = &file.header;
+        char text[VERSION_MAX] = "";
+        const char *p = text;
+        Elf64_Shdr section;
         GoVersion v;
 
-        if (strncmp(text, devel, strlen(devel)) == 0)
-                text += strlen(devel);
-        if (strncmp(text, "go", 2) != 0)
+        if (!read_whole(&file, 0, &file.header, sizeof(file.header)) ||
+            memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
+            h->e_ident[EI_DATA] != HOST_DATA || h->e_shentsize != sizeof(Elf64_Shdr) ||
+            h->e_shnum == 0 || h->e_shnum > SECTIONS_MAX || h->e_shstrndx >= h->e_shnum ||
+            !find_section(&file, &section) || !read_version(&file, &section, text))
                 return -ENODATA;
-        text += 2;
-        if (!take_number(&text, &v.major) || *text++ != '.' || !take_number(&text, &v.minor))
+        /* "go1.21.3", "go1.25rc1", "devel go1.26-4a3b2c1 …" */
+        if (strncmp(p, devel, strlen(devel)) == 0)
+                p += strlen(devel);
+        if (strncmp(p, "go", 2) != 0)
+                return -ENODATA;
+        p += 2;
+        if (!take_number(&p, &v.major) || *p++ != '.' || !take_number(&p, &v.minor))
                 return -ENODATA;
         *ret = v;
         return 0;
-}
-
-int go_version_parse(GoFileRead read, void *userdata, GoVersion *ret) {
-        GoFile file = { .read = read, .userdata = userdata };
-        char text[VERSION_MAX] = "";
-        Elf64_Shdr section;
-
-        if (!read_header(&file) || !find_section(&file, &section) ||
-            !read_version(&file, &section, text))
-                return -ENODATA;
-        return parse_version(text, ret);
 }
 
 static ssize_t read_fd(uint64_t offset, void *buffer, size_t size, void *userdata) {
@@ -172,9 +151,9 @@ int go_version_read(const ProcHandle *handle, GoVersion *ret) {
 
         if (!handle->live)
                 return -ENODATA; /* the link of a dump leads to a file of this host */
-        fd = openat(handle->dir_fd, "exe", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        fd = path_open(handle->dir_fd, O_RDONLY | O_NONBLOCK | O_NOCTTY, "exe");
         if (fd < 0)
-                return proc_error(-errno);
+                return proc_error(fd);
         if (fstat(fd, &st) < 0)
                 return -errno;
         return S_ISREG(st.st_mode) ? go_version_parse(read_fd, &fd, ret) : -ENODATA;

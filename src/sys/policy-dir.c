@@ -19,8 +19,6 @@
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* --- policy-dir --- */
-
 /* The policy files on disk.
  *
  * The daemon executes these files as root, so every check is made on the descriptor that is read
@@ -58,7 +56,7 @@ static void scan_done(Scan *scan) {
 }
 
 /* Whether root or the caller alone can change it. A POSIX ACL shows in the group bits. */
-static bool check_owner(Scan *scan, const char *path, const struct stat *st) {
+static bool scan_check_owner(Scan *scan, const char *path, const struct stat *st) {
         if (st->st_uid != 0 && st->st_uid != geteuid()) {
                 diagnostics_add_path(scan->errors, path,
                                      "belongs to user %u, expected root; run `chown root %s`",
@@ -76,7 +74,7 @@ static bool check_owner(Scan *scan, const char *path, const struct stat *st) {
         return true;
 }
 
-static void open_folder(Scan *scan, Folder *folder) {
+static void scan_open_folder(Scan *scan, Folder *folder) {
         _cleanup_close_ int fd = -EBADF;
         struct stat st;
 
@@ -94,53 +92,19 @@ static void open_folder(Scan *scan, Folder *folder) {
                                      "cannot be opened: %m, expected a folder");
                 return;
         }
-        if (check_owner(scan, folder->path, &st))
+        if (scan_check_owner(scan, folder->path, &st))
                 folder->fd = TAKE_FD(fd);
 }
 
-static int add_entry(Scan *scan, const char *name, size_t folder) {
-        for (size_t i = 0; i < scan->n_entries; i++)
-                if (strcmp(scan->entries[i].name, name) == 0) {
-                        scan->entries[i].folder = folder;
-                        return 0;
-                }
-        if (ARRAY_RESERVE(scan->entries, scan->allocated, scan->n_entries + 1) < 0)
-                return -ENOMEM;
-        scan->entries[scan->n_entries].name = strdup(name);
-        if (!scan->entries[scan->n_entries].name)
-                return -ENOMEM;
-        scan->entries[scan->n_entries++].folder = folder;
-        return 0;
-}
-
-static int note_entry(Scan *scan, const struct dirent *entry, size_t folder) {
-        _cleanup_free_ char *path = NULL;
-
-        if (entry->d_name[0] != '.' && text_ends_with(entry->d_name, SUFFIX))
-                return add_entry(scan, entry->d_name, folder);
-        if (entry->d_name[0] == '.' || entry->d_type == DT_DIR)
-                return 0;
-        path = text_new("%s/%s", scan->folders[folder].path, entry->d_name);
-        if (!path)
-                return -ENOMEM;
-        diagnostics_add_path(scan->warnings, path,
-                             "is not read, because its name does not end in " SUFFIX
-                             "; rename it, or move it out of the policy folder");
-        return 0;
-}
-
-static int list_folder(Scan *scan, size_t folder) {
-        _cleanup_closedir_ DIR *dir = NULL;
-        _cleanup_close_ int fd = -EBADF;
-
+static int scan_list_folder(Scan *scan, size_t folder) {
         /* A description of its own: a dup(2) would share the position in the folder. */
-        fd = openat(scan->folders[folder].fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        dir = fd < 0 ? NULL : fdopendir(fd);
-        if (dir)
-                (void)TAKE_FD(fd);
+        _cleanup_closedir_ DIR *dir = dir_from_fd(
+                openat(scan->folders[folder].fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
         for (;;) {
-                struct dirent *entry;
-                int r;
+                _cleanup_free_ char *path = NULL;
+                const struct dirent *entry;
+                size_t i = 0;
 
                 errno = dir ? 0 : errno;
                 entry = dir ? readdir(dir) : NULL;
@@ -149,14 +113,33 @@ static int list_folder(Scan *scan, size_t folder) {
                                              "cannot be listed: %m, expected a folder");
                 if (!entry)
                         return 0;
-                r = note_entry(scan, entry, folder);
-                if (r < 0)
-                        return r;
+                if (entry->d_name[0] == '.')
+                        continue;
+                if (!text_ends_with(entry->d_name, SUFFIX)) {
+                        if (entry->d_type == DT_DIR)
+                                continue;
+                        path = text_new("%s/%s", scan->folders[folder].path, entry->d_name);
+                        if (!path)
+                                return -ENOMEM;
+                        diagnostics_add_path(scan->warnings, path,
+                                             "is not read, because its name does not end in " SUFFIX
+                                             "; rename it, or move it out of the policy folder");
+                        continue;
+                }
+                while (i < scan->n_entries && strcmp(scan->entries[i].name, entry->d_name) != 0)
+                        i++;
+                if (i == scan->n_entries) {
+                        if (ARRAY_RESERVE(scan->entries, scan->allocated, i + 1) < 0 ||
+                            !(scan->entries[i].name = strdup(entry->d_name)))
+                                return -ENOMEM;
+                        scan->n_entries++;
+                }
+                scan->entries[i].folder = folder;
         }
 }
 
 /* The folder that an absolute target without detours is directly in, or -1. */
-static int find_folder(const Scan *scan, const char *target, size_t length) {
+static int scan_find_folder(const Scan *scan, const char *target, size_t length) {
         for (size_t i = 0; i < scan->n_folders; i++) {
                 const char *path = scan->folders[i].path;
                 size_t n = strlen(path);
@@ -169,7 +152,7 @@ static int find_folder(const Scan *scan, const char *target, size_t length) {
         return -1;
 }
 
-static int refuse_link(Scan *scan, const char *path, const char *target) {
+static int scan_refuse_link(Scan *scan, const char *path, const char *target) {
         diagnostics_add_path(scan->errors, path,
                              "a link to %s, expected a file, or a link to a file in a policy "
                              "folder or to /dev/null; replace it with a copy",
@@ -179,102 +162,73 @@ static int refuse_link(Scan *scan, const char *path, const char *target) {
 
 /* A link is resolved here, by its text and for one step, so that it cannot lead elsewhere by the
  * time it is opened. Returns a descriptor, -ECANCELED for a mask, -EBADMSG when refused. */
-static int open_link(Scan *scan, const Folder *folder, const char *name, const char *path) {
+static int scan_open_link(Scan *scan, const Folder *folder, const char *name, const char *path) {
         char target[PATH_MAX];
         const char *slash;
-        ssize_t n;
         int fd;
+        ssize_t n = path_read_link(folder->fd, target, sizeof(target), "%s", name);
 
-        n = readlinkat(folder->fd, name, target, sizeof(target) - 1);
         if (n < 0)
-                return errno == EINVAL ? -ESTALE : -errno; /* no longer a link */
-        target[n] = '\0';
+                return n == -EINVAL ? -ESTALE : (int)n; /* no longer a link */
         if (strcmp(target, "/dev/null") == 0)
                 return -ECANCELED;
         slash = strrchr(target, '/');
         if (slash) {
-                int i = find_folder(scan, target, (size_t)(slash - target));
+                int i = scan_find_folder(scan, target, (size_t)(slash - target));
 
                 if (i < 0 || scan->folders[i].fd < 0)
-                        return refuse_link(scan, path, target);
+                        return scan_refuse_link(scan, path, target);
                 folder = &scan->folders[i];
         }
-        fd = openat(folder->fd, slash ? slash + 1 : target,
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (fd < 0 && errno == ELOOP)
-                return refuse_link(scan, path, target);
-        return fd < 0 ? -errno : fd;
+        fd = path_open(folder->fd, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, "%s",
+                       slash ? slash + 1 : target);
+        return fd == -ELOOP ? scan_refuse_link(scan, path, target) : fd;
 }
 
-/* O_NONBLOCK: a FIFO must not block the daemon until a writer opens it. */
-static int open_file(Scan *scan, const Folder *folder, const char *name, const char *path) {
-        int fd;
+/* -EBADMSG from below: already reported. */
+static int scan_read_entry(Scan *scan, const Entry *entry, SourceFileList *list) {
+        const Folder *folder = &scan->folders[entry->folder];
+        _cleanup_free_ char *path = text_new("%s/%s", folder->path, entry->name), *text = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        struct stat st;
+        ssize_t n;
 
-        fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (fd >= 0)
-                return fd;
-        return errno == ELOOP ? open_link(scan, folder, name, path) : -errno;
-}
-
-static int refuse_size(Scan *scan, const char *path) {
+        if (!path)
+                return -ENOMEM;
+        /* O_NONBLOCK: a FIFO must not block the daemon until a writer opens it. */
+        fd = path_open(folder->fd, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, "%s",
+                       entry->name);
+        if (fd == -ELOOP)
+                fd = scan_open_link(scan, folder, entry->name, path);
+        if (fd == -ECANCELED || fd == -EBADMSG)
+                return 0;
+        n = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+        if (n == 0 && !S_ISREG(st.st_mode)) {
+                diagnostics_add_path(scan->errors, path,
+                                     "not a regular file, expected one; remove it or rename it so "
+                                     "that it does not end with " SUFFIX);
+                return 0;
+        }
+        if (n == 0 && !scan_check_owner(scan, path, &st))
+                return 0;
+        /* One byte above the limit detects a file that is too large. */
+        text = malloc(SOURCE_FILE_MAX_BYTES + 1);
+        if (!text)
+                return -ENOMEM;
+        if (n == 0)
+                n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
+        if (n < 0) {
+                errno = (int)-n;
+                diagnostics_add_path(scan->errors, path,
+                                     "cannot be read: %m, expected a regular file");
+                return 0;
+        }
+        if ((size_t)n <= SOURCE_FILE_MAX_BYTES)
+                return source_file_list_add(list, path, text, (size_t)n);
         diagnostics_add_path(scan->errors, path,
                              "larger than %zu bytes, expected at most that; split it into several "
                              "files",
                              SOURCE_FILE_MAX_BYTES);
-        return -EBADMSG;
-}
-
-/* One byte above the limit detects a file that is too large, also one that grew since fstat(). */
-static int read_text(Scan *scan, int fd, const char *path, SourceFileList *list) {
-        _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
-        ssize_t n;
-
-        if (!text)
-                return -ENOMEM;
-        n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
-        if (n < 0)
-                return (int)n;
-        return (size_t)n > SOURCE_FILE_MAX_BYTES
-                       ? refuse_size(scan, path)
-                       : source_file_list_add(list, path, text, (size_t)n);
-}
-
-static int read_regular(Scan *scan, int fd, const char *path, SourceFileList *list) {
-        struct stat st;
-
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode)) {
-                diagnostics_add_path(scan->errors, path,
-                                     "not a regular file, expected one; remove it or rename it so "
-                                     "that it does not end with " SUFFIX);
-                return -EBADMSG;
-        }
-        if (!check_owner(scan, path, &st))
-                return -EBADMSG;
-        if (st.st_size > (off_t)SOURCE_FILE_MAX_BYTES)
-                return refuse_size(scan, path);
-        return read_text(scan, fd, path, list);
-}
-
-/* -EBADMSG from below: already reported. */
-static int read_entry(Scan *scan, const Entry *entry, SourceFileList *list) {
-        const Folder *folder = &scan->folders[entry->folder];
-        _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int fd = -EBADF;
-        int r;
-
-        path = text_new("%s/%s", folder->path, entry->name);
-        if (!path)
-                return -ENOMEM;
-        fd = open_file(scan, folder, entry->name, path);
-        if (fd == -ECANCELED)
-                return 0;
-        r = fd < 0 ? fd : read_regular(scan, fd, path, list);
-        if (r == 0 || r == -ENOMEM || r == -EBADMSG)
-                return r == -ENOMEM ? r : 0;
-        errno = -r;
-        diagnostics_add_path(scan->errors, path, "cannot be read: %m, expected a regular file");
         return 0;
 }
 
@@ -282,35 +236,26 @@ static int compare_entries(const void *a, const void *b) {
         return strcmp(((const Entry *)a)->name, ((const Entry *)b)->name);
 }
 
-static int scan_folders(Scan *scan, const char *const *dirs, size_t n_dirs) {
-        scan->folders = calloc(n_dirs + 1, sizeof(*scan->folders));
-        if (!scan->folders)
-                return -ENOMEM;
-        for (; scan->n_folders < n_dirs; scan->n_folders++) {
-                scan->folders[scan->n_folders] = (Folder){ dirs[scan->n_folders], -EBADF };
-                open_folder(scan, &scan->folders[scan->n_folders]);
-        }
-        for (size_t i = 0; i < n_dirs; i++) {
-                int r = scan->folders[i].fd < 0 ? 0 : list_folder(scan, i);
-
-                if (r < 0)
-                        return r;
-        }
-        if (scan->n_entries > 0)
-                qsort(scan->entries, scan->n_entries, sizeof(*scan->entries), compare_entries);
-        return 0;
-}
-
 int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
                     Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_source_file_list_ SourceFileList list = { 0 };
-        _cleanup_(scan_done) Scan scan = { .errors = errors, .warnings = warnings };
+        _cleanup_(scan_done) Scan scan = { .folders = calloc(n_dirs + 1, sizeof(*scan.folders)),
+                                           .errors = errors,
+                                           .warnings = warnings };
         size_t before = errors->n_added;
-        int r;
+        int r = scan.folders ? 0 : -ENOMEM;
 
-        r = scan_folders(&scan, dirs, n_dirs);
+        for (; r == 0 && scan.n_folders < n_dirs; scan.n_folders++) {
+                scan.folders[scan.n_folders] = (Folder){ dirs[scan.n_folders], -EBADF };
+                scan_open_folder(&scan, &scan.folders[scan.n_folders]);
+        }
+        for (size_t i = 0; r == 0 && i < n_dirs; i++)
+                if (scan.folders[i].fd >= 0)
+                        r = scan_list_folder(&scan, i);
+        if (scan.n_entries > 0)
+                qsort(scan.entries, scan.n_entries, sizeof(*scan.entries), compare_entries);
         for (size_t i = 0; i < scan.n_entries && r == 0; i++)
-                r = read_entry(&scan, &scan.entries[i], &list);
+                r = scan_read_entry(&scan, &scan.entries[i], &list);
         if (r == 0 && (errors->error < 0 || warnings->error < 0))
                 r = -ENOMEM;
         if (r == 0 && errors->n_added > before)
@@ -353,7 +298,7 @@ char *policy_dir_find_beside(const char *path) {
 /* What an earlier set says is not what was last in force. It is spoiled and not removed: on a full
  * /run the room of a removed file takes one undo record of all that are needed, and the host is
  * changed by halves. */
-static void spoil(int runtime_fd) {
+static void policy_kept_spoil(int runtime_fd) {
         _cleanup_close_ int fd =
                 openat(runtime_fd, POLICY_KEPT_FILE, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -379,43 +324,8 @@ int policy_kept_write(int runtime_fd, const SourceFileList *files) {
                     ? -EFBIG
                     : atomic_file_write(runtime_fd, POLICY_KEPT_FILE, text.data, text.length, 0600);
         if (r < 0)
-                spoil(runtime_fd);
+                policy_kept_spoil(runtime_fd);
         return r;
-}
-
-/* "12 345\n" before `end`; NULL: it is something else. */
-static const char *take_lengths(const char *p, const char *end, size_t ret[static 2]) {
-        for (unsigned i = 0; i < 2; i++) {
-                size_t n = 0;
-                const char *start = p;
-
-                for (; p < end && *p >= '0' && *p <= '9'; p++) {
-                        n = n * 10 + (size_t)(*p - '0');
-                        if (n > POLICY_KEPT_MAX_BYTES)
-                                return NULL;
-                }
-                if (p == start || p == end || *p++ != (i == 0 ? ' ' : '\n'))
-                        return NULL;
-                ret[i] = n;
-        }
-        return p;
-}
-
-/* Only a path without NUL bytes is one. */
-static int take_file(const char **p, const char *end, SourceFileList *list) {
-        _cleanup_free_ char *path = NULL;
-        size_t lengths[2];
-        const char *at = take_lengths(*p, end, lengths);
-
-        if (!at || lengths[0] == 0 || lengths[1] > SOURCE_FILE_MAX_BYTES ||
-            lengths[0] + lengths[1] > (size_t)(end - at) || memchr(at, '\0', lengths[0]))
-                return -EBADMSG;
-        path = strndup(at, lengths[0]);
-        if (!path)
-                return -ENOMEM;
-        at += lengths[0];
-        *p = at + lengths[1];
-        return source_file_list_add(list, path, at, lengths[1]);
 }
 
 int policy_kept_parse(const char *text, size_t size, SourceFileList *ret) {
@@ -425,10 +335,32 @@ int policy_kept_parse(const char *text, size_t size, SourceFileList *ret) {
         if (size < strlen(FIRST_LINE) || memcmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0)
                 return -EBADMSG;
         while (p < end) {
-                int r = take_file(&p, end, &list);
+                _cleanup_free_ char *path = NULL;
+                size_t lengths[2] = { 0 };
+                int r;
 
+                for (unsigned i = 0; i < 2; i++) { /* "12 345\n" */
+                        const char *start = p;
+
+                        for (; p < end && *p >= '0' && *p <= '9'; p++) {
+                                lengths[i] = lengths[i] * 10 + (size_t)(*p - '0');
+                                if (lengths[i] > POLICY_KEPT_MAX_BYTES)
+                                        return -EBADMSG;
+                        }
+                        if (p == start || p == end || *p++ != (i == 0 ? ' ' : '\n'))
+                                return -EBADMSG;
+                }
+                /* Only a path without NUL bytes is one. */
+                if (lengths[0] == 0 || lengths[1] > SOURCE_FILE_MAX_BYTES ||
+                    lengths[0] + lengths[1] > (size_t)(end - p) || memchr(p, '\0', lengths[0]))
+                        return -EBADMSG;
+                path = strndup(p, lengths[0]);
+                if (!path)
+                        return -ENOMEM;
+                r = source_file_list_add(&list, path, p + lengths[0], lengths[1]);
                 if (r < 0)
                         return r;
+                p += lengths[0] + lengths[1];
         }
         *ret = TAKE_STRUCT(list);
         return 0;

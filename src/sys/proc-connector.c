@@ -73,8 +73,10 @@ static const struct sock_filter KINDS[] = {
 enum { FILTER_MAX = ELEMENTSOF(KINDS) + 2 * PROC_CONNECTOR_PARENTS_MAX + 1 };
 _Static_assert(FILTER_MAX <= BPF_MAXINSNS, "the kernel takes no longer program");
 
-static size_t build_filter(struct sock_filter *filter, const pid_t *parents, size_t n_parents) {
+static int filter_attach(int fd, const pid_t *parents, size_t n_parents) {
         const struct sock_filter pass = PASS, drop = DROP;
+        struct sock_filter filter[FILTER_MAX];
+        struct sock_fprog program = { .filter = filter };
         size_t n = ELEMENTSOF(KINDS);
 
         memcpy(filter, KINDS, sizeof(KINDS));
@@ -85,16 +87,7 @@ static size_t build_filter(struct sock_filter *filter, const pid_t *parents, siz
                 filter[n++] = pass;
         }
         filter[n++] = parents ? drop : pass;
-        return n;
-}
-
-static int attach(int fd, const pid_t *parents, size_t n_parents) {
-        struct sock_filter filter[FILTER_MAX];
-        const struct sock_fprog program = {
-                .len = (unsigned short)build_filter(filter, parents, n_parents),
-                .filter = filter,
-        };
-
+        program.len = (unsigned short)n;
         return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
                                                                                            : 0;
 }
@@ -105,9 +98,9 @@ int proc_connector_filter(int fd, const pid_t *parents, size_t n_parents) {
 
         if (n_parents > PROC_CONNECTOR_PARENTS_MAX)
                 parents = NULL;
-        r = attach(fd, parents, n_parents);
+        r = filter_attach(fd, parents, n_parents);
         if (r < 0 && parents)
-                r = attach(fd, NULL, 0);
+                r = filter_attach(fd, NULL, 0);
         /* The former one knows other parents: better none. */
         if (r < 0)
                 (void)setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
@@ -192,50 +185,6 @@ int proc_connector_parse(const void *data, size_t size, ProcEventHandler handler
         return n;
 }
 
-typedef struct Batch {
-        char slots[BATCH_MESSAGES][SLOT_BYTES];
-        struct sockaddr_nl from[BATCH_MESSAGES];
-        struct iovec iov[BATCH_MESSAGES];
-        struct mmsghdr messages[BATCH_MESSAGES];
-} Batch;
-
-/* The slots themselves need no zeros: what is read of them, the kernel has written. */
-static void batch_init(Batch *b) {
-        memset(b->from, 0, sizeof(b->from));
-        for (size_t i = 0; i < BATCH_MESSAGES; i++) {
-                b->iov[i] = (struct iovec){ .iov_base = b->slots[i], .iov_len = SLOT_BYTES };
-                b->messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_name = &b->from[i],
-                                                                .msg_namelen = sizeof(b->from[i]),
-                                                                .msg_iov = &b->iov[i],
-                                                                .msg_iovlen = 1 } };
-        }
-}
-
-/* Returns the number of messages, 0 when none is waiting. */
-static int batch_receive(Batch *b, int fd) {
-        int n;
-
-        do
-                n = recvmmsg(fd, b->messages, BATCH_MESSAGES, MSG_DONTWAIT, NULL);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-                return errno == EAGAIN ? 0 : -errno;
-        return n;
-}
-
-static int batch_parse(const Batch *b, int n, ProcEventHandler handler, void *userdata) {
-        int events = 0;
-
-        for (int i = 0; i < n; i++) {
-                const struct mmsghdr *m = &b->messages[i];
-
-                if (b->from[i].nl_pid != 0 || m->msg_hdr.msg_flags & MSG_TRUNC)
-                        continue; /* not from the kernel, or nothing that we know */
-                events += proc_connector_parse(b->slots[i], m->msg_len, handler, userdata);
-        }
-        return events;
-}
-
 /* When the queue is full the kernel reports it once, and then silently drops all events until the
  * queue was empty. A caller that scanned all processes before that would miss the events that are
  * dropped after its scan. So the queue is emptied first, beyond the limit of one read: this ends,
@@ -245,25 +194,41 @@ static int batch_parse(const Batch *b, int n, ProcEventHandler handler, void *us
  * batch, which recvmmsg keeps for the next call. */
 int proc_connector_read(int fd, ProcEventHandler handler, void *userdata) {
         const uint64_t until = clock_monotonic_usec() + READ_USEC;
-        int n, events = 0, messages = 0;
+        /* The slots need no zeros: what is read of them, the kernel has written. */
+        char slots[BATCH_MESSAGES][SLOT_BYTES];
+        struct sockaddr_nl from[BATCH_MESSAGES] = { 0 };
+        struct iovec iov[BATCH_MESSAGES];
+        struct mmsghdr messages[BATCH_MESSAGES];
+        int n, n_events = 0, n_messages = 0;
         bool lost = false, in_time = true;
-        Batch batch;
 
-        batch_init(&batch);
+        for (size_t i = 0; i < BATCH_MESSAGES; i++) {
+                iov[i] = (struct iovec){ .iov_base = slots[i], .iov_len = SLOT_BYTES };
+                messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_name = &from[i],
+                                                             .msg_namelen = sizeof(from[i]),
+                                                             .msg_iov = &iov[i],
+                                                             .msg_iovlen = 1 } };
+        }
         for (;;) {
-                n = batch_receive(&batch, fd);
-                if (n == -ENOBUFS) {
+                do
+                        n = recvmmsg(fd, messages, BATCH_MESSAGES, MSG_DONTWAIT, NULL);
+                while (n < 0 && errno == EINTR);
+                if (n < 0 && errno == ENOBUFS) {
                         lost = true; /* reported before all that is waiting */
                         continue;
                 }
-                if (n < 0)
-                        return n;
-                messages += n;
+                if (n < 0 && errno != EAGAIN)
+                        return -errno;
+                n = n < 0 ? 0 : n;
+                n_messages += n;
                 in_time = in_time && clock_monotonic_usec() < until;
-                if (in_time || !lost)
-                        events += batch_parse(&batch, n, handler, userdata);
-                if (n < BATCH_MESSAGES || (!lost && (messages >= MESSAGES_PER_READ || !in_time)))
-                        return lost ? -ENOBUFS : events;
+                for (int i = 0; i < n && (in_time || !lost); i++)
+                        /* Else it is not from the kernel, or nothing that we know. */
+                        if (from[i].nl_pid == 0 && !(messages[i].msg_hdr.msg_flags & MSG_TRUNC))
+                                n_events += proc_connector_parse(slots[i], messages[i].msg_len,
+                                                                 handler, userdata);
+                if (n < BATCH_MESSAGES || (!lost && (n_messages >= MESSAGES_PER_READ || !in_time)))
+                        return lost ? -ENOBUFS : n_events;
         }
 }
 

@@ -36,8 +36,8 @@ static inline void hwloc_topology_destroyp(hwloc_topology_t *t) {
 #define _cleanup_hwloc_ _cleanup_(hwloc_topology_destroyp)
 
 /* What topology_export() notes on hwloc's objects, for what hwloc does not know. On the machine: */
-#define TOPOLOGY_INFO_VERSION "TidbnumadExport" /* "1" */
-#define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU" /* nodes */
+#define TOPOLOGY_INFO_VERSION "TidbnumadExport"  /* "1" */
+#define TOPOLOGY_INFO_HAS_CPU "TidbnumadHasCPU"  /* nodes */
 #define TOPOLOGY_INFO_DEVICES "TidbnumadDevices" /* those that hwloc has no object for */
 /* On a node: "package=-1 memory=known overlaps=no kind=gpu cpus=0-3"; -1: the package is unknown.
  */

@@ -1,9 +1,10 @@
 /* A node's memory, meminfo and zoneinfo, as this host shows them and as larger ones do; the times
  * of CPUs. */
-
-#include "../../support/test.h"
+#include <sys/sysmacros.h>
 
 #include "../../support/fake-tree.h"
+#include "../../support/test.h"
+
 #include "tidbnumad/sys/node.h"
 
 /* Linux 6.1, node 3 of eight; the lines that are not read left as decoys. */
@@ -182,4 +183,147 @@ TEST(cpus_refused) {
         assert_int_equal(cpu_times_parse("cpu0 1 2 3 4 5 6 7\ncpu1 1 2 3 4 5 6 7 8\n", t, 2),
                          -EBADMSG);
         assert_int_equal(cpu_times_parse("cpux 1 2 3 4 5 6 7 8\n", t, 2), -EBADMSG);
+}
+
+/* --- huge-pages --- */
+
+/* Pools as the kernel shows them, and the file systems whose mappings are huge pages. */
+
+#define HOST "sys/kernel/mm/hugepages/hugepages-"
+#define NODE "sys/devices/system/node/node"
+
+FAKE_TEST(sizes) {
+        HugeSize sizes[4] = { 0 };
+
+        assert_int_equal(huge_sizes_read(&tree->sysroot, sizes, 4), 0); /* a kernel without */
+        fake_write(tree, HOST "2048kB/nr_hugepages", "40\n");
+        fake_write(tree, HOST "2048kB/resv_hugepages", "24\n");
+        assert_int_equal(huge_sizes_read(&tree->sysroot, sizes, 4), 1);
+        assert_int_equal(sizes[0].page_bytes, 2 << 20);
+        assert_int_equal(sizes[0].n_pages, 40);
+        assert_int_equal(sizes[0].n_reserved, 24);
+        fake_write(tree, HOST "1048576kB/nr_hugepages", "0\n");
+        fake_write(tree, HOST "x2048kB/nr_hugepages", "3\n");
+        fake_write(tree, HOST "2048kBx/nr_hugepages", "3\n");
+        fake_write(tree, HOST "64kB/nr_hugepages", "many\n");
+        assert_int_equal(huge_sizes_read(&tree->sysroot, sizes, 4), 2);
+        assert_int_equal(huge_sizes_read(&tree->sysroot, sizes, 1), 1);
+}
+
+/* The longest of such paths. */
+FAKE_TEST(a_node) {
+        uint64_t pages = 7, unused = 7;
+
+        assert_int_equal(huge_node_read(&tree->sysroot, 1023, 1 << 30, &pages, &unused), -ENODEV);
+        fake_write(tree, NODE "1023/hugepages/hugepages-1048576kB/nr_hugepages", "20\n");
+        assert_int_equal(huge_node_read(&tree->sysroot, 1023, 1 << 30, &pages, &unused), -ENODEV);
+        assert_int_equal(pages, 7);
+        fake_write(tree, NODE "1023/hugepages/hugepages-1048576kB/free_hugepages", "18\n");
+        assert_int_equal(huge_node_read(&tree->sysroot, 1023, 1 << 30, &pages, &unused), 0);
+        assert_int_equal(pages, 20);
+        assert_int_equal(unused, 18);
+}
+
+TEST(mounts) {
+        HugeDevices devices = { 0 };
+
+        huge_devices_add_mounts(
+                &devices,
+                "22 1 0:20 / /sys rw shared:7 - sysfs sysfs rw\n"
+                "23 1 0:31 / /dev/hugepages rw shared:8 - hugetlbfs hugetlbfs rw,pagesize=2M\n"
+                "24 1 0:32 / /mnt/huge rw - hugetlbfs none rw,uid=5,pagesize=1024M,size=2G\n"
+                "25 1 0:33 / /mnt/small rw - hugetlbfs none rw,pagesize=64K\n"
+                "26 1 0:34 / /mnt/odd rw - hugetlbfs none rw,pagesize=7X\n"
+                "27 1 0:35 / /mnt/none rw - hugetlbfs none rw\n"
+                "28 1 0:36 / /mnt/tmp rw - tmpfs none rw,pagesize=2M\n"
+                "29 1 0:31 / /again rw - hugetlbfs hugetlbfs rw,pagesize=2M\n");
+        assert_int_equal(devices.n, 3);
+        assert_int_equal(huge_devices_find(&devices, makedev(0, 31)), 2 << 20);
+        assert_int_equal(huge_devices_find(&devices, makedev(0, 32)), 1 << 30);
+        assert_int_equal(huge_devices_find(&devices, makedev(0, 33)), 64 << 10);
+        assert_int_equal(huge_devices_find(&devices, makedev(0, 36)), 0);
+        assert_int_equal(huge_devices_find(&devices, 0), 0);
+}
+
+TEST(hundreds_of_mounts) {
+        static char text[64 * 1024];
+        HugeDevices devices = { 0 };
+        size_t n = 0;
+
+        for (unsigned i = 0; i < 300; i++)
+                n += (size_t)snprintf(text + n, sizeof(text) - n,
+                                      "%u 1 0:%u / /m%u rw - hugetlbfs none rw,pagesize=2M\n", i,
+                                      i + 1, i);
+        huge_devices_add_mounts(&devices, text);
+        assert_int_equal(devices.n, HUGE_DEVICES_MAX);
+}
+
+/* --- cpuinfo --- */
+
+/* /proc/cpuinfo of x86, of Arm, and of an unknown architecture. */
+
+#define INTEL                                                                                      \
+        "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"              \
+        "model name\t: Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz\nstepping\t: 7\n\n"
+#define ARM                                                                                        \
+        "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU architecture: 8\n"        \
+        "CPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n\n"
+
+TEST(x86) {
+        CpuInfo info;
+
+        assert_int_equal(cpuinfo_parse(INTEL INTEL, &info), 0);
+        assert_string_equal(info.vendor, "GenuineIntel");
+        assert_int_equal(info.family, 6);
+        assert_int_equal(info.model, 85);
+        assert_int_equal(info.implementer, 0);
+        assert_int_equal(info.part, 0);
+        assert_int_equal(
+                cpuinfo_parse("vendor_id: AuthenticAMD\ncpu family : 25\nmodel : 17", &info), 0);
+        assert_string_equal(info.vendor, "AuthenticAMD");
+        assert_int_equal(info.model, 17);
+        /* How two small vendors write themselves. */
+        assert_int_equal(
+                cpuinfo_parse("vendor_id\t:   Shanghai  \ncpu family\t: 7\nmodel\t: 0\n", &info),
+                0);
+        assert_string_equal(info.vendor, "Shanghai");
+}
+
+TEST(arm) {
+        CpuInfo info;
+
+        assert_int_equal(cpuinfo_parse(ARM ARM, &info), 0);
+        assert_string_equal(info.vendor, "");
+        assert_int_equal(info.implementer, 0x41);
+        assert_int_equal(info.part, 0xd0c);
+        assert_int_equal(info.family, 0);
+}
+
+TEST(refused) {
+        static const char *const texts[] = {
+                "",
+                "\n\n\n",
+                "vendor_id\t: GenuineIntel\n",
+                "vendor_id\t: GenuineIntel\ncpu family\t: 6\n",
+                "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel name\t: 85\n",
+                "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t: x\n",
+                "CPU implementer\t: 0x41\n",
+                "CPU part\t: 0xd0c\n",
+                "cpu family\t: 6\nmodel\t: 85\n",
+                "cpu\t\t: POWER9, altivec supported\n",
+        };
+        CpuInfo info = { .model = 1234 };
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                assert_int_equal(cpuinfo_parse(texts[i], &info), -EBADMSG);
+        assert_int_equal(info.model, 1234);
+}
+
+FAKE_TEST(read) {
+        CpuInfo info;
+
+        assert_int_equal(cpuinfo_read(&tree->sysroot, &info), -ENOENT);
+        fake_write(tree, "proc/cpuinfo", INTEL);
+        assert_int_equal(cpuinfo_read(&tree->sysroot, &info), 0);
+        assert_int_equal(info.model, 85);
 }

@@ -1,6 +1,11 @@
 /* The files of /proc/PID as text: who chose their names may have chosen them to deceive. */
+#include <grp.h>
+#include <sys/mman.h>
 
+#include "../../support/child-process.h"
+#include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
+#include "../../support/port-list.h"
 #include "../../support/test.h"
 
 #include "tidbnumad/sys/proc.h"
@@ -208,4 +213,343 @@ TEST(cgroup_forged) {
                 if (proc_cgroup_parse(no_unit[i], &path) != -ENXIO)
                         fail_msg("%s gave %s", no_unit[i], path);
         assert_ptr_equal(path, (char *)7);
+}
+
+/* --- proc-memory --- */
+
+/* Resident memory by kind out of /proc/PID/status. */
+
+TEST(fields) {
+        ProcMemory m = { .anon_bytes = 7 };
+
+        assert_int_equal(proc_memory_parse("Name:\tRssAnon:\\n\nVmRSS:\t 9 kB\nRssAnon:\t      12 "
+                                           "kB\nRssFile:\t  3 kB\nRssShmem:\t 4 kB\nVmData:\t1 "
+                                           "kB\nHugetlbPages:\t  2048 kB\n",
+                                           &m),
+                         0);
+        assert_int_equal(m.anon_bytes, 12 * 1024);
+        assert_int_equal(m.file_bytes, 3 * 1024);
+        assert_int_equal(m.shmem_bytes, 4 * 1024);
+        assert_int_equal(m.huge_bytes, 2048 * 1024);
+        assert_int_equal(proc_memory_parse("Name:\ta\nRssAnon:\t1 kB\nRssFile:\t1 kB\n"
+                                           "RssShmem:\t1 kB\n",
+                                           &m),
+                         0);
+        assert_int_equal(m.huge_bytes, 0);
+}
+
+TEST(refused) {
+        static const char *const texts[] = {
+                "",
+                "Name:\tkthreadd\n",
+                "Name:\ta\nRssAnon:\t1 kB\nRssFile:\t1 kB\n",
+                "Name:\ta\nRssAnon:\t1 kB\nRssShmem:\t1 kB\n",
+                "Name:\ta\nRssFile:\t1 kB\nRssShmem:\t1 kB\n",
+                "Name:\ta\nRssAnon:\tx kB\nRssFile:\t1 kB\nRssShmem:\t1 kB\n",
+                "Name:\ta\nRssAnon:\t18446744073709551615 kB\nRssFile:\t1 kB\nRssShmem:\t1 kB\n",
+        };
+        ProcMemory m = { .anon_bytes = 7 };
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                assert_int_equal(proc_memory_parse(texts[i], &m), -EBADMSG);
+        assert_int_equal(m.anon_bytes, 7);
+}
+
+LIVE_TEST(own) {
+        const size_t size = (size_t)64 << 20;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        ProcMemory before, after;
+        char *area;
+
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
+        assert_int_equal(proc_memory_read(&handle, &before), 0);
+        area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(area != MAP_FAILED);
+        memset(area, 1, size);
+        assert_int_equal(proc_memory_read(&handle, &after), 0);
+        assert_in_range(after.anon_bytes - before.anon_bytes, size - (4 << 20), size + (4 << 20));
+        (void)munmap(area, size);
+}
+
+enum { N_GROUPS = 8000 }; /* of five digits: more than any buffer of the readers */
+
+static pid_t start_with_groups(void) {
+        _cleanup_free_ gid_t *groups = calloc(N_GROUPS, sizeof(gid_t));
+        pid_t pid;
+
+        assert_non_null(groups);
+        for (gid_t i = 0; i < N_GROUPS; i++)
+                groups[i] = 20000 + i;
+        pid = child_fork();
+        if (pid > 0)
+                return pid;
+        (void)raise(setgroups(N_GROUPS, groups) < 0 ? SIGKILL : SIGSTOP);
+        _exit(0);
+}
+
+LIVE_TEST(thousands_of_groups) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        const pid_t pid = start_with_groups();
+        ProcMemory memory;
+        ProcStatus status;
+        int how;
+
+        assert_int_equal(waitpid(pid, &how, WUNTRACED), pid);
+        if (!WIFSTOPPED(how))
+                skip_because("supplementary groups cannot be set here");
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
+        assert_int_equal(proc_status_read(&handle, 0, &status), 0);
+        assert_int_equal(status.uid, geteuid());
+        assert_int_equal(proc_status_read(&handle, pid, &status), 0);
+        assert_int_equal(proc_memory_read(&handle, &memory), 0);
+        assert_true(memory.file_bytes > 0);
+        child_end(pid);
+}
+
+/* --- cmdline --- */
+
+/* Command lines of a dump, and of a process that lives. */
+
+static void write_cmdline(const FakeTree *tree, const char *bytes, size_t size) {
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_write(tree, "proc/50/cmdline", "");
+        fd = openat(tree->fd, "proc/50/cmdline", O_WRONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, bytes, size), size);
+}
+
+static void open_fake(FakeTree *tree, ProcHandle *handle) {
+        fake_init(tree);
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, handle), 0);
+}
+
+static void assert_joined(const char *bytes, size_t size, const char *expected) {
+        _cleanup_free_ char *text = NULL;
+
+        assert_int_equal(cmdline_join(bytes, size, &text), 0);
+        assert_string_equal(text, expected);
+}
+
+TEST(read) {
+        static const struct {
+                const char *bytes;
+                size_t size;
+                size_t expected_size;
+                const char *joined;
+        } cases[] = {
+                { "tikv-server\0-C\0conf\0", 20, 20, "tikv-server -C conf" },
+                { "a\0\0b\0", 5, 5, "a  b" },                   /* an empty argument */
+                { "rewritten: 1\n", 13, 14, "rewritten: 1\n" }, /* without a NUL */
+                { "a\0b", 3, 4, "a b" },
+                { "\0", 1, 1, "" },
+                { "", 0, 0, "" },
+        };
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        open_fake(&tree, &handle);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_free_ char *bytes = NULL;
+                size_t size = 7;
+
+                write_cmdline(&tree, cases[i].bytes, cases[i].size);
+                assert_int_equal(cmdline_read(&handle, &bytes, &size), 0);
+                assert_int_equal(size, cases[i].expected_size);
+                assert_memory_equal(bytes, cases[i].bytes, cases[i].size);
+                assert_int_equal(bytes[size], '\0');
+                assert_joined(bytes, size, cases[i].joined);
+        }
+}
+
+TEST(next) {
+        static const char bytes[] = "a\0\0bc"; /* with the last NUL */
+        const char *p = cmdline_next(bytes, sizeof(bytes), NULL);
+
+        assert_string_equal(p, "a");
+        p = cmdline_next(bytes, sizeof(bytes), p);
+        assert_string_equal(p, "");
+        p = cmdline_next(bytes, sizeof(bytes), p);
+        assert_string_equal(p, "bc");
+        assert_null(cmdline_next(bytes, sizeof(bytes), p));
+        assert_null(cmdline_next(bytes, 0, NULL));
+}
+
+/* A line of `size` bytes whose last argument begins at `last`. */
+static void assert_cut(const FakeTree *tree, const ProcHandle *handle, size_t size, size_t last,
+                       int expected, size_t expected_size) {
+        _cleanup_free_ char *bytes = NULL, *line = malloc(size);
+        size_t got;
+
+        assert_non_null(line);
+        memset(line, 'a', size);
+        line[size - 1] = '\0';
+        if (last > 0)
+                line[last - 1] = '\0';
+        write_cmdline(tree, line, size);
+        assert_int_equal(cmdline_read(handle, &bytes, &got), expected);
+        assert_int_equal(got, expected_size);
+        assert_memory_equal(bytes, line, got);
+        assert_int_equal(bytes[got], '\0');
+}
+
+TEST(too_long) {
+        const size_t max = CMDLINE_MAX_BYTES;
+        _cleanup_fake_ FakeTree tree;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+
+        open_fake(&tree, &handle);
+        assert_cut(&tree, &handle, max, 0, 0, max);
+        assert_cut(&tree, &handle, max + 1, 100, 1, 100);
+        assert_cut(&tree, &handle, max + 1, max, 1, max); /* ends right at the bound */
+        assert_cut(&tree, &handle, max * 3, 100, 1, 100);
+        assert_cut(&tree, &handle, max * 3, 0, 1, 0); /* not one argument fits */
+}
+
+LIVE_TEST(live) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *bytes = NULL, *own = NULL;
+        char *untouched = (char *)7;
+        size_t size;
+        pid_t pid = child_start();
+
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
+        assert_int_equal(cmdline_read(&handle, &bytes, &size), 0);
+        assert_string_equal(bytes, program_invocation_name);
+        child_make_zombie(pid);
+        assert_int_equal(cmdline_read(&handle, &own, &size), 0); /* a zombie has none */
+        assert_int_equal(size, 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(cmdline_read(&handle, &untouched, &size), -ESRCH);
+        assert_ptr_equal(untouched, (char *)7);
+}
+
+/* --- the environment of a process --- */
+
+TEST(find) {
+        static const char bytes[] = "PATH=/bin\0GOMAXPROCS=8\0GOMAXPROCSX=9\0EMPTY=\0=x\0last";
+
+        assert_string_equal(environment_find(bytes, sizeof(bytes), "GOMAXPROCS"), "8");
+        assert_string_equal(environment_find(bytes, sizeof(bytes), "PATH"), "/bin");
+        assert_string_equal(environment_find(bytes, sizeof(bytes), "EMPTY"), "");
+        assert_null(environment_find(bytes, sizeof(bytes), "GOMAX"));
+        assert_null(environment_find(bytes, sizeof(bytes), "last"));
+        assert_null(environment_find("", 0, "PATH"));
+}
+
+LIVE_TEST(read_variable) {
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+        char value[4096], small[1];
+
+        assert_int_equal(proc_open(sysroot, getpid(), &self), 0);
+        assert_int_equal(environment_read(&self, "PATH", value, sizeof(value)), 0);
+        assert_string_equal(value, getenv("PATH"));
+        assert_int_equal(environment_read(&self, "PATH", small, sizeof(small)), -ENOSPC);
+        assert_int_equal(environment_read(&self, "NO_SUCH_VARIABLE_HERE", value, sizeof(value)),
+                         -ENODATA);
+}
+
+/* --- open-files --- */
+
+/* What a process has open, out of a dump and of this process itself. */
+
+typedef struct Seen {
+        size_t n;
+        int last;
+        uint64_t sum;
+        bool ascending;
+        int answer; /* of the callback */
+        char target[64];
+} Seen;
+
+static int note(int fd, const char *target, void *userdata) {
+        Seen *seen = userdata;
+
+        seen->ascending = seen->n == 0 || (seen->ascending && fd > seen->last);
+        seen->n++;
+        seen->last = fd;
+        seen->sum += (uint64_t)fd;
+        (void)snprintf(seen->target, sizeof(seen->target), "%s", target);
+        return seen->answer;
+}
+
+FAKE_TEST(dump) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        char long_name[PATH_MAX];
+        Seen seen = { 0 };
+
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
+        assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
+        fake_mkdir(tree, "proc/50/fd");
+        assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
+        assert_int_equal(seen.n, 0);
+        fake_link(tree, "proc/50/fd/7", "/a (deleted)");
+        assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
+        assert_int_equal(seen.n, 1);
+        assert_string_equal(seen.target, "/a (deleted)");
+        /* Neither a number nor a link; the longest link that there can be. */
+        fake_link(tree, "proc/50/fd/x", "/b");
+        fake_write(tree, "proc/50/fd/9", "");
+        memset(long_name, 'a', sizeof(long_name));
+        long_name[PATH_MAX - 1] = '\0';
+        fake_link(tree, "proc/50/fd/11", long_name);
+        seen = (Seen){ 0 };
+        assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
+        assert_int_equal(seen.sum, 18);
+        /* The callback ends it. */
+        seen = (Seen){ .answer = -ENOTTY };
+        assert_int_equal(open_files_foreach(&handle, note, &seen), -ENOTTY);
+        assert_int_equal(seen.n, 1);
+}
+
+LIVE_TEST(open_files_live) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Seen seen = { 0 };
+
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
+        assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
+        assert_true(seen.n >= 5 && seen.ascending);
+}
+
+/* A zombie has a folder still, and nothing in it. */
+LIVE_TEST(gone) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Seen seen = { 0 };
+        pid_t pid = child_start();
+
+        assert_int_equal(proc_open(sysroot, pid, &handle), 0);
+        child_make_zombie(pid);
+        assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(open_files_foreach(&handle, note, &seen), -ESRCH);
+        assert_int_equal(seen.n, 0);
+}
+
+/* More than the bound: so many are reported, and that there are more; so are the ports found until
+ * then. */
+FAKE_TEST(bound) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int folder = -EBADF;
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        Seen seen = { 0 };
+
+        fake_process(tree, 50, 1, "/x", "/", "0");
+        fake_mkdir(tree, "proc/50/fd");
+        folder = openat(tree->fd, "proc/50/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        for (size_t fd = 0; fd < OPEN_FILES_MAX; fd++) {
+                assert_int_equal(symlinkat("socket:[77]", folder, fmt("%zu", fd)), 0);
+        }
+        assert_int_equal(proc_open(&tree->sysroot, 50, &handle), 0);
+        assert_int_equal(open_files_foreach(&handle, note, &seen), 0);
+        assert_int_equal(seen.n, OPEN_FILES_MAX);
+        fake_link(tree, "proc/50/fd/99999999", "/a");
+        seen = (Seen){ 0 };
+        assert_int_equal(open_files_foreach(&handle, note, &seen), 1);
+        assert_int_equal(seen.n, OPEN_FILES_MAX);
+        fake_write(tree, "proc/50/net/tcp",
+                   "   0: 00000000:4EC0 00000000:0000 0A 0:0 0:0 0 997 0 77 1\n");
+        assert_int_equal(read_port_list(&tree->sysroot, &handle, &ports), 1);
+        assert_int_equal(ports.n_ports, 1);
 }

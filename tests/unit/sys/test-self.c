@@ -6,6 +6,8 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -118,4 +120,21 @@ TEST(lock_memory) {
 /* Nothing is locked where it would end in the middle. */
 TEST(lock_memory_with_a_limit) {
         in_child(lock_with_limit);
+}
+
+/* --- clock --- */
+
+/* Clocks. */
+
+/* In the unit of /proc/PID/stat: this process began before now, and not long ago. */
+TEST(ticks) {
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+        _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
+        uint64_t now;
+
+        assert_int_equal(sysroot_open(NULL, &sysroot), 0);
+        assert_int_equal(proc_open(&sysroot, getpid(), &self), 0);
+        now = clock_boottime_ticks();
+        assert_true(self.start_ticks <= now);
+        assert_true(now - self.start_ticks < 3600 * 100);
 }
