@@ -1,25 +1,225 @@
-/* Answers by path. The exporter adds to the store's file only the age of the snapshot, from the
- * mtime that the kernel set when the daemon wrote it, and its own metrics. */
+/* The published files, and answers by path. The exporter adds to the store's file only the age of
+ * the snapshot, from the mtime that the kernel set when the daemon wrote it, and its own metrics.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/answer.h"
-#include "tidbnumad/exporter/snapshot-file.h"
 
-typedef struct SelfNumbers {
-        double snapshot_age_seconds;
-        uint64_t n_scrapes; /* number of answers with metrics, including this one */
-        uint64_t
-                n_cut_off; /* number of clients that were disconnected because they were too slow */
-} SelfNumbers;
+void snapshot_file_done(SnapshotFile *file) {
+        free(file->data);
+        *file = (SnapshotFile){ 0 };
+}
+
+bool snapshot_id_equal(const SnapshotId *a, const SnapshotId *b) {
+        return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+               a->mtime_nsec == b->mtime_nsec;
+}
+
+double snapshot_id_age(const SnapshotId *id, double now_seconds) {
+        double age = now_seconds - (double)id->mtime_nsec / 1e9;
+
+        return age > 0 ? age : 0;
+}
+
+int snapshot_file_open(const char *directory, const char *name, SnapshotId *ret_id, int *ret_fd) {
+        _cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
+        struct stat st;
+
+        dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (dir_fd < 0)
+                return -errno;
+        /* O_NONBLOCK: a FIFO in its place must not block. */
+        fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EBADF;
+        if (st.st_size < 0 || (size_t)st.st_size > SNAPSHOT_FILE_MAX)
+                return -EFBIG;
+        *ret_id = (SnapshotId){ .device = st.st_dev,
+                                .inode = st.st_ino,
+                                .size = st.st_size,
+                                .mtime_nsec = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+                                              st.st_mtim.tv_nsec };
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+int snapshot_file_read_fd(int fd, const SnapshotId *id, SnapshotFile *ret) {
+        _cleanup_snapshot_file_ SnapshotFile file = { .id = *id };
+        const size_t size = (size_t)id->size;
+
+        file.data = malloc(size + 2); /* a newline may be appended */
+        if (!file.data)
+                return -ENOMEM;
+        while (file.size < size) {
+                ssize_t n = read(fd, file.data + file.size, size - file.size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                file.size += (size_t)n;
+        }
+        file.data[file.size] = '\0';
+        *ret = file;
+        file.data = NULL;
+        return 0;
+}
+
+/* The published files, each read again when it was replaced. A body that is being sent meanwhile
+ * lives until its last reader is done. */
+
+struct Store {
+        pthread_mutex_t lock;
+        const char *runtime_dir;
+        StoreBody *bodies[_STORE_FILE_MAX];
+        bool stale[_STORE_FILE_MAX]; /* a newer snapshot waits for memory that slow clients hold */
+        size_t old_bytes;
+};
+
+static const char *const file_names[_STORE_FILE_MAX] = {
+        [STORE_METRICS] = "metrics.prom",
+        [STORE_STATUS] = "status.json",
+};
+
+int store_new(const char *runtime_dir, Store **ret) {
+        Store *store = calloc(1, sizeof(*store));
+
+        if (!store)
+                return -ENOMEM;
+        store->runtime_dir = runtime_dir;
+        (void)pthread_mutex_init(&store->lock, NULL); /* never fails in glibc */
+        *ret = store;
+        return 0;
+}
+
+/* --- bodies --- */
+
+static void body_free(StoreBody *body) {
+        snapshot_file_done(&body->file);
+        free(body);
+}
+DEFINE_CLEANUP(StoreBody *, body_free)
+
+static int read_body(StoreFile file, int fd, const SnapshotId *id, StoreBody **ret) {
+        _cleanup_(body_freep) StoreBody *body = calloc(1, sizeof(*body));
+        int r;
+
+        if (!body)
+                return -ENOMEM;
+        r = snapshot_file_read_fd(fd, id, &body->file);
+        if (r < 0)
+                return r;
+        /* What is appended to the metrics starts on a new line. */
+        if (file == STORE_METRICS && body->file.size > 0 &&
+            body->file.data[body->file.size - 1] != '\n') {
+                body->file.data[body->file.size++] = '\n';
+                body->file.data[body->file.size] = '\0';
+        }
+        body->n_users = 1;
+        *ret = TAKE_PTR(body);
+        return 0;
+}
+
+/* --- users of bodies --- */
+
+static void drop(Store *store, StoreBody *body) {
+        if (--body->n_users > 0)
+                return;
+        if (body->old)
+                store->old_bytes -= body->file.size;
+        body_free(body);
+}
+
+static void retire(Store *store, StoreBody **slot) {
+        StoreBody *body = TAKE_PTR(*slot);
+
+        if (!body)
+                return;
+        body->old = true;
+        store->old_bytes += body->file.size;
+        drop(store, body);
+}
+
+/* The memory of a body without readers is freed before the next one is read. */
+static bool may_retire(const Store *store, const StoreBody *body) {
+        return body->n_users == 1 || store->old_bytes + body->file.size <= STORE_OLD_BYTES_MAX;
+}
+
+int store_take(Store *store, StoreFile file, StoreBody **ret) {
+        StoreBody **slot = &store->bodies[file];
+        _cleanup_close_ int fd = -EBADF;
+        SnapshotId id;
+        bool changed;
+        int r;
+
+        /* Open the file under the lock: otherwise a delayed thread could bring an older snapshot
+         * back. */
+        (void)pthread_mutex_lock(&store->lock);
+        r = snapshot_file_open(store->runtime_dir, file_names[file], &id, &fd);
+        if (r >= 0) {
+                changed = *slot && !snapshot_id_equal(&(*slot)->file.id, &id);
+                store->stale[file] = changed && !may_retire(store, *slot);
+                if (changed && !store->stale[file])
+                        retire(store, slot);
+                if (!*slot)
+                        r = read_body(file, fd, &id, slot);
+        }
+        if (r >= 0) {
+                (*slot)->n_users++;
+                *ret = *slot;
+        }
+        (void)pthread_mutex_unlock(&store->lock);
+        return r;
+}
+
+void store_put_back(Store *store, StoreBody *body) {
+        (void)pthread_mutex_lock(&store->lock);
+        drop(store, body);
+        for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
+                if (store->bodies[f] && store->bodies[f]->n_users == 1 &&
+                    store->bodies[f]->file.size > STORE_KEPT_BYTES_MAX)
+                        retire(store, &store->bodies[f]);
+        (void)pthread_mutex_unlock(&store->lock);
+}
+
+bool store_is_crowded(Store *store) {
+        bool crowded = false;
+
+        (void)pthread_mutex_lock(&store->lock);
+        for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
+                crowded |= store->stale[f] && !may_retire(store, store->bodies[f]);
+        (void)pthread_mutex_unlock(&store->lock);
+        return crowded;
+}
+
+void store_free(Store *store) {
+        if (!store)
+                return;
+        for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
+                retire(store, &store->bodies[f]);
+        (void)pthread_mutex_destroy(&store->lock);
+        free(store);
+}
+
+/* Answers by path. The exporter adds to the store's file only the age of the snapshot, from the
+ * mtime that the kernel set when the daemon wrote it, and its own metrics. */
 
 /* --- the exporter's own metrics, from /proc/self, which a process may always read --- */
 
@@ -45,14 +245,6 @@ static void append_count(Text *text, const char *name, const char *type, const c
                          uint64_t value) {
         append_head(text, name, type, help);
         text_appendf(text, "%" PRIu64 "\n", value);
-}
-
-static double cpu_seconds(void) {
-        struct rusage used = { 0 };
-
-        (void)getrusage(RUSAGE_SELF, &used);
-        return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-               (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
 /* The second number of statm, in pages (proc(5)); 0: not known. */
@@ -83,19 +275,22 @@ static uint64_t open_fds(void) {
 
 /* Appends the exporter's own process metrics. They are not named process_*, because those are the
  * daemon's. Values that cannot be read are omitted. text->error shows a failure. */
-static void self_append_metrics(Text *text, const SelfNumbers *numbers) {
+static void self_append_metrics(Text *text, double age_seconds, uint64_t n_scrapes,
+                                uint64_t n_cut_off) {
         const uint64_t resident = resident_bytes(), fds = open_fds();
+        struct rusage used = { 0 };
 
+        (void)getrusage(RUSAGE_SELF, &used);
         append_seconds(text, "tidbnumad_exporter_snapshot_age_seconds", "gauge",
-                       "Time since the daemon wrote the snapshot of this response.",
-                       numbers->snapshot_age_seconds);
+                       "Time since the daemon wrote the snapshot of this response.", age_seconds);
         append_count(text, "tidbnumad_exporter_scrapes_total", "counter",
-                     "Responses with metrics, including this one.", numbers->n_scrapes);
+                     "Responses with metrics, including this one.", n_scrapes);
         append_count(text, "tidbnumad_exporter_clients_cut_off_total", "counter",
-                     "Connections that were closed because the client was too slow.",
-                     numbers->n_cut_off);
+                     "Connections that were closed because the client was too slow.", n_cut_off);
         append_seconds(text, "tidbnumad_exporter_cpu_seconds_total", "counter",
-                       "User and system CPU time of the exporter.", cpu_seconds());
+                       "User and system CPU time of the exporter.",
+                       (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                               (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
         if (resident > 0)
                 append_count(text, "tidbnumad_exporter_resident_memory_bytes", "gauge",
                              "Resident memory of the exporter.", resident);
@@ -128,7 +323,7 @@ static void set_plain(Answer *answer, unsigned status) {
 
 /* 503: the exporter works, but its source does not, or not yet. */
 static void explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
-        const char *runtime_dir = store_runtime_dir(store), *name = store_file_name(file);
+        const char *runtime_dir = store->runtime_dir, *name = file_names[file];
         char buffer[128];
 
         set_plain(answer, 503);
@@ -171,11 +366,8 @@ static int answer_metrics(Store *store, const AnswerRequest *request, Answer *an
                 return r;
         answer->is_scrape = true;
         self_append_metrics(&answer->text,
-                            &(SelfNumbers){
-                                    snapshot_id_age(&answer->body->file.id, request->now_seconds),
-                                    request->n_scrapes + 1,
-                                    request->n_cut_off,
-                            });
+                            snapshot_id_age(&answer->body->file.id, request->now_seconds),
+                            request->n_scrapes + 1, request->n_cut_off);
         return 0;
 }
 
@@ -197,16 +389,10 @@ static double metric_of(const char *metrics, const char *name, double otherwise)
         return end > line + n && value >= 0 && value < 1e6 ? value : otherwise;
 }
 
-static double interval_of(const char *metrics) {
-        const double interval = metric_of(metrics, INTERVAL_METRIC, INTERVAL_SECONDS_DEFAULT);
-
-        return interval > 0 ? interval : INTERVAL_SECONDS_DEFAULT;
-}
-
 static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         StoreBody *body;
         int r = store_take(store, STORE_METRICS, &body);
-        double age, limit;
+        double age, interval, limit;
         bool ready;
 
         if (r == -ENOMEM)
@@ -216,7 +402,8 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
                 return 0;
         }
         age = snapshot_id_age(&body->file.id, now_seconds);
-        limit = 3 * interval_of(body->file.data);
+        interval = metric_of(body->file.data, INTERVAL_METRIC, INTERVAL_SECONDS_DEFAULT);
+        limit = 3 * (interval > 0 ? interval : INTERVAL_SECONDS_DEFAULT);
         ready = metric_of(body->file.data, READY_METRIC, 1) > 0;
         store_put_back(store, body);
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
@@ -241,14 +428,6 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         return 0;
 }
 
-static void answer_index(Answer *answer) {
-        set_plain(answer, 200);
-        text_append(&answer->text, "tidbnumad-exporter\n"
-                                   "/metrics  Prometheus metrics\n"
-                                   "/status   the whole state as JSON\n"
-                                   "/healthz  whether the state is recent\n");
-}
-
 /* Moves the answer to the caller, unless building it failed. */
 static int finish(int r, Answer *answer, Answer *ret) {
         if (r >= 0)
@@ -260,31 +439,31 @@ static int finish(int r, Answer *answer, Answer *ret) {
         return 0;
 }
 
-/* A client that is told of a proxy writes the whole URI, which each server has to take (RFC 9112,
- * 3.2.2). */
-static const char *path_of(const char *target) {
-        static const char scheme[] = "http://";
-
-        if (strncasecmp(target, scheme, strlen(scheme)) != 0)
-                return target;
-        target = strchr(target + strlen(scheme), '/');
-        return target ? target : "/";
-}
-
 int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
-        const char *path = path_of(request->path);
+        static const char scheme[] = "http://";
+        const char *path = request->path;
         _cleanup_answer_ Answer answer = { 0 };
         int r = 0;
 
+        /* A client that is told of a proxy writes the whole URI, which each server has to take (RFC
+         * 9112, 3.2.2). */
+        if (strncasecmp(path, scheme, strlen(scheme)) == 0) {
+                path = strchr(path + strlen(scheme), '/');
+                path = path ? path : "/";
+        }
         if (strcmp(path, "/metrics") == 0)
                 r = answer_metrics(store, request, &answer);
         else if (strcmp(path, "/status") == 0)
                 r = take_body(store, STORE_STATUS, JSON_TYPE, &answer);
         else if (strcmp(path, "/healthz") == 0)
                 r = answer_healthz(store, request->now_seconds, &answer);
-        else if (strcmp(path, "/") == 0)
-                answer_index(&answer);
-        else {
+        else if (strcmp(path, "/") == 0) {
+                set_plain(&answer, 200);
+                text_append(&answer.text, "tidbnumad-exporter\n"
+                                          "/metrics  Prometheus metrics\n"
+                                          "/status   the whole state as JSON\n"
+                                          "/healthz  whether the state is recent\n");
+        } else {
                 set_plain(&answer, 404);
                 text_append(&answer.text, "not found; there is /metrics, /status and /healthz\n");
         }

@@ -1,9 +1,11 @@
-/* Serves answer.c by libmicrohttpd: one polling thread for each socket, so that clients of one
- * cannot delay those of another. Every answer is complete in memory before its first byte is sent.
- * Nothing is logged, because clients could fill the log. */
+/* HTTP by libmicrohttpd: one polling thread for each socket, so that clients of one cannot delay
+ * those of another. Every answer is complete in memory before its first byte is sent. Nothing is
+ * logged, because clients could fill the log. */
 #include <errno.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,8 +13,234 @@
 
 #include "config.h"
 #include "tidbnumad/exporter/answer.h"
-#include "tidbnumad/exporter/clients.h"
 #include "tidbnumad/exporter/http.h"
+
+#define NEVER UINT64_MAX
+#define NO_USER ((uid_t)-1)
+
+struct Client {
+        int fd; /* -EBADF: the place is free */
+        uid_t user;
+        pid_t pid;           /* 0: of another PID namespace, or over TCP */
+        uint64_t since_msec; /* when its request or its answer began */
+        uint64_t order;      /* order of these times: smaller is earlier */
+        uint64_t deadline_msec;
+        bool fetches;
+};
+
+struct Clients {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        pthread_t thread;
+        bool ends;
+        uint64_t wakes_msec; /* when the thread wakes */
+        unsigned request_msec, answer_msec;
+        uint64_t n_cut, n_begun;
+        size_t max, max_of_user;
+        size_t n_places;
+        Client list[];
+};
+
+static uint64_t now_msec(void) {
+        struct timespec t;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* --- the thread --- */
+
+static void cut(Clients *clients, Client *client) {
+        (void)shutdown(client->fd, SHUT_RDWR);
+        client->deadline_msec = NEVER;
+        client->fetches = false;
+        clients->n_cut++;
+}
+
+static void *watch(void *userdata) {
+        Clients *clients = userdata;
+
+        (void)pthread_mutex_lock(&clients->lock);
+        while (!clients->ends) {
+                const uint64_t now = now_msec();
+                struct timespec until;
+                uint64_t next = NEVER;
+
+                for (size_t i = 0; i < clients->n_places; i++) {
+                        Client *client = &clients->list[i];
+
+                        if (client->fd < 0)
+                                continue;
+                        if (client->deadline_msec <= now)
+                                cut(clients, client);
+                        if (client->deadline_msec < next)
+                                next = client->deadline_msec;
+                }
+                until = (struct timespec){ .tv_sec = (time_t)(next / 1000),
+                                           .tv_nsec = (long)(next % 1000) * 1000000 };
+                clients->wakes_msec = next;
+                if (next == NEVER)
+                        (void)pthread_cond_wait(&clients->changed, &clients->lock);
+                else
+                        (void)pthread_cond_timedwait(&clients->changed, &clients->lock, &until);
+        }
+        (void)pthread_mutex_unlock(&clients->lock);
+        return NULL;
+}
+
+int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients **ret) {
+        const size_t n_places = max + CLIENTS_LEAVING_MAX;
+        Clients *clients = calloc(1, sizeof(*clients) + n_places * sizeof(clients->list[0]));
+        pthread_condattr_t attributes;
+        int r;
+
+        if (!clients)
+                return -ENOMEM;
+        clients->request_msec = request_msec;
+        clients->answer_msec = answer_msec;
+        clients->max = max;
+        clients->max_of_user = max / 4 > 0 ? max / 4 : 1;
+        clients->n_places = n_places;
+        for (size_t i = 0; i < n_places; i++)
+                clients->list[i].fd = -EBADF;
+        (void)pthread_mutex_init(&clients->lock, NULL);
+        (void)pthread_condattr_init(&attributes);
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void)pthread_cond_init(&clients->changed, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+        r = pthread_create(&clients->thread, NULL, watch, clients);
+        if (r > 0) {
+                (void)pthread_cond_destroy(&clients->changed);
+                (void)pthread_mutex_destroy(&clients->lock);
+                free(clients);
+                return -r;
+        }
+        *ret = clients;
+        return 0;
+}
+
+void clients_free(Clients *clients) {
+        if (!clients)
+                return;
+        (void)pthread_mutex_lock(&clients->lock);
+        clients->ends = true;
+        (void)pthread_cond_signal(&clients->changed);
+        (void)pthread_mutex_unlock(&clients->lock);
+        (void)pthread_join(clients->thread, NULL);
+        (void)pthread_cond_destroy(&clients->changed);
+        (void)pthread_mutex_destroy(&clients->lock);
+        free(clients);
+}
+
+/* --- the table --- */
+
+static void set_deadline(Clients *clients, Client *client, bool fetches) {
+        client->since_msec = now_msec();
+        client->order = clients->n_begun++;
+        client->fetches = fetches;
+        client->deadline_msec =
+                client->since_msec + (fetches ? clients->answer_msec : clients->request_msec);
+        if (client->deadline_msec < clients->wakes_msec)
+                (void)pthread_cond_signal(&clients->changed);
+}
+
+static bool is_served(const Client *client) {
+        return client->fd >= 0 && client->deadline_msec != NEVER;
+}
+
+/* Incomplete requests are disconnected first, because a client that gets an answer disconnects
+ * soon. */
+static bool goes_before(const Client *a, const Client *b) {
+        return a->fetches != b->fetches ? b->fetches : a->order < b->order;
+}
+
+/* `user` NO_USER: among the clients of all users. A process replaces clients of its own first: in a
+ * user namespace, users that it does not know are one (user_namespaces(7)), and a crowd is not to
+ * replace another user's client. */
+static void make_place(Clients *clients, uid_t user, pid_t pid, size_t max) {
+        Client *first = NULL, *first_own = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < clients->n_places; i++) {
+                Client *client = &clients->list[i];
+
+                if (!is_served(client) || (user != NO_USER && client->user != user))
+                        continue;
+                n++;
+                if (!first || goes_before(client, first))
+                        first = client;
+                if (client->pid == pid && (!first_own || goes_before(client, first_own)))
+                        first_own = client;
+        }
+        if (n >= max)
+                cut(clients, first_own ? first_own : first);
+}
+
+Client *clients_add(Clients *clients, int fd) {
+        struct ucred peer;
+        socklen_t size = sizeof(peer);
+        Client *client = NULL;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+                peer = (struct ucred){ .uid = NO_USER }; /* over TCP */
+        (void)pthread_mutex_lock(&clients->lock);
+        if (peer.uid != NO_USER)
+                make_place(clients, peer.uid, peer.pid, clients->max_of_user);
+        make_place(clients, NO_USER, -1, clients->max);
+        for (size_t i = 0; i < clients->n_places && !client; i++)
+                if (clients->list[i].fd < 0)
+                        client = &clients->list[i];
+        if (client) {
+                *client = (Client){ .fd = fd, .user = peer.uid, .pid = peer.pid };
+                set_deadline(clients, client, false);
+        }
+        (void)pthread_mutex_unlock(&clients->lock);
+        return client;
+}
+
+void clients_remove(Clients *clients, Client *client) {
+        (void)pthread_mutex_lock(&clients->lock);
+        *client = (Client){ .fd = -EBADF };
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
+/* A client that was disconnected stays so. */
+static void change(Clients *clients, Client *client, bool fetches) {
+        (void)pthread_mutex_lock(&clients->lock);
+        if (client->deadline_msec != NEVER)
+                set_deadline(clients, client, fetches);
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
+void clients_asks(Clients *clients, Client *client) {
+        change(clients, client, false);
+}
+
+void clients_fetches(Clients *clients, Client *client) {
+        change(clients, client, true);
+}
+
+void clients_cut_fetching(Clients *clients, unsigned least_msec) {
+        const uint64_t now = now_msec();
+
+        (void)pthread_mutex_lock(&clients->lock);
+        for (size_t i = 0; i < clients->n_places; i++) {
+                Client *client = &clients->list[i];
+
+                if (is_served(client) && client->fetches && now - client->since_msec >= least_msec)
+                        cut(clients, client);
+        }
+        (void)pthread_mutex_unlock(&clients->lock);
+}
+
+uint64_t clients_n_cut(Clients *clients) {
+        uint64_t n;
+
+        (void)pthread_mutex_lock(&clients->lock);
+        n = clients->n_cut;
+        (void)pthread_mutex_unlock(&clients->lock);
+        return n;
+}
 
 /* The kernel doubles this size. A snapshot takes some hundred writes. */
 #define SOCKET_BUFFER_BYTES 8192
@@ -91,44 +319,27 @@ static struct MHD_Response *response_of(Answer *answer) {
 }
 #endif
 
-/* Sends the body from the store without a copy of the whole. Takes over the answer's parts. */
-static struct MHD_Response *make_response(Answer *answer) {
+/* Sends the body from the store without a copy of the whole. MHD_NO closes the connection without
+ * an answer: no memory. Takes over the answer's parts. */
+static HttpResult queue_answer(struct MHD_Connection *connection, Answer *answer) {
         struct MHD_Response *response;
+        HttpResult result = MHD_NO;
         Answer *held = malloc(sizeof(*held));
 
         if (!held)
-                return NULL;
-        *held = *answer;
-        *answer = (Answer){ 0 };
-        response = response_of(held);
-        if (!response)
-                free_answer(held);
-        return response;
-}
-
-static bool add_header(struct MHD_Response *response, const char *name, const char *value) {
-        return MHD_add_response_header(response, name, value) == MHD_YES;
-}
-
-static bool add_headers(struct MHD_Response *response, const char *content_type,
-                        const Answer *answer) {
-        return add_header(response, "Content-Type", content_type) &&
-               add_header(response, "Cache-Control", "no-store") &&
-               add_header(response, "X-Content-Type-Options", "nosniff") &&
-               (answer->status != 405 || add_header(response, "Allow", "GET, HEAD"));
-}
-
-/* MHD_NO closes the connection without an answer: no memory. Takes over the answer's parts. */
-static HttpResult queue_answer(struct MHD_Connection *connection, Answer *answer) {
-        const Answer about = *answer;
-        struct MHD_Response *response;
-        HttpResult result = MHD_NO;
-
-        response = make_response(answer);
-        if (!response)
                 return MHD_NO;
-        if (add_headers(response, about.content_type, &about))
-                result = MHD_queue_response(connection, about.status, response);
+        *held = TAKE_STRUCT(*answer);
+        response = response_of(held);
+        if (!response) {
+                free_answer(held);
+                return MHD_NO;
+        }
+        if (MHD_add_response_header(response, "Content-Type", held->content_type) == MHD_YES &&
+            MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
+            MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
+            (held->status != 405 ||
+             MHD_add_response_header(response, "Allow", "GET, HEAD") == MHD_YES))
+                result = MHD_queue_response(connection, held->status, response);
         MHD_destroy_response(response);
         return result;
 }
@@ -195,54 +406,28 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, _unu
                 clients_asks(http->clients, client);
 }
 
-/* The kernel charges data in a socket to the exporter, even after a client that reads nothing was
- * disconnected, for as long as the client keeps its end open. */
-static void keep_buffers_small(int fd) {
-        const int size = SOCKET_BUFFER_BYTES;
-
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-}
-
 /* The descriptor is open in both calls. */
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code) {
+        const int size = SOCKET_BUFFER_BYTES;
         Http *http = userdata;
         const union MHD_ConnectionInfo *info;
 
         if (code == MHD_CONNECTION_NOTIFY_STARTED) {
                 info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-                if (info)
-                        keep_buffers_small(info->connect_fd);
-                *socket_context = info ? clients_add(http->clients, info->connect_fd) : NULL;
+                *socket_context = NULL;
+                if (!info)
+                        return;
+                /* The kernel charges data in a socket to the exporter, even after a client that
+                 * reads nothing was disconnected, for as long as the client keeps its end open. */
+                (void)setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+                (void)setsockopt(info->connect_fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+                *socket_context = clients_add(http->clients, info->connect_fd);
         } else if (*socket_context)
                 clients_remove(http->clients, *socket_context);
 }
 
 /* --- sockets --- */
-
-/* MHD_USE_ITC: without it, stopping shuts the listening socket down, which systemd still holds. */
-static struct MHD_Daemon *start(Http *http, int fd, const HttpLimits *limits) {
-        return MHD_start_daemon(
-                MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
-                MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-                limits->connections + CLIENTS_LEAVING_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                limits->header_bytes, MHD_OPTION_CONNECTION_TIMEOUT, limits->idle_seconds,
-                MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED,
-                on_completed, http, MHD_OPTION_END);
-}
-
-static int start_all(Http *http, Listeners *listeners, const HttpLimits *limits) {
-        for (size_t i = 0; i < listeners->n; i++) {
-                errno = 0;
-                http->daemons[http->n] = start(http, listeners->sockets[i].fd, limits);
-                if (!http->daemons[http->n])
-                        return errno > 0 ? -errno : -EIO;
-                http->n++;
-                listeners->sockets[i].fd = -EBADF; /* MHD_stop_daemon() closes it */
-        }
-        return 0;
-}
 
 int http_new(Listeners *listeners, const char *runtime_dir, const HttpLimits *limits, Http **ret) {
         _cleanup_(http_freep) Http *http = calloc(1, sizeof(*http));
@@ -258,9 +443,23 @@ int http_new(Listeners *listeners, const char *runtime_dir, const HttpLimits *li
                         &http->clients);
         if (r < 0)
                 return r;
-        r = start_all(http, listeners, limits);
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < listeners->n; i++) {
+                errno = 0;
+                /* MHD_USE_ITC: without it, stopping shuts the listening socket down, which systemd
+                 * still holds. */
+                http->daemons[i] = MHD_start_daemon(
+                        MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
+                        MHD_OPTION_LISTEN_SOCKET, listeners->sockets[i].fd,
+                        MHD_OPTION_CONNECTION_LIMIT, limits->connections + CLIENTS_LEAVING_MAX,
+                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits->header_bytes,
+                        MHD_OPTION_CONNECTION_TIMEOUT, limits->idle_seconds,
+                        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_END);
+                if (!http->daemons[i])
+                        return errno > 0 ? -errno : -EIO;
+                http->n++;
+                listeners->sockets[i].fd = -EBADF; /* MHD_stop_daemon() closes it */
+        }
         *ret = TAKE_PTR(http);
         return 0;
 }

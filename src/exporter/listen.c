@@ -1,6 +1,8 @@
-/* Sockets: passed by systemd, or created on hosts without it. http.c serves them. */
+/* The command line, and the sockets: passed by systemd, or created on hosts without it. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,17 +11,94 @@
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
-#include <arpa/inet.h>
-
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/listen.h"
+
+#define SAY(format, ...) (void)fprintf(stderr, "tidbnumad-exporter: " format "\n", ##__VA_ARGS__)
+
+static const char help[] =
+        "Usage: tidbnumad-exporter [OPTION]...\n"
+        "\n"
+        "Serves the files of tidbnumad over HTTP: /metrics (Prometheus), /status (JSON),\n"
+        "/healthz.\n"
+        "Listens on the sockets that systemd passes and on those given by --listen.\n"
+        "\n"
+        "  -l, --listen=unix:PATH      listen on a unix socket (created with mode 0666)\n"
+        "  -l, --listen=ADDRESS:PORT   listen on TCP; write an IPv6 address in brackets\n"
+        "  -d, --runtime-dir=DIR       where the daemon publishes (default: " EXPORTER_RUNTIME_DIR
+        ")\n"
+        "  -h, --help                  print this help\n"
+        "  -V, --version               print the version\n"
+        "\n"
+        "--listen can be given more than once.\n"
+        "\n"
+        "Examples:\n"
+        "  On a host with systemd, for a scraper on the same host:\n"
+        "    systemctl enable --now tidbnumad-exporter.socket\n"
+        "    curl --unix-socket /run/tidbnumad/metrics.sock http://localhost/metrics\n"
+        "  The same on TCP, 127.0.0.1:9797:\n"
+        "    systemctl enable --now tidbnumad-exporter-tcp.socket\n"
+        "  Without systemd:\n"
+        "    tidbnumad-exporter --listen 127.0.0.1:9797 --listen unix:/run/tidbnumad/metrics.sock\n"
+        "\n"
+        "See tidbnumad-exporter(8).\n";
+
+static const struct option options[] = {
+        { "listen", required_argument, NULL, 'l' },
+        { "runtime-dir", required_argument, NULL, 'd' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },
+        { 0 },
+};
+
+int args_parse(int argc, char **argv, Args *ret) {
+        Args args = { .runtime_dir = EXPORTER_RUNTIME_DIR };
+        int c;
+
+        optind = 0; /* glibc: reset getopt for a repeated call */
+        while ((c = getopt_long(argc, argv, "l:d:hV", options, NULL)) >= 0) {
+                switch (c) {
+                case 'l':
+                        if (args.n_listen == ELEMENTSOF(args.listen)) {
+                                SAY("--listen was given more than %u times", EXPORTER_SOCKETS_MAX);
+                                return -EINVAL;
+                        }
+                        args.listen[args.n_listen++] = optarg;
+                        break;
+                case 'd':
+                        args.runtime_dir = optarg;
+                        break;
+                case 'h':
+                        args.help = true;
+                        break;
+                case 'V':
+                        args.version = true;
+                        break;
+                default: /* getopt_long() has printed the error */
+                        (void)fputs("Try 'tidbnumad-exporter --help'.\n", stderr);
+                        return -EINVAL;
+                }
+        }
+        if (optind < argc) {
+                SAY("'%s' is not an option; to listen somewhere, give --listen. Try "
+                    "'tidbnumad-exporter --help'.",
+                    argv[optind]);
+                return -EINVAL;
+        }
+        *ret = args;
+        return 0;
+}
+
+void args_print_help(FILE *file) {
+        (void)fputs(help, file);
+}
+
+/* --- sockets: passed by systemd, or created on hosts without it --- */
 
 /* The kernel's limit is net.core.somaxconn: 4,096, before Linux 5.4 128. Who connects without
  * waiting, as programs in Go do, gets EAGAIN while the queue is full, so it is made as long as it
  * may be, also where systemd has made it shorter. */
 enum { BACKLOG = 65535 };
-
-#define SAY(format, ...) (void)fprintf(stderr, "tidbnumad-exporter: " format "\n", ##__VA_ARGS__)
 
 /* --- unix sockets --- */
 

@@ -9,28 +9,8 @@
 
 #include "config.h"
 
-#include "tidbnumad/exporter/args.h"
 #include "tidbnumad/exporter/http.h"
 #include "tidbnumad/exporter/listen.h"
-
-/* To be called before any thread exists, so that no thread receives these signals. */
-static int block_signals(sigset_t *ret) {
-        sigemptyset(ret);
-        sigaddset(ret, SIGTERM);
-        sigaddset(ret, SIGINT);
-        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-                return -errno;
-        return sigprocmask(SIG_BLOCK, ret, NULL) < 0 ? -errno : 0;
-}
-
-/* By default glibc raises the size from which freed blocks return to the kernel, and keeps memory
- * for each thread. Blocks of an ordinary snapshot are still kept: page faults for new ones took
- * nearly half of the time of a scrape. */
-static void keep_memory_small(void) {
-        (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
-        (void)mallopt(M_TRIM_THRESHOLD, 2 << 20);
-        (void)mallopt(M_ARENA_MAX, 1);
-}
 
 static int serve(const Args *args) {
         _cleanup_listeners_ Listeners listeners = { 0 };
@@ -38,10 +18,18 @@ static int serve(const Args *args) {
         sigset_t signals;
         int r, received;
 
-        keep_memory_small();
-        r = block_signals(&signals);
-        if (r < 0)
-                return r;
+        /* By default glibc raises the size from which freed blocks return to the kernel, and keeps
+         * memory for each thread. Blocks of an ordinary snapshot are still kept: page faults for
+         * new ones took nearly half of the time of a scrape. */
+        (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+        (void)mallopt(M_TRIM_THRESHOLD, 2 << 20);
+        (void)mallopt(M_ARENA_MAX, 1);
+        /* Before any thread exists, so that no thread receives these signals. */
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGINT);
+        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+                return -errno;
         r = listeners_open(args, &listeners);
         if (r < 0)
                 return r;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fixture.h"
-#include "tidbnumad/exporter/store.h"
+#include "tidbnumad/exporter/answer.h"
 
 static Fixture fixture;
 static Store *store;

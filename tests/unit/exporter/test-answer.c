@@ -1,10 +1,10 @@
 /* Paths to answers, with the clock in our hand. */
-
 #include "../../support/test.h"
 
-#include "tidbnumad/exporter/answer.h"
-
+#include "fixture.h"
 #include "store-fixture.h"
+
+#include "tidbnumad/exporter/answer.h"
 
 #define NOW 1780000000.0
 
@@ -153,4 +153,230 @@ TEST(link_is_not_followed, .setup_func = store_setup, .teardown_func = store_tea
         put("target", "secret\n", 0);
         assert_int_equal(symlink("target", fmt("%s/metrics.prom", fixture.dir)), 0);
         check_status("/metrics", 503, "is not a regular file");
+}
+
+/* --- What is read once, what is read again, and what slow clients hold back --- */
+
+static void store_put(const char *name, const char *data) {
+        fixture_write(&fixture, name, data, strlen(data), 1780000000, 0);
+}
+
+static StoreBody *take(StoreFile file) {
+        StoreBody *body = NULL;
+
+        assert_int_equal(store_take(store, file, &body), 0);
+        return body;
+}
+
+/* What the store cannot see, unless it reads the file again: same file, size and time. */
+static void rewrite_in_place(const char *name, const char *data) {
+        const char *path = fixture_path(&fixture, name);
+        const int fd = open(path, O_WRONLY | O_CLOEXEC);
+        struct stat st;
+
+        assert_true(fd >= 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal(pwrite(fd, data, strlen(data), 0), strlen(data));
+        assert_int_equal(futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim }), 0);
+        close(fd);
+}
+
+static void check(StoreFile file, const char *expected) {
+        StoreBody *body = take(file);
+
+        assert_int_equal(body->file.size, strlen(expected));
+        assert_memory_equal(body->file.data, expected, body->file.size);
+        store_put_back(store, body);
+}
+
+TEST(files, .setup_func = store_setup, .teardown_func = store_teardown) {
+        store_put("metrics.prom", "# TYPE a_total counter\na_total 1");
+        store_put("status.json", "{}");
+        check(STORE_METRICS, "# TYPE a_total counter\na_total 1\n");
+        check(STORE_STATUS, "{}");
+}
+
+TEST(each_is_read_once, .setup_func = store_setup, .teardown_func = store_teardown) {
+        store_put("metrics.prom", "a 1\n");
+        store_put("status.json", "{}");
+        for (StoreFile file = 0; file < _STORE_FILE_MAX; file++) {
+                StoreBody *first = take(file), *second = take(file);
+
+                assert_ptr_equal(first, second);
+                store_put_back(store, first);
+                store_put_back(store, second);
+                rewrite_in_place(file == STORE_METRICS ? "metrics.prom" : "status.json", "x");
+                first = take(file);
+                assert_memory_equal(first->file.data, file == STORE_METRICS ? "a" : "{", 1);
+                store_put_back(store, first);
+        }
+}
+
+/* Of the same size and time: that it is another file must be enough. */
+TEST(a_new_snapshot_is_read, .setup_func = store_setup, .teardown_func = store_teardown) {
+        StoreBody *old;
+
+        store_put("metrics.prom", "a 1\n");
+        old = take(STORE_METRICS);
+        store_put("metrics.prom", "a 2\n");
+        check(STORE_METRICS, "a 2\n");
+        assert_memory_equal(old->file.data, "a 1\n", 4); /* who has begun with it ends with it */
+        store_put_back(store, old);
+        check(STORE_METRICS, "a 2\n");
+}
+
+TEST(what_is_not_there, .setup_func = store_setup, .teardown_func = store_teardown) {
+        StoreBody *body = NULL;
+
+        assert_int_equal(store_take(store, STORE_STATUS, &body), -ENOENT);
+        assert_null(body);
+        store_put("status.json", "{}");
+        check(STORE_STATUS, "{}");
+        assert_int_equal(unlink(fixture_path(&fixture, "status.json")), 0);
+        assert_int_equal(store_take(store, STORE_STATUS, &body), -ENOENT);
+}
+
+/* Only what is old and still held counts. For one that would be too much, the present one is
+ * served on. */
+TEST(crowded, .setup_func = store_setup, .teardown_func = store_teardown) {
+        const size_t size = STORE_OLD_BYTES_MAX / 2;
+        _cleanup_free_ char *data = calloc(1, size + 2);
+        StoreBody *held[3], *body;
+
+        memset(data, '\n', size);
+        for (int i = 0; i < 10; i++) { /* no client holds these */
+                store_put("metrics.prom", data);
+                store_put_back(store, take(STORE_METRICS));
+        }
+        for (int i = 0; i < 3; i++) {
+                store_put("metrics.prom", data);
+                held[i] = take(STORE_METRICS);
+                assert_false(store_is_crowded(store));
+        }
+        data[0] = 'x';
+        store_put("metrics.prom", data);
+        body = take(STORE_METRICS);
+        assert_ptr_equal(body, held[2]);
+        store_put_back(store, body);
+        assert_true(store_is_crowded(store));
+        store_put_back(store, held[0]);
+        assert_false(store_is_crowded(store));
+        body = take(STORE_METRICS);
+        assert_int_equal(body->file.data[0], 'x');
+        assert_false(store_is_crowded(store));
+        store_put_back(store, body);
+        store_put_back(store, held[1]);
+        store_put_back(store, held[2]);
+}
+
+/* A large one is in memory only while a client fetches it. */
+TEST(large_ones_are_not_kept, .setup_func = store_setup, .teardown_func = store_teardown) {
+        _cleanup_free_ char *data = calloc(1, STORE_KEPT_BYTES_MAX + 2);
+        StoreBody *a, *b;
+
+        memset(data, '\n', STORE_KEPT_BYTES_MAX + 1);
+        store_put("status.json", data);
+        a = take(STORE_STATUS);
+        b = take(STORE_STATUS);
+        assert_ptr_equal(a, b);
+        store_put_back(store, a);
+        rewrite_in_place("status.json", "x");
+        a = take(STORE_STATUS);
+        assert_ptr_equal(a, b); /* a client still has it */
+        store_put_back(store, a);
+        store_put_back(store, b);
+        b = take(STORE_STATUS);
+        assert_int_equal(b->file.data[0], 'x');
+        store_put_back(store, b);
+}
+
+/* --- Only regular files of plausible size are read, and whole --- */
+
+static Fixture fixture;
+
+static int setup(void **state) {
+        (void)state;
+        fixture_init(&fixture);
+        return 0;
+}
+
+static int teardown(void **state) {
+        (void)state;
+        fixture_done(&fixture);
+        return 0;
+}
+
+static int read_file(const char *directory, const char *name, SnapshotFile *ret) {
+        _cleanup_close_ int fd = -EBADF;
+        SnapshotId id;
+        int r = snapshot_file_open(directory, name, &id, &fd);
+
+        return r < 0 ? r : snapshot_file_read_fd(fd, &id, ret);
+}
+
+TEST(whole_file, .setup_func = setup, .teardown_func = teardown) {
+        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
+
+        fixture_write(&fixture, "metrics.prom", "a 1\n", 4, 1780000000.5, 0);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), 0);
+        assert_string_equal(file.data, "a 1\n");
+        assert_int_equal(file.size, 4);
+        assert_true(snapshot_id_age(&file.id, 1780000003.0) == 2.5);
+        assert_true(snapshot_id_age(&file.id, 1770000000.0) == 0); /* the clock was set back */
+}
+
+TEST(nothing_there, .setup_func = setup, .teardown_func = teardown) {
+        SnapshotFile file = { .size = 7 };
+
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -ENOENT);
+        assert_int_equal(read_file("/nonexistent", "metrics.prom", &file), -ENOENT);
+        assert_int_equal(file.size, 7); /* untouched */
+}
+
+/* A file that took its place is another, whatever its content and times are. */
+TEST(which_it_is, .setup_func = setup, .teardown_func = teardown) {
+        _cleanup_close_ int first_fd = -EBADF, again_fd = -EBADF, second_fd = -EBADF;
+        SnapshotId first, again, second;
+
+        fixture_write(&fixture, "metrics.prom", "x", 1, 1780000000, 0);
+        assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &first, &first_fd), 0);
+        assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &again, &again_fd), 0);
+        assert_true(snapshot_id_equal(&first, &again));
+        fixture_write(&fixture, "metrics.prom", "x", 1, 1780000000, 0);
+        assert_int_equal(snapshot_file_open(fixture.dir, "metrics.prom", &second, &second_fd), 0);
+        assert_false(snapshot_id_equal(&first, &second));
+        again = first;
+        again.mtime_nsec++;
+        assert_false(snapshot_id_equal(&first, &again));
+        again = first;
+        again.size++;
+        assert_false(snapshot_id_equal(&first, &again));
+}
+
+TEST(links_and_fifos, .setup_func = setup, .teardown_func = teardown) {
+        SnapshotFile file;
+        char path[128];
+
+        fixture_write(&fixture, "target", "x", 1, 1780000000, 0);
+        (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
+        assert_int_equal(symlink("target", path), 0);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -ELOOP);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkfifo(path, 0644), 0);
+        (void)alarm(10); /* a blocking open() ends the test badly */
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -EBADF);
+        (void)alarm(0);
+}
+
+TEST(too_large, .setup_func = setup, .teardown_func = teardown) {
+        _cleanup_snapshot_file_ SnapshotFile file = { 0 };
+        char path[128];
+
+        fixture_write(&fixture, "metrics.prom", "", 0, 1780000000, 0);
+        (void)snprintf(path, sizeof(path), "%s/metrics.prom", fixture.dir);
+        assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX + 1), 0);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), -EFBIG);
+        assert_int_equal(truncate(path, (off_t)SNAPSHOT_FILE_MAX), 0);
+        assert_int_equal(read_file(fixture.dir, "metrics.prom", &file), 0);
+        assert_int_equal(file.size, SNAPSHOT_FILE_MAX);
 }

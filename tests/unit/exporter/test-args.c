@@ -2,7 +2,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/exporter/args.h"
+#include "tidbnumad/exporter/listen.h"
 
 #define PARSE(ret, ...)                                                                            \
         args_parse((int)ELEMENTSOF(((const char *[]){ "e", __VA_ARGS__ })),                        \
