@@ -56,11 +56,18 @@ static void assert_pids(const Instance *i, const pid_t *pids, size_t n) {
         assert_pids(i, (const pid_t[]){ __VA_ARGS__ },                                             \
                     sizeof((const pid_t[]){ __VA_ARGS__ }) / sizeof(pid_t))
 
+/* The better names, `userdata` of them, are others'. */
+static bool is_taken(_unused_ const char *name, void *userdata) {
+        unsigned *n = userdata;
+
+        return (*n)-- > 0;
+}
+
 static void assert_name(Instance *i, unsigned rank, const char *expected) {
         const InstanceIdentity identity = instance_identity(i);
         _cleanup_free_ char *name = NULL;
 
-        assert_int_equal(instance_name_render(&identity, rank, &name), 0);
+        assert_int_equal(instance_name_choose(&identity, is_taken, &rank, &name), 0);
         assert_string_equal(name, expected);
 }
 

@@ -1,6 +1,5 @@
 /* Interrupt plans: which entry counts, which CPUs serve a device and why, what irqbalance is sent.
  */
-
 #include "../../support/test.h"
 
 #include "irq-host.h"
@@ -328,4 +327,376 @@ PLAN_AUTO_TEST(irqbalance_is_ignored) {
         scene_plan(s);
         assert_false(s->plan.irqbalance.sent);
         assert_ids(s->plan.irqbalance.banned_cpus, "");
+}
+
+/* --- Interrupts and the CPUs that host.reserve.cpus keeps for them --- */
+
+/* Reserved CPUs of a node serve the card at any speed, and irqbalance must leave the vectors alone.
+ */
+IRQ_SCENE_TEST(reserved_cpus, 2, 4, 1) {
+        scene_policy(s, "*", STEER_AUTO);
+        scene_card(s, "eth0", 0, 2);
+        s->devices[0].speed_mbps = 10000;
+        s->host.irqbalance.pid = 5;
+        scene_owner(s, "1-3", false);
+        scene_owner(s, "4-7", false);
+        s->input.reserved_cpus = cpu_set("0");
+        scene_plan(s);
+        assert_serves(s, 0, IRQ_REASON_RESERVED, "0");
+        assert_int_equal(s->plan.irqbalance.n_banned_irqs, s->devices[0].n_vectors);
+        s->policies[0].steer = STEER_RESERVED;
+        scene_plan(s);
+        assert_serves(s, 0, IRQ_REASON_RESERVED, "0");
+        s->input.reserved_cpus = (CpuSet){ 0 };
+        scene_plan(s);
+        assert_int_equal(s->plan.devices[0].reason, IRQ_REASON_NOTHING_RESERVED);
+}
+
+/* With a card at each socket, neither is served by what is reserved for the other one: this holds
+ * for its vector without a queue too. A card at a node without a reserve has those of all nodes. */
+IRQ_SCENE_TEST(reserved_cpus_of_several_cards, 4, 4, 1) {
+        scene_policy(s, "*", STEER_AUTO);
+        scene_card(s, "eth0", 0, 4);
+        scene_card(s, "eth1", 2, 4);
+        scene_card(s, "eth2", 3, 1);
+        scene_owner(s, "2-7,10-15", false);
+        s->input.reserved_cpus = cpu_set("0-1,8-9");
+        scene_plan(s);
+        assert_serves(s, 0, IRQ_REASON_RESERVED, "0-1");
+        assert_serves(s, 1, IRQ_REASON_RESERVED, "8-9");
+        assert_serves(s, 2, IRQ_REASON_RESERVED, "0-1,8-9");
+        assert_ids(s->plan.devices[0].vectors[0].cpus, "0-1");
+        assert_ids(s->plan.devices[1].vectors[0].cpus, "8-9");
+        assert_queues(s, 0, "0 1 0 1"); /* rather two on one CPU than across the sockets */
+        s->policies[0].steer = STEER_RESERVED;
+        scene_plan(s);
+        assert_serves(s, 1, IRQ_REASON_RESERVED, "8-9");
+}
+
+/* --- Queues on CPUs: order, turns, pairs, the masks of transmit and receive queues; and that all
+ * this holds on many machines made at random --- */
+
+/* Node 0 has cores 0-3 and their siblings 8-11. */
+static void one_card(IrqScene *s, size_t queues) {
+        scene_init(s, 2, 4, 2);
+        scene_policy(s, "*", STEER_LOCAL);
+        scene_card(s, "eth0", 0, queues);
+}
+
+#define ONE_CARD_TEST(test, queues) TEST_AFTER(test, IrqScene, s, one_card(s, queues), scene_done)
+
+ONE_CARD_TEST(cores_before_siblings, 11) {
+        scene_plan(s);
+        assert_queues(s, 0, "0 1 2 3 8 9 10 11 0 1 2");
+        assert_ids(s->plan.devices[0].vectors[0].cpus, "0-3,8-11");
+}
+
+/* Where the siblings of a core have neighbouring numbers. */
+ONE_CARD_TEST(siblings_by_core, 5) {
+        s->nodes[0].first_threads = cpu_set("0,2,8,10");
+        scene_plan(s);
+        assert_queues(s, 0, "0 2 8 10 1");
+}
+
+TEST(nearest_first) {
+        _cleanup_scene_ IrqScene s;
+
+        scene_init(&s, 4, 1, 2); /* node n has CPUs n and 4+n */
+        scene_policy(&s, "*", STEER_AWAY);
+        scene_card(&s, "eth0", 2, 8);
+        scene_plan(&s);
+        assert_queues(&s, 0, "2 6 3 7 0 1 4 5");
+        s.devices[0].node = DEVICE_NODE_UNKNOWN;
+        scene_plan(&s);
+        assert_queues(&s, 0, "0 1 2 3 4 5 6 7");
+}
+
+ONE_CARD_TEST(turns, 3) {
+        scene_card(s, "eth1", 0, 5);
+        scene_card(s, "eth2", 1, 2);
+        scene_plan(s);
+        assert_queues(s, 0, "0 2 8");
+        assert_queues(s, 1, "1 3 9 10 11");
+        assert_queues(s, 2, "4 5");
+}
+
+/* As drivers that have a vector for each direction, in any order, and one queue without one. */
+IRQ_SCENE_TEST(pairs, 1, 4, 1) {
+        IrqDevice *d;
+
+        scene_policy(s, "*", STEER_LOCAL);
+        d = scene_device(s, IRQ_DEVICE_NET, "eth0", 0);
+        (void)scene_vector(s, d, IRQ_ROLE_RX, 1);
+        (void)scene_vector(s, d, IRQ_ROLE_RX, 0);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 0);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 5);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 1);
+        scene_plan(s);
+        assert_queues(s, 0, "1 0 0 2 1");
+}
+
+ONE_CARD_TEST(xps, 2) {
+        const CpuSet *xps;
+
+        scene_plan(s);
+        xps = s->plan.devices[0].xps;
+        /* Queue 0 on CPU 0 and queue 1 on CPU 1: the rest in turns. */
+        assert_ids(xps[0], "0,2,4,6,8,10,12,14");
+        assert_ids(xps[1], "1,3,5,7,9,11,13,15");
+        s->policies[0].steer = STEER_CPUS;
+        s->policies[0].cpus = cpu_set("3,5");
+        scene_plan(s);
+        xps = s->plan.devices[0].xps;
+        assert_ids(xps[0], "0-3,8-11"); /* each by the queue of its own node */
+        assert_ids(xps[1], "4-7,12-15");
+        s->policies[0].cpus = cpu_set("3");
+        scene_plan(s);
+        assert_true(id_set_has(&s->plan.devices[0].xps[0], 3));
+        assert_true(id_set_has(&s->plan.devices[0].xps[1], 3)); /* both are its own */
+        s->policies[0].xps = false;
+        scene_plan(s);
+        assert_null(s->plan.devices[0].xps);
+}
+
+/* Of queues on three nodes the nearest, not the last that is nearer than the first. */
+IRQ_SCENE_TEST(xps_nearest, 4, 2, 1) {
+        scene_policy(s, "*", STEER_CPUS)->cpus = cpu_set("0,4,6");
+        scene_card(s, "eth0", DEVICE_NODE_UNKNOWN, 3);
+        scene_plan(s);
+        assert_queues(s, 0, "0 4 6");
+        assert_ids(s->plan.devices[0].xps[0], "0-3");
+        assert_ids(s->plan.devices[0].xps[1], "4-5");
+        assert_ids(s->plan.devices[0].xps[2], "6-7");
+}
+
+ONE_CARD_TEST(xps_where_it_is, 1) {
+        scene_plan(s);
+        assert_null(s->plan.devices[0].xps); /* one queue */
+        s->devices[0].n_tx = 4;              /* two rounds of … one vector */
+        scene_plan(s);
+        for (size_t q = 0; q < 4; q++)
+                assert_true(id_set_has(&s->plan.devices[0].xps[q], 0));
+        s->devices[0].vectors[1].managed = IRQ_MANAGED_YES; /* served by who knows */
+        scene_plan(s);
+        assert_null(s->plan.devices[0].xps);
+        assert_null(s->plan.devices[0].rps);
+}
+
+ONE_CARD_TEST(rps, 2) {
+        s->policies[0].steer = STEER_AWAY;
+        scene_owner(s, "1,4-6", false);
+        scene_plan(s);
+        assert_queues(s, 0, "0 2");
+        assert_ids(s->plan.devices[0].rps[0], "0,2-3,8-11"); /* its own node's, that serve it */
+        assert_ids(s->plan.devices[0].rps[1], "0,2-3,8-11");
+        s->policies[0].rps = RPS_OFF;
+        scene_plan(s);
+        assert_null(s->plan.devices[0].rps);
+}
+
+TEST(rps_only_where_it_helps) {
+        _cleanup_scene_ IrqScene s;
+
+        one_card(&s, 8); /* as many as CPUs */
+        scene_plan(&s);
+        assert_null(s.plan.devices[0].rps);
+        s.policies[0].rps = RPS_ON;
+        scene_plan(&s);
+        assert_ids(s.plan.devices[0].rps[7], "0-3,8-11");
+        s.policies[0].rps = RPS_AUTO;
+        s.devices[0].n_rx = 7;
+        scene_plan(&s);
+        assert_non_null(s.plan.devices[0].rps);
+        scene_owner(&s, "0-3,8-11", true); /* it would spread the work over an instance */
+        scene_plan(&s);
+        assert_null(s.plan.devices[0].rps);
+        s.owners[0].shared = false;
+        scene_plan(&s);
+        assert_null(s.plan.devices[0].rps);
+}
+
+/* The CPU of a transmit queue says nothing about the receiver. */
+IRQ_SCENE_TEST(rps_by_receive_queue, 1, 4, 1) {
+        IrqDevice *d;
+
+        scene_policy(s, "*", STEER_LOCAL)->rps = RPS_ON;
+        d = scene_device(s, IRQ_DEVICE_NET, "eth0", 0);
+        (void)scene_vector(s, d, IRQ_ROLE_TX, 0);
+        d->n_rx = d->n_tx = 1;
+        scene_plan(s);
+        assert_queues(s, 0, "0");
+        assert_null(s->plan.devices[0].rps);
+}
+
+IRQ_SCENE_TEST(disks_have_no_queues_to_mask, 1, 4, 1) {
+        IrqDevice *d;
+
+        assert_int_equal(word_list_add(&scene_policy(s, NULL, STEER_LOCAL)->nvme, "*"), 0);
+        d = scene_device(s, IRQ_DEVICE_NVME, "nvme0", 0);
+        (void)scene_vector(s, d, IRQ_ROLE_ADMIN, 0);
+        (void)scene_vector(s, d, IRQ_ROLE_RXTX, 1);
+        scene_plan(s);
+        assert_ids(s->plan.devices[0].vectors[0].cpus, "0-3"); /* the admin queue anywhere */
+        assert_ids(s->plan.devices[0].vectors[1].cpus, "0");
+        assert_null(s->plan.devices[0].xps);
+        assert_null(s->plan.devices[0].rps);
+}
+
+/* ---- many machines: what holds for each plan, by counting it out ---- */
+
+static uint32_t draw(uint64_t *seed, uint32_t below) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        return (uint32_t)(*seed >> 33) % below;
+}
+
+static void draw_scene(uint64_t *seed, IrqScene *s) {
+        static const IrqSteer steers[] = { STEER_AUTO, STEER_RESERVED, STEER_LOCAL, STEER_AWAY };
+        const uint32_t n_nodes = 1 + draw(seed, 4);
+
+        scene_init(s, n_nodes, 1 + draw(seed, 4), 1 + draw(seed, 2));
+        scene_policy(s, "a*", steers[draw(seed, ELEMENTSOF(steers))]);
+        scene_policy(s, "b*", steers[draw(seed, ELEMENTSOF(steers))])->rps = draw(seed, 3);
+        for (uint32_t i = 1 + draw(seed, 3); i > 0; i--)
+                scene_card(s, draw(seed, 2) ? "a" : "b", (int)draw(seed, n_nodes + 1) - 1,
+                           draw(seed, 9));
+        for (uint32_t n = 0; n < n_nodes; n++)
+                if (draw(seed, 4) > 0) {
+                        IrqOwner *o = &s->owners[s->input.n_owners++];
+
+                        *o = (IrqOwner){ .name = "x", .shared = draw(seed, 2) };
+                        ID_SET_FOREACH(cpu, &s->nodes[n].cpus)
+                        if (draw(seed, 5) > 0)
+                                id_set_add(&o->cpus, (uint32_t)cpu);
+                }
+        if (draw(seed, 2))
+                id_set_add(&s->input.reserved, draw(seed, n_nodes));
+}
+
+static bool is_owned(const IrqScene *s, uint32_t cpu, bool exclusive_only) {
+        for (size_t i = 0; i < s->input.n_owners; i++)
+                if (id_set_has(&s->owners[i].cpus, cpu) && !(exclusive_only && s->owners[i].shared))
+                        return true;
+        return false;
+}
+
+/* Of these CPUs some belong to no instance, or to no exclusive one. */
+static bool any_left(const IrqScene *s, const CpuSet *cpus, bool exclusive_only) {
+        ID_SET_FOREACH(cpu, cpus)
+        if (!is_owned(s, (uint32_t)cpu, exclusive_only))
+                return true;
+        return false;
+}
+
+static CpuSet allowed(const IrqScene *s, const IrqPlanDevice *d) {
+        NodeSet node = { 0 };
+
+        if (d->steer == STEER_RESERVED)
+                return topology_cpus_of(&s->topology, &s->input.reserved);
+        if (d->steer == STEER_AWAY)
+                return topology_cpus(&s->topology);
+        id_set_add(&node, (uint32_t)d->device->node);
+        return topology_cpus_of(&s->topology, &node);
+}
+
+/* No CPU of an instance while others may serve the device. */
+static void check_owned(const IrqScene *s, const IrqPlanDevice *d) {
+        const CpuSet all = allowed(s, d);
+        const bool some_free = any_left(s, &all, false), some_shared = any_left(s, &all, true);
+
+        for (size_t i = 0; i < d->n_order; i++) {
+                assert_true(id_set_has(&all, d->order[i]));
+                assert_false(some_free && is_owned(s, d->order[i], false));
+                assert_false(some_shared && is_owned(s, d->order[i], true));
+        }
+        assert_int_equal(d->reason == IRQ_REASON_SHARED, !some_free && some_shared);
+        assert_int_equal(d->reason == IRQ_REASON_OWNED, !some_shared);
+}
+
+static CpuSet serving(const IrqPlanDevice *d) {
+        CpuSet cpus = { 0 };
+
+        for (size_t i = 0; i < d->n_order; i++)
+                id_set_add(&cpus, d->order[i]);
+        return cpus;
+}
+
+static void check_masks(const IrqPlanDevice *d) {
+        const CpuSet order = serving(d);
+
+        assert_int_equal(id_set_count(&order), d->n_order);
+        for (size_t i = 0; i < d->device->n_vectors; i++) {
+                assert_int_equal(d->vectors[i].decision, IRQ_STEERED);
+                assert_false(id_set_is_empty(&d->vectors[i].cpus));
+                assert_true(id_set_is_subset(&d->vectors[i].cpus, &order));
+        }
+}
+
+/* Each CPU sends by one queue, or by all that it serves; and each queue is its own CPU's. */
+static void check_xps(const IrqScene *s, const IrqPlanDevice *d) {
+        const CpuSet online = topology_cpus(&s->topology);
+
+        for (size_t q = 0; d->xps && q < d->device->n_tx; q++)
+                assert_true(id_set_is_subset(&d->vectors[q + 1].cpus, &d->xps[q]));
+        ID_SET_FOREACH(cpu, &online) {
+                size_t senders = 0, served = 0;
+
+                for (size_t q = 0; d->xps && q < d->device->n_tx; q++) {
+                        senders += id_set_has(&d->xps[q], (uint32_t)cpu);
+                        served += id_set_has(&d->vectors[q + 1].cpus, (uint32_t)cpu);
+                }
+                if (d->xps)
+                        assert_int_equal(senders, served > 1 ? served : 1);
+        }
+}
+
+static uint32_t load_of(const IrqScene *s, uint32_t cpu) {
+        uint32_t load = 0;
+
+        for (size_t i = 0; i < s->plan.n_devices; i++)
+                for (size_t v = 1; v < s->plan.devices[i].device->n_vectors; v++)
+                        load += id_set_has(&s->plan.devices[i].vectors[v].cpus, cpu);
+        return load;
+}
+
+/* Of CPUs that serve the same devices, none has two queues more than another. */
+static void check_even(const IrqScene *s, const IrqPlanDevice *d) {
+        const CpuSet its = serving(d);
+
+        for (size_t i = 0; i < s->plan.n_devices; i++) {
+                const CpuSet others = serving(&s->plan.devices[i]);
+
+                if (!id_set_is_empty(&others) && !id_set_equal(&its, &others))
+                        return;
+        }
+        for (size_t i = 0; i < d->n_order; i++)
+                for (size_t k = 0; k < d->n_order; k++)
+                        assert_true(load_of(s, d->order[i]) <= load_of(s, d->order[k]) + 1);
+}
+
+static void check_plan(const IrqScene *s) {
+        for (size_t i = 0; i < s->plan.n_devices; i++) {
+                const IrqPlanDevice *d = &s->plan.devices[i];
+
+                assert_int_not_equal(d->steer, STEER_AUTO);
+                assert_int_equal(d->n_order > 0, irq_reason_steers(d->reason));
+                if (d->n_order == 0)
+                        continue;
+                if (!(d->reason == IRQ_REASON_OWNED && d->steer == STEER_AWAY))
+                        check_owned(s, d);
+                check_masks(d);
+                check_xps(s, d);
+                check_even(s, d);
+        }
+}
+
+TEST(many_machines) {
+        uint64_t seed = 7;
+
+        for (unsigned i = 0; i < 3000; i++) {
+                _cleanup_scene_ IrqScene s;
+
+                draw_scene(&seed, &s);
+                scene_plan(&s);
+                check_plan(&s);
+        }
 }

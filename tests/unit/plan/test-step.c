@@ -1,5 +1,10 @@
 /* The step that comes next: what goes before all, scopes, CPUs, preferred and bound memory. */
+#include "../../support/id-sets.h"
+#include "../../support/test.h"
+
 #include "step-situation.h"
+
+#include "tidbnumad/plan/step.h"
 
 SITUATION_TEST(watch_goes_before_all, MEMORY_BIND) {
         s->placement.nodes = node_set("");
@@ -293,4 +298,929 @@ SITUATION_TEST(preferred_never_sweeps, MEMORY_PREFERRED) {
         s->in.passes = 1;
         s->in.settles = STEP_SETTLES_MAX;
         assert_step(s, STEP_PARTLY, "did not move some");
+}
+
+/* --- The step that comes next: with backends that cannot do all, and on nodes that were widened
+ * --- */
+
+/* As bound by a backend that acts on processes: neighbours in the unit do not matter. */
+static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
+        init(s, memory);
+        s->in.backend = backend;
+        s->in.cpus_applied = true;
+        s->binding.alone = false;
+        if (backend == BACKEND_AFFINITY) {
+                s->binding.cpuset = false;
+                s->binding.cpus = cpu_set("0-3");
+                s->binding.mems = node_set("0-3");
+        }
+}
+
+#define BACKEND_TEST(test, backend, memory)                                                        \
+        TEST_AFTER(test, Situation, s, init_by(s, backend, memory), test_no_done)
+
+BACKEND_TEST(affinity_cpus, BACKEND_AFFINITY, MEMORY_NONE) {
+        assert_step(s, STEP_DONE, "");
+        s->binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
+        assert_step(s, STEP_PARTLY, "fewer CPUs");
+        s->in.cpus_applied = false;
+        assert_step(s, STEP_SET_CPUS, "");
+        s->in.cpus_applied = true;
+        s->binding.n_threads_outside = 1;
+        assert_step(s, STEP_SET_CPUS, "");
+        s->in.cpu_writes = STEP_WRITES_MAX;
+        assert_step(s, STEP_REFUSE, "cpuset cgroup");
+}
+
+BACKEND_TEST(contest_is_yielded, BACKEND_AFFINITY, MEMORY_NONE) {
+        s->binding.n_threads_off_cpus = s->binding.n_threads_outside = 1;
+        s->in.repairs = STEP_REPAIRS_MAX - 1;
+        assert_step(s, STEP_SET_CPUS, "");
+        s->in.repairs = STEP_REPAIRS_MAX;
+        assert_step(s, STEP_PARTLY, "keeps changing");
+        s->binding.n_threads_off_cpus = s->binding.n_threads_outside = 0;
+        assert_step(s, STEP_DONE, "");
+}
+
+BACKEND_TEST(affinity_memory, BACKEND_AFFINITY, MEMORY_BIND) {
+        assert_step(s, STEP_PARTLY, "treated as preferred");
+        s->in.outside_bytes = 100;
+        assert_step(s, STEP_PULL, "");
+        s->in.memory_known = false; /* it shares its cgroup: every page is read */
+        assert_step(s, STEP_PULL, "");
+        s->in.pulled = true;
+        assert_step(s, STEP_PARTLY, "treated as preferred");
+        s->placement.memory = MEMORY_PREFERRED;
+        assert_step(s, STEP_DONE, "");
+        s->in.pulled = false;
+        s->placement.migrate = MIGRATE_NONE;
+        assert_step(s, STEP_PARTLY, "not counted");
+        s->placement.migrate = MIGRATE_GENTLE;
+        s->in.memory_known = true;
+        s->in.outside_bytes = 0;
+        assert_step(s, STEP_DONE, "");
+        s->in.we_narrowed = true; /* by another backend, before */
+        s->binding.mems = node_set("1");
+        assert_step(s, STEP_DONE, "");
+        s->binding.mems = node_set("0");
+        assert_step(s, STEP_PARTLY, "may not use memory of its nodes");
+}
+
+BACKEND_TEST(cgroup1, BACKEND_CGROUP1, MEMORY_BIND) {
+        assert_step(s, STEP_DONE, "");
+        s->binding.cpuset = false; /* not in its directory */
+        assert_step(s, STEP_SET_CPUS, "");
+        s->in.cpu_writes = STEP_WRITES_MAX;
+        assert_step(s, STEP_REFUSE, "another manager");
+        init_by(s, BACKEND_CGROUP1, MEMORY_BIND);
+        s->in.memory_known = false; /* narrow, and its memory is not known */
+        assert_step(s, STEP_PARTLY, "its memory nodes are set");
+        s->in.all_nodes = node_set("1"); /* nowhere else */
+        assert_step(s, STEP_DONE, "");
+        init_by(s, BACKEND_CGROUP1, MEMORY_BIND);
+        s->binding.mems = node_set("0-3");
+        s->in.outside_bytes = 100;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = 1;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.mem_writes = STEP_WRITES_MAX;
+        assert_step(s, STEP_REFUSE, "cpuset.mems");
+        s->in.mem_writes = 0;
+        s->in.memory_known = false;
+        assert_step(s, STEP_PARTLY, "only its CPUs are bound");
+        /* The directory is ours alone: narrow, it is narrow by us. */
+        s->binding.mems = node_set("2");
+        assert_mems(s, STEP_WIDEN, "0-3");
+        s->placement.memory = MEMORY_NONE;
+        assert_mems(s, STEP_WIDEN, "0-3");
+}
+
+BACKEND_TEST(begins_blind, BACKEND_CGROUP1, MEMORY_BIND) {
+        assert_false(step_begins_blind(&s->in));
+        s->in.cpus_applied = false;
+        assert_true(step_begins_blind(&s->in));
+        s->in.backend = BACKEND_AFFINITY;
+        assert_true(step_begins_blind(&s->in));
+        s->in.can_enforce = false;
+        assert_false(step_begins_blind(&s->in));
+        s->in.can_enforce = true;
+        s->placement.nodes = node_set("");
+        assert_false(step_begins_blind(&s->in));
+        s->placement.nodes = node_set("1");
+        s->in.backend = BACKEND_SYSTEMD; /* its answer takes longer than the reading */
+        assert_false(step_begins_blind(&s->in));
+}
+
+/* The guard has given it another node, and says so until there is room again. */
+SITUATION_TEST(widened, MEMORY_BIND) {
+        s->in.extra = node_set("3");
+        s->in.extra_pending = true;
+        assert_mems(s, STEP_WIDEN, "1,3"); /* another program has taken it back */
+        s->binding.mems = node_set("1,3");
+        assert_mems(s, STEP_WIDEN, "1,3"); /* the kernel allows it, the unit does not say so yet */
+        s->in.extra_pending = false;
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->binding.mems = node_set("0-3"); /* more than that is well too */
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->binding.mems = node_set("1-2"); /* what it has is not taken away */
+        assert_mems(s, STEP_WIDEN, "1-3");
+        s->in.mem_writes = STEP_WRITES_MAX - 1;
+        assert_mems(s, STEP_WIDEN, "1-3");
+        s->in.mem_writes = STEP_WRITES_MAX;
+        assert_step(s, STEP_PARTLY, "could not get another node");
+        s->binding.mems = node_set("1,3");
+        s->in.extra_pending = true;
+        assert_step(s, STEP_WIDENED, "allows it more nodes");
+}
+
+/* There is no room for it: no memory is pulled, however much is outside, and no node is taken away.
+ */
+SITUATION_TEST(widened_moves_nothing, MEMORY_BIND) {
+        s->in.extra = node_set("3");
+        s->binding.mems = node_set("1,3");
+        s->in.outside_bytes = 1;
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->in.has_room = true;
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->in.memory_known = false;
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->binding.cpus = cpu_set("4"); /* the CPUs are kept in order all the same */
+        assert_step(s, STEP_SET_CPUS, "");
+}
+
+/* The way back: the pull, and then the narrowing. */
+SITUATION_TEST(after_widened, MEMORY_BIND) {
+        s->binding.mems = node_set("1,3");
+        s->in.outside_bytes = 100;
+        s->in.has_room = true;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = 1;
+        s->in.pass_moved_bytes = 100;
+        s->in.outside_bytes = 0;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.outside_bytes = 50;
+        s->in.fits = s->in.has_room = false;
+        assert_step(s, STEP_PARTLY, "does not fit");
+}
+
+/* Only a strict binding is widened. */
+SITUATION_TEST(widened_is_of_bind, MEMORY_PREFERRED) {
+        s->in.extra = node_set("3");
+        assert_step(s, STEP_DONE, "");
+        init(s, MEMORY_NONE);
+        s->in.extra = node_set("3");
+        assert_step(s, STEP_DONE, "");
+}
+
+/* --- The step that comes next: what a binding waits for, and what is left of it --- */
+
+SITUATION_TEST(bind_is_done, MEMORY_BIND) {
+        assert_step(s, STEP_DONE, "");
+        s->in.mem_writes = STEP_WRITES_MAX;
+        s->in.fits = false;
+        assert_step(s, STEP_DONE, "");
+}
+
+/* Narrow already, and not by us: older memory may still be anywhere. */
+SITUATION_TEST(bind_is_done_when_uncounted_memory_was_looked_at, MEMORY_BIND) {
+        s->in.memory_known = false;
+        assert_step(s, STEP_PULL, "");
+        s->in.pulled = true;
+        assert_step(s, STEP_DONE, "");
+        s->in.pulled = false;
+        s->in.all_nodes = node_set("1"); /* nowhere else */
+        assert_step(s, STEP_DONE, "");
+        init(s, MEMORY_BIND);
+        s->in.memory_known = false;
+        s->placement.migrate = MIGRATE_NONE;
+        assert_step(s, STEP_PARTLY, "not moved");
+}
+
+/* What narrowing would move all at once is moved gently before. */
+SITUATION_TEST(bind_pulls_files_that_narrowing_would_take_along, MEMORY_BIND) {
+        s->binding.mems = node_set("0-1");
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.files_follow = true;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = 1; /* what is left, others map as well */
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.passes = 0;
+        s->placement.migrate = MIGRATE_NONE;
+        assert_mems(s, STEP_NARROW, "1");
+}
+
+SITUATION_TEST(bind_narrows, MEMORY_BIND) {
+        s->binding.mems = node_set("0-3");
+        assert_mems(s, STEP_NARROW, "1"); /* nothing outside: at once */
+        s->in.outside_bytes = 100;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = 1;
+        s->in.pass_moved_bytes = 1;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.outside_bytes = 1001; /* more than a second's worth, which narrowing might move */
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = STEP_PASSES_MAX;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.passes = 1;
+        s->in.pass_moved_bytes = 0; /* another pass would not get at it either */
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.fits = false;
+        assert_step(s, STEP_PARTLY, "does not fit");
+        s->in.passes = 0;
+        assert_step(s, STEP_PARTLY, "does not fit");
+        s->in.fits = true;
+        s->placement.migrate = MIGRATE_NONE; /* nothing is pulled */
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.mem_writes = STEP_WRITES_MAX - 1;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.mem_writes = STEP_WRITES_MAX;
+        assert_step(s, STEP_REFUSE, "AllowedMemoryNodes=");
+}
+
+/* migrate: kernel asks once for everything, where all of it fits. */
+SITUATION_TEST(kernel_moves_once, MEMORY_PREFERRED) {
+        s->placement.migrate = MIGRATE_KERNEL;
+        s->in.outside_bytes = 100;
+        assert_step(s, STEP_PULL, "");
+        s->in.fits = false;
+        s->in.has_room = true;
+        assert_step(s, STEP_PARTLY, "does not fit");
+        s->in.fits = true;
+        s->in.passes = 1;
+        s->in.pass_found_bytes = s->in.pass_moved_bytes = 100;
+        assert_step(s, STEP_SETTLE, "");
+        init(s, MEMORY_BIND);
+        s->binding.mems = node_set("0-3");
+        s->placement.migrate = MIGRATE_KERNEL;
+        s->in.outside_bytes = 100;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = 1;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.fits = false;
+        s->in.has_room = true;
+        s->in.passes = 0;
+        assert_step(s, STEP_PARTLY, "does not fit on its nodes");
+}
+
+/* Files and shared memory get one pass, and nothing waits for them. */
+TEST(what_follows) {
+        static const MemoryMode modes[] = { MEMORY_PREFERRED, MEMORY_BIND };
+
+        for (unsigned i = 0; i < 2; i++) {
+                Situation s;
+
+                init(&s, modes[i]);
+                s.in.file_pull_wanted = s.in.has_room = true;
+                assert_step(&s, STEP_PULL, "");
+                s.in.passes = 1;
+                assert_step(&s, STEP_DONE, "");
+                s.in.passes = 0;
+                s.in.has_room = false;
+                assert_step(&s, STEP_DONE, "");
+                s.in.has_room = true;
+                s.placement.migrate = MIGRATE_NONE;
+                assert_step(&s, STEP_DONE, "");
+                s.placement.migrate = MIGRATE_KERNEL;
+                assert_step(&s, STEP_DONE, "");
+                s.placement.migrate = MIGRATE_GENTLE;
+                s.in.memory_known = false;
+                s.in.pulled = true;
+                assert_step(&s, STEP_DONE, "");
+        }
+}
+
+/* What does not fit as a whole is pulled as far as there is room, and never narrowed. */
+SITUATION_TEST(bind_with_room_for_a_part, MEMORY_BIND) {
+        s->binding.mems = node_set("0-3");
+        s->in.outside_bytes = 100;
+        s->in.fits = false;
+        s->in.has_room = true;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = 1;
+        assert_step(s, STEP_PARTLY, "does not fit on its nodes");
+        s->in.pass_moved_bytes = 1;
+        assert_step(s, STEP_PULL, "");
+        s->in.passes = STEP_PASSES_MAX;
+        assert_step(s, STEP_PARTLY, "does not fit on its nodes");
+        s->in.passes = 0;
+        s->placement.migrate = MIGRATE_NONE;
+        assert_step(s, STEP_PARTLY, "does not fit on its nodes");
+}
+
+/* cpuset.mems.effective never holds a node without memory: waiting for it would never end. */
+SITUATION_TEST(node_without_memory, MEMORY_BIND) {
+        s->in.all_nodes = node_set("0-2"); /* 3 has none */
+        s->placement.nodes = node_set("1,3");
+        assert_step(s, STEP_DONE, "");
+        s->binding.mems = node_set("0-2");
+        assert_mems(s, STEP_NARROW, "1");
+        s->binding.mems = node_set("0");
+        assert_mems(s, STEP_WIDEN, "0-1");
+        init(s, MEMORY_PREFERRED);
+        s->in.all_nodes = s->binding.mems = node_set("0-2");
+        s->placement.nodes = node_set("1,3");
+        assert_step(s, STEP_DONE, "");
+        s->in.we_narrowed = true;
+        assert_step(s, STEP_DONE, "");
+}
+
+SITUATION_TEST(bind_wants_to_know_the_memory, MEMORY_BIND) {
+        s->binding.mems = node_set("0-3");
+        s->in.memory_known = false;
+        assert_step(s, STEP_REFUSE, "is not counted");
+        s->binding.mems = node_set("0");
+        assert_step(s, STEP_REFUSE, "is not counted");
+}
+
+SITUATION_TEST(bind_widens_first, MEMORY_BIND) {
+        s->binding.mems = node_set("0,2");
+        s->in.outside_bytes = 100;
+        assert_mems(s, STEP_WIDEN, "0-2");
+        s->in.passes = 1; /* made before it was moved here */
+        assert_mems(s, STEP_WIDEN, "0-2");
+        s->in.fits = false;
+        assert_mems(s, STEP_WIDEN, "0-2"); /* wider is never wrong */
+        /* A part of its nodes is not enough. */
+        s->in.fits = true;
+        s->placement.nodes = node_set("1-2");
+        s->binding.mems = node_set("2-3");
+        assert_mems(s, STEP_WIDEN, "1-3");
+        s->in.mem_writes = STEP_WRITES_MAX;
+        assert_step(s, STEP_REFUSE, "AllowedMemoryNodes=");
+}
+
+/* Narrow, and pages are still outside. */
+static void narrow_with_rest(Situation *s) {
+        init(s, MEMORY_BIND);
+        s->in.outside_bytes = 1000;
+        s->in.mem_writes = STEP_WRITES_MAX; /* nothing more is to be written */
+}
+
+#define REST_TEST(test) TEST_WITH(test, Situation, s, narrow_with_rest, test_no_done)
+
+REST_TEST(rest_is_pulled) {
+        assert_step(s, STEP_PULL, "");
+        s->in.fits = false;
+        assert_step(s, STEP_PARTLY, "does not fit on its nodes");
+        s->in.has_room = true; /* a part is better than nothing */
+        assert_step(s, STEP_PULL, "");
+        s->in.fits = true;
+        s->in.passes = STEP_PASSES_MAX - 1;
+        s->in.pass_moved_bytes = 1;
+        assert_step(s, STEP_PULL, "");
+        s->placement.migrate = MIGRATE_NONE;
+        assert_step(s, STEP_PARTLY, "migrate: none");
+}
+
+REST_TEST(rest_settles) {
+        s->in.passes = STEP_PASSES_MAX;
+        s->in.pass_moved_bytes = 1;
+        assert_step(s, STEP_SETTLE, "");
+        s->in.passes = 1;
+        s->in.pass_moved_bytes = 0; /* no pass will find more */
+        assert_step(s, STEP_SETTLE, "");
+        s->in.settles = STEP_SETTLES_MAX - 1;
+        assert_step(s, STEP_SETTLE, "");
+        s->in.fits = false; /* nothing is moved now: room is of no matter */
+        assert_step(s, STEP_SETTLE, "");
+        s->in.passes = 0; /* a pass that was never made proves nothing */
+        s->in.fits = true;
+        assert_step(s, STEP_PULL, "");
+}
+
+REST_TEST(rest_is_swept) {
+        s->in.passes = 1;
+        s->in.settles = STEP_SETTLES_MAX;
+        assert_step(s, STEP_SWEEP, ""); /* exactly a second's worth */
+        s->in.outside_bytes = 1001;
+        assert_step(s, STEP_PARTLY, "did not move some");
+        s->in.outside_bytes = 1000;
+        s->in.sweeps = STEP_SWEEPS_MAX - 1;
+        assert_step(s, STEP_SWEEP, "");
+        s->in.fits = false;
+        assert_step(s, STEP_PARTLY, "does not fit on its nodes");
+        s->in.fits = true;
+        s->in.sweeps = STEP_SWEEPS_MAX;
+        assert_step(s, STEP_PARTLY, "did not move some");
+}
+
+/* A touch of a reserved page that only other nodes have would end it: everything but the narrowing
+ * is done. */
+SITUATION_TEST(bind_waits_for_the_pools_of_its_nodes, MEMORY_BIND) {
+        s->binding.mems = node_set("0-3");
+        s->in.huge_short = true;
+        s->in.outside_bytes = 5000;
+        assert_step(s, STEP_PULL, "");
+        s->in.outside_bytes = 0;
+        assert_step(s, STEP_PARTLY, "reserved huge pages");
+        assert_int_equal(step_next(&s->in).code, REASON_HUGE_POOL);
+        s->in.backend = BACKEND_CGROUP1;
+        assert_step(s, STEP_PARTLY, "reserved huge pages");
+        s->in.in_scope = s->in.pulled = true;
+        s->in.backend = BACKEND_SYSTEMD;
+        assert_step(s, STEP_PARTLY, "reserved huge pages");
+        s->in.in_scope = s->in.pulled = false;
+        s->in.huge_short = false;
+        s->in.huge_awaited = true;
+        assert_step(s, STEP_SETTLE, "");
+        s->in.huge_awaited = false;
+        assert_mems(s, STEP_NARROW, "1");
+        s->in.huge_short = true; /* narrow already: the guard's matter */
+        s->binding.mems = node_set("1");
+        assert_step(s, STEP_DONE, "");
+}
+
+SITUATION_TEST(bind_stays_widened_for_the_pools, MEMORY_BIND) {
+        s->binding.mems = s->in.extra = node_set("1-2");
+        assert_step(s, STEP_WIDENED, "nearly full");
+        s->in.extra_for_pool = true;
+        assert_step(s, STEP_WIDENED, "huge pages");
+        assert_int_equal(step_next(&s->in).code, REASON_HUGE_POOL);
+        s->in.extra_pending = true;
+        assert_mems(s, STEP_WIDEN, "1-2");
+}
+
+/* --- Each problem has the right code, memory nodes that another program changes again and again
+ * are left to it, and step_mems_in_force() is true while they are as the daemon set them --- */
+
+/* Bound to node 1 of 0-3 by its CPUs; all nodes are open. */
+static void init_open(Situation *s, BackendKind backend, MemoryMode memory) {
+        init(s, memory);
+        s->in.backend = backend;
+        s->in.cpus_applied = true;
+        s->binding.mems = node_set("0-3");
+}
+
+#define OPEN_TEST(test, backend, memory)                                                           \
+        TEST_AFTER(test, Situation, s, init_open(s, backend, memory), test_no_done)
+
+static void assert_code(const Situation *s, StepKind kind, Reason code) {
+        const Step step = step_next(&s->in);
+
+        assert_int_equal(step.kind, kind);
+        assert_string_equal(reason_to_string(step.code), reason_to_string(code));
+}
+
+OPEN_TEST(no_place, BACKEND_SYSTEMD, MEMORY_BIND) {
+        s->placement.nodes = node_set("");
+        assert_code(s, STEP_WATCH, REASON_NONE);
+        s->placement.reason = "too few";
+        assert_code(s, STEP_WATCH, REASON_NO_PLACE);
+}
+
+OPEN_TEST(refusals, BACKEND_SYSTEMD, MEMORY_BIND) {
+        s->binding.alone = false;
+        s->in.no_scope = "no";
+        s->in.no_scope_code = REASON_NO_UNIT;
+        assert_code(s, STEP_REFUSE, REASON_NO_UNIT);
+        s->in.no_scope = NULL;
+        assert_code(s, STEP_SCOPE, REASON_NONE);
+        s->in.scope_moves = STEP_WRITES_MAX;
+        assert_code(s, STEP_REFUSE, REASON_CONTESTED);
+        s->in.can_enforce = false;
+        s->in.cannot = "no";
+        s->in.cannot_code = REASON_OWN_LIMITS;
+        assert_code(s, STEP_REFUSE, REASON_OWN_LIMITS);
+        init_open(s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s->in.memory_known = false;
+        assert_code(s, STEP_REFUSE, REASON_MEMORY_UNREADABLE);
+        s->placement.memory = (MemoryMode)77;
+        assert_code(s, STEP_REFUSE, REASON_OTHER);
+}
+
+/* In a scope what it had before is not counted: what passes find is all that is known. */
+OPEN_TEST(scope, BACKEND_SYSTEMD, MEMORY_BIND) {
+        s->in.in_scope = true;
+        s->in.memory_known = s->in.fits = false;
+        s->placement.migrate = MIGRATE_NONE;
+        assert_code(s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
+        s->placement.migrate = MIGRATE_GENTLE;
+        assert_code(s, STEP_PULL, REASON_NONE);
+        s->in.passes = STEP_PASSES_MAX;
+        assert_code(s, STEP_PARTLY, REASON_NO_ROOM);
+        s->in.pass_whole = true;
+        assert_code(s, STEP_PARTLY, REASON_PINNED_PAGES);
+        s->in.pulled = true;
+        assert_code(s, STEP_NARROW, REASON_NONE);
+}
+
+OPEN_TEST(inner_group, BACKEND_SYSTEMD, MEMORY_BIND) {
+        s->binding.mems = node_set("1");
+        assert_code(s, STEP_DONE, REASON_NONE);
+        (void)strcpy(s->binding.inner_group, "/a");
+        s->binding.inner_cpus = cpu_set("4");
+        s->binding.inner_mems = node_set("0");
+        assert_code(s, STEP_PARTLY, REASON_INNER_GROUP);
+}
+
+/* What was written has no effect. */
+TEST(too_tight) {
+        static const BackendKind kinds[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
+        Situation s;
+
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                init_open(&s, kinds[i], MEMORY_BIND);
+                s.binding.cpus = cpu_set("4");
+                s.binding.n_threads_outside = 1;
+                s.in.cpu_writes = STEP_WRITES_MAX;
+                assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
+        }
+        for (size_t i = 0; i < 2; i++) {
+                init_open(&s, kinds[i], MEMORY_BIND);
+                s.in.mem_writes = STEP_WRITES_MAX;
+                assert_code(&s, STEP_REFUSE, REASON_SLICE_TOO_TIGHT);
+                s.in.extra = node_set("2");
+                s.binding.mems = node_set("1");
+                assert_code(&s, STEP_PARTLY, REASON_NODE_FULL);
+        }
+        init_open(&s, BACKEND_SYSTEMD, MEMORY_PREFERRED);
+        s.binding.mems = node_set("0");
+        assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
+        s.in.we_narrowed = true;
+        s.in.mem_writes = STEP_WRITES_MAX;
+        assert_code(&s, STEP_PARTLY, REASON_SLICE_TOO_TIGHT);
+}
+
+OPEN_TEST(memory, BACKEND_SYSTEMD, MEMORY_PREFERRED) {
+        s->in.outside_bytes = 5000;
+        s->in.passes = STEP_PASSES_MAX;
+        s->in.settles = STEP_SETTLES_MAX;
+        assert_code(s, STEP_PARTLY, REASON_PINNED_PAGES);
+        s->in.fits = false;
+        assert_code(s, STEP_PARTLY, REASON_NO_ROOM);
+        s->in.passes = 0;
+        assert_code(s, STEP_PARTLY, REASON_NO_ROOM);
+        s->placement.memory = MEMORY_BIND;
+        assert_code(s, STEP_PARTLY, REASON_NO_ROOM);
+        s->placement.memory = MEMORY_PREFERRED;
+        s->placement.migrate = MIGRATE_NONE;
+        assert_code(s, STEP_PARTLY, REASON_NOT_MOVED);
+        init_open(s, BACKEND_CGROUP1, MEMORY_PREFERRED);
+        s->in.memory_known = false;
+        assert_code(s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
+        s->placement.memory = MEMORY_BIND;
+        assert_code(s, STEP_PARTLY, REASON_MEMORY_UNREADABLE);
+        init_open(s, BACKEND_AFFINITY, MEMORY_BIND);
+        assert_code(s, STEP_PARTLY, REASON_NOT_STRICT);
+        init_open(s, BACKEND_SYSTEMD, MEMORY_BIND);
+        s->in.extra = node_set("2");
+        s->binding.mems = node_set("1-2");
+        assert_code(s, STEP_WIDENED, REASON_NODE_FULL);
+        s->in.extra_pending = true;
+        s->in.mem_writes = STEP_WRITES_MAX;
+        assert_code(s, STEP_WIDENED, REASON_NODE_FULL);
+}
+
+OPEN_TEST(own_cpus, BACKEND_SYSTEMD, MEMORY_NONE) {
+        s->binding.n_threads_off_cpus = 1;
+        assert_code(s, STEP_PARTLY, REASON_OWN_CPUS);
+        s->in.start = START_SCRIPT;
+        assert_code(s, STEP_PARTLY, REASON_OWN_CPUS);
+        s->in.start = START_AFFINITY;
+        assert_code(s, STEP_PARTLY, REASON_UNIT_AFFINITY);
+        s->in.start = START_NUMA;
+        assert_code(s, STEP_PARTLY, REASON_UNIT_AFFINITY);
+        s->in.start = START_NUMACTL;
+        assert_code(s, STEP_PARTLY, REASON_START_AFFINITY);
+        s->in.start = START_TASKSET;
+        assert_code(s, STEP_PARTLY, REASON_START_AFFINITY);
+        s->binding.n_threads_off_cpus = 0;
+        assert_code(s, STEP_DONE, REASON_NONE);
+}
+
+/* Like CPUs, contested memory nodes are left alone; a value that is in place is not contested. */
+OPEN_TEST(contest, BACKEND_SYSTEMD, MEMORY_BIND) {
+        s->in.mem_repairs = STEP_REPAIRS_MAX - 1;
+        assert_code(s, STEP_NARROW, REASON_NONE);
+        s->in.mem_repairs++;
+        assert_code(s, STEP_PARTLY, REASON_CONTESTED);
+        s->binding.mems = node_set("0");
+        assert_code(s, STEP_PARTLY, REASON_CONTESTED); /* nor are they widened first */
+        s->binding.mems = node_set("1");
+        assert_code(s, STEP_DONE, REASON_NONE);
+        s->in.extra = node_set("2"); /* the guard is not hindered by it */
+        assert_code(s, STEP_WIDEN, REASON_NONE);
+        init_open(s, BACKEND_CGROUP1, MEMORY_PREFERRED);
+        s->binding.mems = node_set("0-2");
+        s->in.mem_repairs = STEP_REPAIRS_MAX;
+        assert_code(s, STEP_PARTLY, REASON_CONTESTED);
+        s->binding.cpus = cpu_set("4");
+        s->in.repairs = STEP_REPAIRS_MAX;
+        assert_code(s, STEP_PARTLY, REASON_CONTESTED);
+}
+
+static void assert_mems_in_force(BackendKind backend, MemoryMode memory, bool we_narrowed,
+                                 const char *mems, bool expected) {
+        Situation s;
+
+        init_open(&s, backend, memory);
+        s.in.we_narrowed = we_narrowed;
+        s.binding.mems = node_set(mems);
+        assert_int_equal(step_mems_in_force(&s.in), expected);
+        s.in.extra = node_set("3");
+        assert_false(step_mems_in_force(&s.in));
+        s.in.extra = node_set("");
+        s.placement.nodes = node_set("");
+        assert_false(step_mems_in_force(&s.in));
+}
+
+TEST(mems_stand) {
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_BIND, false, "1", true);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_BIND, false, "0-1", false);
+        assert_mems_in_force(BACKEND_CGROUP1, MEMORY_BIND, false, "1", true);
+        assert_mems_in_force(BACKEND_AFFINITY, MEMORY_BIND, true, "1", false);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_PREFERRED, false, "0-3", false);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-3", true);
+        assert_mems_in_force(BACKEND_SYSTEMD, MEMORY_PREFERRED, true, "0-2", false);
+        assert_mems_in_force(BACKEND_CGROUP1, MEMORY_NONE, false, "0-3", true);
+        assert_mems_in_force(BACKEND_AFFINITY, MEMORY_PREFERRED, true, "0-3", false);
+}
+
+/* --- By which means an instance is bound --- */
+
+static const LadderInput SERVICE = { .host = BACKEND_SYSTEMD, .is_service = true, .alone = true };
+
+static void assert_rung(const LadderInput *in, Rung rung, const char *why, Reason code) {
+        const Ladder l = ladder_choose(in);
+
+        assert_int_equal(l.rung, rung);
+        assert_int_equal(l.code, code);
+        if (*why)
+                assert_non_null(strstr(l.why, why));
+        else
+                assert_null(l.why);
+}
+
+TEST(a_service_of_its_own_is_bound_by_its_unit) {
+        LadderInput in = SERVICE;
+
+        assert_rung(&in, RUNG_UNIT, "", REASON_NONE);
+        in.host = BACKEND_AUTO; /* of a dump */
+        assert_rung(&in, RUNG_UNIT, "", REASON_NONE);
+}
+
+/* Its unit would keep the values at its next start. */
+TEST(what_could_not_be_started_again_is_bound_by_affinity) {
+        LadderInput in = SERVICE;
+
+        in.start = "numactl in its start asks for others";
+        assert_rung(&in, RUNG_AFFINITY, "numactl", REASON_START_LIMITS);
+        in.in_scope = true;
+        assert_rung(&in, RUNG_SCOPE, "", REASON_NONE);
+        in = (LadderInput){ .host = BACKEND_CGROUP1, .is_service = true, .alone = true };
+        in.start = "numactl in its start asks for others";
+        assert_rung(&in, RUNG_DIRECTORY, "", REASON_NONE);
+}
+
+TEST(what_shares_its_service_is_bound_by_affinity) {
+        LadderInput in = SERVICE;
+
+        in.alone = false;
+        assert_true(ladder_needs_scope(&in));
+        in.no_scope = "unrelated processes share its unit";
+        in.no_scope_code = REASON_SHARED_UNIT;
+        assert_rung(&in, RUNG_AFFINITY, "share its unit", REASON_SHARED_UNIT);
+}
+
+TEST(without_a_service_it_gets_a_scope_if_that_loosens_nothing) {
+        LadderInput in = { .host = BACKEND_SYSTEMD, .alone = true };
+
+        assert_true(ladder_needs_scope(&in));
+        assert_rung(&in, RUNG_SCOPE, "", REASON_NONE);
+        in.no_scope = "its scope has limits of its own (TasksMax=)";
+        in.no_scope_code = REASON_UNIT_LIMITS;
+        assert_rung(&in, RUNG_AFFINITY, "TasksMax=", REASON_UNIT_LIMITS);
+        in.in_scope = true; /* it was moved before the limits came */
+        assert_false(ladder_needs_scope(&in));
+        assert_rung(&in, RUNG_SCOPE, "", REASON_NONE);
+}
+
+TEST(affinity_says_what_the_host_only_seems_to_have) {
+        LadderInput in = { .host = BACKEND_AFFINITY };
+
+        assert_rung(&in, RUNG_AFFINITY, "", REASON_NONE);
+        in.weaker = "it cannot be written";
+        assert_rung(&in, RUNG_AFFINITY, "cannot be written", REASON_NONE);
+}
+
+/* The step refuses, and says by whom. */
+TEST(a_contested_scope_is_a_scope) {
+        const LadderInput in = { .host = BACKEND_SYSTEMD,
+                                 .no_scope = "something else has moved it",
+                                 .no_scope_code = REASON_CONTESTED };
+
+        assert_rung(&in, RUNG_SCOPE, "", REASON_NONE);
+}
+
+TEST(the_policy_asks_for_affinity) {
+        LadderInput in = SERVICE;
+
+        in.policy = POLICY_BACKEND_AFFINITY;
+        assert_false(ladder_needs_scope(&in));
+        assert_rung(&in, RUNG_AFFINITY, "backend: affinity", REASON_NONE);
+        in.host = BACKEND_CGROUP1;
+        assert_rung(&in, RUNG_AFFINITY, "backend: affinity", REASON_NONE);
+        in.host = BACKEND_AFFINITY; /* which is all that the host has */
+        assert_rung(&in, RUNG_AFFINITY, "", REASON_NONE);
+}
+
+TEST(on_cgroup_v1_it_gets_a_directory_but_not_out_of_a_container) {
+        LadderInput in = { .host = BACKEND_CGROUP1 };
+
+        assert_false(ladder_needs_scope(&in));
+        assert_rung(&in, RUNG_DIRECTORY, "", REASON_NONE);
+        in.in_container = true;
+        assert_rung(&in, RUNG_AFFINITY, "container", REASON_SHARED_UNIT);
+}
+
+TEST(words) {
+        static const char *const words[] = { "", "unit", "scope", "cgroup1", "affinity" };
+
+        for (Rung rung = RUNG_NONE; rung <= RUNG_AFFINITY; rung++)
+                assert_string_equal(rung_to_string(rung), words[rung]);
+}
+
+/* --- The verdict on an instance, by which all surfaces report --- */
+
+typedef struct Facts {
+        Placement placement;
+        Binding binding;
+        Step step;
+        VerdictInput in;
+} Facts;
+
+/* Bound to node 1 of 0-3. */
+static void facts_init(Facts *f, MemoryMode memory) {
+        *f = (Facts){
+                .placement = { .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory },
+                .binding = { .cpuset = true,
+                             .cpus = cpu_set("4-7"),
+                             .mems = node_set(memory == MEMORY_BIND ? "1" : "0-3"),
+                             .n_threads = 10 },
+                .step = { .kind = STEP_DONE, .reason = "" },
+        };
+        f->in = (VerdictInput){ .state = INSTANCE_BOUND,
+                                .step = &f->step,
+                                .placement = &f->placement,
+                                .binding = &f->binding,
+                                .open_nodes = node_set("0-3"),
+                                .memory_known = true };
+}
+
+#define FACTS_TEST(test, memory) TEST_AFTER(test, Facts, f, facts_init(f, memory), test_no_done)
+
+static void assert_verdict(const Facts *f, InstanceState state, bool cpus, bool memory) {
+        const Verdict v = verdict_of(&f->in);
+
+        assert_string_equal(instance_state_to_string(v.state), instance_state_to_string(state));
+        assert_int_equal(v.cpu_bound, cpus);
+        assert_int_equal(v.memory_bound, memory);
+}
+
+TEST(state_of_a_step) {
+        static const struct {
+                StepKind step;
+                const char *enforced, *planned;
+        } rows[] = {
+                { STEP_SCOPE, "binding", "planned" },   { STEP_SET_CPUS, "binding", "planned" },
+                { STEP_WIDEN, "narrowing", "planned" }, { STEP_NARROW, "narrowing", "planned" },
+                { STEP_PULL, "moving", "planned" },     { STEP_SWEEP, "moving", "planned" },
+                { STEP_SETTLE, "settling", "planned" }, { STEP_DONE, "bound", "bound" },
+                { STEP_WIDENED, "widened", "widened" }, { STEP_PARTLY, "partly", "partly" },
+                { STEP_REFUSE, "refused", "refused" },  { STEP_WATCH, "watched", "watched" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                assert_string_equal(
+                        instance_state_to_string(verdict_state(rows[i].step, true, false)),
+                        rows[i].enforced);
+                assert_string_equal(
+                        instance_state_to_string(verdict_state(rows[i].step, false, false)),
+                        rows[i].planned);
+        }
+        assert_int_equal(verdict_state(STEP_WATCH, true, true), INSTANCE_RELEASED);
+}
+
+TEST(bound) {
+        static const MemoryMode modes[] = { MEMORY_NONE, MEMORY_PREFERRED, MEMORY_BIND };
+        Facts f;
+
+        for (size_t i = 0; i < ELEMENTSOF(modes); i++) {
+                facts_init(&f, modes[i]);
+                assert_verdict(&f, INSTANCE_BOUND, true, modes[i] != MEMORY_NONE);
+        }
+}
+
+/* Its unit's own AllowedMemoryNodes= leave it no others: what its nodes are beside these does not
+ * count. */
+FACTS_TEST(bound_within_what_it_could_have, MEMORY_BIND) {
+        f->placement.nodes = node_set("1-2");
+        f->in.open_nodes = node_set("0-1");
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+}
+
+/* The state stays while a few pages that went astray wait for the next move; so does the memory's.
+ */
+FACTS_TEST(bound_while_it_rests, MEMORY_BIND) {
+        f->in.outside_bytes = 4096;
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+        f->in.state = INSTANCE_MOVING;
+        assert_verdict(f, INSTANCE_MOVING, true, false);
+}
+
+/* With systemd, narrow memory nodes are enough. */
+FACTS_TEST(bound_without_a_count, MEMORY_BIND) {
+        f->in.memory_known = false;
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+        f->in.state = INSTANCE_PARTLY;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+}
+
+FACTS_TEST(undone_since, MEMORY_NONE) {
+        f->binding.cpus = cpu_set("0-7");
+        assert_verdict(f, INSTANCE_WAITING, false, false);
+        facts_init(f, MEMORY_BIND);
+        f->binding.mems = node_set("0-3");
+        assert_verdict(f, INSTANCE_WAITING, true, false);
+}
+
+/* What is told is what is true now, not when the step was decided. */
+FACTS_TEST(verdict_widened, MEMORY_BIND) {
+        const Step step = { .kind = STEP_WIDENED,
+                            .code = REASON_NODE_FULL,
+                            .reason = "its nodes are nearly full" };
+        const Step other = { .kind = STEP_WIDENED, .code = REASON_SLICE_TOO_TIGHT, .reason = "x" };
+        Verdict v;
+
+        f->in.state = INSTANCE_WIDENED;
+        f->in.step = &step;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "its nodes are nearly full");
+        f->in.widened_why = REASON_NODE_FULL;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "its nodes are nearly full");
+        f->in.widened_why = REASON_NODE_FREED;
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_NODE_FREED);
+        assert_non_null(strstr(v.reason, "have room again"));
+        f->in.step = &other;
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_SLICE_TOO_TIGHT); /* of another kind: it stands */
+        f->in.step = &step;
+        f->in.failure = "no other node";
+        f->in.failure_code = REASON_NODE_FULL;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "no other node");
+        f->in.failure = NULL;
+        f->in.state = INSTANCE_MOVING; /* on its way back */
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_NODE_FULL);
+}
+
+FACTS_TEST(threads_of_their_own_choice, MEMORY_NONE) {
+        f->in.state = INSTANCE_PARTLY;
+        f->binding.n_threads_off_cpus = 1;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+        f->binding.n_threads_outside = 1;
+        assert_verdict(f, INSTANCE_PARTLY, false, false);
+        f->binding.n_threads_outside = 0;
+        (void)strcpy(f->binding.inner_group, "/a");
+        assert_verdict(f, INSTANCE_PARTLY, false, false);
+}
+
+FACTS_TEST(affinity_holds_no_memory, MEMORY_BIND) {
+        f->in.backend = BACKEND_AFFINITY;
+        f->in.state = INSTANCE_PARTLY;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+        f->placement.memory = MEMORY_PREFERRED;
+        assert_verdict(f, INSTANCE_PARTLY, true, true);
+}
+
+FACTS_TEST(nothing_known_yet, MEMORY_BIND) {
+        f->in.state = INSTANCE_WAITING;
+        f->in.binding = NULL;
+        assert_verdict(f, INSTANCE_WAITING, false, false);
+        facts_init(f, MEMORY_BIND);
+        f->in.state = INSTANCE_WATCHED;
+        f->placement.nodes = (NodeSet){ 0 };
+        f->placement.cpus = (CpuSet){ 0 };
+        assert_verdict(f, INSTANCE_WATCHED, false, false);
+}
+
+FACTS_TEST(a_failure_comes_before_the_step, MEMORY_NONE) {
+        f->step = (Step){ .kind = STEP_PARTLY, .code = REASON_NO_ROOM, .reason = "no room" };
+        assert_string_equal(verdict_of(&f->in).reason, "no room");
+        assert_int_equal(verdict_of(&f->in).code, REASON_NO_ROOM);
+        f->in.failure = "no bus";
+        f->in.failure_code = REASON_BUS_GONE;
+        assert_string_equal(verdict_of(&f->in).reason, "no bus");
+        assert_int_equal(verdict_of(&f->in).code, REASON_BUS_GONE);
+}
+
+TEST(memory_words) {
+        assert_string_equal(verdict_memory_word(MEMORY_NONE, false), "left alone");
+        assert_string_equal(verdict_memory_word(MEMORY_PREFERRED, true), "preferred");
+        assert_string_equal(verdict_memory_word(MEMORY_BIND, true), "bound");
+        assert_string_equal(verdict_memory_word(MEMORY_PREFERRED, false), "not bound");
+        assert_string_equal(verdict_memory_word(MEMORY_BIND, false), "not bound");
 }
