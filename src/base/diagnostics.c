@@ -1,4 +1,4 @@
-/* Messages, each with the line that it is about. */
+/* Messages, each with the line that it is about; files as text, their lines, and edits of them. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,18 +25,16 @@ void diagnostics_done(Diagnostics *diagnostics) {
         *diagnostics = (Diagnostics){ 0 };
 }
 
-static bool is_there(const Diagnostics *d, const char *message, const DiagnosticDetail *detail) {
-        for (size_t i = 0; i < d->n_messages; i++)
-                if (d->details[i].line == detail->line && d->details[i].column == detail->column &&
-                    strcmp(d->messages[i], message) == 0)
-                        return true;
-        return false;
-}
-
 /* Takes over both. */
 static void keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
+        bool there = false;
+
         d->n_added++;
-        if (d->n_messages > DIAGNOSTICS_MAX || is_there(d, message, &detail)) {
+        for (size_t i = 0; i < d->n_messages; i++)
+                there |= d->details[i].line == detail.line &&
+                         d->details[i].column == detail.column &&
+                         strcmp(d->messages[i], message) == 0;
+        if (d->n_messages > DIAGNOSTICS_MAX || there) {
                 free(message);
                 detail_done(&detail);
                 return;
@@ -164,6 +162,12 @@ void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text) {
                              caret + 1);
 }
 
+static const char *next_character(const char *p, const char *end) {
+        for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
+                ;
+        return p;
+}
+
 /* --- the offending line, and a caret under it --- */
 
 #define BEFORE 60u /* characters of a long line before the place */
@@ -181,7 +185,7 @@ static bool find_line(const SourceFile *file, uint32_t number, SourceLine *ret) 
 static uint32_t count_characters(const SourceLine *line) {
         uint32_t n = 0;
 
-        for (const char *p = line->start; p < line->end; p = source_next_character(p, line->end))
+        for (const char *p = line->start; p < line->end; p = next_character(p, line->end))
                 n++;
         return n;
 }
@@ -193,7 +197,7 @@ static void append_characters(Text *text, const SourceLine *line, uint32_t first
         const char *p = line->start;
 
         for (uint32_t i = 1; i < first && p < line->end; i++)
-                p = source_next_character(p, line->end);
+                p = next_character(p, line->end);
         for (uint32_t i = 0; i < n; i++) {
                 char c = p < line->end ? *p : ' ';
 
@@ -201,7 +205,7 @@ static void append_characters(Text *text, const SourceLine *line, uint32_t first
                         c = blank ? ' ' : c >= 0x20 && c < 0x7f ? c : '?';
                 text_append(text, (const char[]){ c, '\0' });
                 if (p < line->end)
-                        p = source_next_character(p, line->end);
+                        p = next_character(p, line->end);
         }
 }
 
@@ -327,12 +331,6 @@ bool source_line_next(const SourceFile *file, SourceLine *line) {
         return true;
 }
 
-const char *source_next_character(const char *p, const char *end) {
-        for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
-                ;
-        return p;
-}
-
 void source_edit_list_done(SourceEditList *list) {
         for (size_t i = 0; i < list->n_edits; i++)
                 free(list->edits[i].text);
@@ -352,18 +350,6 @@ static bool is_before(const SourceEdit *a, const SourceEdit *b) {
         return a->at.line < b->at.line || (a->at.line == b->at.line && a->at.column < b->at.column);
 }
 
-/* By insertion, which keeps the order of equal ones: they come nearly sorted. */
-static void sort(SourceEditList *list) {
-        for (size_t i = 1; i < list->n_edits; i++) {
-                SourceEdit edit = list->edits[i];
-                size_t k = i;
-
-                for (; k > 0 && is_before(&edit, &list->edits[k - 1]); k--)
-                        list->edits[k] = list->edits[k - 1];
-                list->edits[k] = edit;
-        }
-}
-
 /* NULL: the line has no such column. */
 static const char *find_column(const SourceLine *line, uint32_t column) {
         const char *p = line->start;
@@ -373,7 +359,7 @@ static const char *find_column(const SourceLine *line, uint32_t column) {
         for (uint32_t i = 1; i < column; i++) {
                 if (p == line->end)
                         return NULL;
-                p = source_next_character(p, line->end);
+                p = next_character(p, line->end);
         }
         return column > 0 ? p : NULL;
 }
@@ -383,7 +369,15 @@ int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
         SourceLine line = { 0 };
         uint32_t number = 0;
 
-        sort(list);
+        /* By insertion, which keeps the order of equal ones: they come nearly sorted. */
+        for (size_t i = 1; i < list->n_edits; i++) {
+                const SourceEdit edit = list->edits[i];
+                size_t k = i;
+
+                for (; k > 0 && is_before(&edit, &list->edits[k - 1]); k--)
+                        list->edits[k] = list->edits[k - 1];
+                list->edits[k] = edit;
+        }
         for (size_t i = 0; i < list->n_edits; i++) {
                 const SourceEdit *edit = &list->edits[i];
                 const char *from = NULL, *to;
@@ -396,7 +390,7 @@ int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
                         return -EINVAL;
                 to = from;
                 for (uint32_t k = 0; k < edit->at.length && to < line.end; k++)
-                        to = source_next_character(to, line.end);
+                        to = next_character(to, line.end);
                 text_append_bytes(ret, done, (size_t)(from - done));
                 text_append(ret, edit->text);
                 done = to;

@@ -1,3 +1,4 @@
+/* Sets of numbers, and their forms as text and bytes. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -10,6 +10,32 @@
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/model/placement.h"
 
+static bool draft_gives(const PolicyDraft *draft, const char *path) {
+        return draft->places[policy_key_index(policy_key_at(path))].file;
+}
+
+SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
+        return draft_gives(draft, path) ? draft->places[policy_key_index(policy_key_at(path))].at
+                                        : draft->at;
+}
+
+/* Nodes that leave no choice: those of each of `instances`, then place.nodes without a count. */
+static size_t draft_n_explicit(const PolicyDraft *draft) {
+        const Place *place = &draft->policy.place;
+
+        return draft->policy.n_instances +
+               (!place->count_is_set && !id_set_is_empty(&place->nodes));
+}
+
+static const NodeSet *draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {
+        if (i < draft->policy.n_instances) {
+                *ret_at = draft->entries[i].nodes;
+                return &draft->policy.instances[i].nodes;
+        }
+        *ret_at = policy_draft_span(draft, "policies[].place.nodes");
+        return &draft->policy.place.nodes;
+}
+
 /* --- entries that never count, because an earlier one takes all that they are for. Only what is
  * certain is reported: two globs that merely overlap are not reported --- */
 
@@ -179,21 +205,20 @@ static const char *render(IdView ids, char buffer[static ID_SET_LIST_MAX]) {
 static void check_idle_keys(const Check *c) {
         const Policy *policy = c->policy;
 
-        if (policy->memory != MEMORY_BIND && policy_draft_gives(c->draft, ON_FULL))
+        if (policy->memory != MEMORY_BIND && draft_gives(c->draft, ON_FULL))
                 WARN(c, policy_draft_span(c->draft, ON_FULL),
                      "`" ON_FULL "` has no effect with `memory: %s`, only with `memory: bind`",
                      memory_mode_to_string(policy->memory));
-        else if (policy->backend == POLICY_BACKEND_AFFINITY &&
-                 policy_draft_gives(c->draft, ON_FULL))
+        else if (policy->backend == POLICY_BACKEND_AFFINITY && draft_gives(c->draft, ON_FULL))
                 WARN(c, policy_draft_span(c->draft, ON_FULL),
                      "`" ON_FULL
                      "` has no effect with `backend: affinity`, which cannot bind memory");
         if (policy->backend == POLICY_BACKEND_AFFINITY && policy->memory == MEMORY_BIND &&
-            policy_draft_gives(c->draft, MEMORY))
+            draft_gives(c->draft, MEMORY))
                 WARN(c, policy_draft_span(c->draft, MEMORY),
                      "`" MEMORY ": bind` is treated as `preferred` with `backend: affinity`, which "
                      "cannot bind memory");
-        if (!policy_draft_gives(c->draft, RATE))
+        if (!draft_gives(c->draft, RATE))
                 return;
         if (policy->migrate != MIGRATE_GENTLE)
                 WARN(c, policy_draft_span(c->draft, RATE),
@@ -432,9 +457,9 @@ static void check_explicit(const Check *c) {
         char list[ID_SET_LIST_MAX];
         NodeSet seen = { 0 };
 
-        for (size_t i = 0; i < policy_draft_n_explicit(c->draft); i++) {
+        for (size_t i = 0; i < draft_n_explicit(c->draft); i++) {
                 SourceSpan at;
-                const NodeSet *nodes = policy_draft_explicit(c->draft, i, &at);
+                const NodeSet *nodes = draft_explicit(c->draft, i, &at);
                 NodeSet avoided = place->avoid, again = seen;
 
                 check_package(c, nodes, at);
@@ -524,8 +549,8 @@ static void report_conflict(const PolicyDraft *earlier, const PolicyDraft *later
         char list[ID_SET_LIST_MAX];
         SourceSpan at = later->at;
 
-        for (size_t i = 0; i < policy_draft_n_explicit(later); i++)
-                if (id_set_intersects(policy_draft_explicit(later, i, &at), nodes))
+        for (size_t i = 0; i < draft_n_explicit(later); i++)
+                if (id_set_intersects(draft_explicit(later, i, &at), nodes))
                         break;
         diagnostics_add_at(meant ? errors : warnings, later->file, at,
                            "policy `%s` names node %s, and so does policy `%s` (%s:%u); both are "
@@ -546,10 +571,10 @@ static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnosti
 
                 if (draft->faulty || draft->policy.place.share != SHARE_EXCLUSIVE)
                         continue;
-                for (size_t i = 0; i < policy_draft_n_explicit(draft); i++) {
+                for (size_t i = 0; i < draft_n_explicit(draft); i++) {
                         SourceSpan at;
 
-                        id_set_union(&nodes[j], policy_draft_explicit(draft, i, &at));
+                        id_set_union(&nodes[j], draft_explicit(draft, i, &at));
                 }
                 for (size_t i = 0; i < j; i++) {
                         const NodeSet both = id_set_and(&nodes[i], &nodes[j]);

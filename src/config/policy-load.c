@@ -46,32 +46,6 @@ static void merge_done(PolicyMerge *merge) {
         *merge = (PolicyMerge){ 0 };
 }
 
-bool policy_draft_gives(const PolicyDraft *draft, const char *path) {
-        return draft->places[policy_key_index(policy_key_at(path))].file;
-}
-
-SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path) {
-        return policy_draft_gives(draft, path)
-                       ? draft->places[policy_key_index(policy_key_at(path))].at
-                       : draft->at;
-}
-
-size_t policy_draft_n_explicit(const PolicyDraft *draft) {
-        const Place *place = &draft->policy.place;
-
-        return draft->policy.n_instances +
-               (!place->count_is_set && !id_set_is_empty(&place->nodes));
-}
-
-const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at) {
-        if (i < draft->policy.n_instances) {
-                *ret_at = draft->entries[i].nodes;
-                return &draft->policy.instances[i].nodes;
-        }
-        *ret_at = policy_draft_span(draft, "policies[].place.nodes");
-        return &draft->policy.place.nodes;
-}
-
 /* Takes over `draft`, which is then empty, and drops an earlier file's policy of the same name.
  * What cannot be added is reported and stays with the caller. Returns 0 or -ENOMEM. */
 static int merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors) {

@@ -69,39 +69,6 @@ static void read_ports(const Reader *r, const YamlNode *entry, const struct Sect
         }
 }
 
-static void read_nodes(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const YamlNode *node = find(entry, "numa_node");
-
-        if (!node)
-                return;
-        if (node->kind != YAML_KIND_SCALAR ||
-            (*node->text && id_set_parse_list(node->text, &server->nodes) < 0))
-                REFUSE(r, node->at, "`numa_node` is not a list of nodes, expected such as \"0,1\"");
-        server->numa_at = node->at;
-}
-
-/* systemd's syntax, in which a letter is a power of 1024; a percentage, or what it refuses, counts
- * as not known. */
-static uint64_t parse_limit(const char *text) {
-        const size_t n = text ? strlen(text) : 0;
-        const bool has_unit = n > 0 && strchr("KMGT", text[n - 1]);
-        char size[32];
-        uint64_t bytes;
-
-        if (n == 0 || n + sizeof("iB") > sizeof(size))
-                return 0;
-        (void)snprintf(size, sizeof(size), "%s%s", text, has_unit ? "iB" : "B");
-        return parse_size(size, &bytes) == 0 ? bytes : 0;
-}
-
-static void read_limit(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const char *text = find_text(find(entry, "resource_control"), "memory_limit");
-
-        if (!text)
-                text = find_text(find(r->global, "resource_control"), "memory_limit");
-        server->memory_limit = parse_limit(text);
-}
-
 /* TiUP: an absolute directory is meant; of `global`, each server has one of its own below it; what
  * is relative is below the deploy directory. NULL in *ret: not known. */
 static int find_dir(const Reader *r, const YamlNode *entry, const char *key, const char *below,
@@ -119,14 +86,6 @@ static int find_dir(const Reader *r, const YamlNode *entry, const char *key, con
         if (n < 0)
                 *ret = NULL;
         return n < 0 ? -ENOMEM : 0;
-}
-
-static int read_data_dir(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        _cleanup_free_ char *deploy = NULL;
-        int result = find_dir(r, entry, "deploy_dir", NULL, server, &deploy);
-
-        return result < 0 ? result
-                          : find_dir(r, entry, "data_dir", deploy, server, &server->data_dir);
 }
 
 /* TiUP takes "a.b: 1" and "a: {b: 1}" alike. Recursion is bounded by YAML_DEPTH_MAX. */
@@ -165,47 +124,33 @@ static int read_config(const YamlNode *entry, TiupServer *server) {
         return add_settings(config, "", server);
 }
 
-static int set_names(const YamlNode *host, TiupServer *server) {
-        const char *component = tiup_component_to_string(server->component);
+/* systemd's syntax, in which a letter is a power of 1024; a percentage, or what it refuses, counts
+ * as not known. */
+static uint64_t parse_limit(const char *text) {
+        const size_t n = text ? strlen(text) : 0;
+        const bool has_unit = n > 0 && strchr("KMGT", text[n - 1]);
+        char size[32];
+        uint64_t bytes;
 
-        server->host = strdup(host->text);
-        if (asprintf(&server->name, "%s-%u", component, server->ports[0]) < 0)
-                server->name = NULL;
-        if (asprintf(&server->unit, "%s-%u.service", component, server->ports[0]) < 0)
-                server->unit = NULL;
-        return server->host && server->name && server->unit ? 0 : -ENOMEM;
-}
-
-static void refuse_second(const Reader *r, const TiupServer *server) {
-        const TiupTopology *t = r->topology;
-
-        for (size_t i = 0; i + 1 < t->n_servers; i++)
-                if (t->servers[i].host && strcmp(t->servers[i].host, server->host) == 0 &&
-                    strcmp(t->servers[i].name, server->name) == 0) {
-                        REFUSE(r, server->host_at,
-                               "a second %s on host `%s`, expected another port; the first is in "
-                               "line %u",
-                               server->name, server->host, t->servers[i].host_at.line);
-                        return;
-                }
-}
-
-/* The host name is used as the name of a folder, so it must be safe as one. */
-static bool is_host(const char *text) {
-        return *text && *text != '.' && *text != '-' &&
-               text[strspn(
-                       text,
-                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-")] ==
-                       '\0';
+        if (n == 0 || n + sizeof("iB") > sizeof(size))
+                return 0;
+        (void)snprintf(size, sizeof(size), "%s%s", text, has_unit ? "iB" : "B");
+        return parse_size(size, &bytes) == 0 ? bytes : 0;
 }
 
 static int read_server(const Reader *r, const struct Section *section, const YamlNode *entry) {
-        const YamlNode *host = find(entry, "host");
+        /* The host name is used as the name of a folder, so it must be safe as one. */
+        static const char safe[] =
+                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-";
+        const char *component = tiup_component_to_string(section->component);
+        const YamlNode *host = find(entry, "host"), *nodes = find(entry, "numa_node");
+        const char *limit = find_text(find(entry, "resource_control"), "memory_limit");
+        _cleanup_free_ char *deploy = NULL;
         TiupTopology *t = r->topology;
         TiupServer *server;
-        int result;
 
-        if (!host || host->kind != YAML_KIND_SCALAR || !is_host(host->text)) {
+        if (!host || host->kind != YAML_KIND_SCALAR || !*host->text || strchr(".-", *host->text) ||
+            host->text[strspn(host->text, safe)] != '\0') {
                 REFUSE(r, host ? host->at : entry->at, "%s, expected the name or address of a host",
                        host ? "not a host" : "no `host`");
                 return 0;
@@ -218,47 +163,39 @@ static int read_server(const Reader *r, const struct Section *section, const Yam
                                 .host_at = host->at,
                                 .in_lines = is_in_lines(entry) };
         read_ports(r, entry, section, server);
-        read_nodes(r, entry, server);
-        read_limit(r, entry, server);
-        result = set_names(host, server);
-        if (result >= 0 && section->has_data)
-                result = read_data_dir(r, entry, server);
-        if (result >= 0)
-                result = read_config(entry, server);
-        if (result >= 0)
-                refuse_second(r, server);
-        return result;
-}
-
-static int read_section(const Reader *r, const struct Section *section, const YamlNode *list) {
-        if (list->kind != YAML_KIND_LIST) {
-                REFUSE(r, list->at, "`%s` is not a list, expected one entry a server",
-                       section->name);
-                return 0;
+        if (nodes) {
+                if (nodes->kind != YAML_KIND_SCALAR ||
+                    (*nodes->text && id_set_parse_list(nodes->text, &server->nodes) < 0))
+                        REFUSE(r, nodes->at,
+                               "`numa_node` is not a list of nodes, expected such as \"0,1\"");
+                server->numa_at = nodes->at;
         }
-        for (size_t i = 0; i < list->n_children; i++) {
-                int result = read_server(r, section, &list->children[i]);
-
-                if (result < 0)
-                        return result;
-        }
+        if (!limit)
+                limit = find_text(find(r->global, "resource_control"), "memory_limit");
+        server->memory_limit = parse_limit(limit);
+        server->host = strdup(host->text);
+        if (asprintf(&server->name, "%s-%u", component, server->ports[0]) < 0)
+                server->name = NULL;
+        if (asprintf(&server->unit, "%s-%u.service", component, server->ports[0]) < 0)
+                server->unit = NULL;
+        if (!server->host || !server->name || !server->unit)
+                return -ENOMEM;
+        if (section->has_data &&
+            (find_dir(r, entry, "deploy_dir", NULL, server, &deploy) < 0 ||
+             find_dir(r, entry, "data_dir", deploy, server, &server->data_dir) < 0))
+                return -ENOMEM;
+        if (read_config(entry, server) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i + 1 < t->n_servers; i++)
+                if (t->servers[i].host && strcmp(t->servers[i].host, server->host) == 0 &&
+                    strcmp(t->servers[i].name, server->name) == 0) {
+                        REFUSE(r, server->host_at,
+                               "a second %s on host `%s`, expected another port; the first is in "
+                               "line %u",
+                               server->name, server->host, t->servers[i].host_at.line);
+                        break;
+                }
         return 0;
-}
-
-static size_t count_others(const YamlNode *root) {
-        size_t n = 0;
-
-        for (size_t i = 0; i + 1 < root->n_children; i += 2) {
-                const char *key = root->children[i].text;
-                bool known = false;
-
-                for (size_t s = 0; s < ELEMENTSOF(sections); s++)
-                        known |= key && strcmp(key, sections[s].name) == 0;
-                if (!known && text_ends_with(key, "_servers") &&
-                    root->children[i + 1].kind == YAML_KIND_LIST)
-                        n += root->children[i + 1].n_children;
-        }
-        return n;
 }
 
 static int read_root(Reader *r, const YamlNode *root) {
@@ -268,14 +205,27 @@ static int read_root(Reader *r, const YamlNode *root) {
                 return 0;
         }
         r->global = find(root, "global");
-        for (size_t i = 0; i < ELEMENTSOF(sections); i++) {
-                const YamlNode *list = find(root, sections[i].name);
-                int result = list ? read_section(r, &sections[i], list) : 0;
+        for (size_t s = 0; s < ELEMENTSOF(sections); s++) {
+                const YamlNode *list = find(root, sections[s].name);
 
-                if (result < 0)
-                        return result;
+                if (list && list->kind != YAML_KIND_LIST)
+                        REFUSE(r, list->at, "`%s` is not a list, expected one entry a server",
+                               sections[s].name);
+                for (size_t i = 0; list && list->kind == YAML_KIND_LIST && i < list->n_children;
+                     i++)
+                        if (read_server(r, &sections[s], &list->children[i]) < 0)
+                                return -ENOMEM;
         }
-        r->topology->n_others = count_others(root);
+        for (size_t i = 0; i + 1 < root->n_children; i += 2) {
+                const char *key = root->children[i].text;
+                bool known = false;
+
+                for (size_t s = 0; s < ELEMENTSOF(sections); s++)
+                        known |= key && strcmp(key, sections[s].name) == 0;
+                if (!known && text_ends_with(key, "_servers") &&
+                    root->children[i + 1].kind == YAML_KIND_LIST)
+                        r->topology->n_others += root->children[i + 1].n_children;
+        }
         if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
                 REFUSE(r, root->at,
                        "no servers, expected `pd_servers`, `tidb_servers` or `tikv_servers`");

@@ -1,3 +1,5 @@
+/* Reserved huge pages, and which events of which processors count reads from local and from remote
+ * memory. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Questions about the machine's topology. Where it is read from is observe's business. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,98 +159,64 @@ uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to)
 
 /* --- notes ---------------------------------------------------------------------------------- */
 
-static bool overlaps(const Node *node) {
-        return node->overlaps;
-}
-
-static bool lacks_package(const Node *node) {
-        return node->package == PACKAGE_UNKNOWN && !id_set_is_empty(&node->cpus);
-}
-
-static bool lacks_memory_size(const Node *node) {
-        return node->memory_unknown;
-}
-
-static bool has_cpus_alone(const Node *node) {
-        return !topology_has_memory(node) && !id_set_is_empty(&node->cpus);
-}
-
-static NodeSet nodes_that(const Topology *topology, bool (*is)(const Node *)) {
-        NodeSet nodes = { 0 };
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (is(&topology->nodes[i]))
-                        id_set_add(&nodes, topology->nodes[i].id);
-        return nodes;
-}
-
-static void append_about(const NodeSet *nodes, const char *one, const char *several, Text *text) {
-        char list[ID_SET_LIST_MAX];
-        const bool is_one = id_set_count(nodes) == 1;
-
-        if (id_set_is_empty(nodes))
-                return;
-        if (id_set_render_list(nodes, list, sizeof(list)) < 0)
-                list[0] = '\0';
-        text_appendf(text, "%s %s %s", is_one ? "node" : "nodes", list, is_one ? one : several);
-}
-
 void topology_append_note(const Topology *topology, unsigned number, Text *text) {
-        NodeSet nodes, homes;
+        static const struct {
+                const char *one, *several;
+        } notes[TOPOLOGY_NOTES] = {
+                { "lists CPUs that a node with a lower number lists too (faulty firmware or "
+                  "numa=fake): it is kept as memory, and no instance is placed on it",
+                  "list CPUs that a node with a lower number lists too (faulty firmware or "
+                  "numa=fake): they are kept as memory, and no instance is placed on them" },
+                { "is online, but its CPUs cannot be read: it is not used",
+                  "are online, but their CPUs cannot be read: they are not used" },
+                { "has no known socket (physical_package_id of its CPUs is missing or differs): it "
+                  "shares a socket with no other node",
+                  "have no known socket (physical_package_id of their CPUs is missing or differs): "
+                  "no two of them share a socket" },
+                { "has a socket whose CPU mask contradicts physical_package_id: the latter is used",
+                  "have sockets whose CPU masks contradict physical_package_id: the latter is "
+                  "used" },
+                { "has memory of unknown size: no instance's need is compared with it",
+                  "have memory of unknown size: no instance's need is compared with it" },
+        };
+        NodeSet nodes[TOPOLOGY_NOTES] = {
+                [1] = topology->lost_nodes, [3] = topology->mismasked_nodes
+        };
+        const NodeSet homes = topology_homes(topology);
+        char list[ID_SET_LIST_MAX];
+        bool one;
 
-        switch (number) {
-        case 0:
-                nodes = nodes_that(topology, overlaps);
-                append_about(
-                        &nodes,
-                        "lists CPUs that a node with a lower number lists too (faulty firmware or "
-                        "numa=fake): it is kept as memory, and no instance is placed on it",
-                        "list CPUs that a node with a lower number lists too (faulty firmware or "
-                        "numa=fake): they are kept as memory, and no instance is placed on them",
-                        text);
-                break;
-        case 1:
-                append_about(&topology->lost_nodes,
-                             "is online, but its CPUs cannot be read: it is not used",
-                             "are online, but their CPUs cannot be read: they are not used", text);
-                break;
-        case 2:
-                nodes = nodes_that(topology, lacks_package);
-                homes = topology_homes(topology);
-                if (id_set_count(&homes) > 1)
-                        append_about(&nodes,
-                                     "has no known socket (physical_package_id of its CPUs is "
-                                     "missing or differs): it shares a socket with no other node",
-                                     "have no known socket (physical_package_id of their CPUs is "
-                                     "missing or differs): no two of them share a socket",
-                                     text);
-                break;
-        case 3:
-                append_about(&topology->mismasked_nodes,
-                             "has a socket whose CPU mask contradicts physical_package_id: the "
-                             "latter is used",
-                             "have sockets whose CPU masks contradict physical_package_id: the "
-                             "latter is used",
-                             text);
-                break;
-        case 4:
-                nodes = nodes_that(topology, lacks_memory_size);
-                append_about(&nodes,
-                             "has memory of unknown size: no instance's need is compared with it",
-                             "have memory of unknown size: no instance's need is compared with it",
-                             text);
-                break;
-        default:
-                break;
+        assert(number < TOPOLOGY_NOTES);
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+
+                if (node->overlaps)
+                        id_set_add(&nodes[0], node->id);
+                if (node->package == PACKAGE_UNKNOWN && !id_set_is_empty(&node->cpus) &&
+                    id_set_count(&homes) > 1)
+                        id_set_add(&nodes[2], node->id);
+                if (node->memory_unknown)
+                        id_set_add(&nodes[4], node->id);
         }
+        if (id_set_is_empty(&nodes[number]))
+                return;
+        one = id_set_count(&nodes[number]) == 1;
+        if (id_set_render_list(&nodes[number], list, sizeof(list)) < 0)
+                list[0] = '\0';
+        text_appendf(text, "%s %s %s", one ? "node" : "nodes", list,
+                     one ? notes[number].one : notes[number].several);
 }
 
 void topology_append_unused(const Topology *topology, const NodeSet *used, Text *text) {
         char nodes[ID_SET_LIST_MAX] = "", cpus[ID_SET_LIST_MAX] = "";
-        NodeSet idle = nodes_that(topology, has_cpus_alone);
+        NodeSet idle = { 0 };
         CpuSet theirs;
         bool one;
 
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (!topology_has_memory(&topology->nodes[i]) &&
+                    !id_set_is_empty(&topology->nodes[i].cpus))
+                        id_set_add(&idle, topology->nodes[i].id);
         id_set_subtract(&idle, used);
         if (id_set_is_empty(&idle))
                 return;
@@ -264,7 +231,7 @@ void topology_append_unused(const Topology *topology, const NodeSet *used, Text 
                      one ? "the node" : "these nodes");
 }
 
-/* Lists of devices, and which nodes a host's network cards are on. */
+/* --- lists of devices, and which nodes a host's network cards are on --- */
 
 void device_done(Device *device) {
         free(device->name);
@@ -316,17 +283,17 @@ int device_name_compare(const char *a, const char *b) {
         return strcmp(a, b); /* "eth01" and "eth1" remain two names */
 }
 
-static int compare(const Device *a, const Device *b) {
-        if (a->kind != b->kind)
-                return a->kind < b->kind ? -1 : 1;
-        return device_name_compare(a->name, b->name);
-}
-
 int device_list_add(DeviceList *list, Device *device) {
         size_t i = list->n_devices;
 
-        while (i > 0 && compare(device, &list->devices[i - 1]) < 0)
-                i--;
+        for (; i > 0; i--) {
+                const Device *before = &list->devices[i - 1];
+
+                if (device->kind > before->kind ||
+                    (device->kind == before->kind &&
+                     device_name_compare(device->name, before->name) >= 0))
+                        break;
+        }
         if (ARRAY_INSERT(list->devices, list->n_devices, list->allocated, i, device) < 0)
                 return -ENOMEM;
         *device = (Device){ 0 };

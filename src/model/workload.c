@@ -105,53 +105,29 @@ bool unit_is_service(const char *unit) {
         return text_ends_with(unit, SUFFIX) && strncmp(unit, "user@", 5) != 0;
 }
 
-static int render_service(const InstanceIdentity *i, unsigned rank, char **ret) {
-        const int length = (int)(strlen(i->unit) - strlen(SUFFIX));
-
-        switch (rank) {
-        case 0:
-                return asprintf(ret, "%.*s", length, i->unit);
-        case 1:
-                return asprintf(ret, "%s", i->unit);
-        default:
-                return asprintf(ret, "%s:%d", i->unit, i->first.pid);
-        }
-}
-
-static int render_process(const InstanceIdentity *i, unsigned rank, char **ret) {
-        const char *base = basename(i->exe);
-        const int number = i->n_ports > 0 ? i->ports[0] : i->first.pid;
-
-        switch (rank) {
-        case 0:
-                return asprintf(ret, "%s:%d", base, number);
-        case 1:
-                return asprintf(ret, "%s:%d:%d", base, number, i->first.pid);
-        default:
-                return asprintf(ret, "%s:%d:%d:%" PRIu64, base, number, i->first.pid,
-                                i->first.start_ticks);
-        }
-}
-
-int instance_name_render(const InstanceIdentity *identity, unsigned rank, char **ret) {
-        char *name;
-        int r = unit_is_service(identity->unit) ? render_service(identity, rank, &name)
-                                                : render_process(identity, rank, &name);
-
-        if (r < 0)
-                return -ENOMEM;
-        *ret = name;
-        return 0;
-}
-
 int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
                          char **ret) {
+        const bool service = unit_is_service(identity->unit);
+        const char *base = service ? identity->unit : basename(identity->exe);
+        const int pid = identity->first.pid;
+        const int number = identity->n_ports > 0 ? identity->ports[0] : pid;
+
         for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
                 char *name;
-                int r = instance_name_render(identity, rank, &name);
+                int r;
 
+                if (service)
+                        r = rank == 0   ? asprintf(&name, "%.*s",
+                                                   (int)(strlen(base) - strlen(SUFFIX)), base)
+                            : rank == 1 ? asprintf(&name, "%s", base)
+                                        : asprintf(&name, "%s:%d", base, pid);
+                else
+                        r = rank == 0   ? asprintf(&name, "%s:%d", base, number)
+                            : rank == 1 ? asprintf(&name, "%s:%d:%d", base, number, pid)
+                                        : asprintf(&name, "%s:%d:%d:%" PRIu64, base, number, pid,
+                                                   identity->first.start_ticks);
                 if (r < 0)
-                        return r;
+                        return -ENOMEM;
                 if (!is_taken(name, userdata)) {
                         *ret = name;
                         return 0;
@@ -174,19 +150,18 @@ const char *tiup_component_to_exe(TiupComponent component) {
         return names[component];
 }
 
-static void server_done(TiupServer *server) {
-        for (size_t i = 0; i < server->n_settings; i++)
-                free(server->settings[i]);
-        free(server->settings);
-        free(server->host);
-        free(server->unit);
-        free(server->name);
-        free(server->data_dir);
-}
-
 void tiup_topology_done(TiupTopology *topology) {
-        for (size_t i = 0; i < topology->n_servers; i++)
-                server_done(&topology->servers[i]);
+        for (size_t i = 0; i < topology->n_servers; i++) {
+                TiupServer *server = &topology->servers[i];
+
+                for (size_t k = 0; k < server->n_settings; k++)
+                        free(server->settings[k]);
+                free(server->settings);
+                free(server->host);
+                free(server->unit);
+                free(server->name);
+                free(server->data_dir);
+        }
         free(topology->servers);
         *topology = (TiupTopology){ 0 };
 }

@@ -124,7 +124,6 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
         const uint64_t base = advice_max(subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
         const uint64_t need = gogc_need(base, ADVICE_GOGC_MOST);
 
-        advice->value = ADVICE_GOGC_MOST;
         advice->base_bytes = base;
         advice->cost_bytes = need - base;
         advice->note = "A variable of TiDB 7.5 and later, for the whole cluster. GOGC in the "
@@ -144,7 +143,7 @@ static bool give_readpool(const AdviceScope *scope, Advice *advice) {
 }
 
 /* On CPUs of its own TiKV's defaults suit: they count the CPUs that it has when it starts. */
-static bool shares_few_cpus(const AdviceScope *scope) {
+static bool give_on_few_cpus(const AdviceScope *scope, _unused_ Advice *advice) {
         return scope->subject->cpu_share <= ADVICE_FEW_CPUS &&
                scope->subject->cpu_share < scope->subject->n_cpus;
 }
@@ -155,27 +154,11 @@ static bool give_grpc(const AdviceScope *scope, Advice *advice) {
 
         for (size_t i = 0; i < subject->n_sharers; i++)
                 beside_tidb |= scope->report->subjects[subject->sharers[i]].product == PRODUCT_TIDB;
-        advice->value = 2;
-        return beside_tidb && shares_few_cpus(scope) && subject->cpu_share < ADVICE_FEW_CPUS;
+        return beside_tidb && give_on_few_cpus(scope, advice) &&
+               subject->cpu_share < ADVICE_FEW_CPUS;
 }
 
-static bool give_scheduler(const AdviceScope *scope, Advice *advice) {
-        advice->value = 2;
-        return shares_few_cpus(scope);
-}
-
-static bool give_background_jobs(const AdviceScope *scope, Advice *advice) {
-        advice->value = 3;
-        return shares_few_cpus(scope);
-}
-
-static bool give_sub_compactions(const AdviceScope *scope, Advice *advice) {
-        advice->value = 1;
-        return shares_few_cpus(scope);
-}
-
-static bool give_disk_rate(const AdviceScope *scope, Advice *advice) {
-        advice->value = 200 * ADVICE_MIB;
+static bool give_disk_rate(const AdviceScope *scope, _unused_ Advice *advice) {
         return scope->subject->n_device_sharers > 0;
 }
 
@@ -187,8 +170,7 @@ static bool give_block_cache(const AdviceScope *scope, Advice *advice) {
 }
 
 /* The field's 8-node hosts; with fewer CPUs TiKV's default of 2 suits. */
-static bool give_pool(const AdviceScope *scope, Advice *advice) {
-        advice->value = 3;
+static bool give_pool(const AdviceScope *scope, _unused_ Advice *advice) {
         return scope->subject->cpu_share >= ADVICE_POOLS_CPUS;
 }
 
@@ -275,6 +257,7 @@ static const struct {
         AdviceEffect effect;
         bool (*give)(const AdviceScope *scope, Advice *advice);
         const char *reason;
+        uint64_t value; /* 0: `give` fills it in */
 } advice_rules[] = {
         { PRODUCT_TIDB, ADVICE_MAX_PROCS, "performance.max-procs", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_max_procs,
@@ -288,7 +271,8 @@ static const struct {
           HOLDS_ONLINE, give_gogc,
           "Memory is free for more than the 500 up to which TiDB raises GOGC by itself: less "
           "frequent garbage collection raised a field case from 4365 to 7205 TPS (100 to 1000, 2 "
-          "to 16 GB). It needs up to {cost} in addition to {base}, its assumed size under load." },
+          "to 16 GB). It needs up to {cost} in addition to {base}, its assumed size under load.",
+          ADVICE_GOGC_MOST },
         { PRODUCT_TIDB, ADVICE_ADDRESS, "--advertise-address", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_TIKV, ADVICE_READPOOL, "readpool.unified.max-thread-count", IN_CONFIG,
@@ -298,31 +282,36 @@ static const struct {
         { PRODUCT_TIKV, ADVICE_GRPC, "server.grpc-concurrency", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_grpc,
           "2 beside a TiDB on fewer than 8 CPUs each: it has {cpu_part}. TiKV takes 5, or 5 to 14 "
-          "by its CPUs from 8.5.4 on. Raise it when these threads are more than 80 % busy." },
+          "by its CPUs from 8.5.4 on. Raise it when these threads are more than 80 % busy.",
+          2 },
         { PRODUCT_TIKV, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size", IN_CONFIG,
-          ADVICE_INTEGER, HOLDS_ONLINE, give_scheduler,
+          ADVICE_INTEGER, HOLDS_ONLINE, give_on_few_cpus,
           "2 up to 8 CPUs that others use too: it has {cpu_part}. The threads should be 50 to 75 % "
-          "busy." },
+          "busy.",
+          2 },
         { PRODUCT_TIKV, ADVICE_COMPACTION, "rocksdb.max-background-jobs", IN_CONFIG, ADVICE_INTEGER,
-          HOLDS_ONLINE, give_background_jobs,
+          HOLDS_ONLINE, give_on_few_cpus,
           "3 up to 8 CPUs that others use too: it has {cpu_part}. If writes stall, raise this "
-          "first." },
+          "first.",
+          3 },
         { PRODUCT_TIKV, ADVICE_COMPACTION, "rocksdb.max-sub-compactions", IN_CONFIG, ADVICE_INTEGER,
-          HOLDS_RESTART, give_sub_compactions,
+          HOLDS_RESTART, give_on_few_cpus,
           "1 up to 8 CPUs that others use too: it has {cpu_part}. If writes still stall with more "
-          "rocksdb.max-background-jobs, raise it to 2 or 3." },
+          "rocksdb.max-background-jobs, raise it to 2 or 3.",
+          1 },
         { PRODUCT_TIKV, ADVICE_DISK_RATE, "rocksdb.rate-bytes-per-sec", IN_CONFIG,
           ADVICE_BYTES_PER_SEC, HOLDS_ONLINE, give_disk_rate,
           "Its device {device} also serves {device_sharers}: a limit on compaction leaves "
           "bandwidth for them. 200MB fitted a host with 16 CPUs; raise it if writes stall or the "
-          "device is faster." },
+          "device is faster.",
+          200 * ADVICE_MIB },
         { PRODUCT_TIKV, ADVICE_BLOCK_CACHE, "storage.block-cache.capacity", IN_CONFIG, ADVICE_BYTES,
           HOLDS_ONLINE, give_block_cache,
           "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes." },
         { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.store-pool-size", IN_CONFIG, ADVICE_INTEGER,
-          HOLDS_ONLINE, give_pool, POOL_REASON },
+          HOLDS_ONLINE, give_pool, POOL_REASON, 3 },
         { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.apply-pool-size", IN_CONFIG, ADVICE_INTEGER,
-          HOLDS_ONLINE, give_pool, POOL_REASON },
+          HOLDS_ONLINE, give_pool, POOL_REASON, 3 },
         { PRODUCT_TIKV, ADVICE_ADDRESS, "--advertise-addr", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_PD, ADVICE_MAX_PROCS, "GOMAXPROCS", IN_ENVIRONMENT, ADVICE_INTEGER, HOLDS_RESTART,
@@ -357,6 +346,7 @@ static int apply_rules(AdviceReport *report, size_t index, uint64_t light_bytes)
                                   .where = advice_rules[i].where,
                                   .unit = advice_rules[i].unit,
                                   .effect = advice_rules[i].effect,
+                                  .value = advice_rules[i].value,
                                   .reason = advice_rules[i].reason,
                                   .note = "" };
 
@@ -389,47 +379,26 @@ AdviceProduct advice_product_of_pattern(const char *pattern) {
         return found;
 }
 
-/* A running program is recognized by its own name: the pattern may fit others too. */
-static AdviceProduct product_of(const AdviceInstance *instance) {
-        if (instance->exe || !instance->policy)
-                return advice_product_of(instance->exe);
-        return advice_product_of_pattern(instance->policy->match.exe);
-}
-
-static const char *unplaced(const PlacementChoice *choice) {
-        const char *reason = choice->placement.reason;
-
-        if (!id_set_is_empty(&choice->placement.nodes))
-                return "";
-        if (choice->refusal != REFUSAL_NONE)
-                return placement_refusal_to_string(choice->refusal);
-        return reason && reason[0] != '\0' ? reason : "it has no place";
-}
-
-/* 0: not known; a part of it is no size to give advice on. */
-static uint64_t memory_of(const Topology *topology, const NodeSet *nodes) {
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (id_set_has(nodes, topology->nodes[i].id) && topology->nodes[i].memory_unknown)
-                        return 0;
-        return topology_memory_bytes(topology, nodes);
-}
-
 static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subject) {
         const AdviceInstance *instance = &input->instances[i];
-        const Placement *placement = &input->plan->choices[i].placement;
+        const PlacementChoice *choice = &input->plan->choices[i];
+        const Placement *placement = &choice->placement;
         const CpuSet all = topology_cpus_of(input->topology, &placement->nodes);
         const CpuSet *place = id_set_is_empty(&placement->cpus) ? &all : &placement->cpus;
 
         *subject = (AdviceSubject){
                 .name = instance->name,
-                .product = product_of(instance),
                 .ports = instance->ports,
                 .n_ports = instance->n_ports,
-                .unplaced = unplaced(&input->plan->choices[i]),
+                .unplaced = !id_set_is_empty(&placement->nodes) ? ""
+                            : choice->refusal != REFUSAL_NONE
+                                    ? placement_refusal_to_string(choice->refusal)
+                            : placement->reason && *placement->reason ? placement->reason
+                                                                      : "it has no place",
                 .nodes = placement->nodes,
                 .cpus = by_hand_left(&instance->by_hand, place),
                 .memory = placement->memory,
-                .memory_bytes = memory_of(input->topology, &placement->nodes),
+                .memory_bytes = topology_memory_bytes(input->topology, &placement->nodes),
                 .device = instance->device && instance->device[0] ? instance->device : NULL,
                 .resident_bytes = instance->resident_bytes,
                 .running = instance->running,
@@ -439,6 +408,16 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .card = instance->card,
                 .address = instance->address,
         };
+        /* A running program is recognized by its own name: the pattern may fit others too. */
+        if (instance->exe || !instance->policy)
+                subject->product = advice_product_of(instance->exe);
+        else
+                subject->product = advice_product_of_pattern(instance->policy->match.exe);
+        /* A part of the memory is no size to give advice on. */
+        for (size_t k = 0; k < input->topology->n_nodes; k++)
+                if (id_set_has(&placement->nodes, input->topology->nodes[k].id) &&
+                    input->topology->nodes[k].memory_unknown)
+                        subject->memory_bytes = 0;
         subject->whole_nodes = id_set_equal(&subject->cpus, &all);
         subject->n_cpus = id_set_count(&subject->cpus);
 }
@@ -446,15 +425,6 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
 /* TiDB and TiKV instances that are placed share the memory and CPUs of their nodes. */
 static bool is_sharer(const AdviceSubject *subject) {
         return advice_product_is_heavy(subject->product) && subject->unplaced[0] == '\0';
-}
-
-static size_t sharers_of_node(const AdviceReport *report, uint32_t node) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < report->n_subjects; i++)
-                n += is_sharer(&report->subjects[i]) &&
-                     id_set_has(&report->subjects[i].nodes, node);
-        return n;
 }
 
 /* Each CPU that `k` instances share is a k-th of a CPU for each of them. */
@@ -479,42 +449,20 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
 
         for (size_t i = 0; i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];
+                size_t n = 0;
 
+                for (size_t k = 0; k < report->n_subjects; k++)
+                        n += is_sharer(&report->subjects[k]) &&
+                             id_set_has(&report->subjects[k].nodes, node->id);
                 if (id_set_has(&subject->nodes, node->id) &&
-                    __builtin_add_overflow(
-                            bytes, node->memory_bytes / sharers_of_node(report, node->id), &bytes))
+                    __builtin_add_overflow(bytes, node->memory_bytes / n, &bytes))
                         return UINT64_MAX;
         }
         return bytes;
 }
 
-static bool shares_nodes(const AdviceSubject *a, const AdviceSubject *b) {
-        return is_sharer(b) && id_set_intersects(&a->nodes, &b->nodes);
-}
-
-static bool shares_device(const AdviceSubject *a, const AdviceSubject *b) {
-        return a->device && b->device && strcmp(a->device, b->device) == 0;
-}
-
-static int find_sharers(const AdviceReport *report, size_t index,
-                        bool (*shares)(const AdviceSubject *, const AdviceSubject *),
-                        size_t **ret_sharers, size_t *ret_n) {
-        size_t *sharers = calloc(report->n_subjects, sizeof(*sharers));
-        size_t n = 0;
-
-        if (!sharers)
-                return -ENOMEM;
-        for (size_t i = 0; i < report->n_subjects; i++)
-                if (i != index && shares(&report->subjects[index], &report->subjects[i]))
-                        sharers[n++] = i;
-        *ret_sharers = sharers;
-        *ret_n = n;
-        return 0;
-}
-
 static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         AdviceSubject *subject = &report->subjects[index];
-        int r;
 
         subject->cpu_share = subject->n_cpus;
         subject->memory_share_bytes = subject->memory_bytes;
@@ -523,11 +471,21 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
                 if (subject->memory_bytes > 0)
                         subject->memory_share_bytes = memory_share(input, report, subject);
         }
-        r = find_sharers(report, index, shares_nodes, &subject->sharers, &subject->n_sharers);
-        if (r < 0)
-                return r;
-        return find_sharers(report, index, shares_device, &subject->device_sharers,
-                            &subject->n_device_sharers);
+        subject->sharers = calloc(report->n_subjects, sizeof(*subject->sharers));
+        subject->device_sharers = calloc(report->n_subjects, sizeof(*subject->device_sharers));
+        if (!subject->sharers || !subject->device_sharers)
+                return -ENOMEM;
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *other = &report->subjects[i];
+
+                if (i == index)
+                        continue;
+                if (is_sharer(other) && id_set_intersects(&subject->nodes, &other->nodes))
+                        subject->sharers[subject->n_sharers++] = i;
+                if (subject->device && other->device && strcmp(subject->device, other->device) == 0)
+                        subject->device_sharers[subject->n_device_sharers++] = i;
+        }
+        return 0;
 }
 
 /* The known memory of PD, HAProxy, JVMs and others on the subject's nodes, divided by the number of

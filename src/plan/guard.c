@@ -1,7 +1,8 @@
 /* Does memory fit on a node; the full-node guard. */
 #include "tidbnumad/plan/guard.h"
 
-uint64_t fit_minus(uint64_t a, uint64_t b) {
+/* 0 where that is below it. */
+static uint64_t fit_minus(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0;
 }
 

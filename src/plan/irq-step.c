@@ -8,14 +8,6 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/plan/irq-step.h"
 
-/* As it was wanted, or as near to that as it could be had. */
-static bool is_as_wanted(const IrqProgress *p, const SettingValue *wanted,
-                         const SettingValue *present) {
-        return setting_value_equal(present, wanted) ||
-               (p->written && setting_value_equal(&p->wanted, wanted) &&
-                setting_value_equal(present, &p->ours));
-}
-
 static IrqStep repair(IrqProgress *p, uint64_t now_usec) {
         if (now_usec >= p->window_usec) {
                 p->n_repairs = 0;
@@ -34,7 +26,10 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
                       uint64_t now_usec) {
         if (p->refused)
                 return IRQ_STEP_NEVER;
-        if (present && is_as_wanted(p, wanted, present)) {
+        /* As it was wanted, or as near to that as it could be had. */
+        if (present && (setting_value_equal(present, wanted) ||
+                        (p->written && setting_value_equal(&p->wanted, wanted) &&
+                         setting_value_equal(present, &p->ours)))) {
                 p->contested = false;
                 p->error = 0;
                 p->n_failures = 0;
@@ -158,15 +153,6 @@ static int add(IrqDesiredList *list, const IrqDesired *setting) {
         return 0;
 }
 
-/* Two cards of one PCI function show the same vectors. */
-static bool has_irq(const IrqDesiredList *list, uint32_t irq) {
-        for (size_t i = 0; i < list->n_settings; i++)
-                if (list->settings[i].key.kind == SETTING_VECTOR &&
-                    list->settings[i].key.number == irq)
-                        return true;
-        return false;
-}
-
 static int add_vectors(IrqDesiredList *list, const IrqPlanDevice *p) {
         const IrqDevice *d = p->device;
 
@@ -181,8 +167,13 @@ static int add_vectors(IrqDesiredList *list, const IrqPlanDevice *p) {
                         .known = v->mask_known,
                         .present.cpus = v->requested,
                 };
+                bool there = false;
 
-                if (p->vectors[i].decision != IRQ_STEERED || has_irq(list, v->irq))
+                /* Two cards of one PCI function show the same vectors. */
+                for (size_t k = 0; k < list->n_settings; k++)
+                        there |= list->settings[k].key.kind == SETTING_VECTOR &&
+                                 list->settings[k].key.number == v->irq;
+                if (p->vectors[i].decision != IRQ_STEERED || there)
                         continue;
                 if (add(list, &setting) < 0)
                         return -ENOMEM;
@@ -240,41 +231,25 @@ bool irq_host_has_vector(const IrqHost *host, const SettingKey *key) {
         return false;
 }
 
-static CpuSet elsewhere_than(const IrqHost *host, const CpuSet *cpus) {
-        CpuSet rest = { 0 };
-
-        for (size_t i = 0; i < host->n_cpus; i++)
-                if (!id_set_has(cpus, host->cpus[i]))
-                        id_set_add(&rest, host->cpus[i]);
-        return rest;
-}
-
-/* By the effective mask: an interrupt that fired on another CPU since then may be the last one
- * before the kernel moved it. */
-static bool is_effective(const IrqVector *v) {
-        return v->effective_known && !id_set_is_empty(&v->effective) &&
-               id_set_is_subset(&v->effective, &v->requested);
-}
-
-/* Some kernels show no effective mask, or an empty one. */
-static bool has_no_effective(const IrqVector *v) {
-        return !v->effective_known || id_set_is_empty(&v->effective);
-}
-
 IrqCourse irq_verify_course(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
                             const IrqVector *vector) {
         const IrqDevice *same = irq_host_find(before, device->kind, device->name);
         const IrqVector *old = same ? irq_device_vector(same, vector->irq) : NULL;
-        CpuSet rest;
+        /* Some kernels show no effective mask, or an empty one. */
+        const bool has_effective = vector->effective_known && !id_set_is_empty(&vector->effective);
+        CpuSet rest = { 0 };
 
         if (!old || !old->mask_known || !vector->mask_known ||
             !id_set_equal(&old->requested, &vector->requested))
                 return IRQ_COURSE_UNKNOWN;
-        if (is_effective(vector) ||
-            (has_no_effective(vector) &&
-             irq_vector_growth(before, old, now, vector, &vector->requested) > 0))
+        /* By the effective mask: an interrupt that fired on another CPU since then may be the last
+         * one before the kernel moved it. */
+        if (has_effective ? id_set_is_subset(&vector->effective, &vector->requested)
+                          : irq_vector_growth(before, old, now, vector, &vector->requested) > 0)
                 return IRQ_COURSE_FOLLOWS;
-        rest = elsewhere_than(now, &vector->requested);
+        for (size_t i = 0; i < now->n_cpus; i++)
+                if (!id_set_has(&vector->requested, now->cpus[i]))
+                        id_set_add(&rest, now->cpus[i]);
         return irq_vector_growth(before, old, now, vector, &rest) > 0 ? IRQ_COURSE_ASTRAY
                                                                       : IRQ_COURSE_UNKNOWN;
 }

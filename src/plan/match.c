@@ -1,3 +1,4 @@
+/* Which policy a process or a unit belongs to, and how many instances each policy has. */
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -59,15 +60,12 @@ bool match_wants_path(const PolicySet *policies, const char *exe) {
         return false;
 }
 
-static bool ids_match(const PolicyMatch *match, const ProcessId *id) {
-        for (size_t i = 0; i < match->n_ids; i++)
-                if (process_id_equal(&match->ids[i], id))
-                        return true;
-        return !match->ids;
-}
-
 MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
-        if (!exe_matches(match->exe, process->exe) || !ids_match(match, &process->id))
+        bool listed = !match->ids;
+
+        for (size_t i = 0; i < match->n_ids; i++)
+                listed |= process_id_equal(&match->ids[i], &process->id);
+        if (!listed || !exe_matches(match->exe, process->exe))
                 return MATCH_KEY_EXE;
         if (!unit_matches(match->unit, process->unit) ||
             (match->only_services && !unit_is_service(process->unit)))
@@ -81,24 +79,15 @@ MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {
         return MATCH_KEY_NONE;
 }
 
-static MatchVerdict judge(const PolicyMatch *match, const Process *process) {
-        switch (match_failing_key(match, process)) {
-        case MATCH_KEY_NONE:
-                return MATCH_POLICY;
-        case MATCH_KEY_USER:
-                return MATCH_OTHER_USER;
-        case MATCH_KEY_CONTAINERS:
-                return MATCH_FOREIGN;
-        default:
-                return MATCH_NONE;
-        }
-}
-
 MatchVerdict match_judge(const PolicySet *policies, const Process *process, const Policy **ret) {
         MatchVerdict found = MATCH_NONE;
 
         for (size_t i = 0; i < policies->n_policies; i++) {
-                MatchVerdict verdict = judge(&policies->policies[i].match, process);
+                const MatchKey key = match_failing_key(&policies->policies[i].match, process);
+                const MatchVerdict verdict = key == MATCH_KEY_NONE         ? MATCH_POLICY
+                                             : key == MATCH_KEY_USER       ? MATCH_OTHER_USER
+                                             : key == MATCH_KEY_CONTAINERS ? MATCH_FOREIGN
+                                                                           : MATCH_NONE;
 
                 if (verdict == MATCH_NONE || (verdict != MATCH_POLICY && found != MATCH_NONE))
                         continue;
@@ -116,19 +105,15 @@ const Policy *match_process(const PolicySet *policies, const Process *process) {
         return match_judge(policies, process, &policy) == MATCH_POLICY ? policy : NULL;
 }
 
-static bool port_matches(uint16_t port, const uint16_t *ports, size_t n_ports) {
-        for (size_t i = 0; i < n_ports; i++)
-                if (ports[i] == port)
-                        return true;
-        return port == 0;
-}
-
 const PolicyInstance *match_instance(const Policy *policy, const char *unit, const uint16_t *ports,
                                      size_t n_ports) {
         for (size_t i = 0; i < policy->n_instances; i++) {
                 const PolicyMatch *m = &policy->instances[i].match;
+                bool listens = m->port == 0;
 
-                if (unit_matches(m->unit, unit) && port_matches(m->port, ports, n_ports))
+                for (size_t k = 0; k < n_ports; k++)
+                        listens |= ports[k] == m->port;
+                if (listens && unit_matches(m->unit, unit))
                         return &policy->instances[i];
         }
         return NULL;
@@ -275,40 +260,30 @@ static bool has_explicit_nodes(const Policy *policy, const char *unit) {
                (!policy->place.count_is_set && !id_set_is_empty(&policy->place.nodes));
 }
 
-static bool agree(const Policy *a, const Policy *b, const char *unit) {
-        return a->memory == b->memory && has_explicit_nodes(a, unit) &&
-               has_explicit_nodes(b, unit) && id_set_equal(nodes_of(a, unit), nodes_of(b, unit));
-}
-
-/* Could one executable match both? Where that is not clear, it could. */
-static bool overlap(const char *a, const char *b) {
-        if (!a || !b)
-                return true;
-        if (a[0] == '/' && b[0] == '/')
-                return true;
-        return fnmatch(basename(a), basename(b), 0) == 0 ||
-               fnmatch(basename(b), basename(a), 0) == 0;
-}
-
-/* Every process that `other` could take, `first` takes before it. */
-static bool covers(const Policy *first, const Policy *other) {
-        return !first->match.args &&
-               (!first->match.exe ||
-                (other->match.exe && strcmp(first->match.exe, other->match.exe) == 0));
-}
-
 static const char *find_doubt(const PolicySet *policies, const Policy *chosen, const char *unit,
                               bool uid_known, uid_t uid) {
+        const PolicyMatch *own = &chosen->match;
+
         for (size_t i = 0; i < policies->n_policies; i++) {
                 const Policy *p = &policies->policies[i];
+                const char *exe = p->match.exe;
+                bool overlap, covered;
 
-                if (p == chosen || !can_hold(p, unit) || agree(p, chosen, unit) ||
-                    !user_holds(&p->match, uid_known, uid))
+                if (p == chosen || !can_hold(p, unit) || !user_holds(&p->match, uid_known, uid) ||
+                    (p->memory == chosen->memory && has_explicit_nodes(p, unit) &&
+                     has_explicit_nodes(chosen, unit) &&
+                     id_set_equal(nodes_of(p, unit), nodes_of(chosen, unit))))
                         continue;
-                if (p < chosen && overlap(p->match.exe, chosen->match.exe))
+                /* Could one executable match both? Where that is not clear, it could. */
+                overlap = !exe || !own->exe || (exe[0] == '/' && own->exe[0] == '/') ||
+                          fnmatch(basename(exe), basename(own->exe), 0) == 0 ||
+                          fnmatch(basename(own->exe), basename(exe), 0) == 0;
+                if (p < chosen && overlap)
                         return "an earlier policy without a unit may match its processes; which "
                                "policy applies is known when they run";
-                if (p > chosen && policy_names(p, unit) && !covers(chosen, p))
+                /* Every process that `p` could take, `chosen` takes before it. */
+                covered = !own->args && (!own->exe || (exe && strcmp(own->exe, exe) == 0));
+                if (p > chosen && policy_names(p, unit) && !covered)
                         return "two policies with different places match it; which one applies is "
                                "known when it runs";
         }

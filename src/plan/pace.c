@@ -9,16 +9,6 @@ void pace_init(Pace *pace, double usual) {
         *pace = (Pace){ .usual = usual };
 }
 
-static void note_calm(Pace *pace) {
-        pace->vain = 0;
-        pace->lowered = false;
-        if (++pace->calm < PACE_CALM)
-                return;
-        pace->calm = 0;
-        if (pace->shift > 0)
-                pace->shift--;
-}
-
 static void note_waiting(Pace *pace, double waiting) {
         pace->calm = 0;
         pace->vain =
@@ -36,10 +26,17 @@ static void note_waiting(Pace *pace, double waiting) {
 }
 
 void pace_note(Pace *pace, double waiting) {
-        if (waiting > pace->usual + PACE_MARGIN)
+        if (waiting > pace->usual + PACE_MARGIN) {
                 note_waiting(pace, waiting);
-        else
-                note_calm(pace);
+                return;
+        }
+        pace->vain = 0;
+        pace->lowered = false;
+        if (++pace->calm < PACE_CALM)
+                return;
+        pace->calm = 0;
+        if (pace->shift > 0)
+                pace->shift--;
 }
 
 uint64_t pace_rate(const Pace *pace, uint64_t policy_bytes_per_sec) {

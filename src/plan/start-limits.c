@@ -1,3 +1,5 @@
+/* What the start of a unit itself asks for, and to what a running instance is restricted by
+ * something else than the daemon. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,15 +91,6 @@ void start_limits_add_affinity(StartLimits *limits, const CpuSet *cpus) {
         start_limits_note_cpus(limits, START_AFFINITY);
 }
 
-static CpuSet cpus_of_nodes(const Topology *topology, const NodeSet *nodes) {
-        CpuSet cpus = { 0 };
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                if (id_set_has(nodes, topology->nodes[i].id))
-                        id_set_union(&cpus, &topology->nodes[i].cpus);
-        return cpus;
-}
-
 void start_limits_add_numa(StartLimits *limits, const Topology *topology, int policy,
                            const NodeSet *mask, bool affinity_too) {
         const bool masked = policy == POLICY_PREFERRED || policy == POLICY_BIND ||
@@ -106,7 +99,7 @@ void start_limits_add_numa(StartLimits *limits, const Topology *topology, int po
         if (id_set_is_empty(mask))
                 return;
         if (affinity_too) {
-                const CpuSet cpus = cpus_of_nodes(topology, mask);
+                const CpuSet cpus = topology_cpus_of(topology, mask);
 
                 start_limits_add_any_cpus(limits, &cpus);
                 start_limits_note_cpus(limits, START_NUMA);
@@ -386,14 +379,14 @@ CpuSet start_limits_cpus(const StartLimits *limits, const Topology *topology) {
 
         if (limits->unknown)
                 return cpus;
-        cpus = cpus_of_nodes(topology, id_set_is_empty(&limits->cpu_nodes) ? &limits->all_nodes
-                                                                           : &limits->cpu_nodes);
+        cpus = topology_cpus_of(topology, id_set_is_empty(&limits->cpu_nodes) ? &limits->all_nodes
+                                                                              : &limits->cpu_nodes);
         if (!id_set_is_empty(&limits->all_cpus))
                 cpus = limits->all_cpus;
         if (limits->any_cpus_set && id_set_is_empty(&cpus))
                 cpus = limits->any_cpus;
         if (limits->any_nodes_set && id_set_is_empty(&cpus))
-                cpus = cpus_of_nodes(topology, &limits->any_nodes);
+                cpus = topology_cpus_of(topology, &limits->any_nodes);
         return cpus;
 }
 
@@ -444,7 +437,7 @@ StartSource start_limits_leave_out(const StartLimits *limits, const Topology *to
         if (!id_set_is_empty(&limits->all_cpus))
                 id_set_intersect(&left, &limits->all_cpus);
         if (!id_set_is_empty(&limits->cpu_nodes)) {
-                const CpuSet of = cpus_of_nodes(topology, &limits->cpu_nodes);
+                const CpuSet of = topology_cpus_of(topology, &limits->cpu_nodes);
 
                 id_set_intersect(&left, &of);
         }
@@ -470,14 +463,6 @@ bool start_limits_equal(const StartLimits *a, const StartLimits *b) {
                id_set_equal(&a->cpu_nodes, &b->cpu_nodes);
 }
 
-static CpuSet cpus_on_offer(const ByHandInput *in) {
-        CpuSet cpus = topology_cpus(in->topology);
-
-        if (!id_set_is_empty(in->above_cpus))
-                id_set_intersect(&cpus, in->above_cpus);
-        return cpus;
-}
-
 /* Is it all that it could have? */
 static bool is_whole(const ByHandInput *in, const CpuSet *cpus, const CpuSet *offer) {
         const CpuSet without_asking = id_set_minus(offer, &in->topology->isolated_cpus);
@@ -485,43 +470,27 @@ static bool is_whole(const ByHandInput *in, const CpuSet *cpus, const CpuSet *of
         return id_set_is_empty(cpus) || id_set_is_subset(&without_asking, cpus);
 }
 
-/* That of a daemon is no hand. */
-static bool is_unit_narrow(const ByHandInput *in) {
-        const CpuSet offer = cpus_on_offer(in);
-
-        return !in->bound_by_daemon && !id_set_equal(in->unit_cpus, in->place_cpus) &&
-               !is_whole(in, in->unit_cpus, &offer);
-}
-
-static bool are_threads_narrow(const ByHandInput *in) {
-        const bool in_unit = !id_set_is_empty(in->unit_cpus);
-        const CpuSet offer = in_unit ? *in->unit_cpus : cpus_on_offer(in);
-
-        /* Without a cpuset the daemon sets the threads themselves. */
-        if (in->bound_by_daemon && !in_unit)
-                return false;
-        return !id_set_equal(in->thread_cpus, in->place_cpus) &&
-               !is_whole(in, in->thread_cpus, &offer);
-}
-
-static bool are_mems_narrow(const ByHandInput *in) {
-        NodeSet offer = topology_memory_nodes(in->topology), place = offer;
-
-        if (!id_set_is_empty(in->above_nodes))
-                id_set_intersect(&offer, in->above_nodes);
-        id_set_intersect(&place, in->place_nodes);
-        return !in->bound_by_daemon && !id_set_is_empty(in->mems) &&
-               !id_set_equal(in->mems, &place) && !id_set_is_subset(&offer, in->mems);
-}
-
 ByHand by_hand_find(const ByHandInput *in) {
+        const bool in_unit = !id_set_is_empty(in->unit_cpus);
+        CpuSet offer = topology_cpus(in->topology);
+        NodeSet open = topology_memory_nodes(in->topology), place = open;
         ByHand found = { 0 };
 
-        if (is_unit_narrow(in))
+        if (!id_set_is_empty(in->above_cpus))
+                id_set_intersect(&offer, in->above_cpus);
+        if (!id_set_is_empty(in->above_nodes))
+                id_set_intersect(&open, in->above_nodes);
+        id_set_intersect(&place, in->place_nodes);
+        /* That of a daemon is no hand. */
+        if (!in->bound_by_daemon && !id_set_equal(in->unit_cpus, in->place_cpus) &&
+            !is_whole(in, in->unit_cpus, &offer))
                 found.cpuset_cpus = *in->unit_cpus;
-        if (are_mems_narrow(in))
+        if (!in->bound_by_daemon && !id_set_is_empty(in->mems) && !id_set_equal(in->mems, &place) &&
+            !id_set_is_subset(&open, in->mems))
                 found.cpuset_nodes = *in->mems;
-        if (are_threads_narrow(in)) {
+        /* Without a cpuset the daemon sets the threads themselves. */
+        if (!(in->bound_by_daemon && !in_unit) && !id_set_equal(in->thread_cpus, in->place_cpus) &&
+            !is_whole(in, in->thread_cpus, in_unit ? in->unit_cpus : &offer)) {
                 found.thread_cpus = *in->thread_cpus;
                 found.start = in->cpu_source;
         }

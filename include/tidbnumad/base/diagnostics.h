@@ -47,9 +47,6 @@ typedef struct SourceLine {
  * the file after a line break counts as an empty line. */
 bool source_line_next(const SourceFile *file, SourceLine *line);
 
-/* The character after the one at `p`, at most `end`. */
-const char *source_next_character(const char *p, const char *end);
-
 /* The file of that path, or NULL. */
 const SourceFile *source_file_find(const SourceFileList *list, const char *path);
 

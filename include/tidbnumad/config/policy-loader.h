@@ -42,11 +42,6 @@ typedef struct PolicyMerge {
 
 /* The place of a key that is given, or else that of the policy. */
 SourceSpan policy_draft_span(const PolicyDraft *draft, const char *path);
-bool policy_draft_gives(const PolicyDraft *draft, const char *path);
-
-/* Nodes that leave no choice: those of each of `instances`, then place.nodes without a count. */
-size_t policy_draft_n_explicit(const PolicyDraft *draft);
-const NodeSet *policy_draft_explicit(const PolicyDraft *draft, size_t i, SourceSpan *ret_at);
 
 /* Single values of the policy language: text to a field of the model. */
 

@@ -117,12 +117,9 @@ typedef struct InstanceIdentity {
  * The last one holds the pid. */
 enum { INSTANCE_NAME_RANKS = 3 };
 
-/* The unit without its suffix; without a service "program:port", or "program:pid" until a port is
- * known. The caller owns it. -ENOMEM. */
-int instance_name_render(const InstanceIdentity *identity, unsigned rank, char **ret);
-
-/* The best name that is not taken by another instance. The caller owns it. -ENOMEM; -EEXIST: all of
- * them are. */
+/* The best name that is not taken by another instance: the unit without its suffix; without a
+ * service "program:port", or "program:pid" until a port is known. The caller owns it. -ENOMEM;
+ * -EEXIST: all of them are. */
 typedef bool (*NameTaken)(const char *name, void *userdata);
 int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
                          char **ret);

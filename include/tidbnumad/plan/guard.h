@@ -20,9 +20,6 @@ typedef struct NodeRoom {
         uint64_t promised_bytes;    /* what other instances are still moving there */
 } NodeRoom;
 
-/* `a` less `b`, and 0 where `b` is more. */
-uint64_t fit_minus(uint64_t a, uint64_t b);
-
 /* The larger of 2 % of the node and three times its high watermark: above it the kernel never has
  * to reclaim for an allocation, and a writer at full speed leaves the guard time to see it. */
 uint64_t fit_headroom_bytes(uint64_t node_bytes, uint64_t high_watermark_bytes);
