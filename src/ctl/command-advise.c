@@ -44,7 +44,7 @@ static void add_card(const Situation *s, const Case *c, size_t i, Address addres
 }
 
 static void add_running(const Situation *s, const Case *c, size_t i, AdviceInstance *ret) {
-        const StatusInstance *published = case_published(s, c, i);
+        const InstanceInfo *published = case_published(s, c, i);
         const AskedGo go = ask_go(&s->machine.sysroot, &c->running.instances[i], s->args->ask);
 
         ret->by_hand = case_by_hand(s, c, i);
@@ -105,23 +105,20 @@ static void print_notes(const Case *c) {
 }
 
 static int print(const Situation *s, const Case *c, const AdviceReport *report) {
-        _cleanup_free_ char *json = NULL;
         _cleanup_text_ Text text = { 0 };
         char host[HOST_NAME_MAX + 2];
         int r;
 
-        if (s->args->json) {
-                r = advice_render_json(report, &json);
-                if (r >= 0)
-                        text_append(&text, json);
-        } else if (s->args->tiup)
+        if (s->args->json)
+                r = advice_render_json(report, &text);
+        else if (s->args->tiup)
                 r = advice_render_tiup(report, host_name(s, host, sizeof(host)), &text);
         else
                 r = advice_render_table(report, output_width(), &text);
         if (r < 0)
                 return r;
         print_notes(c);
-        return output_text(&text);
+        return s->args->json ? output_json(&text) : output_text(&text);
 }
 
 int command_advise(const Args *args) {

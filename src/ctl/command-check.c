@@ -110,13 +110,14 @@ static int read_machine(const Situation *s, Check *check) {
 
 static void add_running(const Situation *s, const Case *c, size_t i, AuditInstance *ret) {
         const Observed *o = &c->running.instances[i];
-        const StatusInstance *published = case_published(s, c, i);
+        const InstanceInfo *published = case_published(s, c, i);
         const AskedGo go = ask_go(&s->machine.sysroot, o, s->args->ask);
 
         ret->unit = o->unit;
         ret->by_hand = case_by_hand(s, c, i);
-        ret->start_known = published && published->start_known;
-        ret->memory_source = published ? published->start_memory_by : START_NOTHING;
+        ret->start_known = published && published->start_cpus_by;
+        ret->memory_source =
+                start_source_from_string(published ? published->start_memory_by : NULL);
         ret->exe = o->members[0].process.exe;
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
@@ -162,17 +163,16 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i) {
 }
 
 /* What runs is not bound through its unit then, so that it can be started again. */
-static bool cannot_start(const StatusInstance *i) {
-        return i->unit && i->bound_by_reason && i->bound_by_reason_code &&
-               strcmp(i->bound_by_reason_code, reason_to_string(REASON_START_LIMITS)) == 0;
+static bool cannot_start(const InstanceInfo *i) {
+        return i->unit && i->bound_by_reason && i->bound_by_code == REASON_START_LIMITS;
 }
 
-static int read_units(const StatusFile *status, Check *check) {
+static int read_units(const Snapshot *status, Check *check) {
         check->units = calloc(status->n_instances + status->n_units + 1, sizeof(*check->units));
         if (!check->units)
                 return -ENOMEM;
         for (size_t i = 0; i < status->n_instances; i++) {
-                const StatusInstance *one = &status->instances[i];
+                const InstanceInfo *one = &status->instances[i];
 
                 if (cannot_start(one))
                         check->units[check->n_units++] =
@@ -180,11 +180,11 @@ static int read_units(const StatusFile *status, Check *check) {
                                              reason_to_remedy(REASON_START_LIMITS) };
         }
         for (size_t i = 0; i < status->n_units; i++) {
-                const StatusUnit *u = &status->units[i];
+                const UnitInfo *u = &status->units[i];
 
-                if (*u->reason_code && !u->runs)
+                if (u->code != REASON_NONE && !status_unit_runs(status, u))
                         check->units[check->n_units++] =
-                                (AuditUnit){ u->name, u->reason, u->remedy };
+                                (AuditUnit){ u->name, u->reason, reason_to_remedy(u->code) };
         }
         return 0;
 }
@@ -219,8 +219,10 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
 static int print(const Args *args, const AuditReport *report) {
         _cleanup_text_ Text text = { 0 };
 
-        if (args->json)
-                return output_json(audit_json(report));
+        if (args->json) {
+                audit_json(&(Json){ .text = &text }, report);
+                return output_json(&text);
+        }
         audit_render_text(report, output_width(), output_colors(), &text);
         return output_text(&text);
 }

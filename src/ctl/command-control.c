@@ -24,7 +24,7 @@ typedef struct Control {
 /* --- the connection --- */
 
 static int report_no_daemon(const Args *args) {
-        _cleanup_status_file_ StatusFile status = { 0 };
+        _cleanup_status_ Snapshot status = { 0 };
         const bool published = status_file_read(args->runtime_dir, &status) >= 0;
         const pid_t pid = daemon_process_find(args->runtime_dir, published ? &status : NULL);
 
@@ -165,7 +165,7 @@ static int call(const Args *args, const char *method, bool has_arguments) {
 
 /* --- a dry run: from what the daemon publishes --- */
 
-static int read_status(const Args *args, StatusFile *ret) {
+static int read_status(const Args *args, Snapshot *ret) {
         int r = status_file_read(args->runtime_dir, ret);
 
         if (r >= 0 && daemon_process_find(args->runtime_dir, ret) > 0)
@@ -173,7 +173,7 @@ static int read_status(const Args *args, StatusFile *ret) {
         return report_no_daemon(args);
 }
 
-static bool is_known(const StatusFile *status, const char *name) {
+static bool is_known(const Snapshot *status, const char *name) {
         const WordList glob = { .words = (char **)&name, .n_words = 1 };
         bool known = word_list_names(&glob, RELEASE_HOST, NULL);
 
@@ -182,14 +182,14 @@ static bool is_known(const StatusFile *status, const char *name) {
                                         status->instances[i].unit);
         for (size_t i = 0; i < status->n_units && !known; i++)
                 known = status_unit_is_named(&status->units[i], name);
-        for (size_t i = 0; i < status->n_devices && !known; i++)
-                known = word_list_names(&glob, status->devices[i].name, NULL);
+        for (size_t i = 0; i < status->irq.n_devices && !known; i++)
+                known = word_list_names(&glob, status->irq.devices[i].name, NULL);
         return known;
 }
 
 static int preview_release(const Args *args) {
         const WordList globs = { .words = (char **)args->names, .n_words = args->n_names };
-        _cleanup_status_file_ StatusFile status = { 0 };
+        _cleanup_status_ Snapshot status = { 0 };
         size_t n = 0;
         int r = read_status(args, &status);
 
@@ -202,21 +202,21 @@ static int preview_release(const Args *args) {
                         return EXIT_FAILURE;
                 }
         for (size_t i = 0; r == 0 && i < status.n_instances; i++) {
-                const StatusInstance *instance = &status.instances[i];
+                const InstanceInfo *instance = &status.instances[i];
 
                 if (!word_list_names(&globs, instance->name, instance->unit) ||
-                    (strcmp(instance->state, "released") == 0) != args->undo)
+                    (instance->state == INSTANCE_RELEASED) != args->undo)
                         continue;
                 output_line(stdout, args->undo ? "Would bind %s again." : "Would release %s.",
                             instance->name);
                 n++;
         }
-        for (size_t i = 0; r == 0 && i < status.n_devices; i++)
-                if (word_list_names(&globs, status.devices[i].name, NULL)) {
+        for (size_t i = 0; r == 0 && i < status.irq.n_devices; i++)
+                if (word_list_names(&globs, status.irq.devices[i].name, NULL)) {
                         output_line(stdout,
                                     args->undo ? "Would steer the interrupts of %s again."
                                                : "Would release the interrupts of %s.",
-                                    status.devices[i].name);
+                                    status.irq.devices[i].name);
                         n++;
                 }
         if (r == 0 && word_list_names(&globs, RELEASE_HOST, NULL)) {

@@ -1,6 +1,7 @@
 /* tidbnumactl explain: which policy applies to a process, and the place of its instance. */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/ctl/verdict.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-table.h"
 #include "tidbnumad/publish/plan-words.h"
@@ -23,9 +23,9 @@
 typedef struct Found {
         const PlanReportInstance *row; /* NULL: no instance */
         const Process *process;        /* NULL: it is imagined; borrowed */
-        const Policy *full;     /* policy that ignores it because of max_instances; NULL: none */
-        Process own;            /* storage for `process` if no instance contains it */
-        const StatusUnit *unit; /* of the daemon, that does not run; NULL: none; borrowed */
+        const Policy *full;   /* policy that ignores it because of max_instances; NULL: none */
+        Process own;          /* storage for `process` if no instance contains it */
+        const UnitInfo *unit; /* of the daemon, that does not run; NULL: none; borrowed */
 } Found;
 
 static void found_done(Found *found) {
@@ -263,14 +263,14 @@ static void render_full(const Found *found, Text *text) {
                      found->full->max_instances, (unsigned)found->process->uid);
 }
 
-static void append_list(const char *what, const char *list, Text *text) {
-        if (!*list)
-                return;
-        text_append(text, what);
-        text_append_printable(text, list);
+static void append_list(const char *what, IdView ids, Text *text) {
+        char list[ID_SET_LIST_ANY];
+
+        if (id_view_render_list(ids, list, sizeof(list)) > 0)
+                text_appendf(text, "%s%s", what, list);
 }
 
-static void render_unit(const StatusUnit *u, Text *text) {
+static void render_unit(const UnitInfo *u, Text *text) {
         text_append_printable(text, u->name);
         if (strcmp(u->state, "prepared") == 0) {
                 text_append(text, " does not run; it is prepared to start on ");
@@ -281,16 +281,17 @@ static void render_unit(const StatusUnit *u, Text *text) {
                 text_append(text, " is active, but no process in it matches its policy");
         else
                 text_append(text, " does not run, and is not prepared for its next start");
-        append_list(": CPUs ", u->cpus, text);
-        append_list(*u->cpus ? ", memory nodes " : ": memory nodes ", u->mems, text);
+        append_list(": CPUs ", ID_VIEW(&u->cpus), text);
+        append_list(id_set_is_empty(&u->cpus) ? ": memory nodes " : ", memory nodes ",
+                    ID_VIEW(&u->mems), text);
         text_append(text, "\n");
         if (*u->reason) {
                 text_append(text, "Why: ");
                 text_append_printable(text, u->reason);
                 text_append(text, "\n");
         }
-        append_list("Remedy: ", u->remedy, text);
-        text_append(text, *u->remedy ? "\n" : "");
+        if (*reason_to_remedy(u->code))
+                text_appendf(text, "Remedy: %s\n", reason_to_remedy(u->code));
         text_append(text, "Policy: ");
         text_append_printable(text, u->policy ? u->policy : "none");
         text_append(text, "\n");
@@ -315,23 +316,38 @@ static int print_text(const Case *c, const Found *found, const PlanReportInstanc
         return output_text(&text);
 }
 
-static json_t *process_json(const Process *p) {
-        return OBJECT_OF({ "pid", json_integer(p->id.pid) }, { "exe", object_string(p->exe) },
-                         { "unit", object_string(p->unit) }, { "uid", json_integer(p->uid) });
-}
-
-static int print_json(const Case *c, const Found *found, const PlanReportInstance *again) {
+static int print_json(const Snapshot *status, const Case *c, const Found *found,
+                      const PlanReportInstance *again) {
         const Process *p = found->process;
-        const PlanReportInstance *row = found->row;
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
 
-        return output_json(OBJECT_OF(
-                { "process", p ? process_json(p) : json_null() },
-                { "policies", p ? verdict_json(&c->policies.set, p) : json_array() },
-                { "ignored", object_string(found->full ? "max_instances" : NULL) },
-                { "instance", row ? plan_json_instance(row) : json_null() },
-                { again ? "placed_again" : NULL, again ? plan_json_instance(again) : NULL },
-                { found->unit ? "unit" : NULL,
-                  json_incref(found->unit ? found->unit->published : NULL) }));
+        JSON_OBJECT(&json, NULL) {
+                if (p) {
+                        JSON_OBJECT(&json, "process") {
+                                json_put_integer(&json, "pid", p->id.pid);
+                                json_put_string(&json, "exe", p->exe);
+                                json_put_string(&json, "unit", p->unit);
+                                json_put_count(&json, "uid", p->uid);
+                        }
+                        verdict_json(&json, &c->policies.set, p);
+                } else {
+                        json_put_null(&json, "process");
+                        json_put_strings(&json, "policies", NULL, 0);
+                }
+                json_put_string(&json, "ignored", found->full ? "max_instances" : NULL);
+                if (found->row)
+                        plan_json_instance(&json, "instance", found->row);
+                else
+                        json_put_null(&json, "instance");
+                if (again)
+                        plan_json_instance(&json, "placed_again", again);
+                if (found->unit)
+                        status_put_json(&json, "unit",
+                                        json_array_get(json_object_get(status->read_from, "units"),
+                                                       (size_t)(found->unit - status->units)));
+        }
+        return output_json(&text);
 }
 
 int command_explain(const Args *args) {
@@ -349,6 +365,7 @@ int command_explain(const Args *args) {
                 r = place_again(&situation, found.row, &anew, &again);
         if (r < 0)
                 return r;
-        r = args->json ? print_json(&c, &found, again) : print_text(&c, &found, again);
+        r = args->json ? print_json(&situation.status, &c, &found, again)
+                       : print_text(&c, &found, again);
         return r < 0 ? r : EXIT_SUCCESS;
 }

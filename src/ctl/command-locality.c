@@ -137,8 +137,10 @@ static int report_on(const Args *args, const Topology *topology, const char *nam
 
         if (r < 0)
                 return r;
-        if (args->json)
-                return output_json(locality_json(&s.report));
+        if (args->json) {
+                locality_json(&(Json){ .text = &text }, &s.report);
+                return output_json(&text);
+        }
         locality_render(&s.report, &text);
         return output_text(&text);
 }

@@ -6,7 +6,6 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
@@ -165,24 +164,29 @@ static int print_table(const Fleet *fleet) {
 
 /* --- JSON --- */
 
-static json_t *host_json(const Fleet *fleet, const FleetHost *host) {
-        json_t *unmatched = json_array();
-
-        for (size_t i = 0; i < host->n_servers; i++)
-                if (!row_of(host, i))
-                        unmatched = object_append(
-                                unmatched,
-                                object_string(fleet->topology.servers[host->servers[i]].name));
-        return OBJECT_OF({ "host", object_string(host->name) },
-                         { "machine", object_string(host->class->path) },
-                         { "unmatched", unmatched },
-                         { "plan", plan_json_report(&host->planned.report) });
-}
-
 static int print_json(const Fleet *fleet) {
-        return output_json(OBJECT_OF(
-                { "daemon_binds", json_boolean(fleet->daemon_binds) },
-                { "hosts", OBJECT_ARRAY(i, fleet->n_hosts, host_json(fleet, &fleet->hosts[i])) }));
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
+
+        JSON_OBJECT(&json, NULL) {
+                json_put_bool(&json, "daemon_binds", fleet->daemon_binds);
+                JSON_ARRAY(&json, "hosts", i, fleet->n_hosts)
+                        JSON_OBJECT(&json, NULL) {
+                                const FleetHost *host = &fleet->hosts[i];
+
+                                json_put_string(&json, "host", host->name);
+                                json_put_string(&json, "machine", host->class->path);
+                                JSON_ARRAY(&json, "unmatched", k, host->n_servers)
+                                        if (!row_of(host, k))
+                                                json_put_string(
+                                                        &json, NULL,
+                                                        fleet->topology.servers[host->servers[k]]
+                                                                .name);
+                                JSON_OBJECT(&json, "plan")
+                                        plan_json_report(&json, &host->planned.report);
+                        }
+        }
+        return output_json(&text);
 }
 
 int command_plan_fleet(const Args *args) {

@@ -10,9 +10,7 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/plan-run-irq.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/publish/irq-plan-json.h"
 #include "tidbnumad/publish/irq-plan-table.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-table.h"
 #include "tidbnumad/world/topology-load.h"
@@ -22,23 +20,29 @@ static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
         return c->running.n_instances > 0 ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
 }
 
-static json_t *interrupts(const PlanRunIrq *irq) {
-        return irq->planned ? irq_plan_json(&irq->host, &irq->plan) : json_null();
-}
-
-/* Renders the plan by one set of policies, with that of interrupts if there is one. */
-static json_t *plan_json(const Case *c, const PlanRunIrq *irq) {
-        return object_set(plan_json_report(&c->planned.report), "interrupts", interrupts(irq));
+/* The members of the plan by one set of policies, with that of interrupts if there is one. */
+static void put_plan(Json *json, const Case *c, const PlanRunIrq *irq) {
+        plan_json_report(json, &c->planned.report);
+        if (irq->planned)
+                plan_json_interrupts(json, &irq->host, &irq->plan);
+        else
+                json_put_null(json, "interrupts");
 }
 
 static int print_plan_json(const Case *c, const PlanRunIrq *irq) {
         _cleanup_free_ PlanChange *changes = NULL;
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
         size_t n = 0;
         int r = compare_with_force(c, &changes, &n);
 
-        return r < 0 ? r
-                     : output_json(object_set(plan_json(c, irq), "changes",
-                                              plan_json_changes(changes, n)));
+        if (r < 0)
+                return r;
+        JSON_OBJECT(&json, NULL) {
+                put_plan(&json, c, irq);
+                plan_json_changes(&json, changes, n);
+        }
+        return output_json(&text);
 }
 
 static void append_interrupts(const PlanRunIrq *irq, unsigned width, Text *text) {
@@ -221,9 +225,17 @@ static void pair_done(Pair *pair) {
 }
 
 static int print_against_json(const Pair *pair, const PlanChange *changes, size_t n) {
-        return output_json(OBJECT_OF({ "before", plan_json(&pair->before, &pair->irq_before) },
-                                     { "after", plan_json(&pair->after, &pair->irq_after) },
-                                     { "changes", plan_json_changes(changes, n) }));
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
+
+        JSON_OBJECT(&json, NULL) {
+                JSON_OBJECT(&json, "before")
+                        put_plan(&json, &pair->before, &pair->irq_before);
+                JSON_OBJECT(&json, "after")
+                        put_plan(&json, &pair->after, &pair->irq_after);
+                plan_json_changes(&json, changes, n);
+        }
+        return output_json(&text);
 }
 
 static int print_against(const Situation *s, const Pair *pair, const PlanChange *changes,

@@ -1,5 +1,6 @@
 /* tidbnumactl status: the state of each instance. */
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,7 @@
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/ctl/status-history.h"
-#include "tidbnumad/ctl/status-problems.h"
-#include "tidbnumad/ctl/status-table.h"
-#include "tidbnumad/publish/object.h"
+#include "tidbnumad/ctl/status-page.h"
 #include "tidbnumad/sys/clock.h"
 
 static int cannot_read(const char *runtime_dir, int error) {
@@ -41,7 +39,7 @@ static int cannot_read(const char *runtime_dir, int error) {
         return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
 }
 
-static bool is_known(const StatusFile *status, const char *name) {
+static bool is_known(const Snapshot *status, const char *name) {
         const StatusQuestion q = { .names = &name, .n_names = 1 };
 
         for (size_t i = 0; i < status->n_instances; i++)
@@ -51,7 +49,7 @@ static bool is_known(const StatusFile *status, const char *name) {
 }
 
 /* -ENOENT: there is none; prints a similar name if there is one. */
-static int check_name(const StatusFile *status, const char *name) {
+static int check_name(const Snapshot *status, const char *name) {
         Suggestion similar = { .word = name };
 
         if (is_known(status, name))
@@ -69,29 +67,38 @@ static int check_name(const StatusFile *status, const char *name) {
 
 /* Prints the published JSON without the instances and units that are not selected. */
 static int print_json(const StatusQuestion *q) {
-        const StatusFile *status = q->status;
-        json_t *rows = json_object_get(status->root, "instances"), *root = json_copy(status->root);
-        json_t *units = json_object_get(status->root, "units");
+        const Snapshot *status = q->status;
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
+        const char *key;
+        json_t *value;
 
-        root = object_set(root, "instances",
-                          OBJECT_ARRAY_IF(i, status->n_instances,
-                                          status_is_asked(q, &status->instances[i]),
-                                          json_incref(json_array_get(rows, i))));
-        if (units) /* an older daemon knows none */
-                root = object_set(root, "units",
-                                  OBJECT_ARRAY_IF(i, status->n_units,
-                                                  status_unit_is_asked(q, &status->units[i]),
-                                                  json_incref(json_array_get(units, i))));
-        root = object_set(root, "alive", json_boolean(q->alive));
-        root = object_set(root, "problems", status_problems(q));
-        return output_json(object_set(root, "age_seconds",
-                                      object_number(q->now_seconds - status->time_seconds)));
+        json_open_object(&json, NULL);
+        json_object_foreach(status->read_from, key, value) {
+                const bool instances = strcmp(key, "instances") == 0;
+
+                if (!instances && strcmp(key, "units") != 0) {
+                        status_put_json(&json, key, value);
+                        continue;
+                }
+                json_open_array(&json, key);
+                for (size_t i = 0; i < json_array_size(value); i++)
+                        if (instances ? status_is_asked(q, &status->instances[i])
+                                      : status_unit_is_asked(q, &status->units[i]))
+                                status_put_json(&json, NULL, json_array_get(value, i));
+                json_close(&json);
+        }
+        json_put_bool(&json, "alive", q->alive);
+        status_problems_json(q, &json);
+        json_put_number(&json, "age_seconds", q->now_seconds - status->time_seconds);
+        json_close(&json);
+        return output_json(&text);
 }
 
 static int print_text(const StatusQuestion *q) {
         _cleanup_text_ Text text = { 0 };
 
-        status_table_render(q, &text);
+        status_page_render(q, &text);
         for (size_t i = 0; i < q->status->n_instances && q->n_names > 0; i++)
                 if (status_is_asked(q, &q->status->instances[i]))
                         status_history_render(q->status->instances[i].name, &text);
@@ -109,17 +116,17 @@ static int exit_of(const StatusQuestion *q) {
                 if (status_unit_is_asked(q, &q->status->units[i]) &&
                     status_unit_is_problem(&q->status->units[i]))
                         return COMMAND_EXIT_REFUSED;
-        for (size_t i = 0; i < q->status->n_devices && q->n_names == 0; i++)
-                if (q->status->devices[i].vectors[IRQ_STATE_CONTESTED] +
-                            q->status->devices[i].vectors[IRQ_STATE_FAILED] >
+        for (size_t i = 0; i < q->status->irq.n_devices && q->n_names == 0; i++)
+                if (q->status->irq.devices[i].vectors[IRQ_STATE_CONTESTED] +
+                            q->status->irq.devices[i].vectors[IRQ_STATE_FAILED] >
                     0)
                         return COMMAND_EXIT_REFUSED;
-        return q->status->load_failed || q->status->n_releases > 0 ? COMMAND_EXIT_REFUSED
-                                                                   : EXIT_SUCCESS;
+        return !q->status->policy_load_success || q->status->n_releases > 0 ? COMMAND_EXIT_REFUSED
+                                                                            : EXIT_SUCCESS;
 }
 
 int command_status(const Args *args) {
-        _cleanup_status_file_ StatusFile status = { 0 };
+        _cleanup_status_ Snapshot status = { 0 };
         StatusQuestion q = { .status = &status,
                              .runtime_dir = args->runtime_dir,
                              .names = args->names,

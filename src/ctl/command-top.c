@@ -110,7 +110,7 @@ static int write_screen(const Text *lines) {
 }
 
 static int draw(Top *top) {
-        _cleanup_status_file_ StatusFile status = { 0 };
+        _cleanup_status_ Snapshot status = { 0 };
         _cleanup_text_ Text text = { 0 };
         struct winsize size = { .ws_row = 24, .ws_col = 80 };
         StatusQuestion q = { .status = &status,

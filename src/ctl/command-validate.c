@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/base/json.h"
 #include "tidbnumad/config/policy-check.h"
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/commands.h"
@@ -13,7 +14,6 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/sys/policy-dir.h"
 
 /* What limits the verdict, or is worth knowing and no fault of a policy. */
@@ -102,26 +102,36 @@ static size_t count_placing_nothing(const Policies *p) {
         return n;
 }
 
-static json_t *message(const Diagnostics *d, size_t i) {
-        const DiagnosticDetail *detail = &d->details[i];
+static void put_messages(Json *json, const char *key, const Diagnostics *d) {
+        JSON_ARRAY(json, key, i, d->n_messages)
+                JSON_OBJECT(json, NULL) {
+                        const DiagnosticDetail *detail = &d->details[i];
 
-        return OBJECT_OF({ "file", object_string(detail->path) },
-                         { "line", detail->line ? json_integer(detail->line) : json_null() },
-                         { "column", detail->column ? json_integer(detail->column) : json_null() },
-                         { "text", object_string(diagnostics_what(d, i)) },
-                         { "message", object_string(d->messages[i]) },
-                         { "excerpt", object_string(detail->excerpt) });
+                        json_put_string(json, "file", detail->path);
+                        json_put_count_if(json, "line", detail->line, detail->line);
+                        json_put_count_if(json, "column", detail->column, detail->column);
+                        json_put_string(json, "text", diagnostics_what(d, i));
+                        json_put_string(json, "message", d->messages[i]);
+                        json_put_string(json, "excerpt", detail->excerpt);
+                }
 }
 
 static int print_json(const Policies *p, const Text notes[static N_NOTES], bool valid) {
-        return output_json(OBJECT_OF(
-                { "valid", json_boolean(valid) },
-                { "policies", OBJECT_ARRAY_IF(i, p->set.n_policies, !p->set.policies[i].built_in,
-                                              object_string(p->set.policies[i].name)) },
-                { "errors", OBJECT_ARRAY(i, p->errors.n_messages, message(&p->errors, i)) },
-                { "warnings", OBJECT_ARRAY(i, p->warnings.n_messages, message(&p->warnings, i)) },
-                { "notes", OBJECT_ARRAY_IF(i, N_NOTES, notes[i].length > 0,
-                                           object_string(notes[i].data)) }));
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
+
+        JSON_OBJECT(&json, NULL) {
+                json_put_bool(&json, "valid", valid);
+                JSON_ARRAY(&json, "policies", i, p->set.n_policies)
+                        if (!p->set.policies[i].built_in)
+                                json_put_string(&json, NULL, p->set.policies[i].name);
+                put_messages(&json, "errors", &p->errors);
+                put_messages(&json, "warnings", &p->warnings);
+                JSON_ARRAY(&json, "notes", i, N_NOTES)
+                        if (notes[i].length > 0)
+                                json_put_string(&json, NULL, notes[i].data);
+        }
+        return output_json(&text);
 }
 
 /* All of it is the command's result, in one stream: the verdict is below its reasons. */

@@ -29,14 +29,15 @@ static pid_t lock_holder(const char *runtime_dir) {
         return fd >= 0 && lock_file_holder(fd, RUNTIME_DIR_LOCK, &pid) >= 0 ? pid : 0;
 }
 
-pid_t daemon_process_find(const char *runtime_dir, const StatusFile *status) {
+pid_t daemon_process_find(const char *runtime_dir, const Snapshot *status) {
         const pid_t holder = lock_holder(runtime_dir);
 
         if (holder > 0)
                 return holder;
-        return status && status->pid > 0 && (kill(status->pid, 0) == 0 || errno == EPERM) &&
-                               is_tidbnumad(status->pid)
-                       ? status->pid
+        return status && status->self.pid > 0 &&
+                               (kill(status->self.pid, 0) == 0 || errno == EPERM) &&
+                               is_tidbnumad(status->self.pid)
+                       ? status->self.pid
                        : 0;
 }
 

@@ -4,14 +4,14 @@
 #include "tidbnumad/enforce/backend.h"
 
 /* The daemon chooses affinity for a reason only where it is free to choose. */
-static bool knows(const StatusFile *status, BackendKind wanted, BackendKind found) {
+static bool knows(const Snapshot *status, BackendKind wanted, BackendKind found) {
         if (!status || !status->backend || wanted != BACKEND_AUTO || found == BACKEND_SYSTEMD)
                 return false;
         return strcmp(status->backend, "cgroup1") == 0 ||
                (strcmp(status->backend, "affinity") == 0 && status->backend_reason);
 }
 
-BackendKind host_backend(const Machine *machine, BackendKind wanted, const StatusFile *status,
+BackendKind host_backend(const Machine *machine, BackendKind wanted, const Snapshot *status,
                          const char **ret_weaker) {
         BackendKind found;
 

@@ -27,7 +27,7 @@ static const Policy *policy_of(const Process *process, void *userdata) {
         return match_process(userdata, process);
 }
 
-static int take_data_dir(Observed *o, const StatusInstance *published) {
+static int take_data_dir(Observed *o, const InstanceInfo *published) {
         if (o->data_dir || !published->data_dir)
                 return 0;
         o->data_dir = strdup(published->data_dir);
@@ -44,7 +44,7 @@ static bool is_older(const ProcHandle *handle, double time_seconds) {
 
 /* Reads what every user may see of a process; its program and unit are those that the daemon
  * published. -ESRCH: the process does not belong to the daemon's instance any more. */
-static int identify_published(const Sysroot *sysroot, const StatusInstance *published,
+static int identify_published(const Sysroot *sysroot, const InstanceInfo *published,
                               double time_seconds, ProcHandle *handle, Process *ret) {
         ProcStatus status;
         int r = proc_open(sysroot, published->pid, handle);
@@ -66,7 +66,7 @@ static int identify_published(const Sysroot *sysroot, const StatusInstance *publ
 
 /* The daemon has matched it with its command line, which only its owner may read. Policies other
  * than the daemon's, as with --policy, are matched with what is visible. */
-static const Policy *policy_published(const PolicySet *policies, const StatusInstance *published,
+static const Policy *policy_published(const PolicySet *policies, const InstanceInfo *published,
                                       const Process *process) {
         const Policy *policy = policy_set_find(policies, published->policy);
 
@@ -74,7 +74,7 @@ static const Policy *policy_published(const PolicySet *policies, const StatusIns
 }
 
 static int add_published(const Sysroot *sysroot, const PolicySet *policies,
-                         const StatusInstance *published, double time_seconds, ObservedList *list) {
+                         const InstanceInfo *published, double time_seconds, ObservedList *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
@@ -92,8 +92,7 @@ static int add_published(const Sysroot *sysroot, const PolicySet *policies,
         return r < 0 ? r : take_data_dir(observed_list_find_pid(list, published->pid), published);
 }
 
-static bool holds_published(const Observed *o, const StatusInstance *published,
-                            double time_seconds) {
+static bool holds_published(const Observed *o, const InstanceInfo *published, double time_seconds) {
         for (size_t i = 0; i < o->n_members; i++)
                 if (o->members[i].process.id.pid == published->pid)
                         return is_older(o->members[i].handle, time_seconds);
@@ -102,9 +101,9 @@ static bool holds_published(const Observed *o, const StatusInstance *published,
 
 /* Keeps the daemon's name even if the ports would give another one: the first of two instances on
  * one port keeps the short name, and a server that shuts down keeps its last port. */
-static int take_names(const StatusFile *status, ObservedList *list) {
+static int take_names(const Snapshot *status, ObservedList *list) {
         for (size_t i = 0; i < status->n_instances; i++) {
-                const StatusInstance *published = &status->instances[i];
+                const InstanceInfo *published = &status->instances[i];
                 Observed *o = observed_list_find_pid(list, published->pid);
 
                 if (!o || o->name || !holds_published(o, published, status->time_seconds))
@@ -116,7 +115,7 @@ static int take_names(const StatusFile *status, ObservedList *list) {
         return 0;
 }
 
-int instances_find(const Sysroot *sysroot, const PolicySet *policies, const StatusFile *status,
+int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snapshot *status,
                    ObservedList *ret) {
         const ObservedRules rules = { .wants_exe = wants_exe,
                                       .wants_args = wants_args,
@@ -137,9 +136,9 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Stat
         return 0;
 }
 
-int instances_take_storage(const StatusFile *status, ObservedList *list) {
+int instances_take_storage(const Snapshot *status, ObservedList *list) {
         for (size_t i = 0; i < status->n_instances; i++) {
-                const StatusInstance *published = &status->instances[i];
+                const InstanceInfo *published = &status->instances[i];
                 Observed *o = observed_list_find_pid(list, published->pid);
 
                 if (!o || o->storage.chain || !published->storage ||
@@ -153,7 +152,7 @@ int instances_take_storage(const StatusFile *status, ObservedList *list) {
         return 0;
 }
 
-static bool is_published(const StatusFile *status, const Observed *o) {
+static bool is_published(const Snapshot *status, const Observed *o) {
         for (size_t i = 0; status && i < status->n_instances; i++)
                 if (holds_published(o, &status->instances[i], status->time_seconds))
                         return true;
@@ -161,7 +160,7 @@ static bool is_published(const StatusFile *status, const Observed *o) {
 }
 
 /* Sets keep[i] if instance i is among the first max_instances of its policy and user. */
-static int count_kept(const PolicySet *policies, const StatusFile *status, const ObservedList *list,
+static int count_kept(const PolicySet *policies, const Snapshot *status, const ObservedList *list,
                       bool *keep) {
         InstanceCounts counts = { 0 };
         int r = 0;
@@ -182,7 +181,7 @@ static int count_kept(const PolicySet *policies, const StatusFile *status, const
         return r;
 }
 
-int instances_limit(const PolicySet *policies, const StatusFile *status, ObservedList *list,
+int instances_limit(const PolicySet *policies, const Snapshot *status, ObservedList *list,
                     ObservedList *ret_ignored) {
         _cleanup_free_ bool *keep = calloc(list->n_instances + 1, sizeof(*keep));
         const size_t n = list->n_instances;

@@ -9,7 +9,6 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/publish/object.h"
 
 static unsigned width_of(int fd) {
         struct winsize size;
@@ -172,9 +171,6 @@ void output_line(FILE *stream, const char *format, ...) {
                 output_lines(stream, &line);
 }
 
-int output_json(json_t *json) {
-        _cleanup_free_ char *text = NULL;
-        int r = object_render(json, &text);
-
-        return r < 0 ? r : put(text, strlen(text));
+int output_json(const Text *text) {
+        return text->error < 0 ? text->error : put(text->data, text->length);
 }

@@ -124,12 +124,12 @@ static int read_free(const PlanRunFrom *from, uint64_t **ret) {
         return 0;
 }
 
-static const StatusInstance *published_of(const PlanRunFrom *from, const char *name) {
+static const InstanceInfo *published_of(const PlanRunFrom *from, const char *name) {
         return from->status ? status_file_find(from->status, name) : NULL;
 }
 
 /* The instance whose place is the daemon's; NULL: it is computed. */
-static const StatusInstance *daemons_of(const PlanRunFrom *from, const PlacementInstance *in) {
+static const InstanceInfo *daemons_of(const PlanRunFrom *from, const PlacementInstance *in) {
         return from->daemons && from->running && !word_list_names(&from->replan, in->name, in->unit)
                        ? published_of(from, in->name)
                        : NULL;
@@ -148,7 +148,7 @@ static PlacementRefusal refusal_of(const char *reason) {
 
 /* The daemon's place in the place of a computed one. What it may have, and what speaks for it, was
  * computed for its place, unless that is none that would be kept. */
-static void take_daemons(const StatusInstance *published, const NodeSet *reserved,
+static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
                          PlacementChoice *c) {
         if (!id_set_equal(&c->placement.nodes, &published->nodes)) {
                 c->grounds = (PlacementGrounds){ .outdone = true };
@@ -159,8 +159,8 @@ static void take_daemons(const StatusInstance *published, const NodeSet *reserve
         else if (c->basis != BASIS_REFUSED)
                 c->refusal = refusal_of(published->reason);
         c->placement.nodes = published->nodes;
-        c->placement.cpus = published->cpu_set;
-        c->placement.memory = published->memory_mode;
+        c->placement.cpus = published->cpus;
+        c->placement.memory = published->memory;
         c->basis = published->basis;
         c->warnings = published->warnings;
         c->reserved = id_set_and(&published->nodes, reserved);
@@ -181,8 +181,8 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
 
 /* The daemon's verdict: with CPUs of one node only, or on a machine of one node, the nodes of the
  * threads do not show whether an instance is bound. */
-static void fill_published(const StatusInstance *published, PlanReportInstance *row) {
-        row->state = published->state;
+static void fill_published(const InstanceInfo *published, PlanReportInstance *row) {
+        row->state = instance_state_to_string(published->state);
         row->state_reason = published->reason;
         row->cpu_bound = published->cpu_bound;
         row->memory_bound = published->memory_bound;
@@ -216,8 +216,8 @@ static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
 
 static void fill_running(const PlanRunFrom *from, const Observed *r, const PlacementInstance *in,
                          PlanReportInstance *row) {
-        const StatusInstance *published = published_of(from, r->name),
-                             *daemons = daemons_of(from, in);
+        const InstanceInfo *published = published_of(from, r->name),
+                           *daemons = daemons_of(from, in);
         const Ladder ladder = ladder_of(from, r);
 
         row->storage = r->storage.chain;
@@ -322,7 +322,7 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
         for (size_t i = 0; i < count(from); i++) {
                 PlacementInstance *in = &p->instances[i];
 
-                const StatusInstance *daemons = daemons_of(from, in);
+                const InstanceInfo *daemons = daemons_of(from, in);
 
                 in->in_force = placement_adopted_nodes(&in->in_force, &reserved);
                 if (word_list_names(&from->replan, in->name, in->unit))
@@ -341,7 +341,7 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
         if (r < 0)
                 return r;
         for (size_t i = 0; i < count(from); i++) {
-                const StatusInstance *daemons = daemons_of(from, &p->instances[i]);
+                const InstanceInfo *daemons = daemons_of(from, &p->instances[i]);
 
                 if (daemons)
                         take_daemons(daemons, &p->plan.reserved, &p->plan.choices[i]);

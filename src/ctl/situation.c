@@ -10,7 +10,7 @@
 
 void situation_close(Situation *situation) {
         machine_close(&situation->machine);
-        status_file_done(&situation->status);
+        status_done(&situation->status);
         imagine_list_done(&situation->wanted);
 }
 
@@ -78,7 +78,7 @@ static int load_policies(const Situation *s, const char *path, Policies *ret) {
 }
 
 static int find_running(const Situation *s, Case *c) {
-        const StatusFile *status = s->daemon_runs ? &s->status : NULL;
+        const Snapshot *status = s->daemon_runs ? &s->status : NULL;
         int r = instances_find(&s->machine.sysroot, &c->policies.set, status, &c->running);
 
         if (r >= 0)
@@ -260,14 +260,14 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         return r;
 }
 
-const StatusInstance *case_published(const Situation *s, const Case *c, size_t i) {
+const InstanceInfo *case_published(const Situation *s, const Case *c, size_t i) {
         return s->daemon_runs ? status_file_find(&s->status, c->planned.rows[i].name) : NULL;
 }
 
 ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
         const Observed *o = &c->running.instances[i];
-        const StatusInstance *published = case_published(s, c, i);
+        const InstanceInfo *published = case_published(s, c, i);
         const ByHandInput input = {
                 .topology = &s->machine.topology,
                 .thread_cpus = &o->thread_cpus,
@@ -278,7 +278,7 @@ ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
                 .place_cpus = &row->placement->cpus,
                 .place_nodes = &row->placement->nodes,
                 .bound_by_daemon = row->state && row->cpu_bound,
-                .cpu_source = published ? published->start_cpus_by : START_NOTHING,
+                .cpu_source = start_source_from_string(published ? published->start_cpus_by : NULL),
         };
 
         return by_hand_find(&input);

@@ -6,8 +6,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/ctl/status-problems.h"
-#include "tidbnumad/ctl/status-table.h"
+#include "tidbnumad/ctl/status-page.h"
 #include "tidbnumad/ctl/top-view.h"
 #include "tidbnumad/publish/plan-words.h"
 
@@ -30,13 +29,13 @@ static const char *const sorts[N_TOP_SORTS] = {
 };
 
 /* Memory of the instance on other nodes than its own. */
-static uint64_t remote_bytes(const StatusInstance *i) {
+static uint64_t remote_bytes(const InstanceInfo *i) {
         uint64_t remote = 0, all = 0;
 
         for (size_t k = 0; k < i->n_memory; k++) {
-                all += i->memory[k].bytes;
-                if (!id_set_has(&i->nodes, i->memory[k].node))
-                        remote += i->memory[k].bytes;
+                all += i->memory_by_node[k].anon_bytes;
+                if (!id_set_has(&i->nodes, i->memory_by_node[k].node))
+                        remote += i->memory_by_node[k].anon_bytes;
         }
         if (!id_set_is_empty(&i->nodes))
                 return remote;
@@ -84,7 +83,7 @@ static void put_lines(Screen *s, const Text *lines, unsigned most) {
 }
 
 static void put_header(Screen *s) {
-        const StatusFile *f = s->view->question->status;
+        const Snapshot *f = s->view->question->status;
         _cleanup_text_ Text line = { 0 };
 
         text_appendf(&line, "tidbnumad: %s, %zu instance%s, by %s | q, s sort, i %s",
@@ -110,47 +109,48 @@ static void put_problems(Screen *s) {
 /* --- instances --- */
 
 static int compare(const void *a, const void *b, void *userdata) {
-        const StatusInstance *x = *(const StatusInstance *const *)a,
-                             *y = *(const StatusInstance *const *)b;
+        const InstanceInfo *x = *(const InstanceInfo *const *)a,
+                           *y = *(const InstanceInfo *const *)b;
         const TopSort sort = *(const TopSort *)userdata;
         const uint64_t rx = remote_bytes(x), ry = remote_bytes(y);
-        int r = sort == TOP_BY_REMOTE ? (rx < ry) - (rx > ry)
-                : sort == TOP_BY_STATE
-                        ? status_is_at_rest(x) - status_is_at_rest(y) ?: strcmp(x->state, y->state)
-                        : 0;
+        int r = sort == TOP_BY_REMOTE  ? (rx < ry) - (rx > ry)
+                : sort == TOP_BY_STATE ? status_is_at_rest(x) - status_is_at_rest(y)
+                                                 ?: strcmp(instance_state_to_string(x->state),
+                                                           instance_state_to_string(y->state))
+                                       : 0;
 
         return r != 0 ? r : strcmp(x->name, y->name);
 }
 
 /* Appends the nodes by number, each as its digit or letter with a width for its share. */
-static void append_bar(const StatusInstance *i, unsigned width, Text *line) {
+static void append_bar(const InstanceInfo *i, unsigned width, Text *line) {
         static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
         uint64_t all = 0, so_far = 0;
         unsigned column = 0;
 
         for (size_t k = 0; k < i->n_memory; k++)
-                all += i->memory[k].bytes;
+                all += i->memory_by_node[k].anon_bytes;
         for (size_t k = 0; k < i->n_memory && all > 0; k++) {
-                const uint32_t node = i->memory[k].node;
+                const uint32_t node = i->memory_by_node[k].node;
                 const char digit[] = { node < sizeof(digits) - 1 ? digits[node] : '+', '\0' };
 
-                so_far += i->memory[k].bytes;
+                so_far += i->memory_by_node[k].anon_bytes;
                 for (; column < (unsigned)((double)so_far / (double)all * width + 0.5); column++)
                         text_append(line, digit);
         }
 }
 
-static void append_progress(const StatusInstance *i, Text *cell) {
+static void append_progress(const InstanceInfo *i, Text *cell) {
         if (i->pending_bytes == 0) {
                 text_append(cell, "-");
                 return;
         }
         plan_words_bytes(i->pending_bytes, cell);
-        if (!isnan(i->left_seconds))
-                text_appendf(cell, " %.0f s", i->left_seconds);
+        if (!isnan(i->migration_left_seconds))
+                text_appendf(cell, " %.0f s", i->migration_left_seconds);
 }
 
-static void put_instance(Screen *s, const StatusInstance *i, unsigned name, bool selected) {
+static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool selected) {
         _cleanup_text_ Text line = { 0 }, remote = { 0 }, move = { 0 }, nodes = { 0 },
                             shown = { 0 };
         const unsigned fixed = name + 48;
@@ -160,14 +160,15 @@ static void put_instance(Screen *s, const StatusInstance *i, unsigned name, bool
         plan_words_bytes(remote_bytes(i), &remote);
         append_progress(i, &move);
         text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ", selected ? '>' : ' ', name,
-                     name, shown.data ? shown.data : "", i->state, nodes.data ? nodes.data : "",
-                     remote.data ? remote.data : "", move.data ? move.data : "");
+                     name, shown.data ? shown.data : "", instance_state_to_string(i->state),
+                     nodes.data ? nodes.data : "", remote.data ? remote.data : "",
+                     move.data ? move.data : "");
         append_bar(i, s->view->columns > fixed + BAR_MIN ? s->view->columns - fixed : BAR_MIN,
                    &line);
         put_text(s, &line, status_is_problem(i) ? RED : NULL);
 }
 
-static unsigned name_columns(const StatusFile *f) {
+static unsigned name_columns(const Snapshot *f) {
         size_t longest = strlen("INSTANCE");
 
         for (size_t i = 0; i < f->n_instances; i++)
@@ -177,7 +178,7 @@ static unsigned name_columns(const StatusFile *f) {
 }
 
 /* If there is no room for all, those around the selected one are shown. */
-static void put_instances(Screen *s, const StatusInstance **sorted, size_t n, unsigned room) {
+static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, unsigned room) {
         const unsigned name = name_columns(s->view->question->status);
         const size_t selected = s->view->selected < n ? s->view->selected : n > 0 ? n - 1 : 0;
         const size_t first = selected >= room ? selected - room + 1 : 0;
@@ -213,7 +214,7 @@ static void put_nodes(Screen *s) {
         }
 }
 
-static void put_detail(Screen *s, const StatusInstance *i) {
+static void put_detail(Screen *s, const InstanceInfo *i) {
         _cleanup_text_ Text table = { 0 }, fitting = { 0 };
         StatusQuestion q = *s->view->question;
 
@@ -221,14 +222,14 @@ static void put_detail(Screen *s, const StatusInstance *i) {
         q.n_names = 1;
         q.width = s->view->columns;
         q.colors = false;
-        status_table_render(&q, &table);
+        status_page_render(&q, &table);
         output_fit(&table, s->view->columns, false, true, &fitting);
         put_lines(s, &fitting, s->view->rows);
 }
 
 void top_view_render(const TopView *view, Text *text) {
-        const StatusFile *f = view->question->status;
-        _cleanup_free_ const StatusInstance **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
+        const Snapshot *f = view->question->status;
+        _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
         Screen s = { .view = view, .text = text };
         TopSort sort = view->sort;
         unsigned below;

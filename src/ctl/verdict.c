@@ -3,7 +3,6 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/verdict.h"
 #include "tidbnumad/plan/match.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/table.h"
 
 static const char *key_name(MatchKey key) {
@@ -126,22 +125,21 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                 text->error = cell.error;
 }
 
-static json_t *verdict(const Policy *policy, const Process *process, bool taken) {
-        MatchKey key = match_failing_key(&policy->match, process);
-        _cleanup_text_ Text text = { 0 };
+void verdict_json(Json *json, const PolicySet *policies, const Process *process) {
+        const Policy *owner = match_process(policies, process);
 
-        verdict_render(policy, process, taken, &text);
-        return OBJECT_OF({ "name", object_string(policy->name) },
-                         { "file", object_string(policy->file) },
-                         { "line", json_integer(policy->line) },
-                         { "matches", json_boolean(key == MATCH_KEY_NONE) },
-                         { "key", object_string(key_name(key)) },
-                         { "text", text.error < 0 ? NULL : object_string(text.data) });
-}
+        JSON_ARRAY(json, "policies", i, policies->n_policies)
+                JSON_OBJECT(json, NULL) {
+                        const Policy *policy = &policies->policies[i];
+                        const MatchKey key = match_failing_key(&policy->match, process);
+                        _cleanup_text_ Text text = { 0 };
 
-json_t *verdict_json(const PolicySet *policies, const Process *process) {
-        const Policy *owner = match_process(policies, process), *all = policies->policies;
-
-        return OBJECT_ARRAY(i, policies->n_policies,
-                            verdict(&all[i], process, owner && owner < &all[i]));
+                        verdict_render(policy, process, owner && owner < policy, &text);
+                        json_put_string(json, "name", policy->name);
+                        json_put_string(json, "file", policy->file);
+                        json_put_integer(json, "line", policy->line);
+                        json_put_bool(json, "matches", key == MATCH_KEY_NONE);
+                        json_put_string(json, "key", key_name(key));
+                        json_put_text(json, "text", &text);
+                }
 }

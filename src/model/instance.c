@@ -1,4 +1,7 @@
-/* Words of the states of an instance. */
+/* The table of the fields of an instance, and the words of its states. */
+#include <string.h>
+
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/instance.h"
 
 static const char *const instance_state_strings[N_INSTANCE_STATES] = {
@@ -13,4 +16,90 @@ DEFINE_STRING_TABLE(instance_state_to_string, InstanceState, instance_state_stri
 
 uint64_t node_memory_held(const NodeMemory *memory) {
         return memory->anon_bytes + memory->shmem_bytes;
+}
+
+static const Field memory_rows[] = {
+        FIELD_OF_KIND("node", FIELD_NODE_ID, InstanceMemory, node),
+        FIELD("anon_bytes", InstanceMemory, anon_bytes),
+        FIELD("file_bytes", InstanceMemory, file_bytes),
+        FIELD("shmem_bytes", InstanceMemory, shmem_bytes),
+};
+static FIELD_TABLE(memory_fields, InstanceMemory, memory_rows);
+
+#define PUT(key, member, ...) FIELD(key, InstanceInfo, member, __VA_ARGS__)
+#define WHEN(member) FIELD_WHEN(InstanceInfo, member)
+#define GAUGE(name, text) .metric = (name), .type = "gauge", .help = (text)
+#define COUNTER(name, text) .metric = (name), .type = "counter", .help = (text)
+
+/* In the order of status.json. */
+/* clang-format off */
+static const Field rows[] = {
+        PUT("name", name, .flags = FIELD_REQUIRED),
+        PUT("policy", policy, .flags = FIELD_REQUIRED),
+        PUT("unit", unit),
+        PUT("exe", exe, .flags = FIELD_REQUIRED),
+        FIELD_OF_KIND("pid", FIELD_PID, InstanceInfo, pid, .flags = FIELD_REQUIRED),
+        PUT("processes", n_processes),
+        FIELD_OF_KIND("ports", FIELD_PORTS, InstanceInfo, ports, .n_offset = offsetof(InstanceInfo, n_ports)),
+        PUT("data_dir", data_dir),
+        PUT("storage", storage, WHEN(storage)),
+        PUT("storage_nodes", storage_nodes, WHEN(storage)),
+        PUT("backend", backend),
+        PUT("bound_by", bound_by),
+        PUT("bound_by_reason", bound_by_reason),
+        FIELD_REASON("bound_by_reason_code", InstanceInfo, bound_by_code),
+        PUT("start_cpus_by", start_cpus_by),
+        PUT("start_memory_by", start_memory_by),
+        FIELD_ENUM("state", InstanceInfo, state, instance_state_to_string, N_INSTANCE_STATES, .flags = FIELD_REQUIRED),
+        PUT("reason", reason, .flags = FIELD_REQUIRED),
+        FIELD_REASON("reason_code", InstanceInfo, reason_code),
+        FIELD_OF_KIND("remedy", FIELD_REMEDY, InstanceInfo, reason_code),
+        PUT("nodes", nodes, .flags = FIELD_REQUIRED),
+        PUT("cpus", cpus),
+        FIELD_ENUM("memory_mode", InstanceInfo, memory, memory_mode_to_string, MEMORY_NONE + 1, .missing = MEMORY_NONE, .unknown = MEMORY_NONE),
+        FIELD_ENUM("basis", InstanceInfo, basis, placement_basis_to_string, BASIS_CHOSEN + 1, .missing = BASIS_CHOSEN, .unknown = BASIS_CHOSEN),
+        FIELD_OF_KIND("warnings", FIELD_WARNINGS, InstanceInfo, warnings),
+        PUT(NULL, bind_wanted, GAUGE("tidbnumad_instance_bind_wanted", "Whether an instance is to be bound: 0 without a written policy or when released on request.")),
+        PUT("cpu_bound", cpu_bound),
+        PUT("memory_bound", memory_bound),
+        PUT("threads", n_threads, GAUGE("tidbnumad_instance_threads", "Threads of an instance.")),
+        PUT("threads_outside", n_threads_outside, GAUGE("tidbnumad_instance_threads_outside", "Threads of an instance that may run on CPUs outside its place.")),
+        FIELD_OF_KIND("memory_by_node", FIELD_LIST, InstanceInfo, memory_by_node, .flags = FIELD_ELSE_NULL, WHEN(memory_by_node),
+                      .n_offset = offsetof(InstanceInfo, n_memory), .of = &memory_fields),
+        PUT("memory_method", memory_method),
+        PUT("remote_memory_ratio", remote_ratio,
+            GAUGE("tidbnumad_instance_remote_memory_ratio", "Share of the anonymous memory of an instance that is outside its nodes.")),
+        PUT("remote_memory_ratio_halfwidth", remote_ratio_halfwidth,
+            GAUGE("tidbnumad_instance_remote_memory_ratio_halfwidth", "Half-width of the 95 % confidence interval of the remote memory ratio, 0 if that is exact.")),
+        FIELD_OF_KIND("dram_accesses", FIELD_COUNTS, InstanceInfo, accesses, .to_string = locality_to_string, .n_words = N_LOCALITIES, WHEN(access_known)),
+        PUT("remote_access_ratio", remote_access_ratio, WHEN(access_known),
+            GAUGE("tidbnumad_instance_remote_access_ratio", "Share of the memory accesses of an instance that were remote, in the last sampling interval.")),
+        PUT("access_coverage_ratio", access_coverage, WHEN(access_known),
+            GAUGE("tidbnumad_instance_access_coverage_ratio", "Share of the thread time of an instance that was covered by counters, in the last sampling interval.")),
+        PUT("bind_attempts", bind_attempts),
+        PUT("bind_failures", bind_failures),
+        PUT("migrated_bytes", migrated_bytes, COUNTER("tidbnumad_migrated_bytes_total", "Bytes moved to the nodes of an instance.")),
+        PUT("pending_bytes", pending_bytes,
+            GAUGE("tidbnumad_migration_pending_bytes", "Anonymous memory of an instance that has yet to be moved.")),
+        PUT("migration_bytes_per_second", migration_bytes_per_sec,
+            GAUGE("tidbnumad_migration_rate_bytes_per_second", "Present rate limit for moving memory of an instance; 0 if no move is in progress.")),
+        PUT("migration_left_seconds", migration_left_seconds, .flags = FIELD_OR_ZERO,
+            GAUGE("tidbnumad_migration_left_seconds", "Estimated time until the memory of an instance is moved; 0 if no move is in progress.")),
+        PUT("failed_pages", failed_pages, COUNTER("tidbnumad_migration_failed_pages_total", "Pages of an instance that the kernel refused to move.")),
+        PUT("memory_widened", memory_widened,
+            GAUGE("tidbnumad_memory_widened", "Whether a strictly bound instance may use other nodes because its own are or were nearly full.")),
+        PUT("memory_extra_nodes", memory_extra_nodes),
+        PUT("memory_widenings", memory_widenings,
+            COUNTER("tidbnumad_memory_widenings_total", "Times that a strictly bound instance got an additional memory node because its own were nearly full.")),
+        PUT("bind_seconds", bind_seconds),
+        PUT("bound_after_start", bound_after_start, WHEN(bound_after_start)),
+};
+/* clang-format on */
+FIELD_TABLE(instance_fields, InstanceInfo, rows);
+
+const Field *instance_metric(size_t offset) {
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                if (rows[i].metric && rows[i].offset == offset)
+                        return &rows[i];
+        return NULL;
 }

@@ -1,4 +1,4 @@
-/* Words and histograms of a snapshot. */
+/* Words, histograms and the tables of what is published. */
 #include "tidbnumad/model/snapshot.h"
 
 static const char *const sample_method_strings[N_SAMPLE_METHODS] = {
@@ -54,3 +54,157 @@ void histogram_add(Histogram *histogram, double seconds) {
         histogram->n++;
         histogram->sum += seconds;
 }
+
+/* --- status.json, in its order --- */
+
+/* clang-format off */
+static const Field policy_rows[] = {
+        FIELD("name", PolicyInfo, name),
+        FIELD("bind_attempts", PolicyInfo, bind_attempts),
+        FIELD_OF_KIND("bind_failures", FIELD_SUM, PolicyInfo, bind_failures),
+        FIELD_OF_KIND("bind_failures_by_reason", FIELD_COUNTS, PolicyInfo, bind_failures, .to_string = reason_to_string, .n_words = N_REASONS,
+                      .flags = FIELD_NOT_ZERO),
+        FIELD_OF_KIND("drift_repairs", FIELD_COUNTS, PolicyInfo, drift_repairs, .to_string = drift_to_string, .n_words = N_DRIFTS),
+};
+static FIELD_TABLE(policy_fields, PolicyInfo, policy_rows);
+
+static const Field load_rows[] = {
+        FIELD("load_success", Snapshot, policy_load_success, .flags = FIELD_OR_TRUE),
+        FIELD_OF_KIND("in_force", FIELD_IN_FORCE, Snapshot, policy_in_force),
+        FIELD("adopted", Snapshot, n_adopted),
+        FIELD_OF_KIND("load_time", FIELD_TIME, Snapshot, policy_load_seconds),
+        FIELD("load_time_seconds", Snapshot, policy_load_seconds),
+        FIELD_OF_KIND("errors", FIELD_STRINGS, Snapshot, policy_errors, .n_offset = offsetof(Snapshot, n_policy_errors)),
+        FIELD_OF_KIND("warnings", FIELD_STRINGS, Snapshot, policy_warnings, .n_offset = offsetof(Snapshot, n_policy_warnings)),
+        FIELD_ARRAY("policies", Snapshot, policies, policy_fields),
+};
+static FIELD_TABLE(load_fields, Snapshot, load_rows);
+
+static const Field unit_rows[] = {
+        FIELD("name", UnitInfo, name, .flags = FIELD_REQUIRED),
+        FIELD("policy", UnitInfo, policy),
+        FIELD("state", UnitInfo, state, .flags = FIELD_OR_EMPTY),
+        FIELD("reason", UnitInfo, reason, .flags = FIELD_OR_EMPTY),
+        FIELD_REASON("reason_code", UnitInfo, code),
+        FIELD_OF_KIND("remedy", FIELD_REMEDY, UnitInfo, code),
+        FIELD("nodes", UnitInfo, nodes),
+        FIELD("cpus", UnitInfo, cpus, .flags = FIELD_ELSE_NULL, FIELD_WHEN(UnitInfo, limits_known)),
+        FIELD("memory_nodes", UnitInfo, mems, .flags = FIELD_ELSE_NULL, FIELD_WHEN(UnitInfo, limits_known)),
+};
+static FIELD_TABLE(unit_fields, UnitInfo, unit_rows);
+
+static const Field ignored_rows[] = {
+        FIELD_OF_KIND("pid", FIELD_PID, IgnoredInfo, pid),
+        FIELD("exe", IgnoredInfo, exe, .flags = FIELD_OR_EMPTY),
+        FIELD("unit", IgnoredInfo, unit),
+        FIELD("policy", IgnoredInfo, policy, .flags = FIELD_OR_EMPTY),
+        FIELD("reason", IgnoredInfo, reason, .flags = FIELD_OR_EMPTY),
+};
+static FIELD_TABLE(ignored_fields, IgnoredInfo, ignored_rows);
+
+static const Field release_rows[] = {
+        FIELD("name", ReleaseInfo, name, .flags = FIELD_REQUIRED),
+        FIELD("unit", ReleaseInfo, unit),
+        FIELD("reason", ReleaseInfo, reason),
+        FIELD("failure", ReleaseInfo, failure),
+        FIELD_REASON("failure_code", ReleaseInfo, failure_code),
+};
+static FIELD_TABLE(release_fields, ReleaseInfo, release_rows);
+
+#define VECTORS(key, state) FIELD(key, IrqDeviceInfo, vectors[state])
+static const Field irq_device_rows[] = {
+        FIELD("name", IrqDeviceInfo, name, .flags = FIELD_REQUIRED),
+        FIELD("kind", IrqDeviceInfo, kind),
+        FIELD("pci", IrqDeviceInfo, pci),
+        FIELD_OF_KIND("node", FIELD_NODE, IrqDeviceInfo, node),
+        FIELD("reason_code", IrqDeviceInfo, reason_id),
+        FIELD("reason", IrqDeviceInfo, reason, .flags = FIELD_OR_EMPTY),
+        FIELD("cpus", IrqDeviceInfo, cpus),
+        VECTORS("steered", IRQ_STATE_STEERED),
+        VECTORS("managed", IRQ_STATE_MANAGED),
+        VECTORS("contested", IRQ_STATE_CONTESTED),
+        VECTORS("failed", IRQ_STATE_FAILED),
+        VECTORS("left", IRQ_STATE_LEFT),
+};
+static FIELD_TABLE(irq_device_fields, IrqDeviceInfo, irq_device_rows);
+
+static const Field irq_landed_rows[] = {
+        FIELD("device", IrqLandedInfo, device),
+        FIELD("instance", IrqLandedInfo, instance),
+        FIELD("interrupts", IrqLandedInfo, count),
+};
+static FIELD_TABLE(irq_landed_fields, IrqLandedInfo, irq_landed_rows);
+
+static const Field irqbalance_rows[] = {
+        FIELD_OF_KIND("pid", FIELD_PID, IrqInfo, irqbalance_pid),
+        FIELD("sent", IrqInfo, irqbalance_sent),
+        FIELD("banned_cpus", IrqInfo, irqbalance_cpus, .flags = FIELD_ELSE_NULL, FIELD_WHEN(IrqInfo, irqbalance_sent)),
+        FIELD("banned_interrupts", IrqInfo, n_irqbalance_irqs),
+};
+static FIELD_TABLE(irqbalance_fields, IrqInfo, irqbalance_rows);
+
+#define PART(key, type, member, table, ...) FIELD_OF_KIND(key, FIELD_OBJECT, type, member, .of = &(table), __VA_ARGS__)
+static const Field irq_rows[] = {
+        FIELD_ARRAY("devices", IrqInfo, devices, irq_device_fields),
+        FIELD_ARRAY("on_instance_cpus", IrqInfo, landed, irq_landed_fields),
+        FIELD("writes", IrqInfo, n_writes),
+        FIELD("repairs", IrqInfo, n_repairs),
+        FIELD("undo_settings", IrqInfo, undo_settings),
+        { "irqbalance", FIELD_OBJECT, FIELD_ELSE_NULL, .of = &irqbalance_fields, FIELD_WHEN(IrqInfo, irqbalance_pid) },
+};
+static FIELD_TABLE(irq_fields, IrqInfo, irq_rows);
+
+static const Field access_rows[] = {
+        FIELD("available", AccessInfo, available),
+        FIELD("reason", AccessInfo, reason),
+        FIELD("source", AccessInfo, source),
+        FIELD("coverage", AccessInfo, coverage),
+};
+static FIELD_TABLE(access_fields, AccessInfo, access_rows);
+
+static const Field event_rows[] = {
+        FIELD("source", EventInfo, source),
+        FIELD("received", EventInfo, received),
+        FIELD("lost", EventInfo, lost),
+        FIELD("rescans", EventInfo, rescans),
+};
+static FIELD_TABLE(event_fields, EventInfo, event_rows);
+
+static const Field process_rows[] = {
+        FIELD_OF_KIND("pid", FIELD_PID, ProcessInfo, pid),
+        FIELD("cpu_seconds", ProcessInfo, cpu_seconds),
+        FIELD("resident_bytes", ProcessInfo, resident_bytes),
+        FIELD("open_fds", ProcessInfo, open_fds),
+        FIELD_OF_KIND("start_time", FIELD_TIME, ProcessInfo, start_seconds),
+        FIELD("start_time_seconds", ProcessInfo, start_seconds),
+};
+static FIELD_TABLE(process_fields, ProcessInfo, process_rows);
+
+static const Field rows[] = {
+        FIELD("version", Snapshot, version),
+        FIELD("hwloc_version", Snapshot, hwloc_version),
+        FIELD("systemd_version", Snapshot, systemd_version),
+        FIELD_OF_KIND("time", FIELD_TIME, Snapshot, time_seconds),
+        FIELD("time_seconds", Snapshot, time_seconds, .flags = FIELD_REQUIRED),
+        FIELD("ready", Snapshot, ready),
+        FIELD("enforcing", Snapshot, enforcing),
+        FIELD("backend", Snapshot, backend),
+        FIELD("backend_reason", Snapshot, backend_reason, FIELD_WHEN(Snapshot, backend_reason)),
+        FIELD("sample_interval_seconds", Snapshot, sample_interval_seconds, .flags = FIELD_REQUIRED),
+        { "policy", FIELD_OBJECT, .of = &load_fields },
+        FIELD_OF_KIND("topology", FIELD_TOPOLOGY, Snapshot, topology, .flags = FIELD_ELSE_NULL, FIELD_WHEN(Snapshot, topology)),
+        FIELD("reserved_nodes", Snapshot, reserved_nodes),
+        FIELD("reserved_cpus", Snapshot, reserved_cpus),
+        FIELD_ARRAY("instances", Snapshot, instances, instance_fields, .flags = FIELD_REQUIRED),
+        FIELD("instances_unlisted", Snapshot, n_unlisted, FIELD_WHEN(Snapshot, n_unlisted)),
+        FIELD_ARRAY("units", Snapshot, units, unit_fields),
+        FIELD_ARRAY("ignored_processes", Snapshot, ignored_processes, ignored_fields),
+        FIELD_OF_KIND("ignored", FIELD_COUNTS, Snapshot, ignored, .to_string = ignored_reason_to_string, .n_words = N_IGNORED_REASONS),
+        FIELD_ARRAY("releases", Snapshot, releases, release_fields, FIELD_WHEN(Snapshot, n_releases)),
+        PART("interrupts", Snapshot, irq, irq_fields, FIELD_WHEN(Snapshot, irq.known)),
+        PART("access_sampling", Snapshot, access, access_fields, FIELD_WHEN(Snapshot, access.wanted)),
+        FIELD_ARRAY("events", Snapshot, events, event_fields),
+        PART("process", Snapshot, self, process_fields, .flags = FIELD_ELSE_NULL, FIELD_WHEN(Snapshot, self_known)),
+};
+/* clang-format on */
+FIELD_TABLE(snapshot_fields, Snapshot, rows);

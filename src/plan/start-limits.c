@@ -45,11 +45,10 @@ static const char *const start_source_strings[N_START_SOURCES] = {
 DEFINE_STRING_TABLE(start_source_to_string, StartSource, start_source_strings)
 
 StartSource start_source_from_string(const char *name) {
-        StartSource source = 0;
-
-        while (source < N_START_SOURCES && strcmp(name, start_source_strings[source]) != 0)
-                source++;
-        return source;
+        for (StartSource source = 0; name && source < N_START_SOURCES; source++)
+                if (strcmp(name, start_source_strings[source]) == 0)
+                        return source;
+        return START_NOTHING;
 }
 
 static void start_limits_note(StartLimits *limits, StartSource source) {

@@ -3,7 +3,6 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/audit-text.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/table.h"
 
 static void append_rules(const AuditReport *report, AuditState state, const char *title,
@@ -63,24 +62,27 @@ void audit_render_text(const AuditReport *report, unsigned width, bool colors, T
         append_rules(report, AUDIT_UNKNOWN, "Not known, or nothing to judge: ", text);
 }
 
-static json_t *finding(const AuditFinding *f) {
-        return OBJECT_OF({ "rule", object_string(audit_rule_to_id(f->rule)) },
-                         { "severity", object_string(audit_state_to_string(f->state)) },
-                         { "found", object_string(f->found) }, { "where", object_string(f->where) },
-                         { "remedy", object_string(f->remedy) });
-}
+void audit_json(Json *json, const AuditReport *report) {
+        JSON_OBJECT(json, NULL) {
+                json_put_string(json, "result", audit_state_to_string(audit_report_worst(report)));
+                JSON_ARRAY(json, "findings", i, report->n_findings)
+                        JSON_OBJECT(json, NULL) {
+                                const AuditFinding *f = &report->findings[i];
 
-static json_t *rule_json(const AuditReport *report, AuditRule rule) {
-        const char *id = audit_rule_to_rule(rule);
+                                json_put_string(json, "rule", audit_rule_to_id(f->rule));
+                                json_put_string(json, "severity", audit_state_to_string(f->state));
+                                json_put_string(json, "found", f->found);
+                                json_put_string(json, "where", f->where);
+                                json_put_string(json, "remedy", f->remedy);
+                        }
+                JSON_ARRAY(json, "rules", rule, N_AUDIT_RULES)
+                        JSON_OBJECT(json, NULL) {
+                                const char *id = audit_rule_to_rule(rule);
 
-        return OBJECT_OF({ "id", object_string(audit_rule_to_id(rule)) },
-                         { "rule", object_string(*id ? id : NULL) },
-                         { "state", object_string(audit_state_to_string(report->states[rule])) });
-}
-
-json_t *audit_json(const AuditReport *report) {
-        return OBJECT_OF(
-                { "result", object_string(audit_state_to_string(audit_report_worst(report))) },
-                { "findings", OBJECT_ARRAY(i, report->n_findings, finding(&report->findings[i])) },
-                { "rules", OBJECT_ARRAY(rule, N_AUDIT_RULES, rule_json(report, rule)) });
+                                json_put_string(json, "id", audit_rule_to_id(rule));
+                                json_put_string(json, "rule", *id ? id : NULL);
+                                json_put_string(json, "state",
+                                                audit_state_to_string(report->states[rule]));
+                        }
+        }
 }

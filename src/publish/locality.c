@@ -5,7 +5,6 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/locality.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
 #include "tidbnumad/publish/table.h"
 
@@ -109,24 +108,25 @@ void locality_render(const LocalityReport *report, Text *text) {
         table_render(&table, 0, text);
 }
 
-static json_t *node_json(const LocalityReport *report, size_t index) {
-        const LocalityNode *node = &report->by_node[index];
+void locality_json(Json *json, const LocalityReport *report) {
+        JSON_OBJECT(json, NULL) {
+                json_put_string(json, "name", report->name);
+                JSON_ARRAY(json, "pids", i, report->n_pids)
+                        json_put_integer(json, NULL, report->pids[i]);
+                json_put_string(json, "method", report->exact ? "numa_maps" : "sampled");
+                json_put_count_if(json, "anon_pages_seen", !report->exact, report->n_pages);
+                json_put_number(json, "share_halfwidth", report->halfwidth);
+                json_put_number(json, "file_share_halfwidth", report->file_halfwidth);
+                json_put_number(json, "shmem_share_halfwidth", report->shmem_halfwidth);
+                JSON_ARRAY(json, "nodes", i, report->topology->n_nodes)
+                        JSON_OBJECT(json, NULL) {
+                                const LocalityNode *node = &report->by_node[i];
 
-        return OBJECT_OF({ "node", json_integer(report->topology->nodes[index].id) },
-                         { "anon_bytes", object_count(node->anon_bytes) },
-                         { "file_bytes", object_count(node->file_bytes) },
-                         { "shmem_bytes", object_count(node->shmem_bytes) },
-                         { "huge_bytes", object_count(node->huge_bytes) });
-}
-
-json_t *locality_json(const LocalityReport *report) {
-        return OBJECT_OF(
-                { "name", object_string(report->name) },
-                { "pids", OBJECT_ARRAY(i, report->n_pids, json_integer(report->pids[i])) },
-                { "method", object_string(report->exact ? "numa_maps" : "sampled") },
-                { "anon_pages_seen", object_known(!report->exact, report->n_pages) },
-                { "share_halfwidth", object_number(report->halfwidth) },
-                { "file_share_halfwidth", object_number(report->file_halfwidth) },
-                { "shmem_share_halfwidth", object_number(report->shmem_halfwidth) },
-                { "nodes", OBJECT_ARRAY(i, report->topology->n_nodes, node_json(report, i)) });
+                                json_put_count(json, "node", report->topology->nodes[i].id);
+                                json_put_count(json, "anon_bytes", node->anon_bytes);
+                                json_put_count(json, "file_bytes", node->file_bytes);
+                                json_put_count(json, "shmem_bytes", node->shmem_bytes);
+                                json_put_count(json, "huge_bytes", node->huge_bytes);
+                        }
+        }
 }

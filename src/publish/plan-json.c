@@ -1,124 +1,229 @@
 #include "tidbnumad/publish/plan-json.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/status.h"
 
-static json_t *why(const PlanReportInstance *instance) {
-        _cleanup_text_ Text text = { 0 };
+/* --- instances --- */
 
-        plan_words_why(instance, &text);
-        return text.error < 0 ? NULL : object_string(text.data);
+static void put_alternatives(Json *json, const PlanReportInstance *instance) {
+        JSON_ARRAY(json, "alternatives", i, instance->n_alternatives)
+                JSON_OBJECT(json, NULL) {
+                        const PlacementAlternative *a = &instance->alternatives[i];
+
+                        json_put_ids(json, "nodes", ID_VIEW(&a->nodes));
+                        json_put_string(json, "criterion",
+                                        placement_criterion_to_string(a->criterion));
+                        json_put_string(json, "rule", placement_criterion_to_rule(a->criterion));
+                        json_put_count(json, "chosen", a->chosen);
+                        json_put_count(json, "other", a->other);
+                }
 }
 
-static json_t *alternative(const PlacementAlternative *a) {
-        return OBJECT_OF(
-                { "nodes", object_list(ID_VIEW(&a->nodes)) },
-                { "criterion", object_string(placement_criterion_to_string(a->criterion)) },
-                { "rule", object_string(placement_criterion_to_rule(a->criterion)) },
-                { "chosen", object_count(a->chosen) }, { "other", object_count(a->other) });
+static void put_bound(Json *json, const char *key, const PlanReportInstance *i, bool bound) {
+        if (i->state)
+                json_put_bool(json, key, bound);
+        else
+                json_put_null(json, key);
 }
 
-json_t *plan_json_instance(const PlanReportInstance *i) {
+void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i) {
         const bool runs = i->pid > 0, refused = i->refusal != REFUSAL_NONE;
+        _cleanup_text_ Text why = { 0 };
 
-        return OBJECT_OF(
-                { "name", object_string(i->name) }, { "policy", object_string(i->policy->name) },
-                { "policy_file", object_string(i->policy->file) },
-                { "policy_line", json_integer(i->policy->line) },
-                { "unit", object_string(i->unit) }, { "storage", object_string(i->storage) },
-                { "device_nodes", object_list(ID_VIEW(&i->device_nodes)) },
-                { "need_bytes", object_known(i->need_bytes > 0, i->need_bytes) },
-                { "nodes", object_list(ID_VIEW(&i->placement->nodes)) },
-                { "cpus", object_list(ID_VIEW(&i->placement->cpus)) },
-                { "memory_mode", object_string(memory_mode_to_string(i->placement->memory)) },
-                { "basis", object_string(placement_basis_to_string(i->basis)) },
-                { "refusal", object_string(refused ? placement_refusal_to_id(i->refusal) : NULL) },
-                { "why", why(i) }, { "warnings", placement_json_warnings(i->warnings) },
-                { "reserved_nodes", object_list(ID_VIEW(&i->reserved)) },
-                { "open", object_count(i->n_feasible) },
-                { "alternatives",
-                  OBJECT_ARRAY(k, i->n_alternatives, alternative(&i->alternatives[k])) },
-                { "pid", object_known(runs, (uint64_t)i->pid) },
-                { "in_force", runs ? object_list(ID_VIEW(&i->in_force)) : json_null() },
-                { "move_bytes", object_known(i->cost_known, i->cost_bytes) },
-                { "bound_by", object_string(runs ? i->bound_by : NULL) },
-                { "bound_by_reason", object_string(i->bound_by_reason) },
-                { "memory_policy", object_string(i->memory_policy) },
-                { "state", object_string(i->state) },
-                { "state_reason", object_string(i->state_reason) },
-                { "cpu_bound", i->state ? json_boolean(i->cpu_bound) : json_null() },
-                { "memory_bound", i->state ? json_boolean(i->memory_bound) : json_null() });
+        plan_words_why(i, &why);
+        JSON_OBJECT(json, key) {
+                json_put_string(json, "name", i->name);
+                json_put_string(json, "policy", i->policy->name);
+                json_put_string(json, "policy_file", i->policy->file);
+                json_put_integer(json, "policy_line", i->policy->line);
+                json_put_string(json, "unit", i->unit);
+                json_put_string(json, "storage", i->storage);
+                json_put_ids(json, "device_nodes", ID_VIEW(&i->device_nodes));
+                json_put_count_if(json, "need_bytes", i->need_bytes > 0, i->need_bytes);
+                json_put_ids(json, "nodes", ID_VIEW(&i->placement->nodes));
+                json_put_ids(json, "cpus", ID_VIEW(&i->placement->cpus));
+                json_put_string(json, "memory_mode", memory_mode_to_string(i->placement->memory));
+                json_put_string(json, "basis", placement_basis_to_string(i->basis));
+                json_put_string(json, "refusal",
+                                refused ? placement_refusal_to_id(i->refusal) : NULL);
+                json_put_text(json, "why", &why);
+                status_put_warnings(json, "warnings", i->warnings);
+                json_put_ids(json, "reserved_nodes", ID_VIEW(&i->reserved));
+                json_put_count(json, "open", i->n_feasible);
+                put_alternatives(json, i);
+                json_put_count_if(json, "pid", runs, (uint64_t)i->pid);
+                if (runs)
+                        json_put_ids(json, "in_force", ID_VIEW(&i->in_force));
+                else
+                        json_put_null(json, "in_force");
+                json_put_count_if(json, "move_bytes", i->cost_known, i->cost_bytes);
+                json_put_string(json, "bound_by", runs ? i->bound_by : NULL);
+                json_put_string(json, "bound_by_reason", i->bound_by_reason);
+                json_put_string(json, "memory_policy", i->memory_policy);
+                json_put_string(json, "state", i->state);
+                json_put_string(json, "state_reason", i->state_reason);
+                put_bound(json, "cpu_bound", i, i->cpu_bound);
+                put_bound(json, "memory_bound", i, i->memory_bound);
+        }
 }
 
-static json_t *node(const PlanReport *report, size_t index) {
-        const Device *devices = report->devices ? report->devices->devices : NULL;
+/* --- the machine --- */
+
+static void put_node(Json *json, const PlanReport *report, size_t index) {
         const size_t n_devices = report->devices ? report->devices->n_devices : 0;
         const Node *node = &report->topology->nodes[index];
         const bool home = topology_is_home(node);
 
-        return OBJECT_OF(
-                { "id", json_integer(node->id) },
-                { "package", object_known(node->package != PACKAGE_UNKNOWN, node->package) },
-                { "cpus", object_list(ID_VIEW(&node->cpus)) },
-                { "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes) },
-                { "kind", json_string(node_kind_to_string(node->kind)) },
-                { "free_bytes",
-                  report->free_bytes ? object_count(report->free_bytes[index]) : json_null() },
-                { "home", json_boolean(home) },
-                { "why_no_home", home ? json_null() : json_string(topology_why_no_home(node)) },
-                { "reserved", json_boolean(id_set_has(&report->reserved, node->id)) },
-                { "devices", OBJECT_ARRAY_IF(i, n_devices, devices[i].node == (int32_t)node->id,
-                                             object_string(devices[i].name)) },
-                { "instances",
-                  OBJECT_ARRAY_IF(i, report->n_instances,
-                                  id_set_has(&report->instances[i].placement->nodes, node->id),
-                                  object_string(report->instances[i].name)) });
+        JSON_OBJECT(json, NULL) {
+                json_put_count(json, "id", node->id);
+                json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN, node->package);
+                json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
+                json_put_count_if(json, "memory_bytes", !node->memory_unknown, node->memory_bytes);
+                json_put_string(json, "kind", node_kind_to_string(node->kind));
+                json_put_count_if(json, "free_bytes", report->free_bytes,
+                                  report->free_bytes ? report->free_bytes[index] : 0);
+                json_put_bool(json, "home", home);
+                json_put_string(json, "why_no_home", home ? NULL : topology_why_no_home(node));
+                json_put_bool(json, "reserved", id_set_has(&report->reserved, node->id));
+                JSON_ARRAY(json, "devices", i, n_devices)
+                        if (report->devices->devices[i].node == (int32_t)node->id)
+                                json_put_string(json, NULL, report->devices->devices[i].name);
+                JSON_ARRAY(json, "instances", i, report->n_instances)
+                        if (id_set_has(&report->instances[i].placement->nodes, node->id))
+                                json_put_string(json, NULL, report->instances[i].name);
+        }
 }
 
-static json_t *device(const Device *device) {
-        bool net = device->kind == DEVICE_NET, known = device->node != DEVICE_NODE_UNKNOWN;
-
-        return OBJECT_OF({ "name", object_string(device->name) },
-                         { "kind", object_string(net            ? "net"
-                                                 : device->nvme ? "nvme"
-                                                                : "disk") },
-                         { "node", known ? json_integer(device->node) : json_null() },
-                         { "pci", object_string(device->pci) },
-                         { "driver", object_string(device->driver) },
-                         { "master", object_string(device->master) },
-                         { "speed_mbps", object_known(device->speed_mbps > 0, device->speed_mbps) },
-                         { "default_route", json_boolean(device->default_route) },
-                         { "virtual_function", json_boolean(device->virtual_function) });
+static void put_device(Json *json, const Device *device) {
+        JSON_OBJECT(json, NULL) {
+                json_put_string(json, "name", device->name);
+                json_put_string(json, "kind",
+                                device->kind == DEVICE_NET ? "net"
+                                : device->nvme             ? "nvme"
+                                                           : "disk");
+                json_put_count_if(json, "node", device->node != DEVICE_NODE_UNKNOWN,
+                                  (uint64_t)device->node);
+                json_put_string(json, "pci", device->pci);
+                json_put_string(json, "driver", device->driver);
+                json_put_string(json, "master", device->master);
+                json_put_count_if(json, "speed_mbps", device->speed_mbps > 0, device->speed_mbps);
+                json_put_bool(json, "default_route", device->default_route);
+                json_put_bool(json, "virtual_function", device->virtual_function);
+        }
 }
 
-json_t *plan_json_report(const PlanReport *report) {
-        const size_t n_devices = report->devices ? report->devices->n_devices : 0;
-
-        return OBJECT_OF(
-                { "source", object_string(report->source) },
-                { "instances",
-                  OBJECT_ARRAY(i, report->n_instances, plan_json_instance(&report->instances[i])) },
-                { "nodes", OBJECT_ARRAY(i, report->topology->n_nodes, node(report, i)) },
-                { "devices", OBJECT_ARRAY(i, n_devices, device(&report->devices->devices[i])) },
-                { "reserved_nodes", object_list(ID_VIEW(&report->reserved)) },
-                { "reserved_cpus", object_list(ID_VIEW(&report->reserved_cpus)) },
-                { "nic_nodes", object_list(ID_VIEW(&report->nic_nodes)) },
-                { "score",
-                  OBJECT_COUNTS(N_CRITERIA, placement_criterion_to_string, report->score.by) },
-                { "notes", object_strings(report->notes, report->n_notes) });
+void plan_json_report(Json *json, const PlanReport *report) {
+        json_put_string(json, "source", report->source);
+        JSON_ARRAY(json, "instances", i, report->n_instances)
+                plan_json_instance(json, NULL, &report->instances[i]);
+        JSON_ARRAY(json, "nodes", i, report->topology->n_nodes)
+                put_node(json, report, i);
+        JSON_ARRAY(json, "devices", i, report->devices ? report->devices->n_devices : 0)
+                put_device(json, &report->devices->devices[i]);
+        json_put_ids(json, "reserved_nodes", ID_VIEW(&report->reserved));
+        json_put_ids(json, "reserved_cpus", ID_VIEW(&report->reserved_cpus));
+        json_put_ids(json, "nic_nodes", ID_VIEW(&report->nic_nodes));
+        JSON_OBJECT(json, "score")
+                for (PlacementCriterion c = 0; c < N_CRITERIA; c++)
+                        json_put_count(json, placement_criterion_to_string(c), report->score.by[c]);
+        json_put_strings(json, "notes", report->notes, report->n_notes);
 }
 
-static json_t *change(const PlanChange *c) {
-        const PlanReportInstance *after = c->after;
+void plan_json_changes(Json *json, const PlanChange *changes, size_t n_changes) {
+        JSON_ARRAY(json, "changes", i, n_changes)
+                JSON_OBJECT(json, NULL) {
+                        const PlanReportInstance *before = changes[i].before,
+                                                 *after = changes[i].after;
 
-        return OBJECT_OF(
-                { "name", object_string(c->name) },
-                { "policy_before", object_string(c->before ? c->before->policy->name : NULL) },
-                { "policy_after", object_string(after ? after->policy->name : NULL) },
-                { "from", object_list(ID_VIEW(&c->from)) }, { "to", object_list(ID_VIEW(&c->to)) },
-                { "move_bytes",
-                  after && after->cost_known ? object_count(after->cost_bytes) : json_null() });
+                        json_put_string(json, "name", changes[i].name);
+                        json_put_string(json, "policy_before",
+                                        before ? before->policy->name : NULL);
+                        json_put_string(json, "policy_after", after ? after->policy->name : NULL);
+                        json_put_ids(json, "from", ID_VIEW(&changes[i].from));
+                        json_put_ids(json, "to", ID_VIEW(&changes[i].to));
+                        json_put_count_if(json, "move_bytes", after && after->cost_known,
+                                          after ? after->cost_bytes : 0);
+                }
 }
 
-json_t *plan_json_changes(const PlanChange *changes, size_t n_changes) {
-        return OBJECT_ARRAY(i, n_changes, change(&changes[i]));
+/* --- interrupts --- */
+
+static void put_ids_if(Json *json, const char *key, bool known, const CpuSet *ids) {
+        if (known)
+                json_put_ids(json, key, ID_VIEW(ids));
+        else
+                json_put_null(json, key);
+}
+
+static void put_vector(Json *json, const IrqVector *v, const IrqPlanVector *planned) {
+        JSON_OBJECT(json, NULL) {
+                json_put_count(json, "irq", v->irq);
+                json_put_string(json, "handler", v->name);
+                json_put_string(json, "role", irq_role_to_string(v->role));
+                json_put_count_if(json, "queue", v->queue >= 0, (uint64_t)v->queue);
+                put_ids_if(json, "now", v->mask_known, &v->requested);
+                put_ids_if(json, "effective", v->effective_known, &v->effective);
+                json_put_string(json, "decision", irq_decision_to_string(planned->decision));
+                put_ids_if(json, "cpus", planned->decision == IRQ_STEERED, &planned->cpus);
+        }
+}
+
+static void put_masks(Json *json, const char *key, const CpuSet *sets, size_t n) {
+        if (!sets)
+                json_put_null(json, key);
+        else
+                JSON_ARRAY(json, key, i, n)
+                        json_put_ids(json, NULL, ID_VIEW(&sets[i]));
+}
+
+static void put_irq_device(Json *json, const IrqPlanDevice *d) {
+        static const char *const steer_strings[] = {
+                [STEER_AUTO] = "auto", [STEER_RESERVED] = "reserved", [STEER_LOCAL] = "local",
+                [STEER_AWAY] = "away", [STEER_LEAVE] = "leave",       [STEER_CPUS] = "cpus",
+        };
+        const IrqDevice *device = d->device;
+
+        JSON_OBJECT(json, NULL) {
+                json_put_string(json, "name", device->name);
+                json_put_string(json, "kind", irq_device_kind_to_string(device->kind));
+                json_put_count_if(json, "node", device->node >= 0, (uint64_t)device->node);
+                json_put_string(json, "pci", device->pci);
+                json_put_string(json, "driver", device->driver);
+                json_put_string(json, "master", device->master);
+                json_put_string(json, "virtual_function_of", device->physfn);
+                json_put_count_if(json, "speed_mbps", device->speed_mbps > 0, device->speed_mbps);
+                if (device->link == IRQ_LINK_UNKNOWN)
+                        json_put_null(json, "link");
+                else
+                        json_put_bool(json, "link", device->link == IRQ_LINK_UP);
+                json_put_bool(json, "in_other_netns", device->in_other_netns);
+                json_put_string(json, "policy_file", d->policy ? d->policy->file : NULL);
+                json_put_count_if(json, "policy_line", d->policy,
+                                  d->policy ? (uint64_t)d->policy->line : 0);
+                json_put_string(json, "steer", steer_strings[d->steer]);
+                json_put_string(json, "reason", irq_reason_to_id(d->reason));
+                json_put_string(json, "rule", irq_reason_to_rule(d->reason));
+                json_put_string(json, "why", irq_reason_to_string(d->reason));
+                JSON_ARRAY(json, "cpus", i, d->n_order)
+                        json_put_count(json, NULL, d->order[i]);
+                JSON_ARRAY(json, "vectors", i, device->n_vectors)
+                        put_vector(json, &device->vectors[i], &d->vectors[i]);
+                put_masks(json, "xps", d->xps, device->n_tx);
+                put_masks(json, "rps", d->rps, device->n_rx);
+        }
+}
+
+void plan_json_interrupts(Json *json, const IrqHost *host, const IrqPlan *plan) {
+        const IrqPlanBalance *balance = &plan->irqbalance;
+
+        JSON_OBJECT(json, "interrupts") {
+                JSON_ARRAY(json, "devices", i, plan->n_devices)
+                        put_irq_device(json, &plan->devices[i]);
+                JSON_OBJECT(json, "irqbalance") {
+                        json_put_bool(json, "runs", host->irqbalance.pid > 0);
+                        json_put_bool(json, "sent", balance->sent);
+                        json_put_ids(json, "banned_cpus", ID_VIEW(&balance->banned_cpus));
+                        JSON_ARRAY(json, "banned_irqs", i, balance->n_banned_irqs)
+                                json_put_count(json, NULL, balance->banned_irqs[i]);
+                }
+        }
 }

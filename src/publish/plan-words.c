@@ -3,7 +3,6 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/placement.h"
-#include "tidbnumad/publish/object.h"
 #include "tidbnumad/publish/plan-words.h"
 
 /* Of longer lists the ends are shown. */
@@ -209,20 +208,4 @@ void plan_words_add_bytes(Table *table, uint64_t bytes) {
 
         plan_words_bytes(bytes, &cell);
         table_add_text(table, &cell);
-}
-
-/* --- warnings as JSON --- */
-
-static json_t *warning(PlacementWarning warning) {
-        return OBJECT_OF({ "rule", object_string(placement_warning_to_rule(warning)) },
-                         { "text", object_string(placement_warning_to_string(warning)) });
-}
-
-json_t *placement_json_warnings(uint32_t warnings) {
-        json_t *array = json_array();
-
-        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS && array; bit++)
-                if (warnings & (1u << bit))
-                        array = object_append(array, warning((PlacementWarning)(1u << bit)));
-        return array;
 }

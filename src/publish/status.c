@@ -1,235 +1,373 @@
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
-#include "tidbnumad/publish/object.h"
-#include "tidbnumad/publish/status-instance.h"
 #include "tidbnumad/publish/status.h"
 
+#define MEMBER(type, object, at) ((type *)((char *)(object) + (at)))
+#define CONST_MEMBER(type, object, at) ((const type *)((const char *)(object) + (at)))
+
+/* --- writing --- */
+
 /* RFC 3339, UTC, whole seconds; the exact value is beside it as a number. */
-static json_t *timestamp(double seconds) {
+static void put_time(Json *json, const char *key, double seconds) {
         char buffer[64];
         struct tm tm;
         time_t t;
 
-        if (!(seconds >= 0 && seconds < 253402300800.0)) /* year 10000 */
-                return json_null();
+        if (!(seconds >= 0 && seconds < 253402300800.0)) { /* year 10000 */
+                json_put_null(json, key);
+                return;
+        }
         t = (time_t)seconds;
-        if (!gmtime_r(&t, &tm) || strftime(buffer, sizeof(buffer), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-                return json_null();
-        return json_string(buffer);
+        json_put_string(
+                json, key,
+                gmtime_r(&t, &tm) && strftime(buffer, sizeof(buffer), "%Y-%m-%dT%H:%M:%SZ", &tm) > 0
+                        ? buffer
+                        : NULL);
 }
 
-/* Only those that have occurred. */
-static json_t *failures(const PolicyInfo *policy, uint64_t *ret_sum) {
-        json_t *object = json_object();
+static void put_topology(Json *json, const char *key, const Topology *t) {
+        JSON_OBJECT(json, key)
+                JSON_ARRAY(json, "nodes", i, t->n_nodes)
+                        JSON_OBJECT(json, NULL) {
+                                const Node *node = &t->nodes[i];
 
-        for (Reason r = REASON_NONE + 1; r < N_REASONS; r++) {
-                const uint64_t n = policy->bind_failures[r];
+                                json_put_count(json, "id", node->id);
+                                json_put_count_if(json, "package", node->package != PACKAGE_UNKNOWN,
+                                                  node->package);
+                                json_put_ids(json, "cpus", ID_VIEW(&node->cpus));
+                                json_put_count_if(json, "memory_bytes", !node->memory_unknown,
+                                                  node->memory_bytes);
+                                if (!t->distances)
+                                        json_put_null(json, "distances");
+                                else
+                                        JSON_ARRAY(json, "distances", k, t->n_nodes)
+                                                json_put_count(json, NULL,
+                                                               t->distances[i * t->n_nodes + k]);
+                        }
+}
 
-                *ret_sum += n;
-                if (n > 0)
-                        object = object_set(object, reason_to_string(r), object_count(n));
+void status_put_warnings(Json *json, const char *key, uint32_t warnings) {
+        JSON_ARRAY(json, key, bit, N_PLACEMENT_WARNINGS)
+                if (warnings & (1u << bit))
+                        JSON_OBJECT(json, NULL) {
+                                json_put_string(json, "rule", placement_warning_to_rule(1u << bit));
+                                json_put_string(json, "text",
+                                                placement_warning_to_string(1u << bit));
+                        }
+}
+
+static void put_object(Json *json, const char *key, const FieldTable *table, const void *object);
+
+static void put_counts(Json *json, const Field *f, const uint64_t *counts) {
+        JSON_OBJECT(json, f->key)
+                for (unsigned k = 0; k < f->n_words; k++)
+                        if (counts[k] > 0 || !(f->flags & FIELD_NOT_ZERO))
+                                json_put_count(json, f->to_string(k), counts[k]);
+}
+
+static void put_list(Json *json, const Field *f, const char *rows, size_t n) {
+        JSON_ARRAY(json, f->key, i, n)
+                put_object(json, NULL, f->of, rows + i * f->of->struct_size);
+}
+
+static void put_field(Json *json, const Field *f, const void *object) {
+        const void *at = CONST_MEMBER(char, object, f->offset);
+        const size_t n = f->n_offset ? *CONST_MEMBER(size_t, object, f->n_offset) : 0;
+        const Snapshot *snapshot = object; /* for FIELD_IN_FORCE */
+        uint64_t sum = 0;
+
+        switch (f->kind) {
+        case FIELD_BOOL:
+                return json_put_bool(json, f->key, *(const bool *)at);
+        case FIELD_COUNT:
+                return json_put_count(json, f->key, *(const uint64_t *)at);
+        case FIELD_NUMBER:
+                return json_put_number(json, f->key, *(const double *)at);
+        case FIELD_STRING:
+                return json_put_string(json, f->key, *(const char *const *)at);
+        case FIELD_IDS:
+                return json_put_ids(json, f->key, (IdView){ at, f->size / sizeof(uint64_t) });
+        case FIELD_PID:
+                return json_put_integer(json, f->key, *(const pid_t *)at);
+        case FIELD_NODE:
+                return json_put_count_if(json, f->key, *(const int32_t *)at >= 0,
+                                         (uint64_t) * (const int32_t *)at);
+        case FIELD_NODE_ID:
+                return json_put_count(json, f->key, *(const uint32_t *)at);
+        case FIELD_WORD:
+                return json_put_string(json, f->key, f->to_string(*(const unsigned *)at));
+        case FIELD_COUNTS:
+                return put_counts(json, f, at);
+        case FIELD_SUM:
+                for (size_t i = 0; i < f->size / sizeof(uint64_t); i++)
+                        sum += ((const uint64_t *)at)[i];
+                return json_put_count(json, f->key, sum);
+        case FIELD_STRINGS:
+                return json_put_strings(json, f->key, *(const char *const *const *)at, n);
+        case FIELD_PORTS:
+                JSON_ARRAY(json, f->key, i, n)
+                        json_put_count(json, NULL, (*(const uint16_t *const *)at)[i]);
+                return;
+        case FIELD_OBJECT:
+                return put_object(json, f->key, f->of, at);
+        case FIELD_LIST:
+                return put_list(json, f, *(const char *const *)at, n);
+        case FIELD_TIME:
+                return put_time(json, f->key, *(const double *)at);
+        case FIELD_REMEDY:
+                return json_put_string(json, f->key, reason_to_remedy(*(const Reason *)at));
+        case FIELD_WARNINGS:
+                return status_put_warnings(json, f->key, *(const uint32_t *)at);
+        case FIELD_TOPOLOGY:
+                return put_topology(json, f->key, *(const Topology *const *)at);
+        case FIELD_IN_FORCE:
+                return json_put_string(json, f->key,
+                                       !snapshot->policy_in_force ? "none"
+                                       : snapshot->policy_kept    ? "kept"
+                                                                  : "loaded");
         }
-        return object;
 }
 
-static json_t *policy(const PolicyInfo *policy) {
-        uint64_t n_failures = 0;
-        json_t *by_reason = failures(policy, &n_failures);
-
-        return OBJECT_OF({ "name", object_string(policy->name) },
-                         { "bind_attempts", object_count(policy->bind_attempts) },
-                         { "bind_failures", object_count(n_failures) },
-                         { "bind_failures_by_reason", by_reason },
-                         { "drift_repairs",
-                           OBJECT_COUNTS(N_DRIFTS, drift_to_string, policy->drift_repairs) });
+static bool is_there(const Field *f, const void *object) {
+        for (size_t i = 0; i < f->when_size; i++)
+                if (*CONST_MEMBER(char, object, f->when + i) != 0)
+                        return true;
+        return f->when_size == 0;
 }
 
-static json_t *policies(const Snapshot *s) {
-        return OBJECT_OF({ "load_success", json_boolean(s->policy_load_success) },
-                         { "in_force", json_string(!s->policy_in_force ? "none"
-                                                   : s->policy_kept    ? "kept"
-                                                                       : "loaded") },
-                         { "adopted", object_count(s->n_adopted) },
-                         { "load_time", timestamp(s->policy_load_seconds) },
-                         { "load_time_seconds", object_number(s->policy_load_seconds) },
-                         { "errors", object_strings(s->policy_errors, s->n_policy_errors) },
-                         { "warnings", object_strings(s->policy_warnings, s->n_policy_warnings) },
-                         { "policies", OBJECT_ARRAY(i, s->n_policies, policy(&s->policies[i])) });
+static void put_object(Json *json, const char *key, const FieldTable *table, const void *object) {
+        JSON_OBJECT(json, key)
+                for (const Field *f = table->fields; f < table->fields + table->n_fields; f++)
+                        if (f->key && is_there(f, object))
+                                put_field(json, f, object);
+                        else if (f->key && (f->flags & FIELD_ELSE_NULL))
+                                json_put_null(json, f->key);
 }
 
-static json_t *distances(const Topology *t, size_t from) {
-        return t->distances ? OBJECT_ARRAY(i, t->n_nodes,
-                                           json_integer(t->distances[from * t->n_nodes + i]))
-                            : json_null();
-}
+void status_put_json(Json *json, const char *key, const json_t *value) {
+        const char *member;
+        json_t *of;
 
-static json_t *node(const Topology *topology, size_t index) {
-        const Node *node = &topology->nodes[index];
-
-        return OBJECT_OF(
-                { "id", json_integer(node->id) },
-                { "package", object_known(node->package != PACKAGE_UNKNOWN, node->package) },
-                { "cpus", object_list(ID_VIEW(&node->cpus)) },
-                { "memory_bytes", object_known(!node->memory_unknown, node->memory_bytes) },
-                { "distances", distances(topology, index) });
-}
-
-static json_t *topology(const Topology *t) {
-        return t ? OBJECT_OF({ "nodes", OBJECT_ARRAY(i, t->n_nodes, node(t, i)) }) : json_null();
-}
-
-static json_t *access_sampling(const AccessInfo *access) {
-        return OBJECT_OF({ "available", json_boolean(access->available) },
-                         { "reason", object_string(access->reason) },
-                         { "source", object_string(access->source) },
-                         { "coverage", object_string(access->coverage) });
-}
-
-static json_t *ignored_process(const IgnoredInfo *process) {
-        return OBJECT_OF({ "pid", json_integer(process->pid) },
-                         { "exe", object_string(process->exe) },
-                         { "unit", object_string(process->unit) },
-                         { "policy", object_string(process->policy) },
-                         { "reason", object_string(process->reason) });
-}
-
-static json_t *release(const ReleaseInfo *release) {
-        return OBJECT_OF(
-                { "name", object_string(release->name) }, { "unit", object_string(release->unit) },
-                { "reason", object_string(release->reason) },
-                { "failure", object_string(release->failure) },
-                { "failure_code", object_string(reason_to_string(release->failure_code)) });
-}
-
-static json_t *unit(const UnitInfo *unit) {
-        return OBJECT_OF(
-                { "name", object_string(unit->name) }, { "policy", object_string(unit->policy) },
-                { "state", object_string(unit->state) }, { "reason", object_string(unit->reason) },
-                { "reason_code", object_string(reason_to_string(unit->code)) },
-                { "remedy", object_string(reason_to_remedy(unit->code)) },
-                { "nodes", object_list(ID_VIEW(&unit->nodes)) },
-                { "cpus", unit->cpus ? object_list(ID_VIEW(unit->cpus)) : json_null() },
-                { "memory_nodes", unit->mems ? object_list(ID_VIEW(unit->mems)) : json_null() });
-}
-
-static json_t *event(const EventInfo *event) {
-        return OBJECT_OF({ "source", object_string(event->source) },
-                         { "received", object_count(event->received) },
-                         { "lost", object_count(event->lost) },
-                         { "rescans", object_count(event->rescans) });
-}
-
-static json_t *device(const IrqDeviceInfo *d) {
-        return OBJECT_OF({ "name", object_string(d->name) }, { "kind", object_string(d->kind) },
-                         { "pci", object_string(d->pci) },
-                         { "node", d->node < 0 ? json_null() : json_integer(d->node) },
-                         { "reason_code", object_string(d->reason_id) },
-                         { "reason", object_string(d->reason) },
-                         { "cpus", object_list(ID_VIEW(d->cpus)) },
-                         { "steered", object_count(d->vectors[IRQ_STATE_STEERED]) },
-                         { "managed", object_count(d->vectors[IRQ_STATE_MANAGED]) },
-                         { "contested", object_count(d->vectors[IRQ_STATE_CONTESTED]) },
-                         { "failed", object_count(d->vectors[IRQ_STATE_FAILED]) },
-                         { "left", object_count(d->vectors[IRQ_STATE_LEFT]) });
-}
-
-static json_t *landed(const IrqLandedInfo *l) {
-        return OBJECT_OF({ "device", object_string(l->device) },
-                         { "instance", object_string(l->instance) },
-                         { "interrupts", object_count(l->count) });
-}
-
-static json_t *irqbalance(const IrqInfo *irq) {
-        const bool sent = irq->irqbalance_sent;
-
-        if (irq->irqbalance_pid == 0)
-                return json_null();
-        return OBJECT_OF(
-                { "pid", json_integer(irq->irqbalance_pid) }, { "sent", json_boolean(sent) },
-                { "banned_cpus", sent ? object_list(ID_VIEW(irq->irqbalance_cpus)) : json_null() },
-                { "banned_interrupts", object_count(irq->n_irqbalance_irqs) });
-}
-
-static json_t *interrupts(const IrqInfo *irq) {
-        return OBJECT_OF(
-                { "devices", OBJECT_ARRAY(i, irq->n_devices, device(&irq->devices[i])) },
-                { "on_instance_cpus", OBJECT_ARRAY(i, irq->n_landed, landed(&irq->landed[i])) },
-                { "writes", object_count(irq->n_writes) },
-                { "repairs", object_count(irq->n_repairs) },
-                { "undo_settings", object_count(irq->undo_settings) },
-                { "irqbalance", irqbalance(irq) });
-}
-
-static json_t *process(const ProcessInfo *self) {
-        return OBJECT_OF({ "pid", json_integer(self->pid) },
-                         { "cpu_seconds", object_number(self->cpu_seconds) },
-                         { "resident_bytes", object_count(self->resident_bytes) },
-                         { "open_fds", object_count(self->open_fds) },
-                         { "start_time", timestamp(self->start_seconds) },
-                         { "start_time_seconds", object_number(self->start_seconds) });
-}
-
-/* The list of instances is empty here: see put_instances_in(). */
-static json_t *status(const Snapshot *s) {
-        return OBJECT_OF(
-                { "version", object_string(s->version) },
-                { "hwloc_version", object_string(s->hwloc_version) },
-                { "systemd_version", object_string(s->systemd_version) },
-                { "time", timestamp(s->realtime_seconds) },
-                { "time_seconds", object_number(s->realtime_seconds) },
-                { "ready", json_boolean(s->ready) }, { "enforcing", json_boolean(s->enforcing) },
-                { "backend", object_string(s->backend) },
-                { s->backend_reason ? "backend_reason" : NULL, object_string(s->backend_reason) },
-                { "sample_interval_seconds", object_number(s->sample_interval_seconds) },
-                { "policy", policies(s) }, { "topology", topology(s->topology) },
-                { "reserved_nodes", object_list(ID_VIEW(&s->reserved_nodes)) },
-                { "reserved_cpus", object_list(ID_VIEW(&s->reserved_cpus)) },
-                { "instances", json_array() },
-                { s->n_unlisted > 0 ? "instances_unlisted" : NULL, object_count(s->n_unlisted) },
-                { "units", OBJECT_ARRAY(i, s->n_units, unit(&s->units[i])) },
-                { "ignored_processes", OBJECT_ARRAY(i, s->n_ignored_processes,
-                                                    ignored_process(&s->ignored_processes[i])) },
-                { "ignored",
-                  OBJECT_COUNTS(N_IGNORED_REASONS, ignored_reason_to_string, s->ignored) },
-                { s->n_releases > 0 ? "releases" : NULL,
-                  OBJECT_ARRAY(i, s->n_releases, release(&s->releases[i])) },
-                { s->irq.known ? "interrupts" : NULL, interrupts(&s->irq) },
-                { s->access.wanted ? "access_sampling" : NULL, access_sampling(&s->access) },
-                { "events", OBJECT_ARRAY(i, s->n_events, event(&s->events[i])) },
-                { "process", s->self_known ? process(&s->self) : json_null() });
-}
-
-static const char place[] = "\n  \"instances\": []";
-
-/* They are most of the whole, and rendered without an object for each of their numbers. A string in
- * JSON has no newline, so that only the key itself matches. */
-static int put_instances_in(const Snapshot *snapshot, const char *around, Text *text) {
-        const char *at = strstr(around, place);
-
-        if (!at)
-                return -EBADMSG;
-        at += sizeof(place) - 2; /* behind the bracket */
-        text_append_bytes(text, around, (size_t)(at - around));
-        for (size_t i = 0; i < snapshot->n_instances; i++) {
-                text_append(text, i > 0 ? ",\n" : "\n");
-                status_instance_append(text, snapshot->topology, &snapshot->instances[i]);
+        switch (json_typeof(value)) {
+        case JSON_OBJECT:
+                json_open_object(json, key);
+                json_object_foreach((json_t *)value, member, of) status_put_json(json, member, of);
+                return json_close(json);
+        case JSON_ARRAY:
+                json_open_array(json, key);
+                for (size_t i = 0; i < json_array_size(value); i++)
+                        status_put_json(json, NULL, json_array_get(value, i));
+                return json_close(json);
+        case JSON_STRING:
+                return json_put_string(json, key, json_string_value(value));
+        case JSON_INTEGER:
+                return json_put_integer(json, key, json_integer_value(value));
+        case JSON_REAL:
+                return json_put_number(json, key, json_real_value(value));
+        case JSON_TRUE:
+        case JSON_FALSE:
+                return json_put_bool(json, key, json_is_true(value));
+        case JSON_NULL:
+                json_put_null(json, key);
         }
-        text_append(text, snapshot->n_instances > 0 ? "\n  " : "");
-        text_append(text, at);
+}
+
+int status_render(const Snapshot *snapshot, Text *text) {
+        Json json = { .text = text };
+
+        text_reset(text);
+        put_object(&json, NULL, &snapshot_fields, snapshot);
         return text->error;
 }
 
-int status_render(const Snapshot *snapshot, char **ret_json) {
-        _cleanup_free_ char *around = NULL;
-        _cleanup_text_ Text text = { 0 };
-        int r = object_render(status(snapshot), &around);
+/* --- reading --- */
 
-        if (r >= 0)
-                r = put_instances_in(snapshot, around, &text);
-        if (r >= 0)
-                *ret_json = TAKE_PTR(text.data);
-        return r;
+static void free_lists(const FieldTable *table, void *object) {
+        for (const Field *f = table->fields; f < table->fields + table->n_fields; f++) {
+                void **list = MEMBER(void *, object, f->offset);
+
+                if (f->kind == FIELD_OBJECT)
+                        free_lists(f->of, list);
+                if (f->kind == FIELD_LIST)
+                        for (size_t i = 0; i < *MEMBER(size_t, object, f->n_offset); i++)
+                                free_lists(f->of, (char *)*list + i * f->of->struct_size);
+                if (f->kind == FIELD_LIST || f->kind == FIELD_STRINGS)
+                        free(*list);
+        }
+}
+
+void status_done(Snapshot *snapshot) {
+        free_lists(&snapshot_fields, snapshot);
+        json_decref(snapshot->read_from);
+        *snapshot = (Snapshot){ 0 };
+}
+
+static uint64_t count_of(const json_t *value) {
+        const json_int_t count = json_integer_value(value);
+
+        return count > 0 ? (uint64_t)count : 0;
+}
+
+static int take_word(const Field *f, const json_t *value, unsigned *ret) {
+        const char *word = json_string_value(value);
+
+        *ret = f->missing;
+        if (!word)
+                return 0;
+        for (unsigned k = 0; k < f->n_words; k++)
+                if (strcmp(f->to_string(k), word) == 0) {
+                        *ret = k;
+                        return 1;
+                }
+        *ret = f->unknown;
+        return 0;
+}
+
+/* By their sentences, for several have one rule. */
+static uint32_t warnings_of(const json_t *array) {
+        uint32_t warnings = 0;
+
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const char *text =
+                        json_string_value(json_object_get(json_array_get(array, i), "text"));
+
+                for (unsigned bit = 0; text && bit < N_PLACEMENT_WARNINGS; bit++)
+                        if (strcmp(text, placement_warning_to_string(1u << bit)) == 0)
+                                warnings |= 1u << bit;
+        }
+        return warnings;
+}
+
+static int take_object(const FieldTable *table, const json_t *json, void *object);
+
+static int take_list(const Field *f, const json_t *array, void **ret, size_t *ret_n) {
+        if (!json_is_array(array))
+                return 0;
+        *ret = calloc(json_array_size(array) + 1, f->of->struct_size);
+        if (!*ret)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                int r = take_object(f->of, json_array_get(array, i),
+                                    (char *)*ret + (*ret_n)++ * f->of->struct_size);
+
+                if (r < 0)
+                        return r;
+        }
+        return 1;
+}
+
+static int take_strings(const json_t *array, const char ***ret, size_t *ret_n) {
+        *ret = calloc(json_array_size(array) + 1, sizeof(**ret));
+        if (!*ret)
+                return -ENOMEM;
+        for (size_t i = 0; i < json_array_size(array); i++) {
+                const char *string = json_string_value(json_array_get(array, i));
+
+                if (string)
+                        (*ret)[(*ret_n)++] = string;
+        }
+        return 1;
+}
+
+/* 1: it is there; 0: it is missing, or of another type. */
+static int take_field(const Field *f, const json_t *value, void *object) {
+        void *at = MEMBER(char, object, f->offset);
+        const char *string = json_string_value(value);
+        const uint64_t count = count_of(value);
+
+        switch (f->kind) {
+        case FIELD_BOOL:
+                *(bool *)at = json_is_true(value) ||
+                              ((f->flags & FIELD_OR_TRUE) && !json_is_false(value));
+                return json_is_boolean(value);
+        case FIELD_COUNT:
+                *(uint64_t *)at = count;
+                return json_is_integer(value);
+        case FIELD_NUMBER:
+                *(double *)at = json_is_number(value) ? json_number_value(value) : (double)NAN;
+                return json_is_number(value);
+        case FIELD_STRING:
+                *(const char **)at = string || !(f->flags & FIELD_OR_EMPTY) ? string : "";
+                return string != NULL;
+        case FIELD_IDS:
+                if (string &&
+                    id_target_parse_list(string, (IdTarget){ at, f->size / sizeof(uint64_t) }) < 0)
+                        return -EBADMSG;
+                return string != NULL;
+        case FIELD_PID:
+                *(pid_t *)at = count <= INT_MAX ? (pid_t)count : 0;
+                return *(pid_t *)at > 0;
+        case FIELD_NODE:
+                *(int32_t *)at =
+                        json_is_integer(value) && count < NODE_SET_MAX ? (int32_t)count : -1;
+                return json_is_integer(value);
+        case FIELD_NODE_ID:
+                *(uint32_t *)at = (uint32_t)count;
+                return count < NODE_SET_MAX ? json_is_integer(value) : -EBADMSG;
+        case FIELD_WORD:
+                return take_word(f, value, at);
+        case FIELD_COUNTS:
+                for (unsigned k = 0; k < f->n_words; k++)
+                        ((uint64_t *)at)[k] = count_of(json_object_get(value, f->to_string(k)));
+                return json_is_object(value);
+        case FIELD_STRINGS:
+                return take_strings(value, at, MEMBER(size_t, object, f->n_offset));
+        case FIELD_OBJECT:
+                return take_object(f->of, value, at) ?: json_is_object(value);
+        case FIELD_LIST:
+                return take_list(f, value, at, MEMBER(size_t, object, f->n_offset));
+        case FIELD_WARNINGS:
+                *(uint32_t *)at = warnings_of(value);
+                return json_is_array(value);
+        case FIELD_IN_FORCE: {
+                Snapshot *snapshot = object;
+
+                snapshot->policy_in_force = !string || strcmp(string, "none") != 0;
+                snapshot->policy_kept = string && strcmp(string, "kept") == 0;
+                return string != NULL;
+        }
+        case FIELD_SUM:
+        case FIELD_PORTS:
+        case FIELD_TIME:
+        case FIELD_REMEDY:
+        case FIELD_TOPOLOGY:
+                break;
+        }
+        return 0;
+}
+
+/* `json` may be NULL: all is missing then. */
+static int take_object(const FieldTable *table, const json_t *json, void *object) {
+        for (const Field *f = table->fields; f < table->fields + table->n_fields; f++) {
+                int r = f->key ? take_field(f, json_object_get(json, f->key), object) : 0;
+
+                if (r < 0)
+                        return r;
+                if (r == 0 && (f->flags & FIELD_REQUIRED))
+                        return -EBADMSG;
+                if (f->when_size == sizeof(bool) && f->kind != FIELD_BOOL)
+                        *MEMBER(bool, object, f->when) |= r > 0;
+        }
+        return 0;
+}
+
+int status_parse(const char *text, size_t size, Snapshot *ret) {
+        json_error_t error;
+        _cleanup_status_ Snapshot snapshot = {
+                .read_from = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error)
+        };
+        int r;
+
+        if (!snapshot.read_from)
+                return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EBADMSG;
+        r = take_object(&snapshot_fields, snapshot.read_from, &snapshot);
+        if (r < 0)
+                return r;
+        *ret = TAKE_STRUCT(snapshot);
+        return 0;
 }

@@ -14,7 +14,7 @@ typedef struct Scene {
         Node nodes[NODES];
         uint16_t distances[NODES * NODES];
         Topology topology;
-        NodeMemory memory[INSTANCES][NODES];
+        InstanceMemory memory[INSTANCES][NODES];
         char names[INSTANCES][32];
         InstanceInfo instances[INSTANCES];
         PolicyInfo policy;
@@ -52,15 +52,17 @@ static void fill_instance(Scene *scene, unsigned i) {
                 .cpu_bound = true,
                 .memory_bound = true,
                 .n_threads = 500,
-                .by_node = scene->memory[i],
+                .memory_by_node = scene->memory[i],
+                .n_memory = NODES,
                 .remote_ratio = 0.015625,
                 .bind_seconds = 0.5,
         };
         id_set_add(&instance->nodes, i % NODES);
         instance->cpus = scene->nodes[i % NODES].cpus;
         for (unsigned n = 0; n < NODES; n++)
-                scene->memory[i][n] =
-                        (NodeMemory){ .anon_bytes = 123456789ULL * (i + n), .file_bytes = 4096 };
+                scene->memory[i][n] = (InstanceMemory){ .node = n,
+                                                        .anon_bytes = 123456789ULL * (i + n),
+                                                        .file_bytes = 4096 };
 }
 
 static void fill(Scene *scene) {
@@ -73,7 +75,7 @@ static void fill(Scene *scene) {
                 .version = "0",
                 .hwloc_version = "2",
                 .systemd_version = "252",
-                .realtime_seconds = 1780000000.5,
+                .time_seconds = 1780000000.5,
                 .ready = true,
                 .policy_load_success = true,
                 .sample_interval_seconds = 10,
@@ -106,15 +108,13 @@ static double time_metrics(const Snapshot *snapshot, size_t *ret_bytes) {
 }
 
 static double time_status(const Snapshot *snapshot, size_t *ret_bytes) {
+        _cleanup_text_ Text text = { 0 };
         double begin = now_ms();
 
-        for (unsigned i = 0; i < ROUNDS; i++) {
-                _cleanup_free_ char *json = NULL;
-
-                if (status_render(snapshot, &json) < 0)
+        for (unsigned i = 0; i < ROUNDS; i++)
+                if (status_render(snapshot, &text) < 0)
                         errx(1, "the status cannot be rendered");
-                *ret_bytes = strlen(json);
-        }
+        *ret_bytes = text.length;
         return (now_ms() - begin) / ROUNDS;
 }
 

@@ -2,11 +2,11 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/publish/status.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        _cleanup_status_file_ StatusFile status = { 0 };
-        int r = status_file_parse((const char *)data, size, &status);
+        _cleanup_status_ Snapshot status = { 0 };
+        int r = status_parse((const char *)data, size, &status);
 
         check(r == 0 || r == -EBADMSG || r == -ENOMEM);
         for (size_t i = 0; i < status.n_instances; i++)

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "tidbnumad/base/json.h"
+
 /* The caller owns it. */
 static inline json_t *json_read_back(const char *text) {
         json_error_t error;
@@ -31,3 +33,14 @@ static inline void assert_json(const json_t *actual, const char *expected) {
         }
         json_decref(json);
 }
+
+/* What the statement writes with `json`, read back. The caller owns it. */
+#define JSON_WRITTEN(json, statement)                                                              \
+        ({                                                                                         \
+                _cleanup_text_ Text _written = { 0 };                                              \
+                Json *json = &(Json){ .text = &_written };                                         \
+                                                                                                   \
+                statement;                                                                         \
+                assert_int_equal(_written.error, 0);                                               \
+                json_read_back(_written.data);                                                     \
+        })

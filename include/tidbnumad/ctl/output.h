@@ -1,7 +1,6 @@
 /* Standard output: the terminal's width, and whether all of it arrived. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "tidbnumad/base/text.h"
@@ -24,8 +23,8 @@ int output_text(const Text *text);
 /* Renders what output_text() writes to such a terminal or file. */
 void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *ret);
 
-/* Takes over `json`, which may be NULL. */
-int output_json(json_t *json);
+/* JSON is written as it is. */
+int output_json(const Text *text);
 
 /* A message, on standard error as a rule: fitted as by output_text(), without colours. */
 void output_lines(FILE *stream, const Text *text);

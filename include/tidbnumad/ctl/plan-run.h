@@ -15,7 +15,7 @@ typedef struct PlanRunFrom {
         const PolicySet *policies;
         const ObservedList *running;  /* or `imagined`, never both */
         const ImaginedList *imagined; /* neither: nothing to place */
-        const StatusFile *status;     /* of a daemon that runs; NULL: none */
+        const Snapshot *status;       /* of a daemon that runs; NULL: none */
         bool daemons; /* its plan is shown, with the policies that it has: computed is only what it
                        * does not publish, with its places as in force */
         const struct PlanRun *before; /* the plan by other policies that counts as in force; NULL:

@@ -14,7 +14,7 @@
 typedef struct Situation {
         const Args *args; /* borrowed */
         Machine machine;
-        StatusFile status;
+        Snapshot status;
         bool daemon_runs; /* a daemon runs, and `status` is from it */
         ImagineList wanted;
         WordList replan; /* globs of instances that a plan places again; borrowed */
@@ -32,7 +32,7 @@ typedef struct Case {
 } Case;
 
 /* What a daemon that runs publishes about this instance of the case; NULL: nothing. */
-const StatusInstance *case_published(const Situation *situation, const Case *c, size_t i);
+const InstanceInfo *case_published(const Situation *situation, const Case *c, size_t i);
 
 /* What restricts this running instance of the case beside the daemon. */
 ByHand case_by_hand(const Situation *situation, const Case *c, size_t i);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/ctl/status-table.h"
+#include "tidbnumad/ctl/status-page.h"
 #include "tidbnumad/model/topology.h"
 
 typedef enum TopSort { TOP_BY_REMOTE, TOP_BY_NAME, TOP_BY_STATE, N_TOP_SORTS } TopSort;

@@ -1,9 +1,7 @@
 /* Why a policy matches a process, or why not. */
 #pragma once
 
-#include <jansson.h>
-
-#include "tidbnumad/base/text.h"
+#include "tidbnumad/base/json.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
 
@@ -17,5 +15,5 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
 void verdict_render_all(const PolicySet *policies, const Process *process, const Policy *published,
                         unsigned width, Text *text);
 
-/* The same as an array. NULL: no memory. */
-json_t *verdict_json(const PolicySet *policies, const Process *process);
+/* The same as the array `policies`. */
+void verdict_json(Json *json, const PolicySet *policies, const Process *process);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/field.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
@@ -42,6 +43,12 @@ typedef struct NodeMemory {
 
 /* Used memory without the page cache, which the kernel can reclaim. */
 uint64_t node_memory_held(const NodeMemory *memory);
+
+/* The same of an instance, as it is published. */
+typedef struct InstanceMemory {
+        uint32_t node;
+        uint64_t anon_bytes, file_bytes, shmem_bytes;
+} InstanceMemory;
 
 typedef struct InstanceInfo {
         const char *name;      /* metric label `instance` */
@@ -77,10 +84,11 @@ typedef struct InstanceInfo {
         size_t n_threads;
         size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */
 
-        const NodeMemory *by_node; /* n_nodes of the topology, by index; NULL: not sampled yet */
-        const char *memory_method; /* how `by_node` was had: "numa_stat", counted; "sampled", an
-                                    * estimate; NULL: it was not */
-        double remote_ratio;       /* anonymous memory, 0..1; NAN: not known */
+        const InstanceMemory *memory_by_node; /* NULL: not sampled yet */
+        size_t n_memory;
+        const char *memory_method;     /* how that was had: "numa_stat", counted; "sampled", an
+                                        * estimate; NULL: it was not */
+        double remote_ratio;           /* anonymous memory, 0..1; NAN: not known */
         double remote_ratio_halfwidth; /* of its 95 % confidence interval; 0: exact; NAN: not known
                                         */
 
@@ -104,3 +112,9 @@ typedef struct InstanceInfo {
                                  * that it may count on those that it had before */
         double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */
 } InstanceInfo;
+
+/* All that is published of it. What has no key is a metric only. */
+extern const FieldTable instance_fields;
+
+/* The field at that offset, if it is a metric; else NULL. */
+const Field *instance_metric(size_t offset);

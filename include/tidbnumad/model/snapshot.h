@@ -1,6 +1,8 @@
 /* Everything that is published, at one moment: what `metrics.prom` and `status.json` are made from.
  *
- * Strings are borrowed from the daemon's own state and are valid during the call that renders. */
+ * The daemon fills it: strings and arrays are borrowed from its own state then, and are valid
+ * during the call that renders. tidbnumactl reads the same struct back from status.json, but for
+ * what is not in that file. */
 #pragma once
 
 #include <stdbool.h>
@@ -72,8 +74,9 @@ typedef struct UnitInfo {
         const char *reason; /* a sentence; "" when all is well */
         Reason code;        /* REASON_NONE: no failure, or none that was classified */
         NodeSet nodes;      /* those of the CPUs on which it is prepared to start */
-        const IdSet *cpus;  /* AllowedCPUs= as systemd has it now; NULL: not read yet */
-        const IdSet *mems;  /* AllowedMemoryNodes= likewise; empty = all */
+        bool limits_known;  /* the next two were read */
+        CpuSet cpus;        /* AllowedCPUs= as systemd has it now */
+        NodeSet mems;       /* AllowedMemoryNodes= likewise; empty = all */
 } UnitInfo;
 
 /* Counters of a policy that outlive its instances. */
@@ -137,7 +140,7 @@ typedef struct IrqDeviceInfo {
         const char *pci;  /* NULL: none */
         int32_t node;     /* -1: not known */
         const char *reason_id, *reason;
-        const CpuSet *cpus; /* where its vectors are to be; empty: where they are */
+        CpuSet cpus; /* where its vectors are to be; empty: where they are */
         uint64_t vectors[N_IRQ_STATES];
 } IrqDeviceInfo;
 
@@ -158,7 +161,7 @@ typedef struct IrqInfo {
         bool host_releasing;          /* `release host` was asked for, and is not complete */
         pid_t irqbalance_pid;         /* 0: it does not run */
         bool irqbalance_sent;
-        const CpuSet *irqbalance_cpus; /* banned for irqbalance, its own bans included */
+        CpuSet irqbalance_cpus; /* banned for irqbalance, its own bans included */
         size_t n_irqbalance_irqs;
 } IrqInfo;
 
@@ -206,7 +209,7 @@ typedef struct Snapshot {
         const char *version;         /* of tidbnumad */
         const char *hwloc_version;   /* "2.9.0" */
         const char *systemd_version; /* of libsystemd at build time */
-        double realtime_seconds;     /* when it was taken, since the epoch */
+        double time_seconds;         /* when it was taken, since the epoch */
         bool ready;                  /* the first scan is complete */
         bool enforcing;              /* false: dry run, observe mode, or a sysroot */
         const char *backend;         /* of the host; an instance may have a weaker one */
@@ -253,4 +256,8 @@ typedef struct Snapshot {
         AccessInfo access;
         ProcessInfo self;
         bool self_known; /* false: `self` was not read and is left out */
+
+        struct json_t *read_from; /* what owns the strings of one that was read; else NULL */
 } Snapshot;
+
+extern const FieldTable snapshot_fields;

@@ -24,8 +24,8 @@ typedef enum StartSource {
         N_START_SOURCES,
 } StartSource;
 
-/* As the operator knows it: "CPUAffinity="; "" for nothing. N_START_SOURCES: there is none of that
- * name. */
+/* As the operator knows it: "CPUAffinity="; "" for nothing. There is nothing of another name, or of
+ * NULL. */
 const char *start_source_to_string(StartSource source);
 StartSource start_source_from_string(const char *name);
 

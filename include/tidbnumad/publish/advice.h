@@ -1,7 +1,7 @@
 /* Sizing advice for the operator: a table, JSON, a fragment of a TiUP topology file. */
 #pragma once
 
-#include "tidbnumad/base/text.h"
+#include "tidbnumad/base/json.h"
 #include "tidbnumad/model/advice.h"
 
 /* One row a setting: instance, setting, value, rule, reason; the reason wrapped so that lines end
@@ -11,8 +11,8 @@
 int advice_render_table(const AdviceReport *report, unsigned width, Text *text);
 
 /* One JSON object, as status_render() makes it: `instances`, each with what was weighed (`inputs`)
- * and its `advice`. The text is the caller's to free. 0 or -ENOMEM. */
-int advice_render_json(const AdviceReport *report, char **ret_json);
+ * and its `advice`. `text` is emptied first. 0 or -ENOMEM. */
+int advice_render_json(const AdviceReport *report, Text *text);
 
 /* YAML in the form of a TiUP topology (tiup-cluster 1.15 for `numa_cores`): tidb_servers,
  * tikv_servers, pd_servers, each entry with `host`, its ports where they are known, `numa_node`

@@ -1,13 +1,12 @@
 /* The nodes of the memory of some processes, for the operator. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "tidbnumad/base/text.h"
+#include "tidbnumad/base/json.h"
 #include "tidbnumad/model/topology.h"
 
 typedef struct LocalityNode {
@@ -31,5 +30,4 @@ typedef struct LocalityReport {
 /* A bar a node, of all its kinds against all of the process. `text` is emptied first. */
 void locality_render(const LocalityReport *report, Text *text);
 
-/* NULL: no memory. The caller owns it. */
-json_t *locality_json(const LocalityReport *report);
+void locality_json(Json *json, const LocalityReport *report);

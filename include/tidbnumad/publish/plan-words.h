@@ -1,7 +1,6 @@
 /* Sentences about a plan, made from its data. */
 #pragma once
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "tidbnumad/base/text.h"
@@ -28,6 +27,3 @@ void plan_words_add_set(Table *table, IdView set); /* as a cell */
 /* "12.0 GiB"; "0 B". */
 void plan_words_bytes(uint64_t bytes, Text *text);
 void plan_words_add_bytes(Table *table, uint64_t bytes); /* as a cell */
-
-/* PlacementWarning bits as a list of {"rule", "text"}. NULL: no memory. */
-json_t *placement_json_warnings(uint32_t warnings);

@@ -1,9 +1,25 @@
-/* A snapshot as JSON. */
+/* What is published, as status.json and back: by the tables of model/instance.h and
+ * model/snapshot.h. */
 #pragma once
 
+#include "tidbnumad/base/json.h"
 #include "tidbnumad/model/snapshot.h"
 
-/* Renders the whole state as one JSON object: indented by 2, keys in a fixed order, a newline at
- * the end. What is not known is null; integers above 2^63-1 are that number. Strings that are not
- * UTF-8 get U+FFFD (utf8.h). The text is the caller's to free. Returns 0 or -ENOMEM. */
-int status_render(const Snapshot *snapshot, char **ret_json);
+/* Renders the whole state as one JSON object into `text`, which is emptied first and keeps its
+ * memory. Keys are in a fixed order; what is not known is null. Returns 0 or -ENOMEM. */
+int status_render(const Snapshot *snapshot, Text *text);
+
+/* A part of it as it was read: a daemon of another version may have keys that this one does not
+ * know. */
+void status_put_json(Json *json, const char *key, const struct json_t *value);
+
+/* Bits of PlacementWarning, as a list of {"rule", "text"}. */
+void status_put_warnings(Json *json, const char *key, uint32_t warnings);
+
+/* Reads it. What an older daemon leaves out is zero, NAN, NULL, or what the table has for that.
+ * -EBADMSG: not a valid status; -ENOMEM. `ret` is untouched then. */
+int status_parse(const char *text, size_t size, Snapshot *ret);
+
+/* Of one that was parsed, or of zeros. */
+void status_done(Snapshot *snapshot);
+#define _cleanup_status_ _cleanup_(status_done)

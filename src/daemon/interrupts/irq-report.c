@@ -180,45 +180,16 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
 
 /* --- the snapshot --- */
 
-static void fill_device(const IrqDevice *d, const IrqSummary *s, IrqDeviceInfo *ret) {
-        *ret = (IrqDeviceInfo){ .name = d->name,
-                                .kind = irq_device_kind_to_string(d->kind),
-                                .pci = d->pci,
-                                .node = d->node,
-                                .reason_id = irq_reason_to_id(s->reason),
-                                .reason = irq_reason_to_string(s->reason),
-                                .cpus = &s->cpus };
-        memcpy(ret->vectors, s->vectors, sizeof(ret->vectors));
-}
-
-/* The list is of the last reconcile: an instance may have ended or been renamed since. */
-static size_t fill_landed(const Interrupts *irq, IrqLandedInfo *ret) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < irq->n_landed; i++)
-                if (roster_find_name(irq->roster, irq->landed[i].instance))
-                        ret[n++] = (IrqLandedInfo){ irq->landed[i].device, irq->landed[i].instance,
-                                                    irq->landed[i].count };
-        return n;
-}
-
-int irq_report_fill(const Interrupts *irq, IrqInfo *ret, IrqDeviceInfo **ret_devices,
-                    IrqLandedInfo **ret_landed) {
-        _cleanup_free_ IrqDeviceInfo *devices = NULL;
-        _cleanup_free_ IrqLandedInfo *landed = NULL;
+int irq_report_fill(const Interrupts *irq, IrqInfo *ret) {
+        IrqDeviceInfo *devices;
+        IrqLandedInfo *landed;
 
         if (!irq)
                 return 0;
-        devices = calloc(irq->n_devices + 1, sizeof(*devices));
-        landed = calloc(irq->n_landed + 1, sizeof(*landed));
-        if (!devices || !landed)
-                return -ENOMEM;
-        for (size_t i = 0; i < irq->n_devices; i++)
-                fill_device(&irq->last.devices[i], &irq->devices[i], &devices[i]);
         *ret = (IrqInfo){
                 .known = irq->last_known,
-                .n_devices = irq->n_devices,
-                .n_landed = fill_landed(irq, landed),
+                .devices = devices = calloc(irq->n_devices + 1, sizeof(*devices)),
+                .landed = landed = calloc(irq->n_landed + 1, sizeof(*landed)),
                 .n_writes = irq->n_writes,
                 .n_repairs = irq->n_repairs,
                 .undo_settings = irq->undo.n_settings,
@@ -226,12 +197,32 @@ int irq_report_fill(const Interrupts *irq, IrqInfo *ret, IrqDeviceInfo **ret_dev
                 .irqbalance_pid =
                         irq->balance.id.pid ? irq->balance.id.pid : irq->balance.socketless_pid,
                 .irqbalance_sent = irq->undo.irqbalance.known,
-                .irqbalance_cpus = &irq->balance.setup.banned_cpus,
+                .irqbalance_cpus = irq->balance.setup.banned_cpus,
                 .n_irqbalance_irqs =
                         irq->undo.irqbalance.known ? irq->balance.setup.n_banned_irqs : 0,
         };
-        ret->devices = *ret_devices = TAKE_PTR(devices);
-        ret->landed = *ret_landed = TAKE_PTR(landed);
+        if (!devices || !landed)
+                return -ENOMEM;
+        for (; ret->n_devices < irq->n_devices; ret->n_devices++) {
+                const IrqDevice *d = &irq->last.devices[ret->n_devices];
+                const IrqSummary *s = &irq->devices[ret->n_devices];
+                IrqDeviceInfo *device = &devices[ret->n_devices];
+
+                *device = (IrqDeviceInfo){ .name = d->name,
+                                           .kind = irq_device_kind_to_string(d->kind),
+                                           .pci = d->pci,
+                                           .node = d->node,
+                                           .reason_id = irq_reason_to_id(s->reason),
+                                           .reason = irq_reason_to_string(s->reason),
+                                           .cpus = s->cpus };
+                memcpy(device->vectors, s->vectors, sizeof(device->vectors));
+        }
+        /* The list is of the last reconcile: an instance may have ended or been renamed since. */
+        for (size_t i = 0; i < irq->n_landed; i++)
+                if (roster_find_name(irq->roster, irq->landed[i].instance))
+                        landed[ret->n_landed++] =
+                                (IrqLandedInfo){ irq->landed[i].device, irq->landed[i].instance,
+                                                 irq->landed[i].count };
         return 0;
 }
 

@@ -6,7 +6,6 @@
 #include "config.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/report/listed.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
@@ -17,6 +16,59 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 
+/* --- the instances that are listed --- */
+
+/* Approximate size of an instance in metrics.prom: its series, those of each node, and its name in
+ * each. */
+enum { SERIES_BYTES = 2048, NODE_BYTES = 400, N_NAMES = 50 };
+
+static size_t length_of(const char *text) {
+        return text ? strlen(text) : 0;
+}
+
+/* Services first, because only root can create them; then the oldest instances. */
+static int compare_rank(const void *a, const void *b) {
+        const Instance *x = *(const Instance *const *)a, *y = *(const Instance *const *)b;
+        const int services = instance_is_service(y) - instance_is_service(x);
+
+        if (services != 0)
+                return services;
+        if (x->first_seen_usec != y->first_seen_usec)
+                return x->first_seen_usec < y->first_seen_usec ? -1 : 1;
+        return strcmp(x->name, y->name);
+}
+
+static int compare_name(const void *a, const void *b) {
+        const Instance *x = *(const Instance *const *)a, *y = *(const Instance *const *)b;
+
+        return strcmp(x->name, y->name);
+}
+
+int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, size_t *ret_n) {
+        const Instance **list = calloc(roster->n_instances + 1, sizeof(*list));
+        size_t n = 0, bytes = 0;
+
+        if (!list)
+                return -ENOMEM;
+        for (size_t k = 0; k < roster->n_instances; k++)
+                list[k] = roster->instances[k];
+        qsort(list, roster->n_instances, sizeof(*list), compare_rank);
+        for (; n < roster->n_instances; n++) {
+                const Instance *i = list[n];
+
+                bytes += SERIES_BYTES + n_nodes * NODE_BYTES + N_NAMES * length_of(i->name) +
+                         length_of(i->exe) + length_of(i->unit) + length_of(i->data_dir);
+                if (bytes > LISTED_BYTES_MAX)
+                        break;
+        }
+        qsort(list, n, sizeof(*list), compare_name);
+        *ret = list;
+        *ret_n = n;
+        return 0;
+}
+
+/* --- what is published --- */
+
 /* The verdict has a constant; what limits the instance is its own. */
 static const char *reason_of(const Instance *i, const Verdict *verdict) {
         const char *constant = placement_refusal_to_string(i->planned.refusal);
@@ -26,7 +78,10 @@ static const char *reason_of(const Instance *i, const Verdict *verdict) {
                        : verdict->reason;
 }
 
-static void fill_instance(const Report *report, const Instance *i, InstanceInfo *s) {
+/* `memory` has room for each node. */
+static void fill_instance(const Report *report, const Instance *i, InstanceMemory *memory,
+                          InstanceInfo *s) {
+        const Topology *topology = &report->host->topology;
         const Binding *b = &i->binding.observed;
         const Verdict verdict = reconcile_verdict(report->binding, i);
         const BackendOps *ops = instance_ops(i, &report->host->backend);
@@ -64,8 +119,6 @@ static void fill_instance(const Report *report, const Instance *i, InstanceInfo 
                 .memory_bound = verdict.memory_bound,
                 .n_threads = b->n_threads,
                 .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
-                .by_node = i->sampling.memory_known || i->sampling.sampled ? i->sampling.by_node
-                                                                           : NULL,
                 .memory_method = i->sampling.memory_known ? "numa_stat"
                                  : i->sampling.sampled    ? "sampled"
                                                           : NULL,
@@ -88,10 +141,44 @@ static void fill_instance(const Report *report, const Instance *i, InstanceInfo 
                 .bound_after_start = i->binding.late_pid > 0 && i->n_members > 0 &&
                                      i->members[0].process.id.pid == i->binding.late_pid,
         };
+        if (s->memory_method) {
+                s->memory_by_node = memory;
+                s->n_memory = topology->n_nodes;
+        }
+        for (size_t n = 0; n < s->n_memory; n++)
+                memory[n] = (InstanceMemory){ .node = topology->nodes[n].id,
+                                              .anon_bytes = i->sampling.by_node[n].anon_bytes,
+                                              .file_bytes = i->sampling.by_node[n].file_bytes,
+                                              .shmem_bytes = i->sampling.by_node[n].shmem_bytes };
         access_fill_instance(report->sampling, i, s);
 }
 
-static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredInfo *ret) {
+static int fill_instances(const Report *report, Snapshot *s, InstanceMemory **ret_memory) {
+        const size_t n_nodes = report->host->topology.n_nodes;
+        _cleanup_free_ const Instance **listed = NULL;
+        InstanceInfo *instances;
+        size_t n_listed;
+        int r = listed_choose(report->roster, n_nodes, &listed, &n_listed);
+
+        if (r < 0)
+                return r;
+        s->instances = instances = calloc(n_listed + 1, sizeof(*instances));
+        *ret_memory = calloc(n_listed * n_nodes + 1, sizeof(**ret_memory));
+        if (!instances || !*ret_memory)
+                return -ENOMEM;
+        for (; s->n_instances < n_listed; s->n_instances++)
+                fill_instance(report, listed[s->n_instances],
+                              *ret_memory + s->n_instances * n_nodes, &instances[s->n_instances]);
+        s->n_unlisted = report->roster->n_instances - n_listed;
+        return 0;
+}
+
+static int fill_ignored(const IgnoredList *ignored, Snapshot *s) {
+        IgnoredInfo *list = calloc(ignored->n_processes + 1, sizeof(*list));
+
+        s->ignored_processes = list;
+        if (!list)
+                return -ENOMEM;
         s->ignored[IGNORED_MAX_INSTANCES] = ignored_count(ignored, MATCH_FULL);
         s->ignored[IGNORED_PROCESS_LIMIT] = ignored_count(ignored, MATCH_CROWDED);
         s->ignored[IGNORED_USER] = ignored_count(ignored, MATCH_OTHER_USER);
@@ -99,100 +186,76 @@ static void fill_ignored(const IgnoredList *ignored, Snapshot *s, IgnoredInfo *r
         for (size_t i = 0; i < ignored->n_processes; i++) {
                 const IgnoredProcess *p = &ignored->processes[i];
 
-                ret[i] = (IgnoredInfo){ .pid = p->process.id.pid,
-                                        .exe = p->process.exe,
-                                        .unit = p->process.unit,
-                                        .policy = p->policy,
-                                        .reason = p->reason };
+                list[s->n_ignored_processes++] = (IgnoredInfo){ .pid = p->process.id.pid,
+                                                                .exe = p->process.exe,
+                                                                .unit = p->process.unit,
+                                                                .policy = p->policy,
+                                                                .reason = p->reason };
         }
+        return 0;
 }
 
-static void fill_units(const Report *report, UnitInfo *ret) {
-        for (size_t i = 0; i < report->units->n_units; i++) {
-                const Unit *u = report->units->units[i];
+static int fill_units(const Report *report, Snapshot *s) {
+        UnitInfo *list = calloc(report->units->n_units + 1, sizeof(*list));
+
+        s->units = list;
+        if (!list)
+                return -ENOMEM;
+        s->n_revoked = report->units->n_revoked;
+        for (; s->n_units < report->units->n_units; s->n_units++) {
+                const Unit *u = report->units->units[s->n_units];
+                UnitInfo *unit = &list[s->n_units];
                 const Policy *policy;
                 const char *why;
-                CpuSet cpus;
 
                 policy = known_unit_policy(&report->host->policies, u->place.name,
                                            u->place.uid_known, u->place.uid, &why);
-                id_set_convert(&u->place.cpus.value, &cpus);
-                ret[i] = (UnitInfo){ .name = u->place.name,
-                                     .policy = policy ? policy->name : NULL,
-                                     .state = u->state,
-                                     .reason = u->reason,
-                                     .code = u->code,
-                                     .nodes = topology_nodes_of(&report->host->topology, &cpus),
-                                     .cpus = u->place.known ? &u->place.cpus.value : NULL,
-                                     .mems = u->place.known ? &u->mems.value : NULL };
+                *unit = (UnitInfo){ .name = u->place.name,
+                                    .policy = policy ? policy->name : NULL,
+                                    .state = u->state,
+                                    .reason = u->reason,
+                                    .code = u->code,
+                                    .limits_known = u->place.known };
+                id_set_convert(&u->place.cpus.value, &unit->cpus);
+                id_set_convert(&u->mems.value, &unit->mems);
+                unit->nodes = topology_nodes_of(&report->host->topology, &unit->cpus);
         }
+        return 0;
 }
 
-static int write_files(Report *report, const Snapshot *snapshot) {
-        _cleanup_free_ char *json = NULL;
-        int r;
+static int fill_releases(const Report *report, Snapshot *s) {
+        const Undoing *undo = report->undo;
+        ReleaseInfo *list = calloc(undo->releases.n + 1, sizeof(*list)); /* one more: the host's */
 
-        r = metrics_render(snapshot, &report->metrics);
-        if (r < 0)
-                return r;
-        r = status_render(snapshot, &json);
-        if (r < 0)
-                return r;
-        r = atomic_file_write(report->host->runtime_fd, "status.json", json, strlen(json), 0644);
-        if (r < 0)
-                return r;
-        return atomic_file_write(report->host->runtime_fd, "metrics.prom", report->metrics.data,
-                                 report->metrics.length, 0644);
-}
+        s->releases = list;
+        if (!list)
+                return -ENOMEM;
+        s->undo_known = undo->records.dir_fd >= 0;
+        s->undo_records = undo->records.n_records;
+        s->n_released = undo->releases.n_done;
+        s->n_release_failures = undo->releases.n_failures;
+        for (size_t i = 0; i < undo->releases.n; i++) {
+                const UndoRelease *r = undo->releases.list[i];
 
-/* Returns their number. `ret` has room for one more than `undo` releases. */
-static size_t fill_releases(const Report *report, bool host_releasing, ReleaseInfo *ret) {
-        size_t n = report->undo->releases.n;
-
-        for (size_t i = 0; i < report->undo->releases.n; i++) {
-                const UndoRelease *r = report->undo->releases.list[i];
-
-                ret[i] = (ReleaseInfo){ .name = r->restore.record->instance,
-                                        .unit = r->restore.record->unit,
-                                        .reason = r->why,
-                                        .failure = r->failure,
-                                        .failure_code = r->failure_code };
+                list[s->n_releases++] = (ReleaseInfo){ .name = r->restore.record->instance,
+                                                       .unit = r->restore.record->unit,
+                                                       .reason = r->why,
+                                                       .failure = r->failure,
+                                                       .failure_code = r->failure_code };
         }
-        if (host_releasing)
-                ret[n++] = (ReleaseInfo){ .name = RELEASE_HOST, .reason = "it was requested" };
-        return n;
+        if (s->irq.host_releasing)
+                list[s->n_releases++] =
+                        (ReleaseInfo){ .name = RELEASE_HOST, .reason = "it was requested" };
+        return 0;
 }
 
-static void fill_policy(const Report *report, size_t i, PolicyInfo *ret) {
-        const Policy *policy = &report->host->policies.policies[i];
-        const PolicyCounters *counters = &report->binding->policy_counters[i];
+static int fill_policies(const Report *report, Snapshot *s) {
+        const Host *host = report->host;
+        PolicyInfo *list = calloc(host->policies.n_policies + 1, sizeof(*list));
 
-        *ret = (PolicyInfo){ .name = policy->name,
-                             .bind_latency = counters->bind_latency,
-                             .bind_attempts = counters->bind_attempts,
-                             .memory_widenings = counters->memory_widenings,
-                             .migrated_bytes = counters->migrated_bytes,
-                             .failed_pages = counters->failed_pages };
-        memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
-        memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
-        memcpy(ret->accesses, report->sampling->access.policy_counts[i].by, sizeof(ret->accesses));
-}
-
-static void fill_self(Report *report, Snapshot *s) {
-        s->self_known = self_read(&s->self.cpu_seconds, &s->self.resident_bytes, &s->self.open_fds,
-                                  &report->start_seconds) >= 0;
-        s->self.start_seconds = report->start_seconds;
-        s->self.pid = getpid();
-}
-
-static void fill_timeouts(const Report *report, JobTimeouts *ret) {
-        for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
-                ret[job - WORKER_ARGS] =
-                        (JobTimeouts){ .job = worker_job_to_string(job),
-                                       .n = report->host->workers.n_timeouts[job] };
-}
-
-static void fill_load(const Host *host, Snapshot *s) {
+        s->policies = list;
+        if (!list)
+                return -ENOMEM;
         s->policy_load_success = host->policy_load_success;
         s->policy_in_force = host->policies_known;
         s->policy_kept = host->policies_kept;
@@ -202,103 +265,119 @@ static void fill_load(const Host *host, Snapshot *s) {
         s->n_policy_errors = host->policy_errors.n_messages;
         s->policy_warnings = (const char *const *)host->policy_warnings.messages;
         s->n_policy_warnings = host->policy_warnings.n_messages;
+        /* Built-in policies are never in force together with others. */
+        s->n_policies = policy_set_count_written(&host->policies);
+        for (size_t i = 0; i < s->n_policies; i++) {
+                const PolicyCounters *counters = &report->binding->policy_counters[i];
+                PolicyInfo *ret = &list[i];
+
+                *ret = (PolicyInfo){ .name = host->policies.policies[i].name,
+                                     .bind_latency = counters->bind_latency,
+                                     .bind_attempts = counters->bind_attempts,
+                                     .memory_widenings = counters->memory_widenings,
+                                     .migrated_bytes = counters->migrated_bytes,
+                                     .failed_pages = counters->failed_pages };
+                memcpy(ret->bind_failures, counters->bind_failures, sizeof(ret->bind_failures));
+                memcpy(ret->drift_repairs, counters->drift_repairs, sizeof(ret->drift_repairs));
+                memcpy(ret->accesses, report->sampling->access.policy_counts[i].by,
+                       sizeof(ret->accesses));
+        }
+        return 0;
 }
 
-static void fill_undo(const Undoing *undo, Snapshot *s) {
-        s->undo_known = undo->records.dir_fd >= 0;
-        s->undo_records = undo->records.n_records;
-        s->n_released = undo->releases.n_done;
-        s->n_release_failures = undo->releases.n_failures;
+static int fill_nodes(Report *report, Snapshot *s) {
+        NodeCounters *nodes = calloc(report->host->topology.n_nodes + 1, sizeof(*nodes));
+
+        s->nodes = nodes;
+        return nodes ? node_load(&report->host->sysroot, &report->host->topology,
+                                 &report->node_times, nodes)
+                     : -ENOMEM;
 }
 
-static int publish_all(Report *report, const Instance *const *listed, size_t n_listed,
-                       InstanceInfo *instances, PolicyInfo *policies, UnitInfo *units,
-                       ReleaseInfo *releases, NodeCounters *nodes) {
-        _cleanup_free_ IrqDeviceInfo *irq_devices = NULL;
-        _cleanup_free_ IrqLandedInfo *irq_landed = NULL;
-        IgnoredInfo processes[IGNORED_MAX];
-        JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
+static int write_files(Report *report, const Snapshot *snapshot) {
+        int r = metrics_render(snapshot, &report->metrics);
+
+        if (r >= 0)
+                r = status_render(snapshot, &report->status);
+        if (r >= 0)
+                r = atomic_file_write(report->host->runtime_fd, "status.json", report->status.data,
+                                      report->status.length, 0644);
+        if (r < 0)
+                return r;
+        return atomic_file_write(report->host->runtime_fd, "metrics.prom", report->metrics.data,
+                                 report->metrics.length, 0644);
+}
+
+/* The lists that the functions above have made. */
+static void lists_done(Snapshot *s) {
+        const void *const lists[] = { s->instances,   s->ignored_processes, s->units,
+                                      s->releases,    s->policies,          s->nodes,
+                                      s->irq.devices, s->irq.landed };
+
+        for (size_t i = 0; i < ELEMENTSOF(lists); i++)
+                free((void *)lists[i]);
+}
+
+static int publish_all(Report *report) {
+        const Host *host = report->host;
+        const EventCounters *connector = &report->roster->connector_events;
         const EventInfo events[] = {
-                { "connector", report->roster->connector_events.received,
-                  report->roster->connector_events.lost, report->roster->connector_events.rescans },
+                { "connector", connector->received, connector->lost, connector->rescans },
                 { "scan", report->roster->scan_events.received, 0, 0 },
         };
-        Snapshot s = {
+        JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
+        _cleanup_free_ InstanceMemory *memory = NULL;
+        _cleanup_(lists_done) Snapshot s = {
                 .version = TIDBNUMAD_VERSION,
                 .hwloc_version = TIDBNUMAD_HWLOC_VERSION,
                 .systemd_version = TIDBNUMAD_SYSTEMD_VERSION,
-                .realtime_seconds = clock_realtime_seconds(),
-                .ready = report->host->ready,
-                .enforcing = host_enforces(report->host),
-                .backend = backend_name(&report->host->backend),
-                .backend_reason = report->host->backend.ops ? report->host->backend.weaker
-                                                            : report->host->backend.why_not,
+                .time_seconds = clock_realtime_seconds(),
+                .ready = host->ready,
+                .enforcing = host_enforces(host),
+                .backend = backend_name(&host->backend),
+                .backend_reason = host->backend.ops ? host->backend.weaker : host->backend.why_not,
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,
                 .sample_durations = report->sampling->rounds.durations,
-                .topology = &report->host->topology,
+                .topology = &host->topology,
                 .reserved_nodes = report->binding->placing->reserved,
                 .reserved_cpus = report->binding->placing->reserved_cpus,
-                .nodes = nodes,
-                .instances = instances,
-                .n_instances = n_listed,
-                .n_unlisted = report->roster->n_instances - n_listed,
-                .units = units,
-                .n_units = report->units->n_units,
-                .ignored_processes = processes,
-                .n_ignored_processes = report->roster->ignored.n_processes,
-                .releases = releases,
-                .policies = policies,
-                .n_policies = policy_set_count_written(&report->host->policies),
                 .job_timeouts = timeouts,
                 .n_job_timeouts = ELEMENTSOF(timeouts),
                 .events = events,
                 .n_events = ELEMENTSOF(events),
         };
+        int r;
 
-        fill_self(report, &s);
-        fill_load(report->host, &s);
-        fill_timeouts(report, timeouts);
-        if (irq_report_fill(*report->irq, &s.irq, &irq_devices, &irq_landed) < 0)
-                return -ENOMEM;
+        s.self_known = self_read(&s.self.cpu_seconds, &s.self.resident_bytes, &s.self.open_fds,
+                                 &report->start_seconds) >= 0;
+        s.self.start_seconds = report->start_seconds;
+        s.self.pid = getpid();
+        for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
+                timeouts[job - WORKER_ARGS] = (JobTimeouts){ .job = worker_job_to_string(job),
+                                                             .n = host->workers.n_timeouts[job] };
         access_fill(report->sampling, &s.access);
-        fill_units(report, units);
-        fill_ignored(&report->roster->ignored, &s, processes);
-        s.n_releases = fill_releases(report, s.irq.host_releasing, releases);
-        fill_undo(report->undo, &s);
-        s.n_revoked = report->units->n_revoked;
-        for (size_t i = 0; i < n_listed; i++)
-                fill_instance(report, listed[i], &instances[i]);
-        /* Built-in policies are never in force together with others. */
-        for (size_t i = 0; i < s.n_policies; i++)
-                fill_policy(report, i, &policies[i]);
-        return write_files(report, &s);
+        r = irq_report_fill(*report->irq, &s.irq);
+        if (r >= 0)
+                r = fill_instances(report, &s, &memory);
+        if (r >= 0)
+                r = fill_ignored(&report->roster->ignored, &s);
+        if (r >= 0)
+                r = fill_units(report, &s);
+        if (r >= 0)
+                r = fill_releases(report, &s);
+        if (r >= 0)
+                r = fill_policies(report, &s);
+        if (r >= 0)
+                r = fill_nodes(report, &s);
+        return r < 0 ? r : write_files(report, &s);
 }
 
 int publish_now(Report *report) {
-        _cleanup_free_ InstanceInfo *instances = NULL;
-        _cleanup_free_ PolicyInfo *policies = NULL;
-        _cleanup_free_ UnitInfo *units = NULL;
-        _cleanup_free_ ReleaseInfo *releases = NULL;
-        _cleanup_free_ NodeCounters *nodes = NULL;
-        _cleanup_free_ const Instance **listed = NULL;
-        size_t n_listed;
         int r;
 
         if (report->host->runtime_fd < 0)
                 return 0;
-        r = listed_choose(report->roster, report->host->topology.n_nodes, &listed, &n_listed);
-        instances = r < 0 ? NULL : calloc(n_listed + 1, sizeof(*instances));
-        policies = calloc(report->host->policies.n_policies + 1, sizeof(*policies));
-        units = calloc(report->units->n_units + 1, sizeof(*units));
-        releases = calloc(report->undo->releases.n + 1, sizeof(*releases));
-        nodes = calloc(report->host->topology.n_nodes + 1, sizeof(*nodes));
-        r = instances && policies && units && releases && nodes ? 0 : -ENOMEM;
-        if (r >= 0)
-                r = node_load(&report->host->sysroot, &report->host->topology, &report->node_times,
-                              nodes);
-        if (r >= 0)
-                r = publish_all(report, listed, n_listed, instances, policies, units, releases,
-                                nodes);
+        r = publish_all(report);
         if (r < 0 && report->error == 0)
                 journal_log(&report->host->journal, LOG_ERR, NULL,
                             "Writing metrics.prom and status.json to %s failed: %s. It is tried "
@@ -315,6 +394,7 @@ void report_done(Report *report) {
         sd_event_source_unref(report->timer);
         node_times_done(&report->node_times);
         text_done(&report->metrics);
+        text_done(&report->status);
         *report = (Report){ .host = NULL };
 }
 

@@ -6,7 +6,7 @@
 #include "tidbnumad/ctl/host-backend.h"
 
 TREE_TEST(a_dump_is_judged_by_its_files) {
-        const StatusFile status = { .backend = "cgroup1" };
+        const Snapshot status = { .backend = "cgroup1" };
         const Machine machine = { .sysroot = tree->sysroot };
         const char *weaker = "";
 
@@ -31,8 +31,8 @@ TREE_TEST(a_daemon_that_runs_knows) {
 
         fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "io\n");
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                const StatusFile status = { .backend = rows[i].backend,
-                                            .backend_reason = rows[i].reason };
+                const Snapshot status = { .backend = rows[i].backend,
+                                          .backend_reason = rows[i].reason };
                 const Machine machine = { .sysroot = tree->sysroot, .live = true };
                 const char *weaker = "";
 
@@ -45,7 +45,7 @@ TREE_TEST(a_daemon_that_runs_knows) {
 
 /* Without a reason it is affinity because its own policies say so. */
 TREE_TEST(a_daemon_that_was_told_knows_nothing) {
-        const StatusFile status = { .backend = "affinity" };
+        const Snapshot status = { .backend = "affinity" };
         const Machine machine = { .sysroot = tree->sysroot, .live = true };
         const char *weaker;
 

@@ -265,12 +265,12 @@ WORLD_TEST(find) {
 /* What the daemon has published keeps its place, though others have lower numbers. */
 WORLD_TEST(beyond_max_instances) {
         _cleanup_observed_list_ ObservedList ignored = { 0 };
-        StatusInstance published = {
+        InstanceInfo published = {
                 .name = S("x"), .policy = S("tidb"), .exe = S("/opt/tidb-server"), .pid = 12
         };
-        const StatusFile status = { .instances = &published,
-                                    .n_instances = 1,
-                                    .time_seconds = clock_realtime_seconds() + 3600 };
+        const Snapshot status = { .instances = &published,
+                                  .n_instances = 1,
+                                  .time_seconds = clock_realtime_seconds() + 3600 };
 
         w->set.n_policies = 1;
         w->policies[0].max_instances = 2;
@@ -289,10 +289,10 @@ WORLD_TEST(beyond_max_instances) {
 
 /* What the user can read counts more: the daemon may be behind. */
 WORLD_TEST(published_and_seen) {
-        StatusInstance published = {
+        InstanceInfo published = {
                 .name = S("x"), .exe = S("/opt/tidb-server"), .unit = S("x.service"), .pid = 10
         };
-        const StatusFile status = { .instances = &published, .n_instances = 1 };
+        const Snapshot status = { .instances = &published, .n_instances = 1 };
 
         w->set.n_policies = 1;
         service(w, 10, "/bin/sh", "x.service", "0-7");
@@ -302,15 +302,15 @@ WORLD_TEST(published_and_seen) {
 
 /* The disks of an instance whose path this user cannot follow; what can be read counts more. */
 WORLD_TEST(published_disks) {
-        StatusInstance published = { .name = S("x"),
-                                     .exe = S("/opt/tidb-server"),
-                                     .unit = S("x.service"),
-                                     .storage = S("/data: nvme0n1"),
-                                     .storage_nodes = node_set("3"),
-                                     .pid = 10 };
-        const StatusFile status = { .instances = &published,
-                                    .n_instances = 1,
-                                    .time_seconds = clock_realtime_seconds() };
+        InstanceInfo published = { .name = S("x"),
+                                   .exe = S("/opt/tidb-server"),
+                                   .unit = S("x.service"),
+                                   .storage = S("/data: nvme0n1"),
+                                   .storage_nodes = node_set("3"),
+                                   .pid = 10 };
+        const Snapshot status = { .instances = &published,
+                                  .n_instances = 1,
+                                  .time_seconds = clock_realtime_seconds() };
 
         w->set.n_policies = 1;
         service(w, 10, "/opt/tidb-server", "x.service", "0-7");
@@ -325,15 +325,15 @@ WORLD_TEST(published_disks) {
 
 /* What a user who may not read the process gets: what the daemon has published of it. */
 static int load_as_nobody(pid_t pid, double age_seconds) {
-        StatusInstance published = { .name = S("x"),
-                                     .policy = S("tidb"),
-                                     .exe = S("/opt/tidb-server"),
-                                     .unit = S("tidb.service"),
-                                     .data_dir = S("/data"),
-                                     .pid = pid };
-        const StatusFile status = { .instances = &published,
-                                    .n_instances = 1,
-                                    .time_seconds = clock_realtime_seconds() - age_seconds };
+        InstanceInfo published = { .name = S("x"),
+                                   .policy = S("tidb"),
+                                   .exe = S("/opt/tidb-server"),
+                                   .unit = S("tidb.service"),
+                                   .data_dir = S("/data"),
+                                   .pid = pid };
+        const Snapshot status = { .instances = &published,
+                                  .n_instances = 1,
+                                  .time_seconds = clock_realtime_seconds() - age_seconds };
         _cleanup_observed_list_ ObservedList list = { 0 }, without = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         Policy policy = { .name = S("tidb"),

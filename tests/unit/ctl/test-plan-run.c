@@ -163,8 +163,8 @@ WORLD_TEST(reserve) {
 }
 
 WORLD_TEST(running) {
-        StatusInstance told = { .name = S("tidb-1"), .state = S("bound"), .reason = S("r") };
-        const StatusFile status = { .instances = &told, .n_instances = 1 };
+        InstanceInfo told = { .name = S("tidb-1"), .state = INSTANCE_BOUND, .reason = S("r") };
+        const Snapshot status = { .instances = &told, .n_instances = 1 };
         _cleanup_plan_run_ PlanRun p = { 0 };
 
         world_run(w);
@@ -188,17 +188,17 @@ WORLD_TEST(running) {
 
 /* Whether bound or not, the places are the daemon's; computed is what speaks for them. */
 WORLD_TEST(daemons_plan) {
-        StatusInstance told[] = {
+        InstanceInfo told[] = {
                 { .name = S("tidb-1"),
                   .policy = S("tidb"),
-                  .state = S("planned"),
+                  .state = INSTANCE_PLANNED,
                   .reason = S("r") },
                 { .name = S("tikv-1"),
                   .policy = S("tikv"),
-                  .state = S("released"),
+                  .state = INSTANCE_RELEASED,
                   .reason = S("q") },
         };
-        const StatusFile status = { .instances = told, .n_instances = 2 };
+        const Snapshot status = { .instances = told, .n_instances = 2 };
         _cleanup_plan_run_ PlanRun p = { 0 };
 
         world_run(w);
@@ -207,7 +207,7 @@ WORLD_TEST(daemons_plan) {
         w->by_node[0][1].anon_bytes = GIB;
         w->policies[1].place.nodes = node_set("0"); /* which keeps a place in the plan */
         told[0].nodes = node_set("0");
-        told[0].cpu_set = cpu_set("0-2");
+        told[0].cpus = cpu_set("0-2");
         told[0].basis = told[1].basis = BASIS_CHOSEN;
         told[0].warnings = WARN_MEMORY;
         w->from.status = &status;
@@ -298,12 +298,12 @@ WORLD_TEST(nothing) {
 }
 
 WORLD_TEST(compare_with_force) {
-        StatusInstance published = { .name = S("tidb-1"),
-                                     .state = S("bound"),
-                                     .reason = S(""),
-                                     .cpu_bound = true,
-                                     .nodes = node_set("0") };
-        const StatusFile status = { .instances = &published, .n_instances = 1 };
+        InstanceInfo published = { .name = S("tidb-1"),
+                                   .state = INSTANCE_BOUND,
+                                   .reason = S(""),
+                                   .cpu_bound = true,
+                                   .nodes = node_set("0") };
+        const Snapshot status = { .instances = &published, .n_instances = 1 };
         _cleanup_plan_run_ PlanRun p = { 0 };
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n;
@@ -346,14 +346,14 @@ static void assert_now(const PlanRun *p, const PlanReportInstance *row, const ch
 }
 
 WORLD_TEST(now) {
-        StatusInstance published = {
+        InstanceInfo published = {
                 .name = S("tidb-1"),
-                .state = S("partly"),
+                .state = INSTANCE_PARTLY,
                 .reason = S("r"),
                 .cpu_bound = true,
                 .bound_by = S("scope"),
         };
-        const StatusFile status = { .instances = &published, .n_instances = 1 };
+        const Snapshot status = { .instances = &published, .n_instances = 1 };
         _cleanup_plan_run_ PlanRun p = { 0 };
 
         world_run(w);

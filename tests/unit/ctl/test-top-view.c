@@ -9,23 +9,23 @@
 #define MIB (UINT64_C(1) << 20)
 
 typedef struct Example {
-        StatusMemory memory[3][2];
-        StatusInstance instances[3];
-        StatusFile status;
+        InstanceMemory memory[3][2];
+        InstanceInfo instances[3];
+        Snapshot status;
         StatusQuestion question;
         TopNode nodes[2];
         TopView view;
 } Example;
 
-static StatusInstance instance(const char *name, const char *state, StatusMemory memory[2]) {
-        return (StatusInstance){ .name = name,
-                                 .state = state,
-                                 .reason = "",
-                                 .nodes = node_set("0"),
-                                 .memory = memory,
-                                 .n_memory = 2,
-                                 .remote_ratio = (double)NAN,
-                                 .left_seconds = (double)NAN };
+static InstanceInfo instance(const char *name, InstanceState state, InstanceMemory memory[2]) {
+        return (InstanceInfo){ .name = name,
+                               .state = state,
+                               .reason = "",
+                               .nodes = node_set("0"),
+                               .memory_by_node = memory,
+                               .n_memory = 2,
+                               .remote_ratio = (double)NAN,
+                               .migration_left_seconds = (double)NAN };
 }
 
 static void init(Example *e) {
@@ -34,19 +34,20 @@ static void init(Example *e) {
                                     { { 0, 9 * MIB }, { 1, MIB } } },
                         .nodes = { { 0, 1000 * MIB, 400 * MIB, 0.125 },
                                    { 1, 1000 * MIB, 500 * MIB, (double)NAN } } };
-        e->instances[0] = instance("a", "bound", e->memory[0]);
-        e->instances[1] = instance("b", "moving", e->memory[1]);
+        e->instances[0] = instance("a", INSTANCE_BOUND, e->memory[0]);
+        e->instances[1] = instance("b", INSTANCE_MOVING, e->memory[1]);
         e->instances[1].pending_bytes = 50 * MIB;
-        e->instances[1].left_seconds = 12.2;
-        e->instances[2] = instance("c", "partly", e->memory[2]);
+        e->instances[1].migration_left_seconds = 12.2;
+        e->instances[2] = instance("c", INSTANCE_PARTLY, e->memory[2]);
         e->instances[2].reason = "no room";
-        e->instances[2].reason_code = "no-room";
-        e->instances[2].remedy = "free memory";
-        e->status = (StatusFile){ .time_seconds = 100,
-                                  .sample_interval_seconds = 10,
-                                  .enforcing = true,
-                                  .instances = e->instances,
-                                  .n_instances = 3 };
+        e->instances[2].reason_code = REASON_SHARED_UNIT;
+        e->status = (Snapshot){ .time_seconds = 100,
+                                .sample_interval_seconds = 10,
+                                .enforcing = true,
+                                .policy_load_success = true,
+                                .policy_in_force = true,
+                                .instances = e->instances,
+                                .n_instances = 3 };
         e->question = (StatusQuestion){ .status = &e->status, .now_seconds = 100, .alive = true };
         e->view = (TopView){
                 .question = &e->question, .nodes = e->nodes, .n_nodes = 2, .columns = 80, .rows = 24
@@ -63,8 +64,8 @@ EXAMPLE_TEST(screen) {
                 text.data,
                 "tidbnumad: enforcing, 3 instances, by remote bytes | q, s sort, i view\n"
                 "Problems:\n"
-                "  c: no room (no-room)\n"
-                "      free memory\n"
+                "  c: no room (shared-unit)\n"
+                "      run it in its own unit\n"
                 "\n"
                 " INSTANCE STATE    NODES       REMOTE TO MOVE           MEMORY BY NODE\n"
                 ">b        moving   0         50.0 MiB 50.0 MiB 12 s     000000000000111111111111\n"
@@ -99,7 +100,7 @@ EXAMPLE_TEST(one_instance) {
         e->view.detail = true;
         e->view.selected = 2;
         top_view_render(&e->view, &text);
-        assert_non_null(strstr(text.data, "no room (no-room)"));
+        assert_non_null(strstr(text.data, "no room (shared-unit)"));
         assert_null(strstr(text.data, "\nb "));
 }
 

@@ -3,6 +3,8 @@
 
 #include "../../support/test.h"
 
+#include "../../support/json-check.h"
+
 #include "tidbnumad/ctl/verdict.h"
 
 #define S(text) ((char *)(text))
@@ -119,7 +121,8 @@ WORLD_TEST(as_the_daemon_reports) {
 
 WORLD_TEST(json) {
         static const char *const keys[] = { "exe", "unit", NULL, NULL, NULL };
-        json_t *array = verdict_json(&w->set, &w->process);
+        json_t *json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) verdict_json(j, &w->set, &w->process));
+        const json_t *array = json_object_get(json, "policies");
 
         assert_int_equal(json_array_size(array), 5);
         for (size_t i = 0; i < 5; i++) {
@@ -141,7 +144,7 @@ WORLD_TEST(json) {
                             "takes it");
         assert_string_equal(json_string_value(json_object_get(json_array_get(array, 4), "text")),
                             "also matches, but the first policy applies");
-        json_decref(array);
+        json_decref(json);
 }
 
 /* Of a process whose names talk to the terminal. */

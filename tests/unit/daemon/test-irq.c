@@ -225,41 +225,37 @@ HOST_TEST(numa_balancing_by_nobody) {
 /* --- what is logged --- */
 
 HOST_TEST(landed) {
-        IrqDeviceInfo *devices = NULL;
-        IrqLandedInfo *landed = NULL;
         IrqInfo snapshot = { 0 };
 
         counters(h, 1000, 1000); /* before us */
         start(h);
         counters(h, 1005, 1007);
         reconcile_after(h, SECOND);
-        assert_int_equal(irq_report_fill(h->interrupts, &snapshot, &devices, &landed), 0);
+        assert_int_equal(irq_report_fill(h->interrupts, &snapshot), 0);
         assert_true(snapshot.known);
         assert_int_equal(snapshot.n_landed, 1);
-        assert_string_equal(landed[0].device, "eth0");
-        assert_string_equal(landed[0].instance, "tikv");
-        assert_int_equal(landed[0].count, 14); /* of both queues, on CPU 2 */
+        assert_string_equal(snapshot.landed[0].device, "eth0");
+        assert_string_equal(snapshot.landed[0].instance, "tikv");
+        assert_int_equal(snapshot.landed[0].count, 14); /* of both queues, on CPU 2 */
         assert_int_equal(snapshot.n_devices, 1);
-        assert_string_equal(devices[0].name, "eth0");
-        assert_string_equal(devices[0].reason_id, "away");
-        assert_ids(*devices[0].cpus, "0-1");
+        assert_string_equal(snapshot.devices[0].name, "eth0");
+        assert_string_equal(snapshot.devices[0].reason_id, "away");
+        assert_ids(snapshot.devices[0].cpus, "0-1");
         assert_int_equal(snapshot.n_writes, 5);
         assert_int_equal(snapshot.undo_settings, 5);
-        free(devices);
-        free(landed);
+        free((void *)snapshot.devices);
+        free((void *)snapshot.landed);
         /* It is renamed, or ends: nothing is reported under its former name. */
         h->instance.name = (char *)"tikv-20160";
-        assert_int_equal(irq_report_fill(h->interrupts, &snapshot, &devices, &landed), 0);
+        assert_int_equal(irq_report_fill(h->interrupts, &snapshot), 0);
         assert_int_equal(snapshot.n_landed, 0);
-        free(devices);
-        free(landed);
+        free((void *)snapshot.devices);
+        free((void *)snapshot.landed);
 }
 
 TEST(nothing_to_tell) {
-        IrqDeviceInfo *devices = NULL;
-        IrqLandedInfo *landed = NULL;
         IrqInfo snapshot = { 0 };
 
-        assert_int_equal(irq_report_fill(NULL, &snapshot, &devices, &landed), 0);
+        assert_int_equal(irq_report_fill(NULL, &snapshot), 0);
         assert_false(snapshot.known);
 }

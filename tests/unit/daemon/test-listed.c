@@ -2,7 +2,7 @@
 #include "../../support/test.h"
 
 #include "rooms.h"
-#include "tidbnumad/daemon/report/listed.h"
+#include "tidbnumad/daemon/report/publish.h"
 
 static Policy policy = { .name = (char *)"ours" };
 

@@ -156,7 +156,7 @@ TEST(left_out) {
         assert_int_equal(start_limits_leave_out(&limits, &topology, &nodes[0].cpus), START_NOTHING);
         for (StartSource s = 0; s < N_START_SOURCES; s++)
                 assert_int_equal(start_source_from_string(start_source_to_string(s)), s);
-        assert_int_equal(start_source_from_string("CPUAffinity"), N_START_SOURCES);
+        assert_int_equal(start_source_from_string("CPUAffinity"), START_NOTHING);
 }
 
 TEST(unreadable) {

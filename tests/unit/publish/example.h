@@ -10,7 +10,7 @@ typedef struct Example {
         Node nodes[2];
         uint16_t distances[4];
         Topology topology;
-        NodeMemory memory[2];
+        InstanceMemory memory[2];
         InstanceInfo instances[2];
         PolicyInfo policies[1];
         EventInfo events[1];
@@ -29,8 +29,10 @@ static inline void example_init(Example *e) {
                 .nodes = { { .id = 0, .package = 0, .memory_bytes = UINT64_C(274877906944) },
                            { .id = 2, .package = 1 } },
                 .distances = { 10, 32, 32, 10 },
-                .memory = { { .anon_bytes = UINT64_C(123456789012345), .file_bytes = 4096 },
-                            { .anon_bytes = 1, .shmem_bytes = UINT64_MAX } },
+                .memory = { { .node = 0,
+                              .anon_bytes = UINT64_C(123456789012345),
+                              .file_bytes = 4096 },
+                            { .node = 2, .anon_bytes = 1, .shmem_bytes = UINT64_MAX } },
                 .policies = { { .name = "tikv",
                                 .bind_attempts = 3,
                                 .bind_failures = { [REASON_PERMISSION] = 1, [REASON_BUS_GONE] = 2 },
@@ -72,7 +74,8 @@ static inline void example_init(Example *e) {
                 .cpu_bound = true,
                 .n_threads = 120,
                 .n_threads_outside = 3,
-                .by_node = e->memory,
+                .memory_by_node = e->memory,
+                .n_memory = 2,
                 .memory_method = "sampled",
                 .remote_ratio = 0.0625,
                 .remote_ratio_halfwidth = 0.015,
@@ -121,7 +124,7 @@ static inline void example_init(Example *e) {
                 .node = 1,
                 .reason_id = "reserved",
                 .reason = "a node is reserved",
-                .cpus = &e->irq_cpus,
+                .cpus = e->irq_cpus,
                 .vectors = { [IRQ_STATE_STEERED] = 3, [IRQ_STATE_CONTESTED] = 1 }
         };
         e->irq_devices[1] = (IrqDeviceInfo){ .name = "bond0",
@@ -129,13 +132,13 @@ static inline void example_init(Example *e) {
                                              .node = -1,
                                              .reason_id = "bundle",
                                              .reason = "its members are steered",
-                                             .cpus = &e->irq_none };
+                                             .cpus = e->irq_none };
         e->irq_landed[0] = (IrqLandedInfo){ "eth0", "tikv-20160", 7 };
         e->snapshot = (Snapshot){
                 .version = "0.1.0",
                 .hwloc_version = "2.9.0",
                 .systemd_version = "252",
-                .realtime_seconds = 1780000000.125,
+                .time_seconds = 1780000000.125,
                 .ready = true,
                 .policy_load_success = true,
                 .policy_in_force = true,
@@ -175,7 +178,7 @@ static inline void example_init(Example *e) {
                          .undo_settings = 4,
                          .irqbalance_pid = 812,
                          .irqbalance_sent = true,
-                         .irqbalance_cpus = &e->irq_cpus,
+                         .irqbalance_cpus = e->irq_cpus,
                          .n_irqbalance_irqs = 3 },
                 .self = { .pid = 4711,
                           .cpu_seconds = 1.000000001,

@@ -9,11 +9,10 @@
 #include "advice-example.h"
 
 static json_t *render(const AdviceReport *report) {
-        _cleanup_free_ char *text = NULL;
+        _cleanup_text_ Text text = { 0 };
 
         assert_int_equal(advice_render_json(report, &text), 0);
-        assert_int_equal(text[strlen(text) - 1], '\n');
-        return json_read_back(text);
+        return json_read_back(text.data);
 }
 
 static const json_t *instance(const json_t *json, size_t index) {

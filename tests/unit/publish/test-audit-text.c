@@ -2,6 +2,8 @@
 
 #include "../../support/test.h"
 
+#include "../../support/json-check.h"
+
 #include "tidbnumad/publish/audit-text.h"
 
 static int add(AuditReport *report, AuditRule rule, AuditState state, const char *found,
@@ -56,7 +58,7 @@ TEST(json) {
         json_t *json;
 
         assert_int_equal(add(&report, AUDIT_NUMA_BALANCING, AUDIT_WARNING, "is 1", "sysctl"), 0);
-        json = audit_json(&report);
+        json = JSON_WRITTEN(j, audit_json(j, &report));
         assert_string_equal(json_string_value(json_object_get(json, "result")), "warning");
         finding = json_array_get(json_object_get(json, "findings"), 0);
         assert_string_equal(json_string_value(json_object_get(finding, "rule")), "numa-balancing");

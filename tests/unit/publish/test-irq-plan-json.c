@@ -2,31 +2,19 @@
 
 #include "../../support/test.h"
 
+#include "../../support/json-check.h"
 #include "irq-example.h"
-#include "tidbnumad/publish/irq-plan-json.h"
-
-static void assert_json(json_t *value, const char *expected) {
-        char *text;
-
-        assert_non_null(value);
-        text = json_dumps(value, JSON_ENCODE_ANY);
-        assert_non_null(text);
-        assert_string_equal(text, expected);
-        free(text);
-}
+#include "tidbnumad/publish/plan-json.h"
 
 static json_t *make(IrqExample *e) {
-        json_t *json;
-
         irq_example_init(e);
-        json = irq_plan_json(&e->host, &e->plan);
-        assert_non_null(json);
-        return json;
+        return JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_interrupts(j, &e->host, &e->plan));
 }
 
 TEST(devices) {
         IrqExample e;
-        json_t *json = make(&e), *devices = json_object_get(json, "devices"), *card;
+        json_t *json = make(&e),
+               *devices = json_object_get(json_object_get(json, "interrupts"), "devices"), *card;
 
         assert_int_equal(json_array_size(devices), 4); /* what no entry names, too */
         card = json_array_get(devices, 0);
@@ -53,7 +41,8 @@ TEST(devices) {
 
 TEST(vectors) {
         IrqExample e;
-        json_t *json = make(&e), *devices = json_object_get(json, "devices"), *vectors;
+        json_t *json = make(&e),
+               *devices = json_object_get(json_object_get(json, "interrupts"), "devices"), *vectors;
 
         vectors = json_object_get(json_array_get(devices, 0), "vectors");
         assert_int_equal(json_array_size(vectors), 3);
@@ -73,12 +62,15 @@ TEST(host) {
         IrqExample e;
         json_t *json = make(&e);
 
-        assert_json(json_object_get(json, "irqbalance"),
+        assert_json(json_object_get(json_object_get(json, "interrupts"), "irqbalance"),
                     "{\"runs\": false, \"sent\": true, \"banned_cpus\": \"0-7\", \"banned_irqs\": "
                     "[31, 32]}");
         json_decref(json);
         e.host.irqbalance.pid = 5;
-        json = irq_plan_json(&e.host, &e.plan);
-        assert_json(json_object_get(json_object_get(json, "irqbalance"), "runs"), "true");
+        json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_interrupts(j, &e.host, &e.plan));
+        assert_json(
+                json_object_get(json_object_get(json_object_get(json, "interrupts"), "irqbalance"),
+                                "runs"),
+                "true");
         json_decref(json);
 }

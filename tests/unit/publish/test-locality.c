@@ -3,8 +3,9 @@
 
 #include "../../support/test.h"
 
+#include "../../support/json-check.h"
+
 #include "tidbnumad/publish/locality.h"
-#include "tidbnumad/publish/object.h"
 
 static Node nodes[] = { { .id = 0 }, { .id = 3 }, { .id = 4 } };
 static const Topology topology = { .nodes = nodes, .n_nodes = 3 };
@@ -81,7 +82,7 @@ TEST(nothing_resident) {
 
 TEST(json) {
         LocalityReport r = example();
-        json_t *json = locality_json(&r), *node;
+        json_t *json = JSON_WRITTEN(j, locality_json(j, &r)), *node;
 
         assert_string_equal(json_string_value(json_object_get(json, "method")), "sampled");
         assert_int_equal(json_integer_value(json_object_get(json, "anon_pages_seen")), 4096);
@@ -100,7 +101,7 @@ TEST(json) {
         assert_int_equal(json_integer_value(json_object_get(node, "file_bytes")), 1 << 20);
         json_decref(json);
         r.exact = true;
-        json = locality_json(&r);
+        json = JSON_WRITTEN(j, locality_json(j, &r));
         assert_string_equal(json_string_value(json_object_get(json, "method")), "numa_maps");
         assert_true(json_is_null(json_object_get(json, "anon_pages_seen")));
         json_decref(json);

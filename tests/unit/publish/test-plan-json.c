@@ -11,7 +11,7 @@ static json_t *at(json_t *json, const char *key, size_t index) {
 }
 
 PLAN_TEST(instances) {
-        json_t *json = plan_json_report(&e->report);
+        json_t *json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_report(j, &e->report));
 
         assert_int_equal(json_array_size(json_object_get(json, "instances")), PLAN_INSTANCES);
         assert_json(at(json, "instances", 0),
@@ -33,7 +33,7 @@ PLAN_TEST(instances) {
 PLAN_TEST(running) {
         json_t *json, *instance;
 
-        instance = plan_json_instance(&e->instances[1]);
+        instance = JSON_WRITTEN(j, plan_json_instance(j, NULL, &e->instances[1]));
         assert_json(json_object_get(instance, "pid"), "4711");
         assert_json(json_object_get(instance, "in_force"), "\"1\"");
         assert_json(json_object_get(instance, "move_bytes"), "12");
@@ -51,12 +51,12 @@ PLAN_TEST(running) {
         assert_json(json_object_get(json_array_get(json, 0), "rule"), "\"R3\"");
         assert_json(json_object_get(json_array_get(json, 1), "rule"), "\"\"");
         json_decref(instance);
-        instance = plan_json_instance(&e->instances[2]);
+        instance = JSON_WRITTEN(j, plan_json_instance(j, NULL, &e->instances[2]));
         assert_json(json_object_get(instance, "basis"), "\"refused\"");
         assert_json(json_object_get(instance, "refusal"), "\"too-few-nodes\"");
         assert_json(json_object_get(instance, "name"), "\"pd-\\u001b[1m\"");
         json_decref(instance);
-        instance = plan_json_instance(&e->instances[3]);
+        instance = JSON_WRITTEN(j, plan_json_instance(j, NULL, &e->instances[3]));
         assert_json(json_object_get(instance, "basis"), "\"explicit\"");
         assert_json(json_object_get(instance, "memory_mode"), "\"preferred\"");
         assert_json(json_object_get(instance, "reserved_nodes"), "\"0\"");
@@ -64,7 +64,7 @@ PLAN_TEST(running) {
 }
 
 PLAN_TEST(machine) {
-        json_t *json = plan_json_report(&e->report);
+        json_t *json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_report(j, &e->report));
 
         assert_json(json_object_get(json, "source"), "\"this host\"");
         assert_json(json_object_get(json, "notes"), "[\"imagined\"]");
@@ -92,7 +92,7 @@ PLAN_TEST(machine) {
         json_decref(json);
         e->report.devices = NULL;
         e->report.free_bytes = NULL;
-        json = plan_json_report(&e->report);
+        json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_report(j, &e->report));
         assert_json(json_object_get(json, "devices"), "[]");
         assert_json(json_object_get(at(json, "nodes", 0), "free_bytes"), "null");
         json_decref(json);
@@ -108,10 +108,11 @@ PLAN_TEST(changes) {
                                    .from = node_set("0"),
                                    .to = node_set("1-2") };
         changes[1] = (PlanChange){ .name = "b", .before = &e->instances[0], .from = node_set("4") };
-        json = plan_json_changes(changes, 2);
-        assert_json(json, "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": "
-                          "\"tikv\", \"from\": \"0\", \"to\": \"1-2\", \"move_bytes\": "
-                          "12},{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": "
-                          "null, \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");
+        json = JSON_WRITTEN(j, JSON_OBJECT(j, NULL) plan_json_changes(j, changes, 2));
+        assert_json(json_object_get(json, "changes"),
+                    "[{\"name\": \"a\", \"policy_before\": \"pd\", \"policy_after\": "
+                    "\"tikv\", \"from\": \"0\", \"to\": \"1-2\", \"move_bytes\": "
+                    "12},{\"name\": \"b\", \"policy_before\": \"tikv\", \"policy_after\": "
+                    "null, \"from\": \"4\", \"to\": \"\", \"move_bytes\": null}]");
         json_decref(json);
 }

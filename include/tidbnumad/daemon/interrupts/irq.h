@@ -192,9 +192,8 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
  * reconcile: queues, vectors, link? To be called before irq_report_devices(). */
 bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *device, uint64_t now_usec);
 
-/* For the snapshot; the caller owns both lists, the rest is borrowed. -ENOMEM. */
-int irq_report_fill(const Interrupts *irq, IrqInfo *ret, IrqDeviceInfo **ret_devices,
-                    IrqLandedInfo **ret_landed);
+/* For the snapshot; the caller owns both lists, also after -ENOMEM, the rest is borrowed. */
+int irq_report_fill(const Interrupts *irq, IrqInfo *ret);
 
 void irq_report_done(Interrupts *irq);
 

@@ -25,7 +25,7 @@ typedef struct Report {
         sd_event_source *timer; /* owned */
         NodeTimes node_times;   /* CPU times of nodes at the last snapshot */
         double start_seconds;   /* start time of this process, as published last */
-        Text metrics;           /* buffer that is reused */
+        Text metrics, status;   /* buffers that are reused */
         int error;              /* of the last attempt, logged once; 0: it succeeded */
 } Report;
 
@@ -34,6 +34,12 @@ void report_done(Report *report);
 /* Writes metrics.prom and status.json. A failure is logged once, and so is that it works
  * again. Nothing is done in a dry run without --runtime-dir. */
 int publish_now(Report *report);
+
+/* Chooses the instances that are published individually. Where a policy allows it, users can start
+ * hundreds; the rest is only counted, so that the files stay small: about so much of metrics.prom.
+ * Ascending by name. The caller owns the list, but not the instances. 0 or -ENOMEM. */
+#define LISTED_BYTES_MAX ((size_t)1 << 20)
+int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, size_t *ret_n);
 
 /* Renders a table of the instances: the place of each, and the next step towards it. */
 void dry_run_render(const Report *report, Text *text);

@@ -1,32 +1,31 @@
 /* What the operator is shown of a status. */
 #include <math.h>
+#include <time.h>
 
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
-#include "tidbnumad/ctl/status-table.h"
+#include "tidbnumad/ctl/status-page.h"
 
 typedef struct Example {
-        StatusMemory memory[5];
-        StatusInstance instances[4];
-        StatusRelease releases[1];
+        InstanceMemory memory[5];
+        InstanceInfo instances[4];
+        ReleaseInfo releases[1];
         const char *errors[1];
-        StatusFile status;
+        Snapshot status;
 } Example;
 
-static StatusInstance instance(const char *name, const char *state, const char *reason,
-                               const char *code, const char *remedy) {
-        return (StatusInstance){ .name = name,
-                                 .policy = "p",
-                                 .exe = "/x",
-                                 .state = state,
-                                 .reason = reason,
-                                 .reason_code = code,
-                                 .remedy = remedy,
-                                 .cpus = "",
-                                 .pid = 7,
-                                 .remote_ratio = (double)NAN,
-                                 .left_seconds = (double)NAN };
+static InstanceInfo instance(const char *name, InstanceState state, const char *reason,
+                             Reason code) {
+        return (InstanceInfo){ .name = name,
+                               .policy = "p",
+                               .exe = "/x",
+                               .state = state,
+                               .reason = reason,
+                               .reason_code = code,
+                               .pid = 7,
+                               .remote_ratio = (double)NAN,
+                               .migration_left_seconds = (double)NAN };
 }
 
 static void init(Example *e) {
@@ -34,28 +33,28 @@ static void init(Example *e) {
                                     { 1, UINT64_C(12) << 30 },
                                     { 2, 3 << 20 },
                                     { 3, 2 << 20 } },
-                        .instances = {
-                                instance("a-1", "bound", "", "", ""),
-                                instance("b-1", "partly", "does not fit on its nodes", "no-room",
-                                         "free memory"),
-                                instance("b-2", "partly", "no room", "no-room", "free memory"),
-                                instance("c-1", "moving", "", "", "") } };
+                        .instances = { instance("a-1", INSTANCE_BOUND, "", REASON_NONE),
+                                       instance("b-1", INSTANCE_PARTLY, "does not fit on its nodes",
+                                                REASON_NO_ROOM),
+                                       instance("b-2", INSTANCE_PARTLY, "no room", REASON_NO_ROOM),
+                                       instance("c-1", INSTANCE_MOVING, "", REASON_NONE) } };
         e->instances[0].unit = "a-1.service";
         e->instances[0].nodes = node_set("1");
-        e->instances[0].cpus = "4-7";
-        e->instances[0].memory = e->memory;
+        e->instances[0].cpus = cpu_set("4-7");
+        e->instances[0].memory_by_node = e->memory;
         e->instances[0].n_memory = 4;
         e->instances[0].remote_ratio = 0.0625;
         e->instances[3].pending_bytes = 5 << 20;
-        e->status = (StatusFile){ .time_seconds = 1000,
-                                  .sample_interval_seconds = 10,
-                                  .enforcing = true,
-                                  .version = "0.1.0",
-                                  .backend = "systemd",
-                                  .n_policies = 2,
-                                  .load_seconds = 50,
-                                  .instances = e->instances,
-                                  .n_instances = 4 };
+        e->status = (Snapshot){ .time_seconds = 1000,
+                                .sample_interval_seconds = 10,
+                                .enforcing = true,
+                                .version = "0.1.0",
+                                .backend = "systemd",
+                                .n_policies = 2,
+                                .policy_load_success = true,
+                                .policy_in_force = true,
+                                .instances = e->instances,
+                                .n_instances = 4 };
 }
 
 static char *render(const Example *e, const char *name, double now, bool alive) {
@@ -66,7 +65,7 @@ static char *render(const Example *e, const char *name, double now, bool alive) 
                                    .alive = alive };
         Text text = { 0 };
 
-        status_table_render(&q, &text);
+        status_page_render(&q, &text);
         assert_int_equal(text.error, 0);
         return text.data;
 }
@@ -87,9 +86,9 @@ EXAMPLE_TEST(all) {
                 "\n"
                 "Problems:\n"
                 "  b-1: does not fit on its nodes (no-room)\n"
-                "      free memory\n"
+                "      free memory on these nodes, or give it more nodes; the move then continues\n"
                 "  b-2: no room (no-room)\n"
-                "      free memory\n"
+                "      free memory on these nodes, or give it more nodes; the move then continues\n"
                 "\n"
                 "INSTANCE  STATE   NODES  CPUS  ANONYMOUS                               REMOTE  "
                 "WHY\n"
@@ -106,7 +105,7 @@ EXAMPLE_TEST(all) {
 EXAMPLE_TEST(time_left) {
         char *text;
 
-        e->instances[3].left_seconds = 12.4;
+        e->instances[3].migration_left_seconds = 12.4;
         text = render(e, "c-1", 1000, true);
         assert_shows(text, "5.0 MiB to move, 12 s left\n");
         free(text);
@@ -150,66 +149,67 @@ EXAMPLE_TEST(warnings) {
         assert_reported(e, 1001, false, "does not run");
         e->status.enforcing = false;
         assert_reported(e, 1001, true, "changing nothing");
-        e->status.load_failed = true;
+        e->status.policy_load_success = false;
         e->errors[0] = "a.yaml:1:1: wrong";
-        e->status.errors = e->errors;
-        e->status.n_errors = 1;
+        e->status.policy_errors = e->errors;
+        e->status.n_policy_errors = 1;
         assert_reported(e, 1001, true, "policy files have errors");
         assert_reported(e, 1001, true, "\n      a.yaml:1:1: wrong\n");
         assert_reported(e, 1001, true, "previous policies stay in force\n");
-        e->status.kept_in_force = true;
+        e->status.policy_kept = true;
         assert_reported(e, 1001, true, "policies of before the start of the daemon are in force\n");
         assert_not_reported(e, "previous policies stay");
-        e->status.kept_in_force = false;
-        e->status.none_in_force = true;
+        e->status.policy_kept = false;
+        e->status.policy_in_force = false;
         e->status.n_adopted = 2;
         assert_reported(e, 1001, true, "backend systemd, no policy in force, ");
         assert_reported(e, 1001, true,
                         "no policy is in force: 2 bindings of an earlier run are held");
         assert_not_reported(e, "previous policies stay");
         assert_not_reported(e, "policies of before");
-        e->status.none_in_force = false;
-        e->status.n_warnings = 3;
+        e->status.policy_in_force = true;
+        e->status.n_policy_warnings = 3;
         assert_reported(e, 1001, true, "\n  policies: 3 warnings\n      tidbnumactl validate\n");
-        e->releases[0] = (StatusRelease){ .name = "r\x1b[2J", .failure = "why" };
+        e->releases[0] = (ReleaseInfo){ .name = "r\x1b[2J", .failure = "why" };
         e->status.releases = e->releases;
         e->status.n_releases = 1;
         assert_reported(e, 1001, true,
                         "\n  r\\x1b[2J: its release failed: why\n      the daemon tries again; ");
-        e->status.uncounted = "no\x1b such counters";
+        e->status.access = (AccessInfo){ .wanted = true, .reason = "no\x1b such counters" };
         assert_reported(e, 1001, true, "\n  accesses: no\\x1b such counters\n      set ");
         e->status.n_instances = 0;
         assert_reported(e, 1001, true, "No process matches");
-        e->status.none_in_force = true;
+        e->status.policy_in_force = false;
         assert_reported(e, 1001, true, "\nNo policy is in force.\n");
         assert_not_reported(e, "No process matches");
-        e->status.none_in_force = false;
-        e->status.reserved_nodes = "";
-        e->status.reserved_cpus = "0-1";
+        e->status.policy_in_force = true;
+        e->status.reserved_cpus = cpu_set("0-1");
         assert_reported(e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
 }
 
 /* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */
 EXAMPLE_TEST(problems_are_grouped) {
-        StatusInstance many[12];
+        InstanceInfo many[12];
         char *text;
 
         for (size_t i = 0; i < ELEMENTSOF(many); i++)
-                many[i] = instance(i < 10 ? "p-1" : "r-1", i < 10 ? "partly" : "refused",
+                many[i] = instance(i < 10 ? "p-1" : "r-1",
+                                   i < 10 ? INSTANCE_PARTLY : INSTANCE_REFUSED,
                                    i < 10 ? "no room" : "not alone",
-                                   i < 10 ? "no-room" : "shared-unit", "do it");
+                                   i < 10 ? REASON_NO_ROOM : REASON_SHARED_UNIT);
         e->status.instances = many;
         e->status.n_instances = ELEMENTSOF(many);
         text = render(e, NULL, 1000, false);
-        assert_shows(text,
-                     "\nProblems:\n"
-                     "  daemon: the daemon does not run: bindings are kept, but not watched\n"
-                     "      systemctl start tidbnumad\n"
-                     "  r-1, r-1: not alone (shared-unit)\n"
-                     "      do it\n"
-                     "  p-1, p-1, p-1, p-1, p-1, p-1, p-1, p-1 and 2 more: no room (no-room)\n"
-                     "      do it\n"
-                     "\nINSTANCE");
+        assert_shows(
+                text,
+                "\nProblems:\n"
+                "  daemon: the daemon does not run: bindings are kept, but not watched\n"
+                "      systemctl start tidbnumad\n"
+                "  r-1, r-1: not alone (shared-unit)\n"
+                "      run it in its own unit\n"
+                "  p-1, p-1, p-1, p-1, p-1, p-1, p-1, p-1 and 2 more: no room (no-room)\n"
+                "      free memory on these nodes, or give it more nodes; the move then continues\n"
+                "\nINSTANCE");
         free(text);
 }
 
@@ -218,7 +218,7 @@ EXAMPLE_TEST(without_problems) {
         char *text;
 
         e->instances[1] = e->instances[2] =
-                instance("w", "watched", "matches only", "no-place", "x");
+                instance("w", INSTANCE_WATCHED, "matches only", REASON_NO_PLACE);
         text = render(e, NULL, 1000, true);
         assert_null(strstr(text, "Problems"));
         assert_shows(text, "matches only\n");
@@ -226,19 +226,19 @@ EXAMPLE_TEST(without_problems) {
 }
 
 EXAMPLE_TEST(interrupts) {
-        StatusDevice devices[] = {
+        IrqDeviceInfo devices[] = {
                 { .name = "eth\x1b"
                           "0",
                   .node = 1,
-                  .cpus = "0-3",
+                  .cpus = cpu_set("0-3"),
                   .reason = "steered there",
                   .vectors = { [IRQ_STATE_STEERED] = 8, [IRQ_STATE_CONTESTED] = 2 } },
-                { .name = "nvme0", .node = -1, .vectors = { [IRQ_STATE_FAILED] = 3 } }
+                { .name = "nvme0", .node = -1, .reason = "", .vectors = { [IRQ_STATE_FAILED] = 3 } }
         };
         char *text;
 
-        e->status.devices = devices;
-        e->status.n_devices = 2;
+        e->status.irq.devices = devices;
+        e->status.irq.n_devices = 2;
         text = render(e, NULL, 1000, true);
         assert_shows(text,
                      "  eth\\x1b0: 2 interrupts are set again and again by something else\n      ");
@@ -253,12 +253,12 @@ EXAMPLE_TEST(interrupts) {
 }
 
 EXAMPLE_TEST(ignored_processes) {
-        StatusIgnored ignored[6];
+        IgnoredInfo ignored[6];
 
         for (size_t i = 0; i < ELEMENTSOF(ignored); i++)
-                ignored[i] = (StatusIgnored){ "/x\x1b", "db", "it runs as user 7", 12 };
-        e->status.ignored = ignored;
-        e->status.n_ignored = 6;
+                ignored[i] = (IgnoredInfo){ 12, "/x\x1b", NULL, "db", "it runs as user 7" };
+        e->status.ignored_processes = ignored;
+        e->status.n_ignored_processes = 6;
         assert_reported(e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
         assert_reported(e, 1000, true, "user 7\n  and 1 more\n");
 }
@@ -268,9 +268,9 @@ EXAMPLE_TEST(ignored) {
 
         assert_null(strstr(text, "Ignored"));
         free(text);
-        e->status.n_full = 236;
-        e->status.n_crowded = 988;
-        e->status.n_in_containers = 1;
+        e->status.ignored[IGNORED_MAX_INSTANCES] = 236;
+        e->status.ignored[IGNORED_PROCESS_LIMIT] = 988;
+        e->status.ignored[IGNORED_NAMESPACE] = 1;
         assert_reported(e, 1000, true,
                         "\n"
                         "Ignored processes: 236 beyond max_instances, 988 beyond the limit of "
@@ -298,7 +298,7 @@ EXAMPLE_TEST(older) {
 
         e->status.version = NULL;
         for (size_t i = 0; i < 4; i++)
-                e->instances[i].reason_code = e->instances[i].remedy = e->instances[i].cpus = NULL;
+                e->instances[i].reason_code = REASON_NONE;
         text = render(e, NULL, 1000, true);
         assert_shows(text, "\n  b-1: does not fit on its nodes\n  b-2: no room\n\n");
         free(text);
@@ -306,15 +306,73 @@ EXAMPLE_TEST(older) {
 
 TEST(at_rest) {
         static const struct {
-                const char *state;
+                InstanceState state;
                 bool rests;
-        } rows[] = { { "bound", true },   { "watched", true }, { "released", true },
-                     { "partly", false }, { "moving", false }, { "refused", false },
-                     { "planned", false } };
+        } rows[] = { { INSTANCE_BOUND, true },    { INSTANCE_WATCHED, true },
+                     { INSTANCE_RELEASED, true }, { INSTANCE_PARTLY, false },
+                     { INSTANCE_MOVING, false },  { INSTANCE_REFUSED, false },
+                     { INSTANCE_PLANNED, false } };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                const StatusInstance one = instance("a", rows[i].state, "", "", "");
+                const InstanceInfo one = instance("a", rows[i].state, "", REASON_NONE);
 
                 assert_int_equal(status_is_at_rest(&one), rows[i].rests);
         }
+}
+
+static void assert_threads(const char *exe, uint64_t n_threads, bool bound, const char *shown) {
+        InstanceInfo one = { .name = "a-1",
+                             .exe = exe,
+                             .state = INSTANCE_BOUND,
+                             .reason = "",
+                             .cpus = cpu_set("4-7"),
+                             .cpu_bound = bound,
+                             .n_threads = n_threads };
+        const Snapshot status = { .policy_load_success = true,
+                                  .instances = &one,
+                                  .n_instances = 1,
+                                  .time_seconds = 1000 };
+        const StatusQuestion q = { .status = &status, .now_seconds = 1000, .alive = true };
+        _cleanup_text_ Text text = { 0 };
+
+        status_problems_render(&q, &text);
+        if (shown)
+                assert_non_null(strstr(text.data, shown));
+        else
+                assert_true(text.length == 0 || !strstr(text.data, "threads"));
+}
+
+/* Threads say nothing of GOMAXPROCS: a Go program keeps some for calls that block, and from 1.25 on
+ * it follows the CPUs that it has. */
+TEST(go_threads) {
+        assert_threads("/deploy/bin/tidb-server", 1700, true, NULL);
+        assert_threads("/deploy/bin/pd-server", 1700, true, NULL);
+}
+
+/* --- the journal --- */
+
+TEST(lines) {
+        _cleanup_text_ Text text = { 0 };
+
+        assert_int_equal(setenv("TZ", "UTC", 1), 0);
+        tzset();
+        assert_int_equal(
+                status_history_parse(
+                        "{\"__REALTIME_TIMESTAMP\":\"1780000000123456\",\"MESSAGE\":\"bound\\u001b["
+                        "2J\",\"_BOOT_ID\":\"x\"}\n"
+                        "not json\n"
+                        "{\"__REALTIME_TIMESTAMP\":\"1780000001000000\",\"MESSAGE\":[1,2]}\n"
+                        "{\"__REALTIME_TIMESTAMP\":\"1780000002000000\",\"MESSAGE\":\"moved\"}",
+                        &text),
+                2);
+        assert_string_equal(text.data, "  2026-05-28 20:26:40  bound\\x1b[2J\n"
+                                       "  2026-05-28 20:26:42  moved\n");
+}
+
+TEST(nothing) {
+        _cleanup_text_ Text text = { 0 };
+
+        assert_int_equal(status_history_parse("", &text), 0);
+        assert_int_equal(status_history_parse("null\n[]\n\n{}\n", &text), 0);
+        assert_int_equal(text.length, 0);
 }

@@ -1,0 +1,47 @@
+/* Renders the published status for the operator. */
+#pragma once
+
+#include "tidbnumad/ctl/status-file.h"
+
+/* What to render: the instances with these names, or all with `n_names` 0. `alive`: the daemon that
+ * wrote the status seems to run. */
+typedef struct StatusQuestion {
+        const Snapshot *status;
+        const char *const *names;
+        size_t n_names;
+        double now_seconds;
+        bool alive;
+        bool no_room;            /* the file system of the runtime folder is full */
+        const char *runtime_dir; /* used with `no_room` only */
+        unsigned width;          /* columns of the terminal; 0: none */
+        bool colors;             /* use colours for states */
+} StatusQuestion;
+
+/* Is the instance, or the unit, one of those that the command line selects? */
+bool status_is_asked(const StatusQuestion *question, const InstanceInfo *instance);
+bool status_unit_is_asked(const StatusQuestion *question, const UnitInfo *unit);
+
+/* Renders a line about the daemon, problems with their remedy, then tables of instances and of
+ * devices with interrupts, and the ignored processes. text->error shows a failure. */
+void status_page_render(const StatusQuestion *question, Text *text);
+
+/* Renders problems, the worst first: the daemon, its policies, instances by reason, releases,
+ * interrupts. Instances with the same reason share an entry. Empty without problems. text->error
+ * shows a failure. */
+void status_problems_render(const StatusQuestion *question, Text *text);
+
+/* The same as the array `problems`: each with `names`, `reason`, `reason_code` and `remedy`, and
+ * with `errors` where these are of policy files. */
+void status_problems_json(const StatusQuestion *question, Json *json);
+
+/* What is said where there is no instance. */
+const char *status_no_instances(const Snapshot *status);
+
+/* Appends the last messages about the instance from the journal, oldest first, with a heading. If
+ * there are none, or the journal cannot be read, appends a sentence that reports this. text->error
+ * shows a failure. */
+void status_history_render(const char *instance, Text *text);
+
+/* Renders the output of journalctl's `-o json` as lines with local time and message. Invalid lines
+ * are omitted. Returns the number of messages. */
+size_t status_history_parse(const char *json_lines, Text *text);

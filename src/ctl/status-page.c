@@ -1,0 +1,591 @@
+/* The published status as text: problems first, then instances, interrupts and ignored processes;
+ * and the journal's messages about an instance. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/ctl/status-page.h"
+#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/table.h"
+#include "tidbnumad/sys/journalctl.h"
+
+/* Maximum number of nodes of an instance that are shown, by memory, and of ignored processes. */
+enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
+
+bool status_is_asked(const StatusQuestion *q, const InstanceInfo *i) {
+        for (size_t k = 0; k < q->n_names; k++)
+                if (fnmatch(q->names[k], i->name, 0) == 0 ||
+                    (i->unit && fnmatch(q->names[k], i->unit, 0) == 0))
+                        return true;
+        return q->n_names == 0;
+}
+
+bool status_unit_is_asked(const StatusQuestion *q, const UnitInfo *u) {
+        for (size_t k = 0; k < q->n_names; k++)
+                if (status_unit_is_named(u, q->names[k]))
+                        return true;
+        return q->n_names == 0;
+}
+
+/* --- problems: what the operator has to solve, with the next step --- */
+
+/* Where they go. Maximum number of names of one reason, and of errors of policies, that the text
+ * lists. */
+typedef struct Problems {
+        const StatusQuestion *q;
+        Json *json; /* else as text */
+        Text *text;
+        bool any;
+} Problems;
+enum { NAMES_LISTED = 8, ERRORS_LISTED = 5 };
+
+static void put_problem_text(Problems *p, const char *const *names, size_t n, const char *what,
+                             const char *code, const char *next) {
+        Text *text = p->text;
+
+        text_append(text, p->any ? "" : "\nProblems:\n");
+        for (size_t i = 0; i < n && i < NAMES_LISTED; i++) {
+                text_append(text, i > 0 ? ", " : "  ");
+                text_append_printable(text, names[i]);
+        }
+        if (n > NAMES_LISTED)
+                text_appendf(text, " and %zu more", n - NAMES_LISTED);
+        text_append(text, ": ");
+        text_append_printable(text, what);
+        if (*code)
+                text_appendf(text, *what ? " (%s)" : "%s", code);
+        text_append(text, "\n");
+        if (*next) {
+                text_append(text, "      ");
+                text_append_printable(text, next);
+                text_append(text, "\n");
+        }
+}
+
+/* `errors`: it has those of the policy files, NULL: the problem is another. */
+static void put_problem(Problems *p, const char *const *names, size_t n, const char *what,
+                        const char *code, const char *next, const Snapshot *errors) {
+        const size_t n_errors = errors ? errors->n_policy_errors : 0;
+
+        if (!p->json) {
+                put_problem_text(p, names, n, what, code ? code : "", next);
+                for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++) {
+                        text_append(p->text, "      ");
+                        text_append_printable(p->text, errors->policy_errors[i]);
+                        text_append(p->text, "\n");
+                }
+        } else
+                JSON_OBJECT(p->json, NULL) {
+                        json_put_strings(p->json, "names", names, n);
+                        json_put_string(p->json, "reason", what);
+                        json_put_string(p->json, "reason_code", code);
+                        json_put_string(p->json, "remedy", next);
+                        if (errors)
+                                json_put_strings(p->json, "errors", errors->policy_errors,
+                                                 n_errors);
+                }
+        p->any = true;
+}
+
+static void put_sentence(Problems *p, const char *who, const char *next, const Snapshot *errors,
+                         const char *format, ...) _printf_(5, 6);
+static void put_sentence(Problems *p, const char *who, const char *next, const Snapshot *errors,
+                         const char *format, ...) {
+        _cleanup_text_ Text what = { 0 };
+        va_list args;
+
+        va_start(args, format);
+        text_appendv(&what, format, args);
+        va_end(args);
+        if (what.error < 0)
+                p->text->error = what.error;
+        else
+                put_problem(p, &who, 1, what.data, NULL, next, errors);
+}
+
+static void put_daemon(Problems *p) {
+        const StatusQuestion *q = p->q;
+        const Snapshot *s = q->status;
+
+        if (!q->alive)
+                put_sentence(p, "daemon", "systemctl start tidbnumad", NULL,
+                             "the daemon does not run: bindings are kept, but not watched");
+        else if (!status_file_is_fresh(s, q->now_seconds) && q->no_room)
+                put_sentence(p, "daemon", "free space there; systemctl status tidbnumad", NULL,
+                             "this status is %.0f s old: the daemon runs, but cannot publish, "
+                             "because the file system of %s is full",
+                             q->now_seconds - s->time_seconds, q->runtime_dir);
+        else if (!status_file_is_fresh(s, q->now_seconds))
+                put_sentence(p, "daemon", "journalctl -u tidbnumad", NULL,
+                             "this status is %.0f s old, but the daemon publishes every %.0f s: it "
+                             "may hang",
+                             q->now_seconds - s->time_seconds, s->sample_interval_seconds);
+        if (s->policy_load_success)
+                return;
+        if (!s->policy_in_force)
+                put_sentence(p, "policies", "tidbnumactl validate", s,
+                             "the policy files have errors, and no policy is in force: %zu "
+                             "binding%s of an earlier run %s held and watched, and nothing new "
+                             "is bound",
+                             s->n_adopted, s->n_adopted == 1 ? "" : "s",
+                             s->n_adopted == 1 ? "is" : "are");
+        else
+                put_sentence(p, "policies", "tidbnumactl validate", s,
+                             "the policy files have errors, so the %s",
+                             s->policy_kept
+                                     ? "policies of before the start of the daemon are in force"
+                                     : "previous policies stay in force");
+}
+
+static bool is_same_problem(const InstanceInfo *a, const InstanceInfo *b) {
+        return a->reason_code == b->reason_code && strcmp(a->reason, b->reason) == 0;
+}
+
+/* Those with the same reason share an entry. */
+static void put_instances(Problems *p, bool refused) {
+        const size_t n = p->q->status->n_instances;
+        _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
+
+        if (!names)
+                p->text->error = -ENOMEM;
+        for (size_t i = 0; i < n && names; i++) {
+                const InstanceInfo *all = p->q->status->instances, *one = &all[i];
+                size_t n_names = 0, first = n;
+
+                for (size_t k = 0; k < n; k++)
+                        if (status_is_asked(p->q, &all[k]) && status_is_problem(&all[k]) &&
+                            is_same_problem(&all[k], one)) {
+                                first = k < first ? k : first;
+                                names[n_names++] = all[k].name;
+                        }
+                if (first == i && (one->state == INSTANCE_REFUSED) == refused)
+                        put_problem(p, names, n_names, one->reason,
+                                    reason_to_string(one->reason_code),
+                                    reason_to_remedy(one->reason_code), NULL);
+        }
+}
+
+static void put_units(Problems *p) {
+        for (size_t i = 0; i < p->q->status->n_units; i++) {
+                const UnitInfo *u = &p->q->status->units[i];
+
+                if (status_unit_is_asked(p->q, u) && status_unit_is_problem(u))
+                        put_problem(p, &u->name, 1, u->reason, reason_to_string(u->code),
+                                    reason_to_remedy(u->code), NULL);
+        }
+}
+
+static void put_devices(Problems *p) {
+        static const struct {
+                IrqState state;
+                const char *what, *next;
+        } rows[] = {
+                { IRQ_STATE_CONTESTED, "interrupts are set again and again by something else",
+                  "journalctl -u tidbnumad names it; stop it, or set steer: leave for this "
+                  "device" },
+                { IRQ_STATE_FAILED, "interrupts are not where they were sent",
+                  "journalctl -u tidbnumad; tidbnumactl plan --explain lists them" },
+        };
+
+        for (size_t i = 0; i < p->q->status->irq.n_devices; i++)
+                for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                        const IrqDeviceInfo *device = &p->q->status->irq.devices[i];
+                        const uint64_t n = device->vectors[rows[k].state];
+
+                        if (n > 0)
+                                put_sentence(p, device->name, rows[k].next, NULL, "%" PRIu64 " %s",
+                                             n, rows[k].what);
+                }
+}
+
+static void put_problems(Problems *p) {
+        const Snapshot *s = p->q->status;
+
+        put_daemon(p);
+        put_instances(p, true);
+        put_instances(p, false);
+        put_units(p);
+        if (p->q->n_names > 0)
+                return;
+        for (size_t i = 0; i < s->n_releases; i++)
+                if (s->releases[i].failure)
+                        put_sentence(p, s->releases[i].name,
+                                     "the daemon tries again; journalctl -u tidbnumad", NULL,
+                                     "its release failed: %s", s->releases[i].failure);
+        put_devices(p);
+        if (s->access.wanted && !s->access.available && s->access.reason)
+                put_sentence(p, "accesses", "set sampling.access: off to hide this", NULL, "%s",
+                             s->access.reason);
+        if (s->n_policy_warnings > 0)
+                put_sentence(p, "policies", "tidbnumactl validate", NULL, "%zu warning%s",
+                             s->n_policy_warnings, s->n_policy_warnings == 1 ? "" : "s");
+}
+
+void status_problems_render(const StatusQuestion *q, Text *text) {
+        Problems p = { .q = q, .text = text };
+
+        put_problems(&p);
+}
+
+void status_problems_json(const StatusQuestion *q, Json *json) {
+        Problems p = { .q = q, .text = json->text, .json = json };
+
+        json_open_array(json, "problems");
+        put_problems(&p);
+        json_close(json);
+}
+
+/* --- the daemon --- */
+
+static void render_reserved(const Snapshot *s, Text *text) {
+        const struct {
+                const char *what;
+                IdView ids;
+        } rows[] = { { "nodes", ID_VIEW(&s->reserved_nodes) },
+                     { "CPUs", ID_VIEW(&s->reserved_cpus) } };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                char list[ID_SET_LIST_ANY];
+
+                if (id_view_render_list(rows[i].ids, list, sizeof(list)) > 0)
+                        text_appendf(text, "reserved for the network: %s %s\n", rows[i].what, list);
+        }
+}
+
+static void render_daemon(const StatusQuestion *q, Text *text) {
+        const Snapshot *s = q->status;
+
+        text_append(text, "tidbnumad ");
+        text_append_printable(text, s->version ? s->version : "of unknown version");
+        text_append(text, s->enforcing ? ", enforcing"
+                                       : ", changing nothing (mode: observe, paused "
+                                         "or a dry run)");
+        if (s->backend) {
+                text_append(text, ", backend ");
+                text_append_printable(text, s->backend);
+        }
+        if (!s->policy_in_force)
+                text_append(text, ", no policy in force");
+        else
+                text_appendf(text, ", %zu %s", s->n_policies,
+                             s->n_policies == 1 ? "policy" : "policies");
+        text_appendf(text, ", %.0f s ago\n",
+                     q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
+        if (s->backend_reason) {
+                text_append(text, "why this backend: ");
+                text_append_printable(text, s->backend_reason);
+                text_append(text, "\n");
+        }
+        render_reserved(s, text);
+}
+
+/* --- the instances --- */
+
+static void add_list(Table *table, IdView ids) {
+        char list[ID_SET_LIST_ANY];
+
+        table_add(table, id_view_render_list(ids, list, sizeof(list)) > 0 ? list : "-");
+}
+
+static void take(Table *table, Text *cell) {
+        if (cell->length == 0)
+                text_append(cell, "-");
+        table_add_text(table, cell);
+}
+
+/* "1: 12.0 GiB, 3: 4.0 MiB, …": anonymous memory, the largest part first. */
+static void append_memory(const InstanceInfo *i, Text *cell) {
+        NodeSet shown = { 0 };
+
+        for (unsigned n = 0;; n++) {
+                const InstanceMemory *largest = NULL;
+
+                for (size_t k = 0; k < i->n_memory; k++) {
+                        const InstanceMemory *m = &i->memory_by_node[k];
+
+                        if (m->anon_bytes > (largest ? largest->anon_bytes : 0) &&
+                            !id_set_has(&shown, m->node))
+                                largest = m;
+                }
+                if (!largest)
+                        return;
+                if (n == NODES_SHOWN) {
+                        text_append(cell, ", …");
+                        return;
+                }
+                text_appendf(cell, "%s%" PRIu32 ": ", n > 0 ? ", " : "", largest->node);
+                plan_words_bytes(largest->anon_bytes, cell);
+                id_set_add(&shown, largest->node);
+        }
+}
+
+static void append_why(const InstanceInfo *i, Text *cell) {
+        if (i->state == INSTANCE_MOVING && i->pending_bytes > 0) {
+                plan_words_bytes(i->pending_bytes, cell);
+                text_append(cell, " to move");
+                if (!isnan(i->migration_left_seconds))
+                        text_appendf(cell, ", %.0f s left", i->migration_left_seconds);
+        }
+        if (status_is_at_rest(i) || i->reason_code == REASON_NONE) {
+                if (*i->reason)
+                        text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
+        } else /* the sentence is listed among the problems */
+                text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "",
+                             reason_to_string(i->reason_code));
+        if (i->bound_by_reason)
+                text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
+                             i->bound_by_reason);
+}
+
+static void add_instance(Table *table, const InstanceInfo *i, Text *cell) {
+        table_add(table, i->name);
+        table_add(table, instance_state_to_string(i->state));
+        plan_words_add_set(table, ID_VIEW(&i->nodes));
+        add_list(table, ID_VIEW(&i->cpus));
+        append_memory(i, cell);
+        take(table, cell);
+        if (!isnan(i->remote_ratio))
+                text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
+        take(table, cell);
+        append_why(i, cell);
+        table_add_text(table, cell);
+}
+
+/* What starts it next, for a unit that stands still. */
+static void append_start(const UnitInfo *u, Text *cell) {
+        if (strcmp(u->state, "missing") == 0)
+                text_append(cell, "systemd has no such unit");
+        else if (strcmp(u->state, "running") == 0)
+                text_append(cell, "no process in it matches its policy");
+        else if (strcmp(u->state, "prepared") == 0) {
+                text_append(cell, "stopped; starts on ");
+                plan_words_nodes(&u->nodes, cell);
+        } else
+                text_append(cell, "stopped");
+        if (status_unit_is_problem(u)) /* the sentence is listed among the problems */
+                text_appendf(cell, "; %s", reason_to_string(u->code));
+        else if (*u->reason)
+                text_appendf(cell, "; %s", u->reason);
+}
+
+/* A unit that systemd does not have is shown to who asks for it. */
+static bool is_row(const StatusQuestion *q, const UnitInfo *u) {
+        return !status_unit_runs(q->status, u) && status_unit_is_asked(q, u) &&
+               (q->n_names > 0 || strcmp(u->state, "missing") != 0);
+}
+
+/* A unit without an instance, under the name that its instance would have. */
+static void add_unit(Table *table, const UnitInfo *u, Text *cell) {
+        char label[NAME_MAX];
+
+        status_unit_label(u, label);
+        table_add(table, label);
+        table_add(table, u->state);
+        add_list(table, ID_VIEW(&u->mems));
+        add_list(table, ID_VIEW(&u->cpus));
+        table_add(table, "-");
+        table_add(table, "-");
+        append_start(u, cell);
+        table_add_text(table, cell);
+}
+
+const char *status_no_instances(const Snapshot *status) {
+        return !status->policy_in_force ? "No policy is in force." : "No process matches a policy.";
+}
+
+static void render_instances(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
+                                                "ANONYMOUS", "REMOTE", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+        const size_t before = text->length;
+
+        text_append(text, "\n");
+        table_init(&table, headings, ELEMENTSOF(headings));
+        table.state_column = 1;
+        table.colors = q->colors;
+        for (size_t i = 0; i < q->status->n_instances; i++)
+                if (status_is_asked(q, &q->status->instances[i]))
+                        add_instance(&table, &q->status->instances[i], &cell);
+        for (size_t i = 0; i < q->status->n_units; i++)
+                if (is_row(q, &q->status->units[i]))
+                        add_unit(&table, &q->status->units[i], &cell);
+        table_render(&table, q->width, text);
+        if (text->error == 0 && text->length == before + 1)
+                text_appendf(text, "%s\n", status_no_instances(q->status));
+}
+
+/* Failed releases are listed among the problems. */
+static void render_releases(const Snapshot *s, Text *text) {
+        for (size_t i = 0; i < s->n_releases; i++) {
+                if (s->releases[i].failure)
+                        continue;
+                text_append(text, "release in progress: ");
+                text_append_printable(text, s->releases[i].name);
+                text_append(text, "\n");
+        }
+}
+
+/* --- interrupts --- */
+
+static void add_device(Table *table, const IrqDeviceInfo *d, Text *cell) {
+        table_add(table, d->name);
+        if (d->node < 0)
+                table_add(table, "?");
+        else
+                table_addf(table, "%" PRId32, d->node);
+        for (IrqState state = 0; state < N_IRQ_STATES; state++)
+                if (d->vectors[state] > 0)
+                        text_appendf(cell, "%s%" PRIu64 " %s", cell->length > 0 ? ", " : "",
+                                     d->vectors[state], irq_state_to_string(state));
+        take(table, cell);
+        add_list(table, ID_VIEW(&d->cpus));
+        table_add(table, d->reason);
+}
+
+static void render_devices(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "DEVICE", "NODE", "INTERRUPTS", "CPUS", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < q->status->irq.n_devices; i++)
+                add_device(&table, &q->status->irq.devices[i], &cell);
+        if (q->status->irq.n_devices > 0)
+                text_append(text, "\n");
+        table_render(&table, q->width, text);
+}
+
+/* --- ignored processes --- */
+
+static void render_ignored_processes(const Snapshot *s, Text *text) {
+        for (size_t i = 0; i < s->n_ignored_processes && i < IGNORED_LISTED; i++) {
+                const IgnoredInfo *one = &s->ignored_processes[i];
+
+                text_appendf(text, "  %d ", one->pid);
+                text_append_printable(text, one->exe);
+                text_append(text, " (policy ");
+                text_append_printable(text, one->policy);
+                text_append(text, "): ");
+                text_append_printable(text, one->reason);
+                text_append(text, "\n");
+        }
+        if (s->n_ignored_processes > IGNORED_LISTED)
+                text_appendf(text, "  and %zu more\n", s->n_ignored_processes - IGNORED_LISTED);
+}
+
+static void render_ignored(const Snapshot *s, Text *text) {
+        static const char *const reasons[N_IGNORED_REASONS] = {
+                [IGNORED_MAX_INSTANCES] = "beyond max_instances",
+                [IGNORED_PROCESS_LIMIT] = "beyond the limit of watched processes",
+                [IGNORED_USER] = "of another user",
+                [IGNORED_NAMESPACE] = "in a container",
+        };
+        bool any = false;
+
+        for (IgnoredReason r = 0; r < N_IGNORED_REASONS; r++) {
+                if (s->ignored[r] == 0)
+                        continue;
+                text_appendf(text, "%s%" PRIu64 " %s",
+                             any ? ", " : "\nIgnored processes: ", s->ignored[r], reasons[r]);
+                any = true;
+        }
+        if (any)
+                text_append(text, "; run tidbnumactl explain PID to see why\n");
+        render_ignored_processes(s, text);
+}
+
+void status_page_render(const StatusQuestion *q, Text *text) {
+        render_daemon(q, text);
+        status_problems_render(q, text);
+        render_instances(q, text);
+        if (q->n_names > 0)
+                return;
+        render_releases(q->status, text);
+        render_devices(q, text);
+        render_ignored(q->status, text);
+}
+
+/* --- the journal --- */
+
+#define MESSAGES_SHOWN "20"
+
+static void append_time(Text *text, const char *usec) {
+        const time_t t = (time_t)(strtoull(usec, NULL, 10) / 1000000);
+        char buffer[32];
+        struct tm tm;
+
+        if (localtime_r(&t, &tm) && strftime(buffer, sizeof(buffer), "%F %T", &tm) > 0)
+                text_append(text, buffer);
+}
+
+/* journalctl writes a field that is no valid UTF-8 as an array of numbers: it is omitted. */
+static size_t append_line(const char *line, size_t size, Text *text) {
+        json_error_t error;
+        json_t *object = json_loadb(line, size, 0, &error);
+        const char *usec = json_string_value(json_object_get(object, "__REALTIME_TIMESTAMP"));
+        const char *message = json_string_value(json_object_get(object, "MESSAGE"));
+        const bool shown = usec && message;
+
+        if (shown) {
+                text_append(text, "  ");
+                append_time(text, usec);
+                text_append(text, "  ");
+                text_append_printable(text, message);
+                text_append(text, "\n");
+        }
+        json_decref(object);
+        return shown;
+}
+
+size_t status_history_parse(const char *lines, Text *text) {
+        size_t n = 0;
+
+        while (*lines) {
+                const size_t size = strcspn(lines, "\n");
+
+                n += append_line(lines, size, text);
+                lines += size + (lines[size] == '\n');
+        }
+        return n;
+}
+
+/* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
+static int read_journal(const char *instance, Text *ret) {
+        _cleanup_free_ char *match = NULL;
+        int r = asprintf(&match, "TIDBNUMAD_INSTANCE=%s", instance);
+
+        if (r < 0) {
+                match = NULL;
+                return -ENOMEM;
+        }
+        return journalctl_read((const char *const[]){ "--output=json", "--output-fields=MESSAGE",
+                                                      "--lines=" MESSAGES_SHOWN, match, "_UID=0",
+                                                      NULL },
+                               ret);
+}
+
+void status_history_render(const char *instance, Text *text) {
+        _cleanup_text_ Text json = { 0 }, lines = { 0 };
+        int r = read_journal(instance, &json);
+
+        if (r == -ENOMEM || json.error < 0)
+                text->error = -ENOMEM;
+        text_append(text, "\nHistory of ");
+        text_append_printable(text, instance);
+        if (r < 0 || !json.data || status_history_parse(json.data, &lines) == 0) {
+                text_append(text, ": no entry in the journal that this user can read\n");
+                return;
+        }
+        text_append(text, ":\n");
+        text_append(text, lines.data ? lines.data : "");
+        if (lines.error < 0)
+                text->error = lines.error;
+}
