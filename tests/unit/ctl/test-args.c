@@ -8,7 +8,6 @@
 #include "config.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/ctl/args.h"
-#include "tidbnumad/ctl/options.h"
 
 static int parse(Args *args, const char *const *words) {
         static CommandLine line; /* the arguments are borrowed from it */
