@@ -14,8 +14,7 @@
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/ctl/verdict.h"
 #include "tidbnumad/publish/plan-json.h"
-#include "tidbnumad/publish/plan-table.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/publish/table.h"
 #include "tidbnumad/world/processes.h"
 

@@ -7,7 +7,7 @@
 #include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/publish/plan-json.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/publish/table.h"
 
 /* --- the table --- */

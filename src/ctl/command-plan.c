@@ -10,9 +10,8 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/plan-run-irq.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/publish/irq-plan-table.h"
 #include "tidbnumad/publish/plan-json.h"
-#include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/topology-load.h"
 
 /* Compares the nodes in use with the plan. Empty for imagined instances. */

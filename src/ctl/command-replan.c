@@ -7,7 +7,7 @@
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
-#include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/sys/clock.h"
 
 static int check_names(const Args *args, const Case *c) {

@@ -12,7 +12,7 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/step.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/members-memory.h"
 #include "tidbnumad/world/node-load.h"
 

@@ -12,7 +12,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/status-page.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/publish/table.h"
 #include "tidbnumad/sys/journalctl.h"
 

@@ -8,7 +8,7 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-page.h"
 #include "tidbnumad/ctl/top-view.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 
 /* Maximum columns of a name, minimum columns of the bar, maximum lines of problems. */
 enum { NAME_MAX_COLUMNS = 24, BAR_MIN = 8, PROBLEM_LINES = 6 };

@@ -46,7 +46,7 @@ static inline uint64_t advice_whole_mib(uint64_t bytes) {
 }
 
 /* --- the rules A1 to A12 and R12 for one instance: their table is in plan/advice.h; the sentences
- * have placeholders that publish/advice-text.h lists --- */
+ * have placeholders that publish/advice.h lists --- */
 
 typedef struct AdviceScope {
         const AdviceReport *report;

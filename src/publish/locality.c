@@ -5,7 +5,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/publish/locality.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/publish/table.h"
 
 enum { BAR_WIDTH = 24 };

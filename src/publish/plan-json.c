@@ -1,5 +1,5 @@
 #include "tidbnumad/publish/plan-json.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/publish/status.h"
 
 /* --- instances --- */

@@ -1,6 +1,6 @@
 #include "tidbnumad/publish/tiup-fill.h"
-#include "tidbnumad/publish/advice-text.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/advice.h"
+#include "tidbnumad/publish/plan-text.h"
 
 /* On a line of its own, below the one that it follows. */
 static void append_line(Text *text, uint32_t column) {

@@ -92,7 +92,7 @@ typedef struct Advice {
         AdviceUnit unit;
         uint64_t value; /* bytes are whole MiB, rates whole KiB */
         AdviceEffect effect;
-        /* Sentences with placeholders, which publish/advice-text.h expands; constants. `note` is ""
+        /* Sentences with placeholders, which publish/advice.h expands; constants. `note` is ""
          * where there is nothing to add for the process that runs now. */
         const char *reason;
         const char *note;

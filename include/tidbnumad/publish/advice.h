@@ -1,7 +1,9 @@
-/* Sizing advice for the operator: a table, JSON, a fragment of a TiUP topology file. */
+/* Sizing advice for the operator: a table, JSON, a fragment of a TiUP topology file, and the words
+ * that these share, which append to `text`, whose `error` is set after a failure. */
 #pragma once
 
 #include "tidbnumad/base/json.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/advice.h"
 
 /* One row a setting: instance, setting, value, rule, reason; the reason wrapped so that lines end
@@ -20,3 +22,29 @@ int advice_render_json(const AdviceReport *report, Text *text);
  * TiUP has no key for is in comments. Always a mapping, {} when there is nothing. `text` is
  * emptied first. 0 or -ENOMEM. */
 int advice_render_tiup(const AdviceReport *report, const char *host, Text *text);
+
+/* The value as the component takes it: "8", "200" (GOGC), "13107MB", "300KB". TiDB and TiKV count
+ * their KB, MB and GB in powers of 1024. */
+void advice_text_append_value(Text *text, const Advice *advice);
+
+/* The sentences of `reason` and `note`, and for an instance that runs what makes it hold, with the
+ * placeholders replaced:
+ *
+ * - {cpus}: "16 CPUs of node 0"
+ * - {cpu_part}: likewise, or "8 of the 16 CPUs of node 0, shared with tikv-20160"
+ * - {memory_part}: "the 32 GiB of node 0", or "its 16 GiB of the 32 GiB of …, shared with …"
+ * - {device} {device_sharers} {card} {gomaxprocs} {base} {cost}
+ *
+ * Names are made visible (base/utf8.h). */
+void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);
+
+/* Appends the string in YAML's double quotes, with everything but printable ASCII escaped, so that
+ * it is always one scalar. */
+void advice_text_append_quoted(Text *text, const char *string);
+
+/* Appends `string` in lines of at most `width` columns (0: no limit; a longer word has a line of
+ * its own), broken at spaces; each line but the first after a line break and `indent`. */
+void advice_text_append_wrapped(Text *text, const char *string, size_t width, const char *indent);
+
+/* Columns on a terminal: code points, as nearly all names are of single width. */
+size_t advice_text_width(const char *string);

@@ -3,7 +3,6 @@
 #include "../../support/test.h"
 
 #include "../../support/json-check.h"
-#include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 
 #include "advice-example.h"

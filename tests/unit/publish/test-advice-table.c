@@ -2,7 +2,6 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 
 #include "advice-example.h"

@@ -4,7 +4,7 @@
 #include <yaml.h>
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/publish/advice-text.h"
+#include "tidbnumad/publish/advice.h"
 
 #include "../../support/id-sets.h"
 #include "advice-example.h"

@@ -4,7 +4,6 @@
 #include "../../support/test.h"
 #include <yaml.h>
 
-#include "tidbnumad/publish/advice-text.h"
 #include "tidbnumad/publish/advice.h"
 
 #include "../../support/id-sets.h"

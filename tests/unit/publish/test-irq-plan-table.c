@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "irq-example.h"
-#include "tidbnumad/publish/irq-plan-table.h"
+#include "tidbnumad/publish/plan-text.h"
 
 IRQ_TEST(plan) {
         _cleanup_text_ Text text = { 0 };

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "plan-example.h"
-#include "tidbnumad/publish/plan-table.h"
+#include "tidbnumad/publish/plan-text.h"
 
 PLAN_TEST(plan) {
         _cleanup_text_ Text text = { 0 };

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "plan-example.h"
-#include "tidbnumad/publish/plan-words.h"
+#include "tidbnumad/publish/plan-text.h"
 
 static void check_why(const PlanReportInstance *instance, const char *expected) {
         _cleanup_text_ Text text = { 0 };

@@ -1,0 +1,642 @@
+/* Sizing advice: the words that its renderings share, and these: a table, JSON, and the fragment of
+ * a TiUP topology file. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/publish/advice.h"
+#include "tidbnumad/publish/table.h"
+
+/* --- words --- */
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * 1024)
+#define GIB (MIB * 1024)
+
+static void append_scaled(Text *text, uint64_t bytes) {
+        if (bytes % GIB == 0)
+                text_appendf(text, "%" PRIu64 "GB", bytes / GIB);
+        else if (bytes % MIB == 0)
+                text_appendf(text, "%" PRIu64 "MB", bytes / MIB);
+        else
+                text_appendf(text, "%" PRIu64 "KB", bytes / KIB);
+}
+
+void advice_text_append_value(Text *text, const Advice *advice) {
+        if (advice->unit == ADVICE_BYTES || advice->unit == ADVICE_BYTES_PER_SEC)
+                append_scaled(text, advice->value);
+        else if (advice->unit == ADVICE_TEXT)
+                text_append_printable(text, advice->text);
+        else
+                text_appendf(text, "%" PRIu64, advice->value);
+}
+
+/* For reading: one decimal where it matters. Integers only, as a locale may have a comma. */
+static void append_size(Text *text, uint64_t bytes) {
+        const uint64_t unit = bytes >= GIB ? GIB : MIB;
+        const uint64_t tenths = bytes / unit * 10 + bytes % unit * 10 / unit;
+
+        text_appendf(text, "%" PRIu64, tenths / 10);
+        if (tenths % 10 > 0 && tenths < 1000)
+                text_appendf(text, ".%" PRIu64, tenths % 10);
+        text_append(text, unit == GIB ? " GiB" : " MiB");
+}
+
+void advice_text_append_quoted(Text *text, const char *string) {
+        _cleanup_text_ Text clean = { 0 };
+        size_t length;
+
+        utf8_sanitize(&clean, string, strlen(string));
+        if (clean.error < 0)
+                text->error = clean.error;
+        text_append(text, "\"");
+        for (const char *p = clean.data; p && *p != '\0'; p += length) {
+                uint32_t c = utf8_decode(p, &length);
+
+                if (c == '"' || c == '\\')
+                        text_appendf(text, "\\%c", (int)c);
+                else if (c >= 0x20 && c < 0x7f)
+                        text_appendf(text, "%c", (int)c);
+                else if (c <= 0xffff)
+                        text_appendf(text, "\\u%04x", c);
+                else
+                        text_appendf(text, "\\U%08x", c);
+        }
+        text_append(text, "\"");
+}
+
+size_t advice_text_width(const char *string) {
+        size_t width = 0;
+
+        for (; *string != '\0'; string++)
+                width += ((unsigned char)*string & 0xc0) != 0x80;
+        return width;
+}
+
+void advice_text_append_wrapped(Text *text, const char *string, size_t width, const char *indent) {
+        size_t column = 0;
+
+        while (*string != '\0') {
+                _cleanup_text_ Text word = { 0 };
+                size_t length = strcspn(string, " ");
+
+                text_appendf(&word, "%.*s", (int)length, string);
+                if (word.error < 0)
+                        text->error = word.error;
+                if (word.data && length > 0) {
+                        size_t columns = advice_text_width(word.data);
+
+                        if (column > 0 && width > 0 && column + 1 + columns > width) {
+                                text_appendf(text, "\n%s", indent);
+                                column = 0;
+                        } else if (column > 0) {
+                                text_append(text, " ");
+                                column++;
+                        }
+                        text_append(text, word.data);
+                        column += columns;
+                }
+                string += length + (string[length] == ' ');
+        }
+}
+
+static void append_nodes(Text *text, const AdviceSubject *subject) {
+        char list[ID_SET_LIST_ANY];
+
+        (void)id_set_render_list(&subject->nodes, list, sizeof(list));
+        text_appendf(text, "node%s %s", id_set_count(&subject->nodes) == 1 ? "" : "s", list);
+}
+
+/* "a", "a and b", "a, b and c". */
+static void append_names(Text *text, const AdviceReport *report, const size_t *indexes, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                if (i > 0)
+                        text_append(text, i + 1 < n ? ", " : " and ");
+                text_append_printable(text, report->subjects[indexes[i]].name);
+        }
+}
+
+static void append_cpus(Text *text, const AdviceSubject *subject) {
+        text_appendf(text, "%u CPU%s of ", subject->n_cpus, subject->n_cpus == 1 ? "" : "s");
+        append_nodes(text, subject);
+}
+
+static void append_shared(Text *text, const AdviceReport *report, const AdviceSubject *subject) {
+        if (subject->n_sharers == 0)
+                return;
+        text_append(text, ", shared with ");
+        append_names(text, report, subject->sharers, subject->n_sharers);
+}
+
+static void append_cpu_part(Text *text, const AdviceReport *report, const AdviceSubject *subject) {
+        const bool part = subject->cpu_share < subject->n_cpus;
+
+        if (part)
+                text_appendf(text, "%u of the ", subject->cpu_share);
+        append_cpus(text, subject);
+        if (part)
+                append_shared(text, report, subject);
+}
+
+static void append_memory_part(Text *text, const AdviceReport *report,
+                               const AdviceSubject *subject) {
+        const bool part = subject->memory_share_bytes < subject->memory_bytes;
+
+        text_append(text, part ? "its " : "the ");
+        append_size(text, subject->memory_share_bytes);
+        if (part) {
+                text_append(text, " of the ");
+                append_size(text, subject->memory_bytes);
+        }
+        text_append(text, " of ");
+        append_nodes(text, subject);
+        append_shared(text, report, subject);
+}
+
+static void append_placeholder(Text *text, const AdviceReport *report, const Advice *advice,
+                               const char *name, size_t length) {
+        const AdviceSubject *subject = &report->subjects[advice->subject];
+
+#define IS(word) (length == strlen(word) && memcmp(name, word, length) == 0)
+        if (IS("cpus"))
+                append_cpus(text, subject);
+        else if (IS("cpu_part"))
+                append_cpu_part(text, report, subject);
+        else if (IS("memory_part"))
+                append_memory_part(text, report, subject);
+        else if (IS("device"))
+                text_append_printable(text, subject->device ? subject->device : "");
+        else if (IS("device_sharers"))
+                append_names(text, report, subject->device_sharers, subject->n_device_sharers);
+        else if (IS("card"))
+                text_append_printable(text, subject->card ? subject->card : "");
+        else if (IS("gomaxprocs"))
+                text_appendf(text, "GOMAXPROCS=%u", subject->gomaxprocs);
+        else if (IS("base"))
+                append_size(text, advice->base_bytes);
+        else if (IS("cost"))
+                append_size(text, advice->cost_bytes);
+        else
+                text_appendf(text, "{%.*s}", (int)length, name);
+#undef IS
+}
+
+static void append_template(Text *text, const AdviceReport *report, const Advice *advice,
+                            const char *template) {
+        while (*template != '\0') {
+                size_t plain = strcspn(template, "{"), length;
+
+                text_appendf(text, "%.*s", (int)plain, template);
+                template += plain;
+                if (*template == '\0')
+                        return;
+                length = strcspn(++template, "}");
+                append_placeholder(text, report, advice, template, length);
+                template += length + (template[length] == '}');
+        }
+}
+
+void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice) {
+        append_template(text, report, advice, advice->reason);
+        if (advice->note[0] != '\0')
+                text_append(text, " ");
+        append_template(text, report, advice, advice->note);
+        if (!report->subjects[advice->subject].running)
+                return;
+        if (advice->effect == HOLDS_RESTART)
+                text_append(text, " It takes effect after a restart.");
+        else if (advice->effect == HOLDS_RELOAD)
+                text_append(text, " It takes effect after a reload.");
+}
+
+/* --- a table --- */
+
+static void append_rows(Text *text, const AdviceReport *report, unsigned width) {
+        static const char *const headings[] = { "INSTANCE", "SETTING", "VALUE", "RULE", "REASON" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < report->n_items; i++) {
+                const Advice *advice = &report->items[i];
+
+                table_add(&table, report->subjects[advice->subject].name);
+                table_add(&table, advice->setting);
+                advice_text_append_value(&cell, advice);
+                table_add_text(&table, &cell);
+                table_add(&table, advice_rule_to_id(advice->rule));
+                advice_text_append_reason(&cell, report, advice);
+                table_add_text(&table, &cell);
+        }
+        table_render(&table, width, text);
+}
+
+static void append_memory_note(Text *text, const AdviceReport *report) {
+        _cleanup_text_ Text names = { 0 };
+
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *subject = &report->subjects[i];
+
+                if (subject->unplaced[0] != '\0' || subject->memory_bytes > 0 ||
+                    !advice_product_is_heavy(subject->product))
+                        continue;
+                text_append(&names, names.length > 0 ? ", " : "");
+                text_append_printable(&names, subject->name);
+        }
+        if (names.length == 0)
+                return;
+        text_append(&names, ": no advice on memory: the size of the nodes' memory is unknown");
+        if (names.error < 0)
+                text->error = names.error;
+        else
+                text_appendf(text, "%s\n", names.data);
+}
+
+/* PD and JVMs would get none either way. */
+static bool would_get_advice(const AdviceSubject *subject) {
+        return advice_product_is_heavy(subject->product) || subject->product == PRODUCT_HAPROXY;
+}
+
+int advice_render_table(const AdviceReport *report, unsigned width, Text *text) {
+        text_reset(text);
+        if (report->n_items > 0)
+                append_rows(text, report, width);
+        else
+                text_append(text, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *subject = &report->subjects[i];
+
+                if (subject->unplaced[0] == '\0' || !would_get_advice(subject))
+                        continue;
+                text_append_printable(text, subject->name);
+                text_appendf(text, ": no advice: %s\n", subject->unplaced);
+        }
+        append_memory_note(text, report);
+        return text->error;
+}
+
+/* --- JSON --- */
+
+/* Of what is not known where it is 0. */
+static void put_known(Json *json, const char *key, uint64_t value) {
+        json_put_count_if(json, key, value > 0, value);
+}
+
+static void put_names(Json *json, const char *key, const AdviceReport *report,
+                      const size_t *indexes, size_t n) {
+        JSON_ARRAY(json, key, i, n)
+                json_put_string(json, NULL, report->subjects[indexes[i]].name);
+}
+
+static void put_item(Json *json, const AdviceReport *report, const Advice *advice) {
+        _cleanup_text_ Text value = { 0 }, reason = { 0 };
+
+        advice_text_append_value(&value, advice);
+        advice_text_append_reason(&reason, report, advice);
+        JSON_OBJECT(json, NULL) {
+                json_put_string(json, "rule", advice_rule_to_id(advice->rule));
+                json_put_string(json, "setting", advice->setting);
+                json_put_string(json, "where", advice_where_to_string(advice->where));
+                json_put_string(json, "unit", advice_unit_to_string(advice->unit));
+                json_put_count_if(json, "value", advice->unit != ADVICE_TEXT, advice->value);
+                json_put_text(json, "text", &value);
+                json_put_string(json, "takes_effect", advice_effect_to_string(advice->effect));
+                put_known(json, "cost_bytes", advice->cost_bytes);
+                json_put_text(json, "reason", &reason);
+        }
+}
+
+static void put_inputs(Json *json, const AdviceReport *report, const AdviceSubject *s) {
+        JSON_OBJECT(json, "inputs") {
+                json_put_ids(json, "nodes", ID_VIEW(&s->nodes));
+                json_put_ids(json, "cpus", ID_VIEW(&s->cpus));
+                json_put_string(json, "memory_mode", memory_mode_to_string(s->memory));
+                json_put_count(json, "cpu_count", s->n_cpus);
+                json_put_count(json, "cpu_share", s->cpu_share);
+                put_known(json, "memory_bytes", s->memory_bytes);
+                put_known(json, "memory_share_bytes", s->memory_share_bytes);
+                put_names(json, "shares_nodes_with", report, s->sharers, s->n_sharers);
+                json_put_string(json, "device", s->device);
+                put_names(json, "shares_device_with", report, s->device_sharers,
+                          s->n_device_sharers);
+                put_known(json, "resident_bytes", s->resident_bytes);
+                json_put_bool(json, "running", s->running);
+                put_known(json, "gomaxprocs", s->gomaxprocs);
+                json_put_string(json, "card", s->card);
+        }
+}
+
+int advice_render_json(const AdviceReport *report, Text *text) {
+        Json json = { .text = text };
+
+        text_reset(text);
+        JSON_OBJECT(&json, NULL)
+                JSON_ARRAY(&json, "instances", i, report->n_subjects)
+                        JSON_OBJECT(&json, NULL) {
+                                const AdviceSubject *subject = &report->subjects[i];
+
+                                json_put_string(&json, "name", subject->name);
+                                json_put_string(&json, "product",
+                                                advice_product_to_string(subject->product));
+                                JSON_ARRAY(&json, "ports", k, subject->n_ports)
+                                        json_put_count(&json, NULL, subject->ports[k]);
+                                json_put_string(&json, "unplaced", subject->unplaced);
+                                put_inputs(&json, report, subject);
+                                JSON_ARRAY(&json, "advice", k, report->n_items)
+                                        if (report->items[k].subject == i)
+                                                put_item(&json, report, &report->items[k]);
+                        }
+        return text->error;
+}
+
+/* --- a fragment of a TiUP topology: YAML ---
+ *
+ * Each value has its reason in a comment, and so has what TiUP has no key for. */
+
+#define COMMENT_WIDTH 90u
+
+/* How a section of the file names things; tiup's pkg/cluster/spec. */
+typedef struct Section {
+        AdviceProduct product;
+        const char *name;
+        const char *port_key, *second_key;
+        uint16_t port, second; /* the defaults */
+        bool has_numa_cores;
+} Section;
+
+static const Section sections[] = {
+        { PRODUCT_TIDB, "tidb_servers", "port", "status_port", 4000, 10080, true },
+        { PRODUCT_TIKV, "tikv_servers", "port", "status_port", 20160, 20180, true },
+        { PRODUCT_PD, "pd_servers", "client_port", "peer_port", 2379, 2380, false },
+};
+
+static void append_comment(Text *text, const char *indent, const char *comment) {
+        _cleanup_text_ Text next = { 0 };
+
+        text_appendf(&next, "%s# ", indent);
+        if (next.error < 0) {
+                text->error = next.error;
+                return;
+        }
+        text_append(text, next.data);
+        advice_text_append_wrapped(text, comment, COMMENT_WIDTH, next.data);
+        text_append(text, "\n");
+}
+
+static void append_name(Text *text, const char *indent, const AdviceSubject *subject,
+                        const char *more) {
+        _cleanup_text_ Text line = { 0 };
+
+        text_append_printable(&line, subject->name);
+        text_append(&line, more);
+        if (line.error < 0)
+                text->error = line.error;
+        else
+                append_comment(text, indent, line.data);
+}
+
+static bool has_port(const AdviceSubject *subject, uint16_t port) {
+        for (size_t i = 0; i < subject->n_ports; i++)
+                if (subject->ports[i] == port)
+                        return true;
+        return false;
+}
+
+/* "tidb-4000" and "tidb-4000.service" contain a port; "tidb-2", the second one imagined,
+ * contains none: no component listens below 1024. 0: none. */
+static uint16_t port_of_name(const char *name) {
+        const char *dash = strrchr(name, '-');
+        uint32_t port = 0;
+        size_t n = dash ? strspn(dash + 1, "0123456789") : 0;
+
+        if (n == 0 || n > 5 || (dash[1 + n] != '\0' && strcmp(dash + 1 + n, ".service") != 0))
+                return 0;
+        for (size_t i = 1; i <= n; i++)
+                port = port * 10 + (uint32_t)(dash[i] - '0');
+        return port >= 1024 && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+/* 0: not known. */
+static uint16_t main_port(const Section *section, const AdviceSubject *subject) {
+        const uint16_t named = port_of_name(subject->name);
+
+        if (named > 0 && (subject->n_ports == 0 || has_port(subject, named)))
+                return named;
+        if (subject->n_ports == 1)
+                return subject->ports[0];
+        return has_port(subject, section->port) ? section->port : 0;
+}
+
+static uint16_t second_port(const Section *section, const AdviceSubject *subject, uint16_t first) {
+        if (first != 0 && subject->n_ports == 2)
+                return subject->ports[0] == first ? subject->ports[1] : subject->ports[0];
+        return first != section->second && has_port(subject, section->second) ? section->second : 0;
+}
+
+static void append_ports(Text *text, const Section *section, const AdviceSubject *subject) {
+        const uint16_t first = main_port(section, subject);
+        const uint16_t second = second_port(section, subject, first);
+
+        if (first > 0)
+                text_appendf(text, "    %s: %u\n", section->port_key, first);
+        else
+                text_appendf(text, "    # %s: not known here; %u where it is left out\n",
+                             section->port_key, section->port);
+        if (second > 0)
+                text_appendf(text, "    %s: %u\n", section->second_key, second);
+}
+
+/* numactl would take ranges too; the list is the form of TiUP's own examples. */
+static void append_node_list(Text *text, const NodeSet *nodes) {
+        const char *separator = "";
+
+        ID_SET_FOREACH(id, nodes) {
+                text_appendf(text, "%s%d", separator, id);
+                separator = ",";
+        }
+}
+
+static void append_cores(Text *text, const Section *section, const AdviceSubject *subject) {
+        char list[ID_SET_LIST_ANY];
+
+        if (subject->whole_nodes || id_set_render_list(&subject->cpus, list, sizeof(list)) < 0)
+                return;
+        if (section->has_numa_cores)
+                text_appendf(text, "    numa_cores: \"%s\"\n", list);
+        else
+                text_appendf(text,
+                             "    # Its policy selects the CPUs %s; TiUP has no key for that.\n",
+                             list);
+}
+
+/* TiUP binds with numactl --membind: what its policy does not bind strictly must not be so by TiUP.
+ */
+static void append_numa(Text *text, const Section *section, const AdviceSubject *subject,
+                        bool daemon_binds) {
+        _cleanup_text_ Text line = { 0 };
+
+        if (daemon_binds) {
+                append_comment(
+                        text, "    ",
+                        "No numa_node and numa_cores: tidbnumad binds it, and a process that "
+                        "numactl has bound as well does not follow a change of its policy.");
+                return;
+        }
+        if (subject->memory == MEMORY_BIND) {
+                text_append(text, "    numa_node: \"");
+                append_node_list(text, &subject->nodes);
+                text_append(text, "\"\n");
+                append_cores(text, section, subject);
+                return;
+        }
+        text_append(&line, "No numa_node: \"");
+        append_node_list(&line, &subject->nodes);
+        text_appendf(&line,
+                     "\" here, because TiUP would bind its memory strictly, but its policy sets "
+                     "memory: %s. tidbnumad binds it.",
+                     memory_mode_to_string(subject->memory));
+        if (line.error < 0)
+                text->error = line.error;
+        else
+                append_comment(text, "    ", line.data);
+}
+
+/* How it is written where TiUP has no key for it. */
+static void append_elsewhere(Text *text, const char *indent, const Advice *advice) {
+        const bool sql = advice->where == IN_SQL, environment = advice->where == IN_ENVIRONMENT;
+        const char *quote = environment && advice->unit == ADVICE_TEXT ? "\"" : "";
+
+        text_appendf(text, "%s#   ", indent);
+        if (advice->where == IN_ARGUMENTS) { /* TiUP makes them of the entry's host */
+                text_append(text, "host: ");
+                advice_text_append_value(text, advice);
+                text_append(text, "\n");
+                return;
+        }
+        if (environment)
+                text_append(text, "by `systemctl edit` of its unit, [Service]: Environment=");
+        text_appendf(text, "%s%s%s%s", sql ? "in SQL: SET GLOBAL " : quote, advice->setting,
+                     environment ? "=" : " ", sql ? "= \"" : "");
+        advice_text_append_value(text, advice);
+        text_append(text, sql ? "\";\n" : quote);
+        text_append(text, sql ? "" : "\n");
+}
+
+static void append_reason(Text *text, const char *indent, const AdviceReport *report,
+                          const Advice *advice) {
+        _cleanup_text_ Text line = { 0 };
+
+        text_appendf(&line, "%s: ", advice_rule_to_id(advice->rule));
+        advice_text_append_reason(&line, report, advice);
+        if (line.error < 0)
+                text->error = line.error;
+        else
+                append_comment(text, indent, line.data);
+        if (advice->where != IN_CONFIG)
+                append_elsewhere(text, indent, advice);
+}
+
+static void append_config(Text *text, const AdviceReport *report, size_t index) {
+        bool open = false;
+
+        for (size_t i = 0; i < report->n_items; i++) {
+                const Advice *advice = &report->items[i];
+
+                if (advice->subject != index || advice->where != IN_CONFIG)
+                        continue;
+                if (!open)
+                        text_append(text, "    config:\n");
+                open = true;
+                append_reason(text, "      ", report, advice);
+                text_appendf(text, "      %s: ", advice->setting);
+                text_append(text, advice->unit == ADVICE_INTEGER ? "" : "\"");
+                advice_text_append_value(text, advice);
+                text_append(text, advice->unit == ADVICE_INTEGER ? "\n" : "\"\n");
+        }
+}
+
+static void append_others(Text *text, const char *indent, const AdviceReport *report,
+                          size_t index) {
+        for (size_t i = 0; i < report->n_items; i++)
+                if (report->items[i].subject == index && report->items[i].where != IN_CONFIG)
+                        append_reason(text, indent, report, &report->items[i]);
+}
+
+/* TiUP has each server announce the host of its entry. */
+static const char *announced(const AdviceSubject *subject, const char *host) {
+        return subject->card && subject->address ? subject->address : host;
+}
+
+static void append_entry(Text *text, const Section *section, const AdviceReport *report,
+                         size_t index, const char *host) {
+        const AdviceSubject *subject = &report->subjects[index];
+
+        text_append(text, "  - host: ");
+        advice_text_append_quoted(text, announced(subject, host));
+        text_append(text, "\n");
+        append_name(text, "    ", subject, "");
+        append_ports(text, section, subject);
+        append_numa(text, section, subject, report->daemon_binds);
+        append_config(text, report, index);
+        append_others(text, "    ", report, index);
+}
+
+/* Returns whether there was any entry. */
+static bool append_section(Text *text, const Section *section, const AdviceReport *report,
+                           const char *host) {
+        bool open = false;
+
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                if (report->subjects[i].product != section->product ||
+                    report->subjects[i].unplaced[0] != '\0')
+                        continue;
+                if (!open)
+                        text_appendf(text, "%s:\n", section->name);
+                open = true;
+                append_entry(text, section, report, i, host);
+        }
+        return open;
+}
+
+static bool would_have_entry(const AdviceSubject *subject) {
+        for (size_t i = 0; i < ELEMENTSOF(sections); i++)
+                if (sections[i].product == subject->product)
+                        return true;
+        return subject->product == PRODUCT_HAPROXY || subject->product == PRODUCT_JAVA;
+}
+
+/* What has no section: HAProxy and JVMs, which TiUP does not know, and what has no nodes. */
+static void append_rest(Text *text, const AdviceReport *report) {
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *subject = &report->subjects[i];
+
+                if (subject->unplaced[0] != '\0' && would_have_entry(subject)) {
+                        append_name(text, "", subject, " is left out:");
+                        append_comment(text, "", subject->unplaced);
+                } else if (subject->product == PRODUCT_HAPROXY) {
+                        append_name(text, "", subject,
+                                    " is not managed by TiUP. For the section global of its "
+                                    "haproxy.cfg:");
+                        append_others(text, "", report, i);
+                } else if (subject->product == PRODUCT_JAVA) {
+                        append_name(text, "", subject, " is not managed by TiUP. For its unit:");
+                        append_others(text, "", report, i);
+                }
+        }
+}
+
+int advice_render_tiup(const AdviceReport *report, const char *host, Text *text) {
+        bool any = false;
+
+        text_reset(text);
+        append_comment(text, "",
+                       "Sizing advice of tidbnumad for one host. Merge each entry into the entry "
+                       "with the same host and port (tiup cluster edit-config), then reload the "
+                       "cluster (tiup cluster reload), which restarts its servers one by one.");
+        for (size_t i = 0; i < ELEMENTSOF(sections); i++)
+                any |= append_section(text, &sections[i], report, host);
+        append_rest(text, report);
+        if (!any)
+                text_append(text, "{}\n");
+        return text->error;
+}

@@ -1,0 +1,622 @@
+/* Plans of instances and of interrupts for people: sentences and tables. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/placement.h"
+#include "tidbnumad/publish/plan-text.h"
+#include "tidbnumad/publish/table.h"
+
+/* --- words --- */
+
+/* Of longer lists the ends are shown. */
+enum { LIST_SHOWN_MAX = 23, HEAD_MAX = 8 };
+
+static const char *const plan_words_criterion_texts[N_CRITERIA] = {
+        [WEIGH_STABILITY] = "bound nodes that instances would leave",
+        [WEIGH_DEVICE] = "summed distances from instances to their devices",
+        [WEIGH_EXCLUSIVE] = "pairs of exclusive instances on one node",
+        [WEIGH_POLICY] = "pairs of instances of one policy on one node",
+        [WEIGH_RESERVED] = "reserved nodes that instances use",
+        [WEIGH_SPREAD] = ("pairs of exclusive instances, and of instances of one policy, "
+                          "on one socket"),
+        [WEIGH_MEMORY] = "MiB that instances need beyond the room of their nodes",
+        [WEIGH_DISTANCE] = "summed distances among the nodes of each instance",
+        [WEIGH_ROOM] = "squared weights of instances against the memory of their nodes",
+        [WEIGH_LOAD] = "squared weights of instances per CPU of their nodes, in thousandths",
+        [WEIGH_MOVE] = "MiB of memory to move",
+        [WEIGH_NUMBER] = "summed ranks of the nodes by number",
+};
+DEFINE_STRING_TABLE(plan_words_criterion, PlacementCriterion, plan_words_criterion_texts)
+
+static void append_rule(PlacementCriterion criterion, Text *text) {
+        const char *rule = placement_criterion_to_rule(criterion);
+
+        if (*rule)
+                text_appendf(text, " (%s)", rule);
+}
+
+void plan_words_nodes(const NodeSet *nodes, Text *text) {
+        text_append(text, id_set_count(nodes) == 1 ? "node " : "nodes ");
+        plan_words_set(ID_VIEW(nodes), text);
+}
+
+void plan_words_alternative(const PlacementAlternative *a, Text *text) {
+        plan_words_nodes(&a->nodes, text);
+        text_appendf(text, ": %s %" PRIu64 " against %" PRIu64,
+                     placement_criterion_to_string(a->criterion), a->other, a->chosen);
+        append_rule(a->criterion, text);
+}
+
+static const char *exclusive_reason(const PlanReportInstance *i) {
+        if (i->grounds.others == 0)
+                return "alone on its ";
+        return i->grounds.exclusive == 0 ? "no other exclusive instance on its "
+                                         : "fewest exclusive instances on its ";
+}
+
+/* Why its nodes are better than those that lost by this criterion. It must be true of the instance
+ * itself: with too few nodes the best place is shared as well. A reason that ends with a blank is
+ * followed by "node" or "nodes". */
+static const char *reason_of(const PlanReportInstance *i, PlacementCriterion criterion) {
+        switch (criterion) {
+        case WEIGH_STABILITY:
+                return id_set_intersects(&i->in_force, &i->placement->nodes) ? "it is bound there"
+                                                                             : "it is placed there";
+        case WEIGH_DEVICE:
+                return i->policy->place.near == NEAR_NIC ? "nearest to a network card"
+                                                         : "nearest to its device";
+        case WEIGH_EXCLUSIVE:
+                return exclusive_reason(i);
+        case WEIGH_POLICY:
+                return i->grounds.of_policy == 0 ? "no other of its policy on its "
+                                                 : "fewest of its policy on its ";
+        case WEIGH_RESERVED:
+                return id_set_is_empty(&i->reserved) ? "leaves reserved nodes free"
+                                                     : "fewest reserved nodes";
+        case WEIGH_SPREAD:
+                return i->grounds.in_sockets == 0 ? "one per socket" : "spread over the sockets";
+        case WEIGH_MEMORY:
+                return i->warnings & WARN_MEMORY ? "lacks the least memory"
+                                                 : "has the memory for it";
+        case WEIGH_ROOM:
+                return "the least weight for its memory";
+        case WEIGH_DISTANCE:
+                return "nodes near each other";
+        case WEIGH_LOAD:
+                return "its CPUs are the least loaded";
+        case WEIGH_MOVE:
+                return "the least memory to move";
+        default:
+                return "a tie with other nodes; the lowest number is taken";
+        }
+}
+
+static void append_reason(const PlanReportInstance *i, PlacementCriterion criterion, Text *text) {
+        const char *nodes = id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes";
+        const char *reason = reason_of(i, criterion);
+
+        text_append(text, reason);
+        text_append(text, reason[strlen(reason) - 1] == ' ' ? nodes : "");
+        if (criterion == WEIGH_DEVICE && i->policy->place.near == NEAR_NIC)
+                text_append(text, " (R12)");
+        else
+                append_rule(criterion, text);
+}
+
+/* Of the criteria by which others lost, the weightiest, and that by which the nearest rivals lost;
+ * and whether some did not lose at all. */
+static void append_reasons(const PlanReportInstance *i, Text *text) {
+        const uint32_t decides = i->grounds.decides & ~(1u << WEIGH_NUMBER);
+        const bool tie = i->grounds.decides & 1u << WEIGH_NUMBER;
+        unsigned first = 0, last = 0;
+
+        if (decides == 0) {
+                text_append(text, tie                 ? reason_of(i, WEIGH_NUMBER)
+                                  : i->n_feasible > 1 ? "a tie with other nodes"
+                                                      : "no other nodes are available to it");
+                return;
+        }
+        for (unsigned c = 0; c < N_CRITERIA; c++)
+                last = decides & 1u << c ? c : last;
+        while (!(decides & 1u << first))
+                first++;
+        append_reason(i, (PlacementCriterion)first, text);
+        if (last != first) {
+                text_append(text, "; ");
+                append_reason(i, (PlacementCriterion)last, text);
+        }
+        text_append(text, tie ? "; of equal nodes the lowest number" : "");
+}
+
+void plan_words_why(const PlanReportInstance *i, Text *text) {
+        if (i->unplaced) {
+                text_append_printable(text, i->unplaced);
+                return;
+        }
+        switch (i->basis) {
+        case BASIS_REFUSED:
+                placement_refusal_append(i->refusal, &i->limit, text);
+                break;
+        case BASIS_EXPLICIT:
+                text_append(text, "its policy names the ");
+                text_append(text, id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes");
+                break;
+        case BASIS_KEPT:
+        case BASIS_CHOSEN:
+                if (i->bound)
+                        text_append(text, "it is bound there and still fits");
+                else if (i->basis == BASIS_KEPT)
+                        text_append(text, "it is placed there and still fits");
+                else if (i->grounds.outdone)
+                        text_append(text, "an earlier plan placed it there");
+                else
+                        append_reasons(i, text);
+                break;
+        }
+}
+
+static int last_of(IdView set) {
+        int last = -1;
+
+        for (int id = id_view_next(set, 0); id >= 0; id = id_view_next(set, (uint32_t)id + 1))
+                last = id;
+        return last;
+}
+
+/* Of a list its beginning, two parts where they are short, and its last part. */
+static void append_ends(const char *list, uint32_t count, Text *text) {
+        const char *first = strchr(list, ','), *second = strchr(first + 1, ',');
+        const char *end = second && second - list <= HEAD_MAX ? second : first;
+
+        text_appendf(text, "%.*s,…,%s (%u)", (int)(end - list), list, strrchr(list, ',') + 1,
+                     count);
+}
+
+void plan_words_set(IdView set, Text *text) {
+        char list[ID_SET_LIST_MAX];
+        int n = id_view_render_list(set, list, sizeof(list));
+
+        if (n < 0) /* thousands of single ones */
+                text_appendf(text, "%d,…,%d (%u)", id_view_next(set, 0), last_of(set),
+                             id_view_count(set));
+        else if (n > LIST_SHOWN_MAX) /* so of three parts at least */
+                append_ends(list, id_view_count(set), text);
+        else
+                text_append(text, n > 0 ? list : "-");
+}
+
+void plan_words_bytes(uint64_t bytes, Text *text) {
+        static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+        double value = (double)bytes;
+        unsigned unit = 0;
+
+        if (bytes < 1024) {
+                text_appendf(text, "%" PRIu64 " B", bytes);
+                return;
+        }
+        for (value /= 1024; value >= 1023.95 && unit + 1 < ELEMENTSOF(units); value /= 1024)
+                unit++;
+        text_appendf(text, "%.1f %s", value, units[unit]);
+}
+
+void plan_words_add_set(Table *table, IdView set) {
+        _cleanup_text_ Text cell = { 0 };
+
+        plan_words_set(set, &cell);
+        table_add_text(table, &cell);
+}
+
+void plan_words_add_bytes(Table *table, uint64_t bytes) {
+        _cleanup_text_ Text cell = { 0 };
+
+        plan_words_bytes(bytes, &cell);
+        table_add_text(table, &cell);
+}
+
+/* --- plans of instances --- */
+
+static void add_instance(Table *table, const PlanReportInstance *i, Text *cell) {
+        bool placed = plan_report_places(i);
+
+        table_add(table, i->name);
+        table_add(table, i->policy->name);
+        plan_words_add_set(table, ID_VIEW(&i->placement->nodes));
+        plan_words_add_set(table, ID_VIEW(&i->placement->cpus));
+        table_add(table, placed ? memory_mode_to_string(i->placement->memory) : "-");
+        plan_words_why(i, cell);
+        table_add_text(table, cell);
+}
+
+static void render_instances(const PlanReport *report, unsigned width, Text *text) {
+        static const char *const headings[] = { "INSTANCE", "POLICY", "NODES",
+                                                "CPUS",     "MEMORY", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < report->n_instances; i++)
+                add_instance(&table, &report->instances[i], &cell);
+        table_render(&table, width, text);
+}
+
+/* `node` DEVICE_NODE_UNKNOWN: those whose node the firmware does not report. */
+static void append_devices(const PlanReport *report, int32_t node, Text *cell) {
+        for (size_t i = 0; report->devices && i < report->devices->n_devices; i++) {
+                const Device *device = &report->devices->devices[i];
+
+                if (device->node == node)
+                        text_appendf(cell, "%s%s", cell->length > 0 ? " " : "", device->name);
+        }
+}
+
+static void append_inhabitants(const PlanReport *report, uint32_t node, Text *cell) {
+        for (size_t i = 0; i < report->n_instances; i++)
+                if (id_set_has(&report->instances[i].placement->nodes, node))
+                        text_appendf(cell, "%s%s", cell->length > 0 ? " " : "",
+                                     report->instances[i].name);
+}
+
+static void add_reserved_cpus(const PlanReport *report, const Node *node, Table *table) {
+        _cleanup_text_ Text text = { 0 };
+        CpuSet cpus = node->cpus;
+
+        id_set_intersect(&cpus, &report->reserved_cpus);
+        text_append(&text, "CPUs ");
+        plan_words_set(ID_VIEW(&cpus), &text);
+        text_append(&text, " reserved");
+        table_add_text(table, &text);
+}
+
+static void add_node(Table *table, const PlanReport *report, size_t index, Text *cell) {
+        const Node *node = &report->topology->nodes[index];
+
+        table_addf(table, "%" PRIu32, node->id);
+        if (node->package == PACKAGE_UNKNOWN)
+                table_add(table, "?");
+        else
+                table_addf(table, "%" PRIu32, node->package);
+        plan_words_add_set(table, ID_VIEW(&node->cpus));
+        if (node->memory_unknown)
+                table_add(table, "?");
+        else
+                plan_words_add_bytes(table, node->memory_bytes);
+        if (report->free_bytes)
+                plan_words_add_bytes(table, report->free_bytes[index]);
+        else
+                table_add(table, "-");
+        if (id_set_has(&report->reserved, node->id))
+                table_add(table, "reserved");
+        else if (id_set_intersects(&report->reserved_cpus, &node->cpus))
+                add_reserved_cpus(report, node, table);
+        else if (topology_is_home(node))
+                table_add(table, "");
+        else
+                table_addf(table, "no home: %s", topology_why_no_home(node));
+        append_devices(report, (int32_t)node->id, cell);
+        table_add_text(table, cell);
+        append_inhabitants(report, node->id, cell);
+        table_add_text(table, cell);
+}
+
+static void add_unknown_devices(Table *table, const PlanReport *report, Text *cell) {
+        append_devices(report, DEVICE_NODE_UNKNOWN, cell);
+        if (cell->length == 0)
+                return;
+        table_add(table, "?");
+        for (unsigned i = 0; i < 5; i++)
+                table_add(table, "");
+        table_add_text(table, cell);
+        table_add(table, "");
+}
+
+static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
+        static const char *const headings[] = { "NODE", "SOCKET", "CPUS",    "MEMORY",
+                                                "FREE", "USE",    "DEVICES", "INSTANCES" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < report->topology->n_nodes; i++)
+                add_node(&table, report, i, &cell);
+        add_unknown_devices(&table, report, &cell);
+        table_render(&table, width, text);
+}
+
+/* One line for all instances that it is true of. */
+static void render_warning(const PlanReport *report, PlacementWarning warning, Text *text) {
+        const char *rule = placement_warning_to_rule(warning);
+        bool any = false;
+
+        for (size_t i = 0; i < report->n_instances; i++) {
+                if (!(report->instances[i].warnings & warning))
+                        continue;
+                text_append(text, any ? ", " : "warning: ");
+                text_append_printable(text, report->instances[i].name);
+                any = true;
+        }
+        if (any)
+                text_appendf(text, ": %s%s%s%s\n", placement_warning_to_string(warning),
+                             *rule ? " (" : "", rule, *rule ? ")" : "");
+}
+
+/* Only what changes with a binding: the kernel fits it to the nodes, and not back. */
+static void render_memory_policy(const PlanReportInstance *i, Text *text) {
+        if (!i->memory_policy || i->placement->memory != MEMORY_BIND ||
+            id_set_is_empty(&i->placement->nodes))
+                return;
+        text_append(text, "warning: ");
+        text_append_printable(text, i->name);
+        text_append(text, ": it has its own memory policy, ");
+        text_append_printable(text, i->memory_policy);
+        text_append(text, " (numactl?), which the kernel changes when memory is bound: a release "
+                          "cannot restore it; restart it without\n");
+}
+
+static void render_affinity(const PlanReportInstance *i, Text *text) {
+        if (!i->bound_by_reason || id_set_is_empty(&i->placement->nodes))
+                return;
+        text_append(text, "note: ");
+        text_append_printable(text, i->name);
+        text_append(text, " is bound by affinity, so its memory is moved but not bound: ");
+        text_append_printable(text, i->bound_by_reason);
+        text_append(text, "\n");
+}
+
+static void render_remarks(const PlanReport *report, Text *text) {
+        size_t before = text->length;
+
+        text_append(text, "\n");
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
+                render_warning(report, 1u << bit, text);
+        for (size_t i = 0; i < report->n_instances; i++)
+                render_memory_policy(&report->instances[i], text);
+        for (size_t i = 0; i < report->n_instances; i++)
+                render_affinity(&report->instances[i], text);
+        for (size_t i = 0; i < report->n_notes; i++) {
+                text_append(text, "note: ");
+                text_append_printable(text, report->notes[i]);
+                text_append(text, "\n");
+        }
+        if (text->error == 0 && text->length == before + 1) { /* there were none */
+                text->length = before;
+                text->data[before] = '\0';
+        }
+}
+
+void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
+        if (report->n_instances > 0) {
+                render_instances(report, width, text);
+                text_append(text, "\n");
+        }
+        render_nodes(report, width, text);
+        render_remarks(report, text);
+}
+
+void plan_table_alternatives(const PlanReportInstance *i, Text *text) {
+        for (size_t k = 0; k < i->n_alternatives; k++) {
+                text_append(text, "  ");
+                plan_words_alternative(&i->alternatives[k], text);
+                text_append(text, "\n");
+        }
+        if (i->n_feasible > i->n_alternatives + 1 && i->n_alternatives > 0)
+                text_appendf(text, "  … and %zu more\n", i->n_feasible - i->n_alternatives - 1);
+}
+
+static void explain_instance(const PlanReportInstance *i, Text *text) {
+        text_append_printable(text, i->name);
+        if (!plan_report_places(i))
+                text_append(text, " is not placed");
+        else {
+                text_append(text, " on ");
+                plan_words_nodes(&i->placement->nodes, text);
+        }
+        text_append(text, ": ");
+        plan_words_why(i, text);
+        text_append(text, "\n");
+        plan_table_alternatives(i, text);
+}
+
+void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances, Text *text) {
+        bool shown[N_CRITERIA] = { false };
+        bool any = false;
+
+        for (size_t i = 0; i < n_instances; i++)
+                for (size_t k = 0; k < instances[i].n_alternatives; k++)
+                        shown[instances[i].alternatives[k].criterion] = any = true;
+        if (any)
+                text_append(
+                        text,
+                        "\n"
+                        "Each number is a sum over the whole plan, with the instance on those "
+                        "nodes and as planned. Lower is better; the first difference decides:\n");
+        for (unsigned c = 0; c < N_CRITERIA; c++)
+                if (shown[c])
+                        text_appendf(text, "  %-10s %s\n", placement_criterion_to_string(c),
+                                     plan_words_criterion(c));
+}
+
+void plan_table_explain(const PlanReport *report, Text *text) {
+        for (size_t i = 0; i < report->n_instances; i++)
+                explain_instance(&report->instances[i], text);
+        plan_table_criteria(report->instances, report->n_instances, text);
+}
+
+static void add_change(Table *table, const PlanChange *c, Text *cell) {
+        const PlanReportInstance *after = c->after;
+
+        table_add(table, c->name);
+        plan_words_add_set(table, ID_VIEW(&c->from));
+        plan_words_add_set(table, ID_VIEW(&c->to));
+        if (after && after->cost_known && !id_set_is_empty(&c->to))
+                plan_words_add_bytes(table, after->cost_bytes);
+        else
+                table_add(table,
+                          after && after->pid > 0 && !id_set_is_empty(&c->to) ? "unknown" : "-");
+        if (after)
+                plan_words_why(after, cell);
+        else
+                text_append(cell, "no policy matches it any more");
+        table_add_text(table, cell);
+}
+
+void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text) {
+        static const char *const headings[] = { "INSTANCE", "FROM", "TO", "TO MOVE", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table = { 0 };
+
+        if (n_changes == 0) {
+                text_append(text, "Nothing changes.\n");
+                return;
+        }
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < n_changes; i++)
+                add_change(&table, &changes[i], &cell);
+        table_render(&table, width, text);
+}
+
+/* --- plans of interrupts --- */
+
+static CpuSet serving(const IrqPlanDevice *device) {
+        CpuSet cpus = { 0 };
+
+        for (size_t i = 0; i < device->n_order; i++)
+                id_set_add(&cpus, device->order[i]);
+        return cpus;
+}
+
+static void add_speed(Table *table, uint32_t mbps) {
+        if (mbps == 0)
+                table_add(table, "-");
+        else if (mbps % 1000 == 0)
+                table_addf(table, "%" PRIu32 " Gbit/s", mbps / 1000);
+        else
+                table_addf(table, "%" PRIu32 " Mbit/s", mbps);
+}
+
+/* "8 steered, 1 managed" */
+static void count_vectors(const IrqPlanDevice *device, Text *cell) {
+        size_t n[IRQ_STEERED + 1] = { 0 };
+
+        for (size_t i = 0; i < device->device->n_vectors; i++)
+                n[device->vectors[i].decision]++;
+        for (int decision = IRQ_STEERED; decision >= IRQ_LEFT; decision--)
+                if (n[decision] > 0)
+                        text_appendf(cell, "%s%zu %s", cell->length > 0 ? ", " : "", n[decision],
+                                     irq_decision_to_string(decision));
+        if (cell->length == 0)
+                text_append(cell, "-");
+}
+
+static void append_why(const IrqPlanDevice *device, Text *text) {
+        const char *rule = irq_reason_to_rule(device->reason);
+
+        text_append(text, irq_reason_to_string(device->reason));
+        if (*rule)
+                text_appendf(text, " (%s)", rule);
+}
+
+static void add_device(Table *table, const IrqPlanDevice *device, Text *cell) {
+        const CpuSet cpus = serving(device);
+
+        table_add(table, device->device->name);
+        if (device->device->node < 0)
+                table_add(table, "?");
+        else
+                table_addf(table, "%" PRId32, device->device->node);
+        add_speed(table, device->device->speed_mbps);
+        count_vectors(device, cell);
+        table_add_text(table, cell);
+        plan_words_add_set(table, ID_VIEW(&cpus));
+        append_why(device, cell);
+        table_add_text(table, cell);
+}
+
+/* What was not requested is left out. */
+static bool is_shown(const IrqPlanDevice *device) {
+        return device->reason != IRQ_REASON_NO_ENTRY;
+}
+
+static void append_balance(const IrqHost *host, const IrqPlanBalance *balance, Text *text) {
+        const bool cpus = !id_set_is_empty(&balance->banned_cpus);
+
+        if (!balance->sent || (!cpus && balance->n_banned_irqs == 0))
+                return;
+        text_append(text, "irqbalance must leave alone ");
+        if (cpus) {
+                text_append(text, "CPUs ");
+                plan_words_set(ID_VIEW(&balance->banned_cpus), text);
+        }
+        if (balance->n_banned_irqs > 0)
+                text_appendf(text, "%s%zu interrupt%s", cpus ? " and " : "", balance->n_banned_irqs,
+                             balance->n_banned_irqs == 1 ? "" : "s");
+        text_append(text, host->irqbalance.pid > 0 ? "\n" : ", once it runs\n");
+}
+
+void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned width, Text *text) {
+        static const char *const headings[] = { "DEVICE",     "NODE", "SPEED",
+                                                "INTERRUPTS", "CPUS", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < plan->n_devices; i++)
+                if (is_shown(&plan->devices[i]))
+                        add_device(&table, &plan->devices[i], &cell);
+        if (table.n_cells == table.n_columns)
+                text_append(text, "No device matches an entry of irq.\n");
+        table_render(&table, width, text);
+        append_balance(host, &plan->irqbalance, text);
+}
+
+static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVector *planned) {
+        table_addf(table, "  %" PRIu32, vector->irq);
+        table_add(table, vector->name ? vector->name : "-");
+        if (vector->queue < 0)
+                table_add(table, irq_role_to_string(vector->role));
+        else
+                table_addf(table, "%s %" PRId32, irq_role_to_string(vector->role), vector->queue);
+        if (vector->mask_known)
+                plan_words_add_set(table, ID_VIEW(&vector->requested));
+        else
+                table_add(table, "?");
+        if (planned->decision == IRQ_STEERED)
+                plan_words_add_set(table, ID_VIEW(&planned->cpus));
+        else
+                table_add(table, irq_decision_to_string(planned->decision));
+}
+
+static void explain_vectors(const IrqPlanDevice *device, Text *text) {
+        static const char *const headings[] = { "  IRQ", "HANDLER", "FOR", "NOW", "TO" };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < device->device->n_vectors; i++)
+                add_vector(&table, &device->device->vectors[i], &device->vectors[i]);
+        table_render(&table, 0, text);
+}
+
+static void explain_queues(const char *what, const CpuSet *masks, size_t n, Text *text) {
+        for (size_t i = 0; masks && i < n; i++) {
+                text_appendf(text, "  %s %zu: CPUs ", what, i);
+                plan_words_set(ID_VIEW(&masks[i]), text);
+                text_append(text, "\n");
+        }
+}
+
+void irq_plan_table_explain(const IrqPlan *plan, Text *text) {
+        for (size_t i = 0; i < plan->n_devices; i++) {
+                const IrqPlanDevice *device = &plan->devices[i];
+
+                if (!is_shown(device))
+                        continue;
+                text_append(text, "\n");
+                text_append_printable(text, device->device->name);
+                text_append(text, ": ");
+                append_why(device, text);
+                text_append(text, "\n");
+                explain_vectors(device, text);
+                explain_queues("transmit queue", device->xps, device->device->n_tx, text);
+                explain_queues("receive queue", device->rps, device->device->n_rx, text);
+        }
+}
