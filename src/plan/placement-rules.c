@@ -26,14 +26,6 @@ static NodeBits node_bits(const Planner *planner, const NodeSet *nodes) {
         return bits;
 }
 
-uint32_t placement_distance(const Planner *planner, size_t from, size_t to) {
-        const Topology *topology = planner->input->topology;
-
-        if (!topology->distances)
-                return from == to ? 10 : 20;
-        return topology->distances[from * topology->n_nodes + to];
-}
-
 NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *in) {
         NodeSet nodes = { 0 }, all = topology_nodes(input->topology);
 
@@ -185,13 +177,13 @@ static CpuSet online_cpus_of(const Planner *planner, const NodeBits *nodes) {
 /* Those of these nodes of which the item would have a CPU that is one of `allowed` (empty: all). */
 static NodeBits nodes_with_cpus(const Planner *planner, const PlanItem *item, const NodeBits *nodes,
                                 const CpuSet *allowed) {
+        const bool all = id_set_is_empty(allowed);
         NodeBits with_cpus = { 0 };
 
         ID_SET_FOREACH(i, nodes) {
                 const CpuSet cpus = own_cpus(planner, item, planner->nodes[i].node);
 
-                if (id_set_is_empty(allowed) ? !id_set_is_empty(&cpus)
-                                             : id_set_intersects(&cpus, allowed))
+                if (all ? !id_set_is_empty(&cpus) : id_set_intersects(&cpus, allowed))
                         id_set_add(&with_cpus, (size_t)i);
         }
         return with_cpus;
@@ -344,9 +336,11 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
         }
         if (!id_set_is_empty(&in->allowed_nodes) && item_lacks_after(planner, item, &allowed))
                 return REFUSAL_CGROUP_NODES;
-        keep = nodes_with_cpus(planner, item, &item->feasible, &in->allowed_cpus);
-        if (list ? !allows_list(item) : item_lacks_after(planner, item, &keep))
-                return REFUSAL_CGROUP_CPUS;
+        if (!id_set_is_empty(&in->allowed_cpus)) {
+                keep = nodes_with_cpus(planner, item, &item->feasible, &in->allowed_cpus);
+                if (list ? !allows_list(item) : item_lacks_after(planner, item, &keep))
+                        return REFUSAL_CGROUP_CPUS;
+        }
         keep = id_set_minus(&item->feasible, &planner->reserved);
         if (planner->input->host->reserve.strict && item_lacks_after(planner, item, &keep))
                 return REFUSAL_RESERVED;

@@ -44,7 +44,8 @@ int64_t placement_price_package(const Planner *planner, const PlanItem *item, ui
 
 /* Adds the price of node `i` for an item that is not counted there. What it leaves, and what it has
  * to move, are those of the whole item less what the node saves. */
-static void price_node(const Planner *planner, const PlanItem *item, size_t i, PlanCost *cost) {
+static inline void price_node(const Planner *planner, const PlanItem *item, size_t i,
+                              PlanCost *cost) {
         const PlanNode *node = &planner->nodes[i];
         /* by which the square of the sum grows */
         uint64_t squares = item->weight * (2 * node->weight + item->weight);
@@ -72,16 +73,18 @@ PlanCost placement_price(const Planner *planner, const PlanItem *item, const Nod
         PlanCost cost = { .by[WEIGH_STABILITY] = item->n_former, .by[WEIGH_MOVE] = item->all_mib };
         NodeBits packages = { 0 };
 
-        ID_SET_FOREACH(i, nodes) {
+        NODE_BITS_FOREACH(i, nodes) {
                 const uint32_t package = planner->nodes[i].package;
 
                 price_node(planner, item, (size_t)i, &cost);
                 if (!id_set_has(&packages, package))
                         cost.by[WEIGH_SPREAD] += placement_price_package(planner, item, package);
                 id_set_add(&packages, package);
-                ID_SET_FOREACH(k, nodes)
-                cost.by[WEIGH_DISTANCE] +=
-                        k == i ? 0 : placement_distance(planner, (size_t)i, (size_t)k);
+                for (int k = node_bits_next(nodes, (unsigned)i + 1); k >= 0;
+                     k = node_bits_next(nodes, (unsigned)k + 1))
+                        cost.by[WEIGH_DISTANCE] +=
+                                placement_distance(planner, (size_t)i, (size_t)k) +
+                                placement_distance(planner, (size_t)k, (size_t)i);
         }
         return cost;
 }
@@ -91,7 +94,7 @@ static void planner_count(Planner *planner, const PlanItem *item, const NodeBits
         PlanPolicy *policy = &planner->policies[item->policy_index];
         NodeBits packages = { 0 };
 
-        ID_SET_FOREACH(i, nodes) {
+        NODE_BITS_FOREACH(i, nodes) {
                 PlanNode *node = &planner->nodes[i];
 
                 node->n_all += (uint32_t)by;
@@ -147,18 +150,18 @@ static void sets_enter_group(PlanSets *sets, size_t begin) {
 
 void placement_sets_init(PlanSets *sets, const Planner *planner, const PlanItem *item) {
         const NodeBits rest = id_set_minus(&item->feasible, &item->must);
-        const int must = id_set_next(&item->must, 0);
+        const int must = node_bits_next(&item->must, 0);
 
-        *sets = (PlanSets){
-                .planner = planner,
-                .item = item,
-                .n_chosen = item->count - id_set_count(&item->must),
-                .seeds = item->choice->n_feasible > SETS_MAX,
-        };
+        sets->planner = planner;
+        sets->item = item;
+        sets->n_pool = 0;
+        sets->n_chosen = item->count - id_set_count(&item->must);
+        sets->begun = false;
+        sets->seeds = item->choice->n_feasible > SETS_MAX;
         for (uint32_t p = 0; p < (item->same_package ? planner->n_packages : 1); p++) {
                 if (item->same_package && must >= 0 && planner->nodes[must].package != p)
                         continue;
-                ID_SET_FOREACH(i, &rest)
+                NODE_BITS_FOREACH(i, &rest)
                 if (!item->same_package || planner->nodes[i].package == p)
                         sets->pool[sets->n_pool++] = (uint16_t)i;
         }
@@ -272,7 +275,7 @@ typedef struct Growth {
 /* The node is in the set now (`by` 1), or no longer (-1). */
 static void growth_count(Growth *g, size_t node, int by) {
         g->touched[g->planner->nodes[node].package] += (uint32_t)by;
-        ID_SET_FOREACH(i, &g->room)
+        NODE_BITS_FOREACH(i, &g->room)
         if ((size_t)i != node)
                 g->inner[i] += (uint32_t)by * (placement_distance(g->planner, (size_t)i, node) +
                                                placement_distance(g->planner, node, (size_t)i));
@@ -301,7 +304,7 @@ static int growth_find_next(const Growth *g, PlanCost *ret) {
         NodeBits left = id_set_minus(&g->room, &g->has);
         int best = -1;
 
-        ID_SET_FOREACH(i, &left) {
+        NODE_BITS_FOREACH(i, &left) {
                 PlanCost cost = growth_price(g, (size_t)i);
 
                 if (best >= 0 && placement_cost_compare(&cost, ret) >= 0)
@@ -347,12 +350,12 @@ static PlanCost grow_best(Planner *planner, const PlanItem *item, NodeBits *ret)
                 Growth g = { .planner = planner, .item = item };
                 PlanCost cost;
 
-                ID_SET_FOREACH(i, &item->feasible)
+                NODE_BITS_FOREACH(i, &item->feasible)
                 if (!item->same_package || planner->nodes[i].package == p)
                         id_set_add(&g.room, (size_t)i);
                 if (id_set_count(&g.room) < item->count || !id_set_is_subset(&item->must, &g.room))
                         continue;
-                ID_SET_FOREACH(i, &item->must)
+                NODE_BITS_FOREACH(i, &item->must)
                 growth_add(&g, (size_t)i);
                 while (g.n < item->count)
                         growth_add(&g, (size_t)growth_find_next(&g, &cost));
@@ -368,6 +371,17 @@ static PlanCost grow_best(Planner *planner, const PlanItem *item, NodeBits *ret)
         return best;
 }
 
+static void take_if_better(const Planner *planner, const PlanItem *item, const NodeBits *nodes,
+                           bool *found, PlanCost *best, NodeBits *ret) {
+        const PlanCost cost = placement_price(planner, item, nodes);
+
+        if (*found && placement_cost_compare(&cost, best) >= 0)
+                return;
+        *found = true;
+        *best = cost;
+        *ret = *nodes;
+}
+
 /* The best set for an item that is counted nowhere, and its price. */
 static PlanCost find_best(Planner *planner, const PlanItem *item, NodeBits *ret) {
         const size_t n = item->choice->n_feasible;
@@ -377,15 +391,17 @@ static PlanCost find_best(Planner *planner, const PlanItem *item, NodeBits *ret)
 
         if (item->count > 1 && (n > SETS_MAX || n * planner->n_movable > SETS_OF_ALL))
                 return grow_best(planner, item, ret);
-        placement_sets_init(&sets, planner, item);
-        while (placement_sets_next(&sets)) {
-                PlanCost cost = placement_price(planner, item, &sets.nodes);
+        if (item->count == 1 && node_bits_next(&item->must, 0) < 0) {
+                NODE_BITS_FOREACH(i, &item->feasible) {
+                        NodeBits one = { 0 };
 
-                if (found && placement_cost_compare(&cost, &best) >= 0)
-                        continue;
-                found = true;
-                best = cost;
-                *ret = sets.nodes;
+                        id_set_add(&one, (size_t)i);
+                        take_if_better(planner, item, &one, &found, &best, ret);
+                }
+        } else {
+                placement_sets_init(&sets, planner, item);
+                while (placement_sets_next(&sets))
+                        take_if_better(planner, item, &sets.nodes, &found, &best, ret);
         }
         planner_spend(planner, n * item->count);
         return best;
@@ -408,9 +424,9 @@ static bool item_move(Planner *planner, PlanItem *item, const PlanCost *extra) {
 
 /* Does the item have all that it must of these feasible nodes, and are they in one socket? */
 static bool item_may_have(const Planner *planner, const PlanItem *item, const NodeBits *nodes) {
-        const int first = id_set_next(nodes, 0);
+        const int first = node_bits_next(nodes, 0);
 
-        ID_SET_FOREACH(i, nodes)
+        NODE_BITS_FOREACH(i, nodes)
         if (item->same_package && planner->nodes[i].package != planner->nodes[first].package)
                 return false;
         return id_set_is_subset(&item->must, nodes);
@@ -571,7 +587,7 @@ static bool item_deal_out(Planner *planner, PlanItem *lower, PlanItem *higher) {
         if (id_set_intersects(&lower->nodes, &higher->nodes))
                 return false;
         id_set_union(&both, &higher->nodes);
-        ID_SET_FOREACH(i, &both)
+        NODE_BITS_FOREACH(i, &both)
         id_set_add(n++ < lower->count ? &low : &high, (size_t)i);
         return !id_set_equal(&low, &lower->nodes) && item_may_have(planner, lower, &low) &&
                item_may_have(planner, higher, &high) &&
@@ -583,7 +599,7 @@ static void item_order(PlanItem *lower, PlanItem *higher) {
                        only_lower = id_set_minus(&at_lower, &at_higher),
                        only_higher = id_set_minus(&at_higher, &at_lower);
 
-        if (id_set_next(&only_higher, 0) < id_set_next(&only_lower, 0)) {
+        if (node_bits_next(&only_higher, 0) < node_bits_next(&only_lower, 0)) {
                 lower->nodes = at_higher;
                 higher->nodes = at_lower;
         }
