@@ -16,7 +16,7 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/world/host-facts.h"
 #include "tidbnumad/world/irq-load.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum { CHECK_EXIT_WARNING = 1, CHECK_EXIT_FAILURE = 2, CHECK_EXIT_NOT_JUDGED = 3 };

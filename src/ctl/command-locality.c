@@ -13,7 +13,7 @@
 #include "tidbnumad/publish/locality.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/maps.h"
-#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/sampling.h"
 #include "tidbnumad/world/topology-load.h"
 
 /* The report on the selected processes, and the data that the report borrows. */

@@ -18,7 +18,7 @@
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/top-view.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 
 enum { REFRESH_MSEC = 1000 };
 

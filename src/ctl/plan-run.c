@@ -13,8 +13,8 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/publish/plan-text.h"
-#include "tidbnumad/world/members-memory.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/instances.h"
+#include "tidbnumad/world/memory.h"
 
 void plan_run_done(PlanRun *planned) {
         placement_plan_done(&planned->plan);

@@ -10,7 +10,7 @@
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/sys/unit-file.h"
-#include "tidbnumad/world/policy-users.h"
+#include "tidbnumad/world/processes.h"
 
 /* Policies for a host that these four products share. */
 static const char defaults[] = "version: 1\n"

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/world/members-memory.h"
-#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/instances.h"
+#include "tidbnumad/world/sampling.h"
 #include "tidbnumad/world/topology-load.h"
 
 enum { ROUNDS = 200 };

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/model/advice.h"
-#include "tidbnumad/world/observed.h"
+#include "tidbnumad/world/instances.h"
 
 /* The port with the metrics of a server that was started with these arguments, by its command line
  * or its product's default: TiDB's --status, PD's first of --client-urls. 0: of no such product. */

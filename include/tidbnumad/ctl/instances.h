@@ -3,7 +3,7 @@
 
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/policy.h"
-#include "tidbnumad/world/observed.h"
+#include "tidbnumad/world/instances.h"
 
 /* Finds all processes that match a policy; to be followed by observed_list_describe(). `status`
  * (may be NULL) is what a running daemon published: it has the names, and the policy, program and

@@ -7,7 +7,7 @@
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/plan-report.h"
 #include "tidbnumad/plan/placement.h"
-#include "tidbnumad/world/observed.h"
+#include "tidbnumad/world/instances.h"
 
 /* Inputs of a plan. Borrowed. */
 typedef struct PlanRunFrom {

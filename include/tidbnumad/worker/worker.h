@@ -35,9 +35,9 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"
-#include "tidbnumad/world/huge-load.h"
-#include "tidbnumad/world/members.h"
-#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/instances.h"
+#include "tidbnumad/world/memory.h"
+#include "tidbnumad/world/sampling.h"
 
 /* --- messages --- */
 

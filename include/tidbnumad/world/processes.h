@@ -3,8 +3,11 @@
 
 #include <stdbool.h>
 
+#include "tidbnumad/base/diagnostics.h"
+#include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/proc.h"
+#include "tidbnumad/sys/sysroot.h"
 
 /* Must a process of this executable be identified? `exe` is the path from /proc/PID/exe. */
 typedef bool (*ExeFilter)(const char *exe, void *userdata);
@@ -45,3 +48,15 @@ typedef struct PidList {
 int pid_list_read(const Sysroot *sysroot, PidList *list);
 void pid_list_done(PidList *list);
 #define _cleanup_pid_list_ _cleanup_(pid_list_done)
+
+/* The numbers of the users that policies name: config is pure, and only the system knows them. */
+
+/* user_to_uid(), or what does the same. */
+typedef int (*UserLookup)(const char *user, uid_t *ret, void *userdata);
+
+/* Resolves each `match.user` to a user ID. A user that does not exist is a warning: such a policy
+ * matches nothing. `files` are the files that the set was made from. For a dump of another machine,
+ * numbers are used, and the names in the dump's own etc/passwd if it has one, but never the names
+ * of this host. */
+void policy_users_look_up(PolicySet *set, const SourceFileList *files, const Sysroot *sysroot,
+                          UserLookup look_up, void *userdata, Diagnostics *warnings);

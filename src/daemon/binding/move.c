@@ -10,7 +10,7 @@
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
-#include "tidbnumad/world/members-memory.h"
+#include "tidbnumad/world/instances.h"
 
 /* --- rate and progress of a migration, from its first pass until the instance reaches a final step
  * --- */

@@ -10,7 +10,7 @@
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/world/binding-load.h"
+#include "tidbnumad/world/binding.h"
 
 /* A pause, or its end, takes effect at once, and not only at the next reconcile of an instance that
  * is under way. */

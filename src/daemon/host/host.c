@@ -9,7 +9,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/world/devices.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 #include "tidbnumad/world/topology-load.h"
 
 /* --- the folder in which the daemon publishes and keeps its undo records --- */

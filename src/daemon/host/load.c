@@ -10,7 +10,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/worker/worker.h"
-#include "tidbnumad/world/policy-users.h"
+#include "tidbnumad/world/processes.h"
 
 static int look_up(const char *user, uid_t *ret, void *userdata) {
         Host *h = userdata;

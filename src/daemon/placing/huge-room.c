@@ -1,6 +1,6 @@
 #include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
-#include "tidbnumad/world/huge-load.h"
+#include "tidbnumad/world/memory.h"
 
 int huge_room_read(const Placing *placing, HugePools *ret) {
         const Host *host = placing->host;

@@ -8,7 +8,7 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/world/members.h"
+#include "tidbnumad/world/instances.h"
 
 /* Time for which the CPU time that an instance has used is not read again. */
 #define CPUS_USED_USEC (UINT64_C(10) * 1000 * 1000)

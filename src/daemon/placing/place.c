@@ -10,7 +10,7 @@
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/plan/guard.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 
 /* --- units --- */
 

@@ -4,7 +4,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/enforce/mover.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 
 uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t node) {
         uint64_t bytes = 0;

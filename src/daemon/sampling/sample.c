@@ -9,9 +9,9 @@
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
-#include "tidbnumad/world/huge-load.h"
-#include "tidbnumad/world/members-memory.h"
-#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/instances.h"
+#include "tidbnumad/world/memory.h"
+#include "tidbnumad/world/sampling.h"
 
 /* The pages of a sample are divided among the processes of an instance, at least this many for
  * each. */

@@ -5,7 +5,7 @@
 
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cgroup.h"
-#include "tidbnumad/world/binding-load.h"
+#include "tidbnumad/world/binding.h"
 
 #define CGROUP "/system.slice/a.service"
 #define FOLDER "sys/fs/cgroup/system.slice/a.service/"

@@ -7,7 +7,7 @@
 
 #include "holder.h"
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/sampling.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)

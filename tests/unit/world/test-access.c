@@ -6,7 +6,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/world/access.h"
+#include "tidbnumad/world/sampling.h"
 #include "workers.h"
 
 /* The readings of a played group, for what no software event does: it shares no counter. */

@@ -1,7 +1,7 @@
 /* Who shares the unit, on a fake machine of two nodes. */
 #include "binding-host.h"
 
-#include "tidbnumad/world/kinship.h"
+#include "tidbnumad/world/binding.h"
 
 /* Puts one more process into the unit and returns whether it counts as an intruder. */
 static bool intrudes_as(Host *h, int pid, int parent, const char *exe) {

@@ -3,7 +3,7 @@
 
 #include "../../support/test.h"
 
-#include "tidbnumad/world/estimate.h"
+#include "tidbnumad/world/sampling.h"
 
 static uint64_t state64 = 88172645463325252u;
 

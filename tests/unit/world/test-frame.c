@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/world/frame.h"
+#include "tidbnumad/world/sampling.h"
 
 static void add(Frame *frame, uint64_t start, uint64_t n_pages, MappingKind kind) {
         const FrameRange range = { .start = start,

@@ -6,7 +6,7 @@
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
 #include "tidbnumad/sys/node.h"
-#include "tidbnumad/world/huge-load.h"
+#include "tidbnumad/world/memory.h"
 
 enum { MIB2 = 2 << 20, GIB1 = 1 << 30 };
 

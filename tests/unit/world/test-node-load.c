@@ -5,7 +5,7 @@
 
 #include "../../support/fake-tree.h"
 #include "../../support/id-sets.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 
 static Node nodes[] = { { .id = 0 }, { .id = 2 } };
 static const Topology topology = { .nodes = nodes, .n_nodes = 2 };

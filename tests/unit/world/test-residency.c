@@ -6,7 +6,7 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/world/members-memory.h"
+#include "tidbnumad/world/instances.h"
 
 static const Node nodes[3] = { { .id = 0 }, { .id = 2 }, { .id = 5 } };
 static const Topology topology = { .nodes = (Node *)nodes, .n_nodes = 3 };

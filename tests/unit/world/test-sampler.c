@@ -3,7 +3,7 @@
 
 #include "holder.h"
 #include "tidbnumad/sys/pages.h"
-#include "tidbnumad/world/sampler.h"
+#include "tidbnumad/world/sampling.h"
 
 /* The host's first nodes, by other code than ours: what is there by name. */
 static Node nodes[64];

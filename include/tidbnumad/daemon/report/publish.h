@@ -7,7 +7,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/units/units.h"
-#include "tidbnumad/world/node-load.h"
+#include "tidbnumad/world/memory.h"
 
 typedef struct Binder Binder;
 typedef struct Undoing Undoing;

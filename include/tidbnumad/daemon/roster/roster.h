@@ -25,9 +25,9 @@
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/worker/worker.h"
-#include "tidbnumad/world/access.h"
-#include "tidbnumad/world/members.h"
+#include "tidbnumad/world/instances.h"
 #include "tidbnumad/world/processes.h"
+#include "tidbnumad/world/sampling.h"
 
 /* The processes of the machine, and which of them a scan need not read again.
  *

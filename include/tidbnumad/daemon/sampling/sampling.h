@@ -10,7 +10,7 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/snapshot.h"
-#include "tidbnumad/world/access.h"
+#include "tidbnumad/world/sampling.h"
 
 /* The cost of samples, which the budget limits. */
 

@@ -1,6 +1,7 @@
 /* What the kernel shows of an instance's binding, read into the model. */
 #pragma once
 
+#include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
@@ -38,3 +39,34 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const Member 
  * `binding`, from an earlier binding_load() of the same members, are kept. -ESRCH as above. */
 int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, const Member *members,
                           size_t n_members, const BindingGroups *groups, Binding *binding);
+
+/* Which processes of a control group belong to an instance: its members, what they have started,
+ * and the wrappers that started them. Each process is read once for all questions of a pass. */
+
+typedef struct Kin {
+        pid_t pid;
+        bool ours; /* its chain of parents leads to a member */
+} Kin;
+
+typedef struct Kinship {
+        const Sysroot *sysroot; /* borrowed, as the members */
+        const Member *members;
+        size_t n_members;
+        Kin *known; /* ascending by pid; owned, as the next */
+        size_t n_known, known_allocated;
+        Kin *makers; /* the parents of members, and theirs; likewise */
+        size_t n_makers, makers_allocated;
+        bool makers_known;
+        unsigned n_reads;
+} Kinship;
+
+typedef enum KinshipVerdict {
+        KINSHIP_OURS,
+        KINSHIP_STRANGER,
+        KINSHIP_ENDED,    /* it has ended meanwhile */
+        KINSHIP_TOO_MANY, /* it was not read: see KINSHIP_READS_MAX. Also: no memory */
+} KinshipVerdict;
+
+KinshipVerdict kinship_judge(Kinship *kinship, pid_t pid);
+void kinship_done(Kinship *kinship);
+#define _cleanup_kinship_ _cleanup_(kinship_done)

@@ -1,0 +1,793 @@
+/* The instances that run: which processes form them, and what these show, hold and may have. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/model/topology.h"
+#include "tidbnumad/model/workload.h"
+#include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/maps.h"
+#include "tidbnumad/sys/pages.h"
+#include "tidbnumad/sys/proc.h"
+#include "tidbnumad/world/binding.h"
+#include "tidbnumad/world/instances.h"
+#include "tidbnumad/world/storage.h"
+
+int member_init(Member *member, Process *process, ProcHandle *handle) {
+        ProcHandle *own = malloc(sizeof(*own));
+
+        if (!own)
+                return -ENOMEM;
+        *own = *handle;
+        *member = (Member){ .process = *process, .handle = own };
+        *process = (Process){ 0 };
+        *handle = PROC_HANDLE_NONE;
+        return 0;
+}
+
+void member_done(Member *member) {
+        process_done(&member->process);
+        if (member->handle)
+                proc_close(member->handle);
+        free(member->handle);
+        *member = (Member){ 0 };
+}
+
+size_t members_n_asked(const Members *m) {
+        return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
+}
+
+/* --- ports --- */
+
+int members_read_ports(const Members *m, ListenPorts *ret) {
+        PortSet all = { 0 };
+
+        for (size_t p = 0; p < members_n_asked(m); p++) {
+                PortSet own;
+                int r = listen_ports_read(m->sysroot, m->list[p].handle, &own);
+
+                if (r == -ENOMEM)
+                        return r;
+                if (r >= 0)
+                        port_set_merge(&all, &own);
+        }
+        return port_set_list(&all, ret);
+}
+
+/* --- data directory --- */
+
+bool members_are_vouched_for(const Members *m, const Policy *policy) {
+        return policy->match.user || unit_is_service(m->unit);
+}
+
+int members_read_data_dir(const Members *m, char **ret) {
+        int r = -ENODATA;
+
+        for (size_t p = 0; p < members_n_asked(m); p++) {
+                r = data_dir_read(m->sysroot, m->list[p].handle, ret);
+                if (r >= 0 || r == -ENOMEM)
+                        break;
+        }
+        return r;
+}
+
+int members_read_storage(const Members *m, const char *data_dir, StorageDevices *ret) {
+        int r = -ENODATA;
+
+        for (size_t p = 0; p < members_n_asked(m); p++) {
+                r = storage_find_process(m->sysroot, m->list[p].handle->dir_fd, data_dir, ret);
+                if (r >= 0 || r == -ENOMEM)
+                        break;
+        }
+        return r;
+}
+
+/* --- control group --- */
+
+const char *members_scope(const Members *m) {
+        for (size_t k = 0; k < m->n; k++)
+                if (m->list[k].process.scope)
+                        return m->list[k].process.scope;
+        return NULL;
+}
+
+char *members_group_path(const Members *m) {
+        const char *path = m->n > 0 ? m->list[0].process.cgroup : NULL, *scope = members_scope(m);
+        const char *unit = scope ? scope : unit_is_service(m->unit) ? m->unit : NULL;
+        const size_t length = path && unit ? unit_cgroup_length(path, unit) : 0;
+
+        return !path ? NULL : length > 0 ? strndup(path, length) : strdup(path);
+}
+
+/* All of its processes must be in the same group of the memory controller, and not in the root. */
+static int open_memory_group(const Members *m, int *ret_fd, char **ret_path) {
+        _cleanup_close_ int root_fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        for (size_t k = 0; k < m->n; k++) {
+                _cleanup_free_ char *other = NULL;
+
+                r = proc_cgroup_path_read(m->list[k].handle, "memory", &other);
+                if (r == -ESRCH)
+                        continue;
+                if (r < 0 || strcmp(other, "/") == 0 || (path && strcmp(path, other) != 0))
+                        return r < 0 ? r : -ENXIO;
+                free(path);
+                path = TAKE_PTR(other);
+        }
+        r = path ? cgroup1_open(m->sysroot, "memory", &root_fd) : -ESRCH;
+        if (r >= 0)
+                r = cgroup_open_below(root_fd, path, ret_fd);
+        if (r < 0)
+                return r;
+        *ret_path = TAKE_PTR(path);
+        return 1;
+}
+
+int members_open_group(const Members *m, int *ret_fd, char **ret_path) {
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        if (m->n == 0)
+                return -ESRCH;
+        if (cgroup_version(m->sysroot) == CGROUP_V1)
+                return open_memory_group(m, ret_fd, ret_path);
+        if (!m->unit && !m->list[0].process.scope)
+                return 0;
+        path = members_group_path(m);
+        if (!path)
+                return -ENOMEM;
+        r = cgroup_open(m->sysroot, path, ret_fd);
+        if (r < 0)
+                return r;
+        *ret_path = TAKE_PTR(path);
+        return 1;
+}
+
+/* --- CPU time --- */
+
+enum { AGE_SECONDS_MIN = 60 };
+
+static uint64_t oldest_start(const Members *m) {
+        uint64_t start = UINT64_MAX;
+
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                if (m->list[p].handle->start_ticks < start)
+                        start = m->list[p].handle->start_ticks;
+        return start;
+}
+
+uint32_t members_read_cpus_used(const Members *m) {
+        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), start = oldest_start(m);
+        uint64_t now, used = 0;
+
+        if (proc_uptime_read(m->sysroot, &now) < 0 || start > now ||
+            now - start < AGE_SECONDS_MIN * hz)
+                return 0; /* so young that its times need not be read, each a sum over all threads
+                           */
+        for (size_t p = 0; p < members_n_asked(m); p++) {
+                ProcStat stat;
+
+                if (proc_stat_read(m->list[p].handle, 0, &stat) >= 0)
+                        used += stat.cpu_ticks;
+        }
+        used = (used + now - start - 1) / (now - start);
+        return used < UINT32_MAX ? (uint32_t)used : UINT32_MAX;
+}
+
+/* --- CPUs and nodes --- */
+
+/* The group above the last part of the path. False: there is none. */
+static bool cut_last(char *path) {
+        char *slash = strrchr(path, '/');
+
+        if (!slash || slash[1] == '\0')
+                return false;
+        slash[slash == path ? 1 : 0] = '\0';
+        return true;
+}
+
+static int read_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, NodeSet *mems) {
+        _cleanup_close_ int fd = -EBADF;
+        int r = cgroup_open(sysroot, path, &fd);
+
+        return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
+}
+
+/* So many groups are read at most on the way up: somebody else makes them. */
+enum { GROUPS_ABOVE_MAX = 16 };
+
+/* Cuts the path to the highest group above it that has the same sets. */
+static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, const NodeSet *nodes,
+                       char ret_group[static MEMBERS_GROUP_MAX]) {
+        ret_group[0] = '\0';
+        for (unsigned n = 0; n < GROUPS_ABOVE_MAX && path[1] != '\0'; n++) {
+                CpuSet above_cpus;
+                NodeSet above_nodes;
+
+                if (strlen(path) < MEMBERS_GROUP_MAX)
+                        (void)strcpy(ret_group, path);
+                if (!cut_last(path) || read_sets(sysroot, path, &above_cpus, &above_nodes) < 0 ||
+                    !id_set_equal(cpus, &above_cpus) || !id_set_equal(nodes, &above_nodes))
+                        return;
+        }
+        ret_group[0] = '\0';
+}
+
+void members_read_allowed(const Members *m, bool with_own, char ret_group[static MEMBERS_GROUP_MAX],
+                          CpuSet *ret_cpus, NodeSet *ret_nodes) {
+        _cleanup_free_ char *path =
+                cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
+
+        *ret_cpus = (CpuSet){ 0 };
+        *ret_nodes = (NodeSet){ 0 };
+        ret_group[0] = '\0';
+        for (bool own = with_own; path && (own || cut_last(path)); own = false) {
+                CpuSet cpus;
+                NodeSet mems;
+
+                if (read_sets(m->sysroot, path, &cpus, &mems) < 0)
+                        continue;
+                *ret_cpus = cpus;
+                *ret_nodes = mems;
+                find_limit(m->sysroot, path, &cpus, &mems, ret_group);
+                return;
+        }
+}
+
+int members_read_unit_cpus(const Members *m, CpuSet *ret) {
+        _cleanup_free_ char *path = unit_is_service(m->unit) ? members_group_path(m) : NULL;
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        if (!path || cgroup_version(m->sysroot) != CGROUP_V2)
+                return -EOPNOTSUPP;
+        r = cgroup_open(m->sysroot, path, &fd);
+        return r < 0 ? r : cgroup_effective_cpus_read(fd, ret);
+}
+
+/* --- the threads of one process --- */
+
+typedef struct ThreadWalk {
+        const ProcHandle *handle;
+        CpuSet cpus;
+        size_t n_threads;
+} ThreadWalk;
+
+/* A system call takes 0.5 us, the file of a thread 30: only a dump needs the file. */
+static int read_thread(const ProcHandle *handle, pid_t tid, CpuSet *ret) {
+        ProcStatus status;
+        int r;
+
+        if (handle->live)
+                return affinity_read_thread(tid, ret);
+        r = proc_status_read(handle, tid, &status);
+        if (r >= 0)
+                *ret = status.cpus_allowed;
+        return r;
+}
+
+static int add_thread(pid_t tid, void *userdata) {
+        ThreadWalk *walk = userdata;
+        CpuSet cpus;
+
+        if (read_thread(walk->handle, tid, &cpus) >= 0)
+                id_set_union(&walk->cpus, &cpus);
+        return ++walk->n_threads >= OTHERS_THREADS_READ_MAX ? -ENOSPC : 0;
+}
+
+static void add_threads(const ProcHandle *handle, CpuSet *cpus) {
+        ThreadWalk walk = { .handle = handle };
+
+        (void)proc_foreach_thread(handle, add_thread, &walk);
+        id_set_union(cpus, &walk.cpus);
+}
+
+int members_read_thread_cpus(const Members *m, const CpuSet *whole, CpuSet *ret) {
+        CpuSet cpus = { 0 };
+        ProcStatus status;
+
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                if (proc_status_read(m->list[p].handle, 0, &status) >= 0)
+                        id_set_union(&cpus, &status.cpus_allowed);
+        for (size_t p = 0; p < members_n_asked(m) && !id_set_is_subset(whole, &cpus); p++)
+                add_threads(m->list[p].handle, &cpus);
+        if (id_set_is_empty(&cpus))
+                return -ENODATA;
+        *ret = cpus;
+        return 0;
+}
+
+int members_read_cpus(const Members *m, CpuSet *ret) {
+        CpuSet cpus = { 0 };
+
+        if (members_read_unit_cpus(m, ret) >= 0)
+                return 0;
+        for (size_t p = 0; p < members_n_asked(m); p++)
+                add_threads(m->list[p].handle, &cpus);
+        if (id_set_is_empty(&cpus))
+                return -ENODATA;
+        *ret = cpus;
+        return 0;
+}
+
+int members_read_mems(const Members *m, NodeSet *ret) {
+        _cleanup_free_ char *path =
+                cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
+        ProcStatus status;
+        CpuSet cpus;
+        int r;
+
+        if (path && read_sets(m->sysroot, path, &cpus, ret) >= 0)
+                return 0;
+        r = m->n > 0 ? proc_status_read(m->list[0].handle, 0, &status) : -ENODATA;
+        if (r >= 0)
+                *ret = status.mems_allowed;
+        return r;
+}
+
+/* Deeper than any manager nests its groups. */
+enum { ANCESTORS_MAX = 16 };
+
+/* --- limits --- */
+
+/* "max" of v2 is no number and means: none. -ENOENT: no such file, as in the root. */
+static int read_limit(int group_fd, uint64_t *ret) {
+        char text[32];
+        ssize_t n = path_read(group_fd, text, sizeof(text), "memory.max");
+
+        if (n == -ENOENT)
+                n = path_read(group_fd, text, sizeof(text), "memory.limit_in_bytes");
+        if (n < 0)
+                return (int)n;
+        if (parse_u64(text, ret) < 0)
+                *ret = UINT64_MAX;
+        return 0;
+}
+
+uint64_t members_limit_bytes(const Topology *topology, int group_fd) {
+        _cleanup_close_ int fd = openat(group_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        const NodeSet all = topology_nodes(topology);
+        uint64_t limit = 0, above;
+
+        if (fd < 0 || read_limit(fd, &limit) < 0 || limit >= topology_memory_bytes(topology, &all))
+                return 0;
+        for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
+                int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                if (up < 0)
+                        break;
+                closep(&fd);
+                fd = up;
+                if (read_limit(fd, &above) < 0)
+                        break;
+                limit = above < limit ? above : limit;
+        }
+        return limit;
+}
+
+/* --- residency by memory.numa_stat: exact for a cgroup that holds the instance alone --- */
+
+/* CONFIG_NODES_SHIFT=10, the widest that is built: nodes may have come since the topology was read.
+ */
+enum { ROWS_MAX = 1024 };
+
+/* MEMCG_CHARGE_BATCH of linux/memcontrol.h: what a CPU may have charged and not reported yet. */
+enum { UNCOUNTED_PAGES = 64 };
+
+/* Not worth a doubt. */
+#define LITTLE_BYTES (UINT64_C(64) << 20)
+
+int residency_read(const Topology *topology, int cgroup_fd, NodeMemory *by_node) {
+        _cleanup_free_ NumaStatRow *rows = NULL;
+        int n;
+
+        rows = calloc(ROWS_MAX, sizeof(*rows));
+        if (!rows)
+                return -ENOMEM;
+        n = numa_stat_read(cgroup_fd, rows, ROWS_MAX);
+        if (n < 0)
+                return n;
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                by_node[i] = (NodeMemory){ 0 };
+        for (int i = 0; i < n; i++) {
+                const Node *node = topology_find(topology, rows[i].node);
+
+                if (!node)
+                        continue; /* came with hotplug; the next topology has it */
+                by_node[node - topology->nodes] = (NodeMemory){
+                        .anon_bytes = rows[i].anon_bytes,
+                        /* The two counters are read one after the other. */
+                        .file_bytes = rows[i].file_bytes > rows[i].shmem_bytes
+                                              ? rows[i].file_bytes - rows[i].shmem_bytes
+                                              : 0,
+                        .shmem_bytes = rows[i].shmem_bytes,
+                        .mapped_bytes = rows[i].mapped_bytes,
+                };
+        }
+        return 0;
+}
+
+uint64_t residency_uncounted_max(const Topology *topology) {
+        const CpuSet cpus = topology_cpus(topology);
+
+        return id_set_count(&cpus) * UNCOUNTED_PAGES * page_size_bytes();
+}
+
+bool residency_covers(const Topology *topology, const NodeMemory *by_node,
+                      uint64_t resident_bytes) {
+        uint64_t counted = LITTLE_BYTES + residency_uncounted_max(topology);
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                counted += by_node[i].anon_bytes;
+        return counted >= resident_bytes - resident_bytes / 4;
+}
+
+NodeMemory residency_outside(const Topology *topology, const NodeMemory *by_node,
+                             const NodeSet *nodes) {
+        NodeMemory sum = { 0 };
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                if (id_set_has(nodes, topology->nodes[i].id))
+                        continue;
+                sum.anon_bytes += by_node[i].anon_bytes;
+                sum.mapped_bytes += by_node[i].mapped_bytes;
+        }
+        return sum;
+}
+
+double residency_ratio(const Topology *topology, const NodeMemory *by_node, const NodeSet *nodes) {
+        uint64_t all = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                all += by_node[i].anon_bytes;
+        if (all == 0)
+                return NAN;
+        return (double)residency_outside(topology, by_node, nodes).anon_bytes / (double)all;
+}
+
+/* --- what is resident --- */
+
+/* A process that has ended meanwhile disproves nothing. */
+static bool counts_all(const Members *m, const Topology *topology, const NodeMemory *by_node) {
+        ProcMemory memory;
+
+        for (size_t k = 0; k < m->n; k++)
+                if (proc_memory_read(m->list[k].handle, &memory) >= 0 &&
+                    !residency_covers(topology, by_node, memory.anon_bytes))
+                        return false;
+        return true;
+}
+
+int members_count_memory(const Members *m, const Topology *topology, int group_fd,
+                         NodeMemory *by_node) {
+        _cleanup_free_ NodeMemory *counted = calloc(topology->n_nodes + 1, sizeof(*counted));
+        int r = counted ? residency_read(topology, group_fd, counted) : -ENOMEM;
+
+        if (r < 0)
+                return r;
+        if (!counts_all(m, topology, counted))
+                return -ENODATA;
+        memcpy(by_node, counted, topology->n_nodes * sizeof(*counted));
+        return 0;
+}
+
+static int is_alone(const Members *m, int group_fd, const char *path) {
+        const bool v1 = cgroup_version(m->sysroot) == CGROUP_V1;
+        const BindingGroups groups = { .group_fd = group_fd,
+                                       .group_path = v1 ? path : NULL,
+                                       .suspect = m->intruder ? *m->intruder : 0 };
+        int32_t intruder;
+        int r = binding_group_is_alone(m->sysroot, m->list, m->n, &groups, &intruder);
+
+        if (r == 0 && m->intruder)
+                *m->intruder = intruder;
+        return r;
+}
+
+int members_read_memory(const Members *m, const Topology *topology, NodeMemory *by_node,
+                        uint64_t *ret_limit_bytes) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        *ret_limit_bytes = 0;
+        r = members_open_group(m, &fd, &path);
+        if (r <= 0)
+                return r < 0 ? r : -EOPNOTSUPP;
+        r = is_alone(m, fd, path);
+        if (r <= 0)
+                return r < 0 ? r : -EBUSY;
+        *ret_limit_bytes = members_limit_bytes(topology, fd);
+        /* A scope of the daemon's has counted only what came after the move into it. */
+        return members_scope(m) ? -EOPNOTSUPP : members_count_memory(m, topology, fd, by_node);
+}
+
+/* The instances that run: found, grouped, read and named. */
+
+/* --- reserved huge pages --- */
+
+static bool asks_again(int r) {
+        return r == -ENOMEM || r == -ETIME || r == -EBUSY;
+}
+
+int members_collect_huge_maps(const Members *m, const NodeSet *nodes, HugeMapsRead read,
+                              void *userdata, HugeMaps *ret) {
+        HugeMaps all = { .partial = m->n > members_n_asked(m) };
+        size_t n_read = 0;
+
+        for (size_t p = 0; p < members_n_asked(m); p++) {
+                HugeMaps one;
+                int r = read(&m->list[p], nodes, userdata, &one);
+
+                if (asks_again(r))
+                        return r;
+                n_read += r != -ESRCH;
+                if (r >= 0)
+                        huge_maps_merge(&all, &one);
+                else if (r != -ESRCH)
+                        all.partial = true;
+        }
+        if (n_read == 0)
+                return -ESRCH;
+        *ret = all;
+        return 0;
+}
+
+static int read_here(const Member *member, const NodeSet *nodes, void *userdata, HugeMaps *ret) {
+        return huge_maps_read(userdata, member->handle, nodes, ret);
+}
+
+int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret) {
+        return members_collect_huge_maps(m, nodes, read_here, (void *)m->sysroot, ret);
+}
+
+/* --- all instances --- */
+
+static void observed_done(Observed *o) {
+        for (size_t i = 0; i < o->n_members; i++)
+                member_done(&o->members[i]);
+        free(o->members);
+        free(o->name);
+        free(o->unit);
+        listen_ports_done(&o->ports);
+        free(o->data_dir);
+        free(o->by_node);
+        free(o->memory_policy);
+        storage_devices_done(&o->storage);
+}
+
+void observed_list_done(ObservedList *list) {
+        for (size_t i = 0; i < list->n_instances; i++)
+                observed_done(&list->instances[i]);
+        free(list->instances);
+        *list = (ObservedList){ 0 };
+}
+
+/* --- finding --- */
+
+static Observed *find_owner(const ObservedList *list, const Process *process) {
+        for (size_t i = 0; i < list->n_instances; i++) {
+                Observed *o = &list->instances[i];
+
+                if (process_joins(process, o->members, o->n_members, o->unit))
+                        return o;
+        }
+        return NULL;
+}
+
+static int add_instance(ObservedList *list, const Policy *policy, const char *unit,
+                        Observed **ret) {
+        Observed *new;
+
+        if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
+                return -ENOMEM;
+        new = &list->instances[list->n_instances];
+        *new = (Observed){ .policy = policy, .unit = unit ? strdup(unit) : NULL };
+        if (unit && !new->unit)
+                return -ENOMEM;
+        list->n_instances++;
+        *ret = new;
+        return 0;
+}
+
+int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
+                      ProcHandle *handle) {
+        Observed *o = find_owner(list, process);
+        int r = o ? 0 : add_instance(list, policy, process->unit, &o);
+
+        if (r >= 0)
+                r = ARRAY_RESERVE(o->members, o->members_allocated, o->n_members + 1);
+        if (r >= 0)
+                r = member_init(&o->members[o->n_members], process, handle);
+        if (r >= 0)
+                o->n_members++;
+        return r;
+}
+
+static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pid,
+                    ObservedList *list) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_process_ Process process = { 0 };
+        const Policy *policy;
+        int r = process_identify(sysroot, pid, NULL, rules->wants_exe, rules->userdata, &handle,
+                                 &process);
+
+        if (r == -ENOMEM)
+                return r;
+        list->n_denied += r == -EACCES || r == -EPERM;
+        if (r < 0 || process_is_vforked(&handle, &process) > 0) /* it is gone, or not wanted */
+                return 0;
+        if (rules->wants_args(process.exe, rules->userdata))
+                (void)process_read_args(&handle, &process);
+        if (process.foreign == FOREIGN_ROOT || rules->wants_path(process.exe, rules->userdata))
+                (void)process_check_mounts(sysroot, &handle, &process);
+        policy = rules->policy_of(&process, rules->userdata);
+        return policy ? observed_list_add(list, policy, &process, &handle) : 0;
+}
+
+int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, ObservedList *ret) {
+        _cleanup_observed_list_ ObservedList list = { 0 };
+        _cleanup_pid_list_ PidList pids = { 0 };
+        int r = pid_list_read(sysroot, &pids);
+
+        for (size_t i = 0; r >= 0 && i < pids.n_pids; i++)
+                r = consider(sysroot, rules, pids.pids[i], &list);
+        if (r < 0)
+                return r;
+        *ret = TAKE_STRUCT(list);
+        return 0;
+}
+
+/* --- what the kernel shows --- */
+
+static int read_data(const Members *m, Observed *o) {
+        int r = 0;
+
+        if (!o->data_dir && members_are_vouched_for(m, o->policy))
+                r = members_read_data_dir(m, &o->data_dir);
+        if (r != -ENOMEM && o->data_dir)
+                r = members_read_storage(m, o->data_dir, &o->storage);
+        return r == -ENOMEM ? r : 0;
+}
+
+static int read_memory(const Members *m, const Topology *topology, Observed *o) {
+        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes + 1, sizeof(NodeMemory));
+        int r = by_node ? members_read_memory(m, topology, by_node, &o->limit_bytes) : -ENOMEM;
+
+        if (r >= 0)
+                o->by_node = TAKE_PTR(by_node);
+        o->shared = r == -EBUSY;
+        return r == -ENOMEM ? r : 0;
+}
+
+static int read_memory_policy(Observed *o) {
+        char policy[256];
+
+        for (size_t p = 0; p < o->n_members && p < MEMBERS_ASKED_MAX; p++) {
+                if (memory_policy_read(o->members[p].handle, policy, sizeof(policy)) < 0 ||
+                    strcmp(policy, "default") == 0)
+                        continue;
+                o->memory_policy = strdup(policy);
+                return o->memory_policy ? 0 : -ENOMEM;
+        }
+        return 0;
+}
+
+/* What this user may not read is not known; so is what a dump lacks. */
+static void read_huge(const Members *m, const HugePools *pools, Observed *o) {
+        HugeMaps maps;
+
+        if (pools->n == 0 || o->policy->memory != MEMORY_BIND ||
+            members_read_huge_maps(m, &(NodeSet){ 0 }, &maps) < 0 || maps.partial)
+                return;
+        o->huge = huge_maps_need(&maps, pools);
+        o->huge_known = true;
+}
+
+static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
+                      Observed *o) {
+        const Members members = {
+                .sysroot = sysroot, .list = o->members, .n = o->n_members, .unit = o->unit
+        };
+        const CpuSet all = topology_cpus(topology);
+        int r = members_read_ports(&members, &o->ports);
+
+        if (r >= 0)
+                r = read_data(&members, o);
+        if (r >= 0)
+                r = read_memory(&members, topology, o);
+        if (r >= 0)
+                r = read_memory_policy(o);
+        read_huge(&members, pools, o);
+        members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY, o->allowed_by,
+                             &o->allowed_cpus, &o->allowed_nodes);
+        (void)members_read_unit_cpus(&members, &o->unit_cpus);
+        (void)members_read_cpus(&members, &o->cpus);
+        (void)members_read_thread_cpus(
+                &members, id_set_is_empty(&o->unit_cpus) ? &all : &o->unit_cpus, &o->thread_cpus);
+        (void)members_read_mems(&members, &o->mems);
+        o->cpus_used = members_read_cpus_used(&members);
+        return r;
+}
+
+/* --- names --- */
+
+static bool is_name(const char *name, void *userdata) {
+        const ObservedList *list = userdata;
+
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (list->instances[i].name && strcmp(list->instances[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int give_name(ObservedList *list, Observed *o) {
+        const InstanceIdentity identity = { .unit = o->unit,
+                                            .exe = o->members[0].process.exe,
+                                            .ports = o->ports.ports,
+                                            .n_ports = o->ports.n_ports,
+                                            .first = o->members[0].process.id };
+
+        return instance_name_choose(&identity, is_name, list, &o->name);
+}
+
+static int compare(const void *a, const void *b) {
+        const Observed *x = a, *y = b;
+
+        return device_name_compare(x->name, y->name);
+}
+
+int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list) {
+        _cleanup_huge_pools_ HugePools pools = { 0 };
+
+        if (sysroot->live && huge_pools_load(sysroot, topology, &pools) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < list->n_instances; i++) {
+                int r = read_facts(sysroot, topology, &pools, &list->instances[i]);
+
+                if (r >= 0 && !list->instances[i].name)
+                        r = give_name(list, &list->instances[i]);
+                if (r < 0)
+                        return r;
+        }
+        if (list->n_instances > 1)
+                qsort(list->instances, list->n_instances, sizeof(*list->instances), compare);
+        return 0;
+}
+
+Observed *observed_list_find_pid(const ObservedList *list, pid_t pid) {
+        for (size_t i = 0; i < list->n_instances; i++)
+                for (size_t k = 0; k < list->instances[i].n_members; k++)
+                        if (list->instances[i].members[k].process.id.pid == pid)
+                                return &list->instances[i];
+        return NULL;
+}
+
+static bool is_unit(const Observed *o, const char *subject) {
+        size_t n = strlen(subject);
+
+        return o->unit && strncmp(o->unit, subject, n) == 0 &&
+               (o->unit[n] == '\0' || strcmp(o->unit + n, ".service") == 0);
+}
+
+const Observed *observed_list_find_subject(const ObservedList *list, const char *subject) {
+        uint64_t pid = 0;
+
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (strcmp(list->instances[i].name, subject) == 0)
+                        return &list->instances[i];
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (is_unit(&list->instances[i], subject))
+                        return &list->instances[i];
+        return parse_u64(subject, &pid) == 0 && pid <= INT32_MAX
+                       ? observed_list_find_pid(list, (pid_t)pid)
+                       : NULL;
+}

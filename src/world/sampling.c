@@ -1,0 +1,784 @@
+/* Where memory is located, by pages that are drawn at random, and which is accessed, by the
+ * counters of the processor. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/pages.h"
+#include "tidbnumad/world/sampling.h"
+
+/* Shares from draws. The formulas are in the header. */
+
+static double wilson_distance(double p, double n) {
+        const double z2 = ESTIMATE_Z * ESTIMATE_Z, scale = 1 + z2 / n;
+        const double centre = (p + z2 / (2 * n)) / scale;
+        const double half = ESTIMATE_Z * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / scale;
+
+        return half + fabs(centre - p);
+}
+
+Estimate estimate_share(uint64_t n_outside, uint64_t n_seen, uint64_t n_hidden, bool whole) {
+        Estimate e = { .ratio = NAN };
+        double hidden;
+
+        if (n_seen == 0)
+                return e;
+        e.ratio = (double)n_outside / (double)n_seen;
+        hidden = (double)n_hidden / ((double)n_seen + (double)n_hidden);
+        e.random = whole ? 0 : wilson_distance(e.ratio, (double)n_seen);
+        e.unknown = hidden * fmax(e.ratio, 1 - e.ratio);
+        return e;
+}
+
+Estimate estimate_weighted(double outside, double all, double squares, bool whole) {
+        Estimate e = { .ratio = NAN };
+
+        if (all <= 0)
+                return e;
+        e.ratio = fmin(outside / all, 1); /* a sum of parts may round to more */
+        e.random = whole ? 0 : wilson_distance(e.ratio, all * all / squares);
+        return e;
+}
+
+Estimate estimate_combine(const Estimate *parts, const double *weights, size_t n_parts) {
+        Estimate e = { 0 };
+        double all = 0, squares = 0;
+
+        for (size_t i = 0; i < n_parts; i++)
+                if (!isnan(parts[i].ratio))
+                        all += weights[i];
+        if (all <= 0)
+                return (Estimate){ .ratio = NAN };
+        for (size_t i = 0; i < n_parts; i++) {
+                const double weight = weights[i] / all;
+
+                if (isnan(parts[i].ratio))
+                        continue;
+                e.ratio += weight * parts[i].ratio;
+                e.unknown += weight * parts[i].unknown;
+                squares += weight * parts[i].random * weight * parts[i].random;
+        }
+        e.random = sqrt(squares);
+        return e;
+}
+
+double estimate_halfwidth(const Estimate *estimate) {
+        return isnan(estimate->ratio) ? (double)NAN : fmin(estimate->random + estimate->unknown, 1);
+}
+
+/* Ranges of addresses to draw from, and the pages of small ones. */
+
+/* Address space that one call may search: the kernel holds the lock of the process's memory map
+ * meanwhile, for a millisecond if all of the memory was used once and then freed. Address space
+ * that was never used is searched quickly, and then in larger pieces: some programs reserve a
+ * hundred TiB. */
+#define SCAN_BYTES (UINT64_C(256) << 20)
+#define SCAN_BYTES_MAX (UINT64_C(4) << 30)
+enum { SCAN_QUICK_USEC = 100 };
+
+/* Limits of the list: CPU time, because our loop waits meanwhile, and 10 MB of ranges. */
+enum { CONDENSE_USEC_MAX = 50000 };
+#define PRESENT_PAGES_MAX (UINT64_C(1) << 20)
+#define RANGES_MAX ((size_t)1 << 18)
+
+typedef struct FrameScan {
+        int fd;
+        uint64_t bytes;     /* of the next call */
+        uint64_t used_usec; /* of a CPU, by all calls */
+} FrameScan;
+
+void frame_done(Frame *frame) {
+        free(frame->ranges);
+        *frame = (Frame){ 0 };
+}
+
+static bool goes_on(const FrameRange *last, const FrameRange *range) {
+        return last->end == range->start && last->kind == range->kind &&
+               last->has_file == range->has_file && last->is_shmem == range->is_shmem;
+}
+
+int frame_add(Frame *frame, const FrameRange *range) {
+        const uint64_t n_pages = (range->end - range->start) / page_size_bytes();
+
+        if (frame->n_ranges > 0 && goes_on(&frame->ranges[frame->n_ranges - 1], range)) {
+                frame->ranges[frame->n_ranges - 1].end = range->end;
+                frame->n_pages += n_pages;
+                return 0;
+        }
+        if (ARRAY_RESERVE(frame->ranges, frame->allocated, frame->n_ranges + 1) < 0)
+                return -ENOMEM;
+        frame->ranges[frame->n_ranges] = *range;
+        frame->ranges[frame->n_ranges++].first_page = frame->n_pages;
+        frame->n_pages += n_pages;
+        return 0;
+}
+
+static int add_mapping(const Mapping *mapping, Frame *private, Frame *shared) {
+        const FrameRange range = { .start = mapping->start,
+                                   .end = mapping->end,
+                                   .kind = mapping->kind,
+                                   .has_file = mapping->has_file,
+                                   .is_shmem = mapping->is_shmem };
+
+        if (mapping->kind == MAPPING_OTHER)
+                return 0;
+        return frame_add(mapping->kind == MAPPING_PRIVATE ? private : shared, &range);
+}
+
+int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared) {
+        MapsReader *reader = NULL;
+        Mapping mapping;
+        int r = maps_open(process, &reader);
+
+        if (r < 0)
+                return r;
+        while ((r = maps_next(reader, &mapping)) > 0) {
+                r = add_mapping(&mapping, ret_private, ret_shared);
+                if (r < 0)
+                        break;
+        }
+        (void)maps_close(reader);
+        return r;
+}
+
+uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_range) {
+        const size_t at =
+                ARRAY_LOWER_BOUND(frame->n_ranges, i, frame->ranges[i].first_page <= page) - 1;
+
+        *ret_range = &frame->ranges[at];
+        return frame->ranges[at].start + (page - frame->ranges[at].first_page) * page_size_bytes();
+}
+
+static int add_present(Frame *frame, const FrameRange *of, const PageRange *present, int n) {
+        for (int i = 0; i < n; i++) {
+                FrameRange range = *of;
+                int r;
+
+                range.start = present[i].start;
+                range.end = present[i].end;
+                r = frame_add(frame, &range);
+                if (r < 0)
+                        return r;
+                if (frame->n_pages > PRESENT_PAGES_MAX || frame->n_ranges > RANGES_MAX)
+                        return -E2BIG;
+        }
+        return 0;
+}
+
+/* One call. Returns how many ranges, or a negative errno. */
+static int scan_once(FrameScan *scan, uint64_t *at, uint64_t end, PageRange *present) {
+        const uint64_t begin = clock_thread_cpu_usec(), before = *at, left = end - before;
+        int n = pagemap_ranges(scan->fd, at, before + (left < scan->bytes ? left : scan->bytes),
+                               present);
+        const uint64_t used = clock_thread_cpu_usec() - begin;
+
+        if (n < 0)
+                return n;
+        scan->used_usec += used;
+        if (n > 0 || used > SCAN_QUICK_USEC)
+                scan->bytes = SCAN_BYTES;
+        else if (scan->bytes < SCAN_BYTES_MAX)
+                scan->bytes *= 2;
+        return scan->used_usec > CONDENSE_USEC_MAX ? -E2BIG : n;
+}
+
+static int condense_range(Frame *frame, const FrameRange *range, FrameScan *state) {
+        PageRange present[PAGEMAP_RANGES_MAX];
+        uint64_t at = range->start;
+        int r = 0;
+
+        while (r >= 0 && at < range->end) {
+                const uint64_t before = at;
+                int n = scan_once(state, &at, range->end, present);
+
+                if (n < 0)
+                        return n;
+                if (at <= before) /* no kernel does; it would be for ever */
+                        return -EOPNOTSUPP;
+                r = add_present(frame, range, present, n);
+        }
+        return r;
+}
+
+int frame_condense(Frame *frame, int pagemap_fd) {
+        _cleanup_frame_ Frame dense = { 0 };
+        FrameScan state = { .fd = pagemap_fd, .bytes = SCAN_BYTES };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
+                r = condense_range(&dense, &frame->ranges[i], &state);
+        if (r < 0)
+                return r;
+        frame_done(frame);
+        *frame = TAKE_STRUCT(dense);
+        return 0;
+}
+
+/* --- the pages of a small frame --- */
+
+void present_done(PresentPages *present) {
+        free(present->pages);
+        *present = (PresentPages){ 0 };
+}
+
+static int add(PresentPages *present, void **addresses, size_t n, PresentPage like) {
+        if (ARRAY_RESERVE(present->pages, present->allocated, present->n + n) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                like.address = (uintptr_t)addresses[i];
+                present->pages[present->n++] = like;
+        }
+        return 0;
+}
+
+/* Own pages and those of the file may alternate: their order is of no account to who draws. */
+static int add_entries(PresentPages *present, const uint64_t *entries, size_t n_pages,
+                       uint64_t start, uint32_t range, bool is_private) {
+        void *addresses[PAGEMAP_PAGES_MAX];
+        size_t n = pagemap_pick(entries, n_pages, start, PAGE_OWN, addresses);
+        int r = add(present, addresses, n, (PresentPage){ .range = range, .own = is_private });
+
+        if (r < 0)
+                return r;
+        n = pagemap_pick(entries, n_pages, start, PAGE_FILE, addresses);
+        return add(present, addresses, n, (PresentPage){ .range = range });
+}
+
+static int list_range(const Frame *frame, uint32_t index, int pagemap_fd, PresentPages *present) {
+        const FrameRange *range = &frame->ranges[index];
+        uint64_t entries[PAGEMAP_PAGES_MAX];
+        int r = 0;
+
+        for (uint64_t at = range->start; r >= 0 && at < range->end;) {
+                const uint64_t left = (range->end - at) / page_size_bytes();
+                const size_t n = left < PAGEMAP_PAGES_MAX ? (size_t)left : PAGEMAP_PAGES_MAX;
+
+                r = pagemap_read(pagemap_fd, at, n, entries);
+                if (r >= 0)
+                        r = add_entries(present, entries, n, at, index,
+                                        range->kind == MAPPING_PRIVATE);
+                at += n * page_size_bytes();
+        }
+        return r;
+}
+
+int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
+        _cleanup_present_ PresentPages present = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
+                r = list_range(frame, (uint32_t)i, pagemap_fd, &present);
+        if (r < 0)
+                return r;
+        *ret = TAKE_STRUCT(present);
+        return 0;
+}
+
+/* Draws pages of a process and queries their nodes. The estimate is estimate.c's. */
+
+/* A call of move_pages(2) holds the memory map for that many pages at a time. */
+enum { BATCH = 512 };
+
+/* After this many draws it is known whether the address space is sparse. */
+enum { PROBE_DRAWS = 1024 };
+
+typedef struct Tally {
+        uint64_t anon, file, shmem;
+} Tally;
+
+typedef struct Sampling {
+        const Topology *topology;
+        pid_t pid;
+        int pagemap_fd;
+        uint64_t random; /* the generator's state, never 0 */
+        uint64_t n_asked;
+
+        /* Of the frame that is being drawn from. */
+        Tally *by_node;   /* owned */
+        uint64_t n_pages; /* that are drawn from */
+        uint64_t n_drawn, n_found;
+        uint64_t n_absent, n_checked, n_marked; /* pages that show no node */
+} Sampling;
+
+void draws_done(Draws *draws) {
+        free(draws->by_node);
+        *draws = (Draws){ 0 };
+}
+
+static void begin(Sampling *s) {
+        memset(s->by_node, 0, s->topology->n_nodes * sizeof(*s->by_node));
+        s->n_pages = s->n_drawn = s->n_found = s->n_absent = s->n_checked = s->n_marked = 0;
+}
+
+/* xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016). */
+static uint64_t next_random(Sampling *s) {
+        s->random ^= s->random >> 12;
+        s->random ^= s->random << 25;
+        s->random ^= s->random >> 27;
+        return s->random * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+__extension__ typedef unsigned __int128 Wide;
+
+/* Below `n`: the high half of the product, whose bias is n/2^64. */
+static uint64_t draw_below(Sampling *s, uint64_t n) {
+        return (uint64_t)(((Wide)next_random(s) * n) >> 64);
+}
+
+/* Is this page the process's own, or still the file's? -1: it has gone meanwhile. */
+static int is_own(const Sampling *s, const FrameRange *range, void *address) {
+        uint64_t entry;
+        void *picked;
+
+        if (range->kind != MAPPING_PRIVATE)
+                return 0;
+        if (!range->has_file)
+                return 1;
+        if (pagemap_read(s->pagemap_fd, (uintptr_t)address, 1, &entry) < 0)
+                return -1;
+        if (pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_OWN, &picked) == 1)
+                return 1;
+        return pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_FILE, &picked) == 1 ? 0 : -1;
+}
+
+/* A node that came with hotplug is in the next topology. */
+static void count(Sampling *s, const FrameRange *range, bool own, int node) {
+        const Node *of = topology_find(s->topology, (uint32_t)node);
+        Tally *at = of ? &s->by_node[of - s->topology->nodes] : NULL;
+
+        if (!at)
+                return;
+        at->anon += own;
+        at->shmem += !own && range->is_shmem;
+        at->file += !own && !range->is_shmem;
+        s->n_found += own || range->kind != MAPPING_PRIVATE;
+}
+
+static void count_seen(Sampling *s, const FrameRange *range, void *address, int node) {
+        const int own = is_own(s, range, address);
+
+        if (own >= 0)
+                count(s, range, own, node);
+}
+
+/* A page without a node is not there, or NUMA balancing has marked it. */
+static void count_absent(Sampling *s, void *address) {
+        uint64_t entry;
+        void *picked;
+
+        s->n_absent++;
+        if (s->n_checked >= SAMPLER_HIDDEN_CHECKS ||
+            pagemap_read(s->pagemap_fd, (uintptr_t)address, 1, &entry) < 0)
+                return;
+        s->n_checked++;
+        s->n_marked += pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_OWN, &picked);
+}
+
+static int ask(Sampling *s, const FrameRange **ranges, void **addresses, size_t n) {
+        int where[BATCH];
+        int r = pages_query(s->pid, n, addresses, where);
+
+        if (r < 0)
+                return r;
+        s->n_asked += n;
+        s->n_drawn += n;
+        for (size_t i = 0; i < n; i++) {
+                if (where[i] >= 0)
+                        count_seen(s, ranges[i], addresses[i], where[i]);
+                else if (where[i] == -ENOENT && ranges[i]->kind == MAPPING_PRIVATE)
+                        count_absent(s, addresses[i]);
+        }
+        return 0;
+}
+
+/* `first` and `n`: pages in their order; NULL: drawn. */
+static int ask_batch(Sampling *s, const Frame *frame, const uint64_t *first, size_t n) {
+        const FrameRange *ranges[BATCH];
+        void *addresses[BATCH];
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t page = first ? *first + i : draw_below(s, frame->n_pages);
+
+                addresses[i] = (void *)(uintptr_t)frame_page(frame, page, &ranges[i]);
+        }
+        return ask(s, ranges, addresses, n);
+}
+
+static int ask_whole(Sampling *s, const Frame *frame) {
+        int r = 0;
+
+        for (uint64_t at = 0; r >= 0 && at < frame->n_pages; at += BATCH) {
+                uint64_t left = frame->n_pages - at;
+
+                r = ask_batch(s, frame, &at, left < BATCH ? (size_t)left : BATCH);
+        }
+        return r;
+}
+
+static int draw_up_to(Sampling *s, const Frame *frame, uint64_t n_pages, uint64_t n_draws) {
+        int r = 0;
+
+        for (uint64_t n = 0; r >= 0 && n < n_draws && s->n_found < n_pages; n += BATCH)
+                r = ask_batch(s, frame, NULL, BATCH);
+        return r;
+}
+
+/* Computes how sparse it is. Where the frame changes, former results are dropped: they were
+ * drawn from another one. */
+static int probe(Sampling *s, Frame *frame) {
+        int r = draw_up_to(s, frame, UINT64_MAX, PROBE_DRAWS);
+
+        if (r < 0 || s->n_found >= PROBE_DRAWS / SAMPLER_SPARSE)
+                return r;
+        r = frame_condense(frame, s->pagemap_fd);
+        if (r < 0)
+                return r == -EOPNOTSUPP || r == -E2BIG ? 0 : r;
+        begin(s);
+        return 0;
+}
+
+/* Number of marked pages among the draws, estimated from those that were checked further. */
+static uint64_t n_hidden(const Sampling *s) {
+        return s->n_checked == 0 ? 0
+                                 : (uint64_t)((double)s->n_marked * (double)s->n_absent /
+                                                      (double)s->n_checked +
+                                              0.5);
+}
+
+static int draw_large(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        int r = probe(s, frame);
+
+        s->n_pages = frame->n_pages;
+        *ret_whole = s->n_drawn == 0 && frame->n_pages <= SAMPLER_WHOLE_PAGES;
+        if (r < 0 || frame->n_pages == 0)
+                return r;
+        return *ret_whole ? ask_whole(s, frame) : draw_up_to(s, frame, n_pages, SAMPLER_DRAWS_MAX);
+}
+
+/* --- a small frame: its pages that are there are listed first --- */
+
+/* `first`: as of ask_batch(). A present page that shows no node is marked by NUMA balancing. */
+static int ask_present(Sampling *s, const Frame *frame, const PresentPages *present,
+                       const size_t *first, size_t n) {
+        const PresentPage *pages[BATCH];
+        void *addresses[BATCH];
+        int where[BATCH], r;
+
+        for (size_t i = 0; i < n; i++) {
+                pages[i] = &present->pages[first ? *first + i : draw_below(s, present->n)];
+                addresses[i] = (void *)(uintptr_t)pages[i]->address;
+        }
+        r = pages_query(s->pid, n, addresses, where);
+        if (r < 0)
+                return r;
+        s->n_asked += n;
+        s->n_drawn += n;
+        for (size_t i = 0; i < n; i++) {
+                const bool marked = where[i] == -ENOENT && pages[i]->own;
+
+                if (where[i] >= 0)
+                        count(s, &frame->ranges[pages[i]->range], pages[i]->own, where[i]);
+                s->n_absent += marked;
+                s->n_checked += marked;
+                s->n_marked += marked;
+        }
+        return 0;
+}
+
+static int draw_small(Sampling *s, const Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        _cleanup_present_ PresentPages present = { 0 };
+        int r = present_list(frame, s->pagemap_fd, &present);
+
+        if (r < 0)
+                return r;
+        s->n_pages = present.n;
+        *ret_whole = present.n <= SAMPLER_WHOLE_PAGES;
+        for (size_t at = 0; r >= 0 && *ret_whole && at < present.n; at += BATCH)
+                r = ask_present(s, frame, &present, &at,
+                                present.n - at < BATCH ? present.n - at : BATCH);
+        while (r >= 0 && !*ret_whole && s->n_drawn < SAMPLER_DRAWS_MAX && s->n_found < n_pages)
+                r = ask_present(s, frame, &present, NULL, BATCH);
+        return r;
+}
+
+static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        begin(s);
+        return frame->n_pages <= SAMPLER_LISTED_PAGES ? draw_small(s, frame, n_pages, ret_whole)
+                                                      : draw_large(s, frame, n_pages, ret_whole);
+}
+
+static void take(const Sampling *s, Draws *draws) {
+        const double scale = s->n_drawn == 0 ? 0 : (double)s->n_pages / (double)s->n_drawn;
+
+        for (size_t i = 0; i < s->topology->n_nodes; i++) {
+                const Tally *tally = &s->by_node[i];
+                NodeDraws *at = &draws->by_node[i];
+
+                at->n_anon += tally->anon;
+                at->file_pages += (double)tally->file * scale;
+                at->shmem_pages += (double)tally->shmem * scale;
+                draws->n_anon += tally->anon;
+                draws->file_pages += (double)tally->file * scale;
+                draws->shmem_pages += (double)tally->shmem * scale;
+                draws->file_squares += (double)tally->file * scale * scale;
+                draws->shmem_squares += (double)tally->shmem * scale * scale;
+        }
+        draws->n_hidden += n_hidden(s);
+}
+
+/* Was it the same process, and the same program, all the time? */
+static int check_same(const ProcHandle *process, int pagemap_fd) {
+        uint64_t entry;
+
+        if (!proc_is_alive(process))
+                return -ESRCH;
+        return pagemap_read(pagemap_fd, 0, 1, &entry);
+}
+
+static int draw_both(Sampling *s, const ProcHandle *process, size_t n_pages, Draws *draws) {
+        _cleanup_frame_ Frame private = { 0 }, shared = { 0 };
+        bool whole;
+        int r = frame_load(process, &private, &shared);
+
+        if (r >= 0)
+                r = draw_from(s, &private, n_pages, &draws->whole);
+        if (r < 0)
+                return r;
+        take(s, draws);
+        r = draw_from(s, &shared, n_pages / (SAMPLER_PAGES / SAMPLER_SHARED_PAGES), &whole);
+        if (r < 0)
+                return r;
+        take(s, draws);
+        draws->mapped_whole = draws->whole && whole;
+        return check_same(process, s->pagemap_fd);
+}
+
+int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_pages, uint64_t seed,
+                 Draws *ret) {
+        _cleanup_draws_ Draws draws = { 0 };
+        _cleanup_free_ Tally *tally = calloc(topology->n_nodes, sizeof(*tally));
+        _cleanup_close_ int fd = -EBADF;
+        Sampling s = { .topology = topology, .pid = process->pid, .by_node = tally };
+        int r;
+
+        draws.by_node = calloc(topology->n_nodes, sizeof(*draws.by_node));
+        if (!draws.by_node || !tally)
+                return -ENOMEM;
+        r = pagemap_open(process, &fd);
+        if (r < 0)
+                return r;
+        s.pagemap_fd = fd;
+        s.random = seed == 0 ? 1 : seed * UINT64_C(0x9E3779B97F4A7C15); /* odd: never 0 */
+        r = draw_both(&s, process, n_pages, &draws);
+        if (r < 0)
+                return r;
+        draws.n_asked = s.n_asked;
+        *ret = TAKE_STRUCT(draws);
+        return 0;
+}
+
+Estimate sampler_outside(const Topology *topology, const Draws *draws, const NodeSet *nodes) {
+        uint64_t outside = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                if (!id_set_has(nodes, topology->nodes[i].id))
+                        outside += draws->by_node[i].n_anon;
+        return estimate_share(outside, draws->n_anon, draws->n_hidden, draws->whole);
+}
+
+Estimate sampler_file_on(const Draws *draws, size_t node) {
+        return estimate_weighted(draws->by_node[node].file_pages, draws->file_pages,
+                                 draws->file_squares, draws->mapped_whole);
+}
+
+Estimate sampler_shmem_on(const Draws *draws, size_t node) {
+        return estimate_weighted(draws->by_node[node].shmem_pages, draws->shmem_pages,
+                                 draws->shmem_squares, draws->mapped_whole);
+}
+
+static uint64_t part(double share_of, double all, uint64_t bytes) {
+        return all <= 0 ? 0 : (uint64_t)((double)bytes * (share_of / all) + 0.5);
+}
+
+void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcMemory *memory,
+                       NodeMemory *by_node) {
+        const uint64_t anon = memory->anon_bytes + memory->huge_bytes;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const NodeDraws *at = &draws->by_node[i];
+                uint64_t file = part(at->file_pages, draws->file_pages, memory->file_bytes);
+                uint64_t shmem = part(at->shmem_pages, draws->shmem_pages, memory->shmem_bytes);
+
+                by_node[i].anon_bytes += part((double)at->n_anon, (double)draws->n_anon, anon);
+                by_node[i].file_bytes += file;
+                by_node[i].shmem_bytes += shmem;
+                by_node[i].mapped_bytes += file + shmem;
+        }
+}
+
+/* Counters of threads that come and go. */
+
+size_t access_codes(const AccessEvents *events, PerfCode codes[static N_LOCALITIES],
+                    Locality localities[static N_LOCALITIES]) {
+        size_t n = 0;
+
+        for (Locality l = 0; l < N_LOCALITIES; l++) {
+                if (!events->events[l].given)
+                        continue;
+                codes[n] = (PerfCode){ events->events[l].type, events->events[l].config };
+                localities[n++] = l;
+        }
+        return n;
+}
+
+typedef struct Listing {
+        AccessCounters *counters;
+        const ProcHandle *process;
+        PerfCode codes[N_LOCALITIES];
+        size_t n_codes, n_opens, n_max;
+        bool more;
+} Listing;
+
+/* Between the listing and the opening a thread may have ended, and its number be another
+ * thread's. */
+static int open_thread(Listing *l, size_t at, pid_t tid) {
+        AccessCounters *c = l->counters;
+        AccessThread thread = { .tid = tid, .seen = true };
+        int r;
+
+        if (c->n_threads >= l->n_max)
+                return -EMFILE;
+        r = perf_group_open(tid, l->codes, l->n_codes, &thread.group);
+        if (r < 0)
+                return r;
+        r = proc_has_thread(l->process, tid)
+                    ? ARRAY_INSERT(c->threads, c->n_threads, c->allocated, at, &thread)
+                    : -ESRCH;
+        if (r < 0)
+                perf_group_close(&thread.group);
+        return r;
+}
+
+static int on_thread(pid_t tid, void *userdata) {
+        Listing *l = userdata;
+        AccessCounters *c = l->counters;
+        const size_t at = ARRAY_LOWER_BOUND(c->n_threads, i, c->threads[i].tid < tid);
+        int r;
+
+        if (at < c->n_threads && c->threads[at].tid == tid) {
+                c->threads[at].seen = true;
+                return 0;
+        }
+        /* What one is refused the others are, too: with the next listing it is tried again. */
+        if (c->error == 0 && l->n_opens == 0) {
+                l->more = true;
+                return 0;
+        }
+        if (c->error == 0) {
+                l->n_opens--;
+                r = open_thread(l, at, tid);
+                if (r >= 0 || r == -ESRCH) /* ended since it was listed */
+                        return 0;
+                c->error = r;
+        }
+        c->n_missing++;
+        return 0;
+}
+
+int access_attach(AccessCounters *counters, const Member *members, size_t n_members,
+                  const AccessEvents *events, size_t n_opens, size_t n_max) {
+        Locality localities[N_LOCALITIES];
+        Listing listing = { .counters = counters, .n_opens = n_opens, .n_max = n_max };
+
+        listing.n_codes = access_codes(events, listing.codes, localities);
+        counters->n_missing = 0;
+        counters->error = 0;
+        for (size_t i = 0; i < counters->n_threads; i++)
+                counters->threads[i].seen = false;
+        for (size_t i = 0; i < n_members; i++) {
+                int r;
+
+                listing.process = members[i].handle;
+                if (proc_held_is_in_exec(listing.process)) /* perf_event_open(2) waits for it too */
+                        continue;
+                r = proc_foreach_thread(listing.process, on_thread, &listing);
+                if (r < 0 && r != -ESRCH)
+                        return r;
+        }
+        return listing.more ? -EAGAIN : 0;
+}
+
+/* What is counted twice at the same time is scaled alike: the share is not changed by it. */
+static void add_thread(AccessThread *t, const Locality *localities, AccessSample *sample) {
+        PerfReading now;
+        uint64_t enabled, running;
+
+        if (perf_group_read(&t->group, &now) < 0)
+                return;
+        enabled = now.enabled_nsec - t->last.enabled_nsec;
+        running = now.running_nsec - t->last.running_nsec;
+        for (size_t i = 0; i < t->group.n_fds; i++)
+                sample->counts[localities[i]] +=
+                        perf_scale(now.values[i] - t->last.values[i], enabled, running);
+        sample->enabled_nsec += enabled;
+        sample->running_nsec += running < enabled ? running : enabled;
+        t->last = now;
+}
+
+void access_read(AccessCounters *counters, const AccessEvents *events, AccessSample *ret) {
+        PerfCode codes[N_LOCALITIES];
+        Locality localities[N_LOCALITIES];
+        AccessSample sample = { .n_missing = counters->n_missing };
+        size_t kept = 0;
+
+        (void)access_codes(events, codes, localities);
+        for (size_t i = 0; i < counters->n_threads; i++) {
+                AccessThread *t = &counters->threads[i];
+
+                add_thread(t, localities, &sample);
+                if (t->seen)
+                        counters->threads[kept++] = *t;
+                else
+                        perf_group_close(&t->group);
+        }
+        counters->n_threads = sample.n_counted = kept;
+        *ret = sample;
+}
+
+void access_finish(AccessCounters *counters, const AccessEvents *events, AccessSample *ret) {
+        for (size_t i = 0; i < counters->n_threads; i++)
+                counters->threads[i].seen = false;
+        access_read(counters, events, ret);
+        access_close(counters);
+}
+
+void access_close(AccessCounters *counters) {
+        for (size_t i = 0; i < counters->n_threads; i++)
+                perf_group_close(&counters->threads[i].group);
+        free(counters->threads);
+        *counters = (AccessCounters){ 0 };
+}
+
+double access_ratio(const AccessSample *sample, const AccessEvents *events) {
+        const double local = (double)sample->counts[LOCALITY_LOCAL];
+        const double remote = (double)sample->counts[LOCALITY_REMOTE];
+
+        if (!events->events[LOCALITY_LOCAL].given || !events->events[LOCALITY_REMOTE].given ||
+            local + remote <= 0)
+                return NAN;
+        return remote / (local + remote);
+}
+
+double access_coverage(const AccessSample *sample) {
+        const size_t n = sample->n_counted + sample->n_missing;
+        /* None of them ran: nothing was missed. */
+        const double time = sample->enabled_nsec == 0
+                                    ? 1
+                                    : (double)sample->running_nsec / (double)sample->enabled_nsec;
+
+        return n == 0 ? (double)NAN : time * (double)sample->n_counted / (double)n;
+}
