@@ -13,7 +13,7 @@
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/policy-dir.h"
 
 /* What limits the verdict, or is worth knowing and no fault of a policy. */

@@ -7,25 +7,9 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/instances.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
-
-static bool wants_exe(const char *exe, void *userdata) {
-        return match_wants_exe(userdata, exe);
-}
-
-static bool wants_args(const char *exe, void *userdata) {
-        return match_wants_args(userdata, exe);
-}
-
-static bool wants_path(const char *exe, void *userdata) {
-        return match_wants_path(userdata, exe);
-}
-
-static const Policy *policy_of(const Process *process, void *userdata) {
-        return match_process(userdata, process);
-}
 
 static int take_data_dir(Observed *o, const InstanceInfo *published) {
         if (o->data_dir || !published->data_dir)
@@ -117,13 +101,8 @@ static int take_names(const Snapshot *status, ObservedList *list) {
 
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snapshot *status,
                    ObservedList *ret) {
-        const ObservedRules rules = { .wants_exe = wants_exe,
-                                      .wants_args = wants_args,
-                                      .wants_path = wants_path,
-                                      .policy_of = policy_of,
-                                      .userdata = (void *)policies };
         _cleanup_observed_list_ ObservedList list = { 0 };
-        int r = observed_list_find(sysroot, &rules, &list);
+        int r = observed_list_find(sysroot, policies, &list);
 
         for (size_t i = 0; r >= 0 && status && list.n_denied > 0 && i < status->n_instances; i++)
                 r = add_published(sysroot, policies, &status->instances[i], status->time_seconds,

@@ -203,7 +203,7 @@ static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
                                        .members = o->members,
                                        .n_members = o->n_members };
         LadderInput in = { .policy = o->policy->backend,
-                           .in_container = o->members[0].process.foreign != FOREIGN_NONE,
+                           .in_container = members_in_container(&members),
                            .is_service = unit_is_service(o->unit),
                            .alone = !o->shared,
                            .in_scope = members_scope(&members) };
@@ -301,24 +301,16 @@ static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRu
 }
 
 static int plan(const PlanRunFrom *from, PlanRun *p) {
-        const HostPolicy *host = &from->policies->host;
-        const WordList *cards = &host->reserve.devices;
-        const NodeSet nic = device_nic_nodes(&from->machine->devices,
-                                             (const char *const *)cards->words, cards->n_words);
-        const PlacementInput input = { .topology = &from->machine->topology,
-                                       .host = host,
-                                       .nic_nodes = nic,
-                                       .nic_speed_mbps = device_nic_speed(
-                                               &from->machine->devices,
-                                               (const char *const *)cards->words, cards->n_words),
-                                       .free_bytes = p->free_bytes,
-                                       .pools = &p->pools,
-                                       .instances = p->instances,
-                                       .n_instances = count(from),
-                                       .explain = true };
+        PlacementInput input = placement_input_of(&from->machine->topology, &from->policies->host,
+                                                  &from->machine->devices);
         const NodeSet reserved = placement_reserved(&input);
         int r;
 
+        input.free_bytes = p->free_bytes;
+        input.pools = &p->pools;
+        input.instances = p->instances;
+        input.n_instances = count(from);
+        input.explain = true;
         for (size_t i = 0; i < count(from); i++) {
                 PlacementInstance *in = &p->instances[i];
 
@@ -353,7 +345,7 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
                                   .free_bytes = p->free_bytes,
                                   .reserved = p->plan.reserved,
                                   .reserved_cpus = p->plan.reserved_cpus,
-                                  .nic_nodes = nic,
+                                  .nic_nodes = input.nic_nodes,
                                   .instances = p->rows,
                                   .n_instances = p->plan.n_choices,
                                   .daemon_runs = from->status,

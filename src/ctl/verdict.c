@@ -2,7 +2,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/verdict.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/publish/table.h"
 
 static const char *key_name(MatchKey key) {

@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/placement-search.h"
 
 /* --- warnings --- */
@@ -240,6 +240,17 @@ int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
         }
         *ret = TAKE_STRUCT(plan);
         return 0;
+}
+
+PlacementInput placement_input_of(const Topology *topology, const HostPolicy *host,
+                                  const DeviceList *devices) {
+        const char *const *cards = (const char *const *)host->reserve.devices.words;
+        const size_t n_cards = host->reserve.devices.n_words;
+
+        return (PlacementInput){ .topology = topology,
+                                 .host = host,
+                                 .nic_nodes = device_nic_nodes(devices, cards, n_cards),
+                                 .nic_speed_mbps = device_nic_speed(devices, cards, n_cards) };
 }
 
 void placement_plan_done(PlacementPlan *plan) {

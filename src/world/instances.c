@@ -8,6 +8,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/affinity.h"
@@ -89,6 +90,13 @@ int members_read_storage(const Members *m, const char *data_dir, StorageDevices 
 }
 
 /* --- control group --- */
+
+bool members_in_container(const Members *m) {
+        for (size_t k = 0; k < m->n; k++)
+                if (m->list[k].process.foreign != FOREIGN_NONE)
+                        return true;
+        return false;
+}
 
 const char *members_scope(const Members *m) {
         for (size_t k = 0; k < m->n; k++)
@@ -612,12 +620,16 @@ int observed_list_add(ObservedList *list, const Policy *policy, Process *process
         return r;
 }
 
-static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pid,
+static bool wants_exe(const char *exe, void *userdata) {
+        return match_wants_exe(userdata, exe);
+}
+
+static int consider(const Sysroot *sysroot, const PolicySet *policies, pid_t pid,
                     ObservedList *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
-        int r = process_identify(sysroot, pid, NULL, rules->wants_exe, rules->userdata, &handle,
+        int r = process_identify(sysroot, pid, NULL, wants_exe, (void *)policies, &handle,
                                  &process);
 
         if (r == -ENOMEM)
@@ -625,21 +637,21 @@ static int consider(const Sysroot *sysroot, const ObservedRules *rules, pid_t pi
         list->n_denied += r == -EACCES || r == -EPERM;
         if (r < 0 || process_is_vforked(&handle, &process) > 0) /* it is gone, or not wanted */
                 return 0;
-        if (rules->wants_args(process.exe, rules->userdata))
+        if (match_wants_args(policies, process.exe))
                 (void)process_read_args(&handle, &process);
-        if (process.foreign == FOREIGN_ROOT || rules->wants_path(process.exe, rules->userdata))
+        if (process.foreign == FOREIGN_ROOT || match_wants_path(policies, process.exe))
                 (void)process_check_mounts(sysroot, &handle, &process);
-        policy = rules->policy_of(&process, rules->userdata);
+        policy = match_process(policies, &process);
         return policy ? observed_list_add(list, policy, &process, &handle) : 0;
 }
 
-int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, ObservedList *ret) {
+int observed_list_find(const Sysroot *sysroot, const PolicySet *policies, ObservedList *ret) {
         _cleanup_observed_list_ ObservedList list = { 0 };
         _cleanup_pid_list_ PidList pids = { 0 };
         int r = pid_list_read(sysroot, &pids);
 
         for (size_t i = 0; r >= 0 && i < pids.n_pids; i++)
-                r = consider(sysroot, rules, pids.pids[i], &list);
+                r = consider(sysroot, policies, pids.pids[i], &list);
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(list);

@@ -85,6 +85,10 @@ typedef struct PlacementPlan {
                           * every machine */
 } PlacementPlan;
 
+/* The input of a host, without its memory and without instances. Borrows. */
+PlacementInput placement_input_of(const Topology *topology, const HostPolicy *host,
+                                  const DeviceList *devices);
+
 void placement_plan_done(PlacementPlan *plan);
 #define _cleanup_placement_plan_ _cleanup_(placement_plan_done)
 

@@ -50,6 +50,9 @@ int members_read_storage(const Members *members, const char *data_dir, StorageDe
  * a minute, or the kernel does not show it. */
 uint32_t members_read_cpus_used(const Members *members);
 
+/* Is one of its processes in a container? */
+bool members_in_container(const Members *members);
+
 /* The scope that the daemon made for it, or NULL. */
 const char *members_scope(const Members *members);
 
@@ -182,18 +185,9 @@ typedef struct ObservedList {
 void observed_list_done(ObservedList *list);
 #define _cleanup_observed_list_ _cleanup_(observed_list_done)
 
-/* Which processes are wanted, and by which policy. Policies are matched by a layer above. */
-typedef struct ObservedRules {
-        ExeFilter wants_exe;  /* its executable */
-        ExeFilter wants_args; /* also its command line */
-        ExeFilter wants_path; /* also whether its executable is at its path */
-        const Policy *(*policy_of)(const Process *process, void *userdata); /* NULL: by none */
-        void *userdata;
-} ObservedRules;
-
-/* All processes that are wanted, by the instances that they form. 0, -ENOMEM, or another negative
- * errno: /proc cannot be read at all. */
-int observed_list_find(const Sysroot *sysroot, const ObservedRules *rules, ObservedList *ret);
+/* All processes that a policy names, by the instances that they form. 0, -ENOMEM, or another
+ * negative errno: /proc cannot be read at all. */
+int observed_list_find(const Sysroot *sysroot, const PolicySet *policies, ObservedList *ret);
 
 /* One process more, found otherwise. Takes over both, but for -ENOMEM. */
 int observed_list_add(ObservedList *list, const Policy *policy, Process *process,

@@ -15,22 +15,16 @@
 static const char kept[] =
         "it was bound so before; release it or restart it for a stronger binding";
 
-static bool is_in_container(const Instance *i) {
-        for (size_t k = 0; k < i->n_members; k++)
-                if (i->members[k].process.foreign != FOREIGN_NONE)
-                        return true;
-        return false;
-}
-
 /* A unit is read within milliseconds where systemd has the time. */
 #define READ_USEC (UINT64_C(5) * 1000 * 1000)
 #define READ_AGAIN_USEC (UINT64_C(100) * 1000)
 
 static Ladder choose(const Binder *b, const Instance *i) {
+        const Members members = instance_members(i, &b->host->sysroot);
         LadderInput in = { .host = backend_kind(&b->host->backend),
                            .weaker = b->host->backend.weaker,
                            .policy = i->policy->backend,
-                           .in_container = is_in_container(i),
+                           .in_container = members_in_container(&members),
                            .is_service = instance_is_service(i),
                            .alone = i->binding.observed.alone,
                            .start = units_start_refuses(b->units, i->unit, &i->binding.placement,

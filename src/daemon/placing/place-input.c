@@ -5,8 +5,8 @@
 #include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/guard.h"
-#include "tidbnumad/plan/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/world/instances.h"
 

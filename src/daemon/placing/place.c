@@ -110,18 +110,12 @@ static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *p
 
 /* The planner's input without the instances. */
 static PlacementInput input_of(const Placing *placing, const PolicySet *policies) {
-        const WordList *cards = &policies->host.reserve.devices;
+        PlacementInput input = placement_input_of(&placing->host->topology, &policies->host,
+                                                  &placing->host->devices);
 
-        return (PlacementInput){
-                .topology = &placing->host->topology,
-                .host = &policies->host,
-                .nic_nodes = device_nic_nodes(&placing->host->devices,
-                                              (const char *const *)cards->words, cards->n_words),
-                .nic_speed_mbps = device_nic_speed(
-                        &placing->host->devices, (const char *const *)cards->words, cards->n_words),
-                .free_bytes = placing->left_known ? placing->left_bytes : NULL,
-                .pools = &placing->pools,
-        };
+        input.free_bytes = placing->left_known ? placing->left_bytes : NULL;
+        input.pools = &placing->pools;
+        return input;
 }
 
 static uint64_t held_on(const Placing *placing, size_t node) {

@@ -7,7 +7,7 @@
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 

@@ -6,7 +6,7 @@
 
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/enforce/start-cpus.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/namespace.h"
 
 void start_announce(Roster *roster, CpuSet *cpus, size_t n) {

@@ -7,7 +7,7 @@
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/daemon/undo/undoing.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/clock.h"
 
 #define SHOW_POLL_USEC (UINT64_C(50) * 1000)

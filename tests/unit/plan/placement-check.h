@@ -3,7 +3,7 @@
 #pragma once
 
 #include "placement-support.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 
 /* The CPUs that an instance gets on these nodes. */
 static inline CpuSet expected_cpus(const World *w, const PlacementInstance *in,

@@ -2,7 +2,7 @@
 #include "../../support/id-sets.h"
 #include "../../support/test.h"
 
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 
 #define S(text) ((char *)(text))
 

@@ -7,7 +7,7 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/start-limits.h"
 

@@ -5,7 +5,7 @@
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/enforce/undo-restore.h"
 #include "tidbnumad/enforce/undo.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/bus-manager.h"
 

@@ -7,7 +7,7 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/plan/match.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/bus-manager.h"
 
 /* One known unit: read from systemd, and prepared for its next start. */

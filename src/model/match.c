@@ -7,8 +7,8 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/model/workload.h"
-#include "tidbnumad/plan/match.h"
 
 static bool exe_matches(const char *pattern, const char *exe) {
         if (!pattern)
