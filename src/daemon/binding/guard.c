@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/placing/huge-room.h"
-#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/sys/bus-manager.h"

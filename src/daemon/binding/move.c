@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/cgroup.h"

@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/placing/huge-room.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/placing/room.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"

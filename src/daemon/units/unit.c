@@ -3,8 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tidbnumad/daemon/placing/huge-room.h"
-#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/sys/bus-units.h"

@@ -1,6 +1,6 @@
 /* The guard: on_full: keep, and the way back. */
 #include "guard-host.h"
-#include "tidbnumad/daemon/placing/room.h"
+#include "tidbnumad/daemon/placing/place.h"
 
 /* Once a second, the first and the last of these too. */
 static void ticks(TestHost *h, unsigned first, unsigned last) {

@@ -6,7 +6,6 @@
 
 #include "../../support/id-sets.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/placing/place-input.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"

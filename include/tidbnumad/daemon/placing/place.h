@@ -8,6 +8,8 @@
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/model/match.h"
+#include "tidbnumad/model/memory.h"
+#include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/start-limits.h"
 
@@ -80,3 +82,46 @@ size_t place_replan(Placing *placing, const WordList *globs);
 /* Notes policies that are about to be in force. Only those instances will move that no longer fit,
  * and those that placement_weighs_again() names. */
 void place_note_policies(Placing *placing, const PolicySet *fresh);
+
+/* --- its input --- */
+
+/* Fills in the input of one instance. */
+void place_input_fill(const Placing *placing, Instance *instance, PlacementInstance *ret);
+
+/* --- free memory of nodes above their headroom --- */
+
+/* Free memory on these nodes; the caller owns the array. Memory that instances other than `self`
+ * (NULL: any) are still moving there counts as used. */
+int room_on(const Placing *placing, const NodeSet *nodes, const Instance *self, NodeRoom **ret,
+            size_t *ret_n);
+
+/* The same for the nodes of the instance. */
+int room_of(const Placing *placing, const Instance *instance, NodeRoom **ret, size_t *ret_n);
+
+/* The node of the instance with the most free memory. -ENOSPC: all are full. */
+int room_choose_node(const Placing *placing, const Instance *instance, uint32_t *ret);
+
+/* Bytes that instances other than `self` are still pulling to this node: each one's remainder,
+ * spread over its nodes. */
+uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t node);
+
+/* --- the pools of reserved huge pages: a second kind of memory that a strict binding must have ---
+ */
+
+/* The pools of this host, of a dump none. `ret` is empty. 0 or -ENOMEM. */
+int huge_room_read(const Placing *placing, HugePools *ret);
+
+/* Adds to `need` what other instances that are bound within these nodes may still touch. */
+void huge_room_add_others(const Placing *placing, const Instance *self, const NodeSet *nodes,
+                          HugeNeed *need);
+
+/* Would the instance, bound to these nodes, be kept from pages that it has reserved? Reads its
+ * mappings where they are not known or the pools have changed; where they cannot be read, all that
+ * is reserved on the host may be its own. `ret` may be NULL. */
+bool huge_room_lacks(const Placing *placing, Instance *instance, const HugePools *pools,
+                     const NodeSet *nodes, HugeShortage *ret);
+
+/* Would it, or its next start within these nodes, which are its place? `least` (may be NULL): what
+ * it is expected to map at least. */
+bool huge_room_lacks_for_start(const Placing *placing, Instance *instance, const HugePools *pools,
+                               const NodeSet *nodes, const HugeNeed *least);
