@@ -46,7 +46,7 @@ static int on_reloading(sd_bus_message *message, void *userdata, _unused_ sd_bus
 }
 
 /* "auto-restart", and "auto-restart-queued" since systemd 254. */
-const char *bus_manager_state(const char *active_state, const char *sub_state) {
+static const char *bus_manager_state(const char *active_state, const char *sub_state) {
         return strncmp(sub_state, "auto-restart", strlen("auto-restart")) == 0 ? "auto-restart"
                                                                                : active_state;
 }
@@ -208,7 +208,7 @@ int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **
         return 0;
 }
 
-/* --- bus-manager-read --- */
+/* --- reading units, one or lists of names --- */
 
 /* Reads units from systemd's manager: one unit, or lists of names. */
 

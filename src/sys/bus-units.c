@@ -144,8 +144,8 @@ int bus_units_foreach_property(sd_bus_message *message, BusPropertyReader reader
         return r;
 }
 
-int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,
-                   sd_bus_slot **ret_slot) {
+static int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,
+                          sd_bus_slot **ret_slot) {
         const Call call = { .reply = reply, .userdata = userdata };
 
         return bus_units_send(bus, message, handle_reply, &call, sizeof(call), CALL_TIMEOUT_USEC,
@@ -192,7 +192,7 @@ int bus_units_start(sd_bus *bus, const char *unit) {
         return r < 0 ? r : 0;
 }
 
-/* --- bus-scope --- */
+/* --- transient scopes: units of systemd for processes that systemd did not start --- */
 
 /* Transient scopes over D-Bus (StartTransientUnit() of org.freedesktop.systemd1(5)). */
 

@@ -292,7 +292,7 @@ int pressure_read(int cgroup_fd, Pressure *ret) {
         return 0;
 }
 
-/* --- cgroup1 --- */
+/* --- the hierarchies of v1 --- */
 
 /* Hierarchies of cgroup v1. What is in their groups, cgroup.c reads. */
 

@@ -4,7 +4,7 @@
 
 #include "tidbnumad/sys/clock.h"
 
-/* --- clock --- */
+/* --- clocks --- */
 
 static uint64_t read_usec(clockid_t clock) {
         struct timespec ts;
@@ -43,7 +43,7 @@ double clock_realtime_seconds(void) {
         return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* --- event-source --- */
+/* --- timers of the loop --- */
 
 /* When that is, or UINT64_MAX for later than the clock can show. */
 static int from_now(sd_event *event, uint64_t usec, uint64_t *ret) {

@@ -21,7 +21,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/devices.h"
 
-/* --- sysfs-device --- */
+/* --- devices in /sys --- */
 
 /* Devices in /sys, and what their parents show of them. */
 
@@ -174,7 +174,7 @@ int sysfs_pci(const char *path, char ret[static SYSFS_PCI_MAX]) {
         return 0;
 }
 
-/* --- network --- */
+/* --- network interfaces --- */
 
 /* Network interfaces of the host: that of the default route, out of the kernel's text files, their
  * addresses, and events of them. */
@@ -366,7 +366,7 @@ bool link_events_drain(int fd) {
         return any;
 }
 
-/* --- uevents --- */
+/* --- events of devices that come and go --- */
 
 #if HAVE_SD_DEVICE
 #include <systemd/sd-device.h>

@@ -14,7 +14,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/irq.h"
 
-/* --- irq --- */
+/* --- masks --- */
 
 /* Masks of interrupts in /proc/irq. */
 
@@ -42,7 +42,7 @@ bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq) {
         return path_exists(sysroot->sys_fd, "bus/pci/devices/%s/msi_irqs/%" PRIu32, pci, irq);
 }
 
-/* --- interrupts --- */
+/* --- counters --- */
 
 /* The table of /proc/interrupts. On a machine of 256 CPUs it has megabytes, so it is walked once,
  * byte by byte, and allocated for once. */
@@ -203,7 +203,7 @@ const InterruptLine *interrupts_find(const InterruptTable *interrupts, uint32_t 
                                                                             : NULL;
 }
 
-/* --- irqbalance --- */
+/* --- a running irqbalance --- */
 
 /* A running irqbalance. What to send is decided by the plan, when by the daemon. */
 

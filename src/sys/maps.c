@@ -174,7 +174,7 @@ int maps_next(MapsReader *reader, Mapping *ret) {
         }
 }
 
-/* --- numa-maps --- */
+/* --- numa_maps --- */
 
 /* /proc/PID/numa_maps, a line at a time, and the policy in its first line. */
 

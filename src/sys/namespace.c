@@ -20,7 +20,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/namespace.h"
 
-/* --- open-below --- */
+/* --- opening a path below a root --- */
 
 /* openat2(2), and the walk that takes its place on kernels before 5.6. */
 
@@ -133,7 +133,7 @@ bool path_has_dot_dot(const char *path) {
         return false;
 }
 
-/* --- mountinfo --- */
+/* --- mounts --- */
 
 /* The mounts that a process sees, and which one mount_holds a path. */
 
@@ -292,7 +292,7 @@ int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret) {
         return n < 0 ? (int)n : parse_field(text, "\nmnt_id:", ret);
 }
 
-/* --- proc-namespace --- */
+/* --- namespaces and roots --- */
 
 /* Folders between a chroot and the root of its namespace; a path has no more. */
 enum { DEPTH_MAX = PATH_MAX / 2 };

@@ -15,7 +15,7 @@
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/node.h"
 
-/* --- node --- */
+/* --- nodes and CPUs --- */
 
 /* What the kernel counts by node and by CPU. What that sums up to is left to observe. */
 
@@ -128,7 +128,7 @@ int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max) {
         return r < 0 ? r : cpu_times_parse(text, ret, n_max);
 }
 
-/* --- huge-pages --- */
+/* --- pools of huge pages --- */
 
 /* linux/memfd.h: the size of a file's pages as a power of two. */
 #define SIZE_SHIFT 26
@@ -248,7 +248,7 @@ uint64_t huge_devices_find(const HugeDevices *devices, dev_t device) {
         return 0;
 }
 
-/* --- cpuinfo --- */
+/* --- the processor --- */
 
 /* The processor's vendor and model. Each architecture has lines of its own: x86
  * (arch/x86/kernel/cpu/proc.c), Arm as fields of its identification register

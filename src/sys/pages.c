@@ -114,7 +114,7 @@ int pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
         return r;
 }
 
-/* --- pagemap --- */
+/* --- which pages there are --- */
 
 /* /proc/PID/pagemap: entries of pages, and the quick way over where there are none. */
 

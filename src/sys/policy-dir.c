@@ -285,7 +285,7 @@ char *policy_dir_find_beside(const char *path) {
         return TAKE_PTR(found);
 }
 
-/* --- policy-kept --- */
+/* --- the policies that were last in force --- */
 
 /* The form: a first line, and for each file the lengths of its path and of its text in one line,
  * then both: so any name and any text is kept as it is. */

@@ -21,7 +21,7 @@
 #include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"
 
-/* --- listen-ports --- */
+/* --- ports --- */
 
 enum {
         DIAG_DATAGRAM_MAX_BYTES = 32768, /* the kernel fills what we offer, up to this */
@@ -45,6 +45,10 @@ static int compare_inodes(const void *a, const void *b) {
         const uint32_t *x = a, *y = b;
 
         return *x < *y ? -1 : *x > *y;
+}
+
+static void port_set_add(PortSet *set, uint16_t port) {
+        set->words[port / 64] |= UINT64_C(1) << (port % 64);
 }
 
 static void note_if_ours(const ListenSocket *socket, void *userdata) {
@@ -225,10 +229,6 @@ int listen_ports_read(const Sysroot *sysroot, const ProcHandle *handle, PortSet 
         return r < 0 ? r : bounded;
 }
 
-void port_set_add(PortSet *set, uint16_t port) {
-        set->words[port / 64] |= UINT64_C(1) << (port % 64);
-}
-
 void port_set_merge(PortSet *set, const PortSet *other) {
         for (size_t i = 0; i < PORT_SET_WORDS; i++)
                 set->words[i] |= other->words[i];
@@ -257,7 +257,7 @@ void listen_ports_done(ListenPorts *ports) {
         *ports = (ListenPorts){ 0 };
 }
 
-/* --- metric-get --- */
+/* --- metrics --- */
 
 /* The request of a scraper; with HTTP/1.0 the answer is not encoded in chunks, and ends with the
  * connection. */

@@ -17,7 +17,7 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* --- proc-handle --- */
+/* --- holding a process --- */
 
 /* Holding a process: by its directory of /proc, and by a pidfd where the kernel has these. */
 
@@ -107,7 +107,7 @@ int proc_watch_exit(ProcHandle *handle, sd_event *event, sd_event_io_handler_t c
                      : sd_event_source_set_priority(handle->exit, SD_EVENT_PRIORITY_IMPORTANT - 1);
 }
 
-/* --- proc --- */
+/* --- its files --- */
 
 /* From the kernel's include/linux/sched.h; stable, for ps(1) shows it as a flag. */
 #define PF_KTHREAD UINT64_C(0x00200000)
@@ -460,7 +460,7 @@ int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *us
         return proc_foreach_thread(handle, foreach_child_of, &walk);
 }
 
-/* --- proc-memory --- */
+/* --- resident memory by kind --- */
 
 /* Resident memory of a process by kind. Its nodes are read elsewhere. */
 
@@ -484,7 +484,7 @@ int proc_memory_read(const ProcHandle *handle, ProcMemory *ret) {
         return r < 0 ? r : proc_memory_parse(text, ret);
 }
 
-/* --- cmdline --- */
+/* --- the command line --- */
 
 int cmdline_read(const ProcHandle *handle, char **ret_bytes, size_t *ret_size) {
         _cleanup_close_ int fd = path_open(handle->dir_fd, O_RDONLY, "cmdline");
@@ -563,7 +563,7 @@ int environment_read(const ProcHandle *handle, const char *key, char *buffer, si
         return r < 0 || (size_t)r >= size ? -ENOSPC : 0;
 }
 
-/* --- open-files --- */
+/* --- open files --- */
 
 typedef struct OpenFileWalk {
         int dir_fd; /* not owned */

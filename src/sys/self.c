@@ -69,7 +69,7 @@ int self_lock_memory(void) {
         return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0 ? -errno : 0;
 }
 
-/* --- capability --- */
+/* --- capabilities --- */
 
 typedef struct __user_cap_header_struct Header;
 typedef struct __user_cap_data_struct Data;

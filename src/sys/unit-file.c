@@ -81,7 +81,7 @@ bool unit_file_add(const char *text, const char *key, IdSet *set) {
         return changed;
 }
 
-/* --- script --- */
+/* --- the text of a file that a unit names --- */
 
 /* As many links one after the other as a kernel follows, path_resolution(7). */
 enum { LINKS_MAX = 40 };

@@ -396,7 +396,7 @@ int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *di
         return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);
 }
 
-/* --- data-dir --- */
+/* --- the data directory of a process --- */
 
 /* --- the command line ----------------------------------------------------------------------- */
 

@@ -85,7 +85,7 @@ void topology_env_leave(TopologyEnv *env, char **ret_output) {
         env_unset();
 }
 
-/* --- topology-fill --- */
+/* --- hwloc's objects into nodes --- */
 
 /* hwloc's objects into nodes: whose CPUs and memory, in which package, at which distance. */
 
@@ -310,7 +310,7 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
         return 0;
 }
 
-/* --- topology-load --- */
+/* --- this machine, or a dump --- */
 
 /* This machine's topology, or a dump's: hwloc's objects, and what only /sys has beside them. */
 

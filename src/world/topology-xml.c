@@ -15,8 +15,11 @@
 #include "tidbnumad/world/devices.h"
 #include "tidbnumad/world/topology-hwloc.h"
 
-/* hwloc's whole tree of a machine that is here, in a dump, in a file or imagined, and the
- * message when hwloc does not accept it. */
+/* --- hwloc's whole tree of a machine that is here, in a dump, in a file or imagined, and the
+ * message when hwloc does not accept it --- */
+
+/* Objects that instances are shown as have a type that begins so. */
+#define TOPOLOGY_MARK_TYPE "tidbnumad:"
 
 _printf_(3, 4) static int fail_with(char **ret_message, int r, const char *format, ...) {
         va_list arguments;
@@ -24,12 +27,9 @@ _printf_(3, 4) static int fail_with(char **ret_message, int r, const char *forma
         if (!ret_message)
                 return r;
         va_start(arguments, format);
-        if (vasprintf(ret_message, format, arguments) < 0) {
-                *ret_message = NULL;
-                r = -ENOMEM;
-        }
+        *ret_message = text_newv(format, arguments);
         va_end(arguments);
-        return r;
+        return *ret_message ? r : -ENOMEM;
 }
 
 static int hwloc_init(bool keep_misc, hwloc_topology_t *ret) {
@@ -149,7 +149,10 @@ static uint64_t count_cpus(const char *description) {
         return n;
 }
 
-int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, char **ret_message) {
+/* The instances that an XML of ours shows are left out: they are of another plan. On failure
+ * *ret_message, where it is not NULL, becomes a sentence on why, which the caller frees. */
+static int topology_source_load(const TopologySource *source, hwloc_topology_t *ret,
+                                char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_free_ char *output = NULL, *message = NULL;
         TopologyEnv env;
@@ -192,7 +195,8 @@ int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, ch
 
 /* --- devices in hwloc's tree, as others' XML holds them and as our own does ----------------- */
 
-int topology_devices_note(hwloc_topology_t t, const DeviceList *devices) {
+/* Notes them on hwloc's devices of the same name, the rest on the machine. */
+static int topology_devices_note(hwloc_topology_t t, const DeviceList *devices) {
         _cleanup_text_ Text others = { 0 }, note = { 0 };
 
         for (size_t i = 0; i < devices->n_devices; i++) {
@@ -280,7 +284,9 @@ static int device_add_found(hwloc_topology_t t, const Topology *topology, hwloc_
         return !device.name || (pci && !device.pci) ? -ENOMEM : device_list_add(list, &device);
 }
 
-int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret) {
+/* For an exported machine what the export has, for others what hwloc reports: name, PCI address,
+ * and the node, if exactly one of the nodes near the device has CPUs. */
+static int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret) {
         const char *others = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_DEVICES);
         const bool noted = topology_fill_info(hwloc_get_root_obj(t), TOPOLOGY_INFO_VERSION);
         _cleanup_device_list_ DeviceList list = { 0 };

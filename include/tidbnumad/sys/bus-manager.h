@@ -75,9 +75,6 @@ typedef struct BusUnit {
         uint64_t active_usec; /* ActiveEnterTimestampMonotonic=; 0: never */
 } BusUnit;
 
-/* The state as in BusUnit, from ActiveState= and SubState=. */
-const char *bus_manager_state(const char *active_state, const char *sub_state);
-
 /* error: 0, or negative errno; `unit` is NULL then. */
 typedef void (*BusUnitReply)(int error, const BusUnit *unit, void *userdata);
 

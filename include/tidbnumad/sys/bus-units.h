@@ -55,10 +55,6 @@ int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_
 typedef int (*BusPropertyReader)(sd_bus_message *message, const char *name, void *userdata);
 int bus_units_foreach_property(sd_bus_message *message, BusPropertyReader reader, void *userdata);
 
-/* Sends any call to systemd that way. */
-int bus_units_call(sd_bus *bus, sd_bus_message *message, BusUnitsReply reply, void *userdata,
-                   sd_bus_slot **ret_slot);
-
 /* A property and the value that it is to have; an empty set resets it. */
 typedef struct BusUnitsProperty {
         const char *name;
@@ -73,7 +69,7 @@ int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *pro
  * result is visible in the state of the unit. */
 int bus_units_start(sd_bus *bus, const char *unit);
 
-/* --- bus-scope --- */
+/* --- transient scopes: units of systemd for processes that systemd did not start --- */
 
 /* Transient scopes: units of systemd for processes that systemd did not start. */
 

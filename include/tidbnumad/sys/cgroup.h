@@ -84,7 +84,7 @@ int pressure_parse(const char *text, Pressure *ret);
  * psi=0); -ESRCH: the group is gone. */
 int pressure_read(int cgroup_fd, Pressure *ret);
 
-/* --- cgroup1 --- */
+/* --- the hierarchies of v1 --- */
 
 /* The hierarchies of cgroup v1. Where a process is in one: proc_cgroup_path_read(). */
 

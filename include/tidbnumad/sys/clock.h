@@ -10,7 +10,7 @@ uint64_t clock_boottime_ticks(void);  /* as start times in /proc/PID/stat, proc(
 double clock_boottime_seconds(void);  /* of which start times of processes are */
 double clock_realtime_seconds(void);  /* since the epoch */
 
-/* --- event-source --- */
+/* --- timers of the loop --- */
 
 /* What sd-event of newer versions of libsystemd offers, by the functions of version 239. */
 

@@ -28,7 +28,7 @@ int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret);
 /* The address of the PCI device that it is, or is attached to. -ENOENT: none. */
 int sysfs_pci(const char *path, char ret[static SYSFS_PCI_MAX]);
 
-/* --- network --- */
+/* --- network interfaces --- */
 
 /* Network interfaces of the host. */
 
@@ -61,7 +61,7 @@ bool link_event_counts(const void *message, size_t size);
  * the messages is relevant, or messages were lost. */
 bool link_events_drain(int fd);
 
-/* --- uevents --- */
+/* --- events of devices that come and go --- */
 
 /* The kernel's events of devices that come and go, as udev passes them on (udev(7)). */
 

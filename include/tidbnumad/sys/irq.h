@@ -23,7 +23,7 @@ int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret);
 /* Is that the number of a message-signalled interrupt of the PCI device at this address? */
 bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq);
 
-/* --- interrupts --- */
+/* --- counters --- */
 
 /* /proc/interrupts: how often each interrupt came to each CPU (proc_interrupts(5)). */
 
@@ -58,7 +58,7 @@ int interrupts_read(const Sysroot *sysroot, InterruptTable *ret);
 /* The line of that number, or NULL. */
 const InterruptLine *interrupts_find(const InterruptTable *interrupts, uint32_t irq);
 
-/* --- irqbalance --- */
+/* --- a running irqbalance --- */
 
 /* A running irqbalance, by the socket that its own user interface uses
  * (/run/irqbalance/irqbalance<PID>.sock, from irqbalance 1.5 on): one command a connection.

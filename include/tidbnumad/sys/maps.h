@@ -60,7 +60,7 @@ int maps_next(MapsReader *reader, Mapping *ret);
 /* From the start again, of the same address space. */
 int maps_rewind(MapsReader *reader);
 
-/* --- numa-maps --- */
+/* --- numa_maps --- */
 
 /* Where all pages of a process are: /proc/PID/numa_maps (proc(5)).
  *

@@ -21,7 +21,7 @@ int open_below_walk(int root_fd, const char *path);
 /* Is one of its names ".."? */
 bool path_has_dot_dot(const char *path);
 
-/* --- mountinfo --- */
+/* --- mounts --- */
 
 /* The mounts that a process sees: /proc/PID/mountinfo (proc(5)). */
 
@@ -72,7 +72,7 @@ int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret);
 /* "\040" becomes a blank, and so on, in place. No other backslash changes. */
 void mountinfo_unescape(char *text);
 
-/* --- proc-namespace --- */
+/* --- namespaces and roots --- */
 
 /* What a process shares with others: namespaces, the root folder, memory. */
 

@@ -49,7 +49,7 @@ typedef struct CpuTimes {
 int cpu_times_parse(const char *text, CpuTimes *ret, size_t n_max);
 int cpu_times_read(const Sysroot *sysroot, CpuTimes *ret, size_t n_max);
 
-/* --- huge-pages --- */
+/* --- pools of huge pages --- */
 
 /* The kernel's pools of reserved huge pages: /sys/kernel/mm/hugepages and
  * /sys/devices/system/node/nodeN/hugepages (Documentation/admin-guide/mm/hugetlbpage.rst), and the
@@ -89,7 +89,7 @@ void huge_devices_add_mounts(HugeDevices *devices, const char *mountinfo);
 /* The page size of a mapping of this device; 0: no huge pages. */
 uint64_t huge_devices_find(const HugeDevices *devices, dev_t device);
 
-/* --- cpuinfo --- */
+/* --- the processor --- */
 
 /* What the processor is: /proc/cpuinfo. */
 

@@ -53,7 +53,7 @@ int pages_sweep(pid_t pid, uint32_t from, uint32_t to);
 
 uint64_t page_size_bytes(void);
 
-/* --- pagemap --- */
+/* --- which pages there are --- */
 
 /* Which pages a process has: /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst).
  *

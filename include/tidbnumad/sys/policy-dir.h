@@ -27,7 +27,7 @@ int policy_dir_read(const char *const *dirs, size_t n_dirs, SourceFileList *ret,
  * `path` is there. The caller owns it. */
 char *policy_dir_find_beside(const char *path);
 
-/* --- policy-kept --- */
+/* --- the policies that were last in force --- */
 
 /* The policy files that were last in force, as one file of the runtime folder: a daemon that starts
  * while those of the policy folders are refused uses them again. The folder is in /run, so they are

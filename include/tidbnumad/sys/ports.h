@@ -7,7 +7,7 @@
 
 #include "tidbnumad/sys/proc.h"
 
-/* --- listen-ports --- */
+/* --- ports --- */
 
 /* The TCP ports on which one process listens: its own sockets out of /proc/PID/fd, joined by inode
  * with the sockets that listen in its network namespace.
@@ -31,7 +31,6 @@ typedef struct PortSet {
         uint64_t words[PORT_SET_WORDS];
 } PortSet;
 
-void port_set_add(PortSet *set, uint16_t port);
 void port_set_merge(PortSet *set, const PortSet *other);
 int port_set_list(const PortSet *set, ListenPorts *ret); /* 0 or -ENOMEM */
 
@@ -59,7 +58,7 @@ int listen_diag_parse(const void *data, size_t size, ListenHandler handler, void
  * it does not, and `ret` is untouched; -EBADMSG: not such a row, as the first line. */
 int listen_row_parse(const char *row, ListenSocket *ret);
 
-/* --- metric-get --- */
+/* --- metrics --- */
 
 /* A number that a server of this host reports about itself: a metric of its /metrics, read by HTTP
  * over the loopback interface. */

@@ -142,7 +142,7 @@ int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *us
 /* The same for every entry of a folder whose name is a number. Takes over the descriptor. */
 int proc_foreach_number(int dir_fd, ProcCallback callback, void *userdata);
 
-/* --- proc-memory --- */
+/* --- resident memory by kind --- */
 
 /* How much memory a process has resident, by kind: /proc/PID/status. */
 
@@ -160,7 +160,7 @@ int proc_memory_parse(const char *text, ProcMemory *ret);
 /* -ESRCH: gone. */
 int proc_memory_read(const ProcHandle *handle, ProcMemory *ret);
 
-/* --- cmdline --- */
+/* --- the command line --- */
 
 /* The command line of a process: /proc/PID/cmdline. It is in the process's own memory: it may
  * have been rewritten since, and contain anything. */
@@ -187,7 +187,7 @@ const char *environment_find(const char *bytes, size_t size, const char *key);
 /* Copies the value. -ENODATA: it is not there; -ENOSPC; -ESRCH: gone; -EACCES. */
 int environment_read(const ProcHandle *handle, const char *key, char *buffer, size_t size);
 
-/* --- open-files --- */
+/* --- open files --- */
 
 /* What a process has open: /proc/PID/fd. */
 

@@ -15,7 +15,7 @@ int self_read(double *ret_cpu_seconds, uint64_t *ret_resident_bytes, uint64_t *r
  * malloc(3) would fail later. -EPERM: there is a limit that this process may not raise. */
 int self_lock_memory(void);
 
-/* --- capability --- */
+/* --- capabilities --- */
 
 /* Capabilities of this thread, capabilities(7). libcap would be a library for two system calls. */
 

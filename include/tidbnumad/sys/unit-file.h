@@ -10,7 +10,7 @@
 /* Continues with the text of the next file. True: `set` is changed by it. */
 bool unit_file_add(const char *text, const char *key, IdSet *set);
 
-/* --- script --- */
+/* --- the text of a file that a unit names --- */
 
 /* The text of a file that a unit names or is made of: the script of its ExecStart=, its drop-ins.
  */

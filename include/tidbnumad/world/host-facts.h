@@ -9,7 +9,7 @@
 /* Errors as of cpuinfo_read(). */
 int processor_load(const Sysroot *sysroot, Processor *ret);
 
-/* --- host-facts --- */
+/* --- settings --- */
 
 /* Reads the settings that the audit judges, of this host or a dump. */
 

@@ -25,7 +25,7 @@ int topology_env_enter(TopologyEnv *env, const Sysroot *sysroot, bool capture);
  * wrote, without its own name, or NULL; the caller frees it. */
 void topology_env_leave(TopologyEnv *env, char **ret_output);
 
-/* --- topology-fill --- */
+/* --- hwloc's objects into nodes --- */
 
 /* hwloc's tree of objects, wherever it came from, into the model. */
 
@@ -62,27 +62,7 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret);
 CpuSet topology_fill_first_threads(const Topology *topology);
 void topology_fill_assign(Node *node, const CpuSet *cpus, const CpuSet *first_threads);
 
-/* --- topology-source --- */
-
-/* A machine as hwloc's whole tree, with caches and devices, from any source. */
-
-/* Objects that instances are shown as have a type that begins so. */
-#define TOPOLOGY_MARK_TYPE "tidbnumad:"
-
-/* The instances that an XML of ours shows are left out: they are of another plan. On failure
- * *ret_message, where it is not NULL, becomes a sentence on why, which the caller frees. */
-int topology_source_load(const TopologySource *source, hwloc_topology_t *ret, char **ret_message);
-
-/* --- topology-devices --- */
-
-/* Devices in hwloc's tree: those that it found, and those that topology_export() noted. */
-
-/* For an exported machine what the export has, for others what hwloc reports: name, PCI address,
- * and the node, if exactly one of the nodes near the device has CPUs. */
-int topology_devices_load(hwloc_topology_t t, const Topology *topology, DeviceList *ret);
-
-/* Notes them on hwloc's devices of the same name, the rest on the machine. */
-int topology_devices_note(hwloc_topology_t t, const DeviceList *devices);
+/* --- a device as one line of text, as an export notes it --- */
 
 void device_note_render(const Device *device, Text *text);
 
