@@ -281,7 +281,8 @@ void options_append_help(Text *text) {
                     "tidbnumactl COMMAND [OPTION…]\n"
                     "\n"
                     "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
-                    "releases instances. Only pause, resume, release and replan change something.\n"
+                    "releases instances. Only reload, pause, resume, release and replan change\n"
+                    "something.\n"
                     "\n"
                     "Commands:\n");
         for (unsigned c = 0; c < N_COMMANDS; c++)

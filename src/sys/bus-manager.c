@@ -5,8 +5,8 @@
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 
-/* systemd's manager over D-Bus: the connection and its signals. bus-manager-read.c reads the
- * units. */
+/* systemd's manager over D-Bus: the connection, its signals, and
+ * what is read of units. */
 
 static void report(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
         m->handler(event, unit, active_state, m->userdata);

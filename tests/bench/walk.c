@@ -15,7 +15,7 @@
 #include "tidbnumad/sys/clock.h"
 
 #define SPARSE_BYTES (UINT64_C(100) << 30)
-#define SCAN_BYTES (UINT64_C(16) << 20) /* as daemon/move.c */
+#define SCAN_BYTES (UINT64_C(16) << 20) /* as worker/serve.c */
 
 enum { HOLES = 100, HELD_BYTES = 2 << 20, MAPPINGS = 50000 };
 

@@ -29,5 +29,5 @@ int output_json(const Text *text);
 /* A message, on standard error as a rule: fitted as by output_text(), without colours. */
 void output_lines(FILE *stream, const Text *text);
 
-/* Prints one line; control characters in names are escaped, see base/utf8.h. */
+/* Prints one line; control characters in names are escaped, see base/text.h. */
 void output_line(FILE *stream, const char *format, ...) _printf_(2, 3);

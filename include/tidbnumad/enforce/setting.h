@@ -1,4 +1,4 @@
-/* Reads and writes single settings of the kernel; model/setting.h lists them. */
+/* Reads and writes single settings of the kernel; model/irq.h lists them. */
 #pragma once
 
 #include <stddef.h>

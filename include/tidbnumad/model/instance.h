@@ -80,7 +80,7 @@ typedef struct InstanceInfo {
         const char *reason; /* a sentence for the operator; "" when all is well */
         Reason reason_code; /* of what kind it is */
         bool bind_wanted;   /* a written policy names it, and its release was not requested */
-        bool cpu_bound, memory_bound; /* verified, see plan/verdict.h */
+        bool cpu_bound, memory_bound; /* verified, see plan/step.h */
         size_t n_threads;
         size_t n_threads_outside; /* threads whose CPUs are not exactly `cpus` */
 

@@ -35,7 +35,7 @@ void advice_text_append_value(Text *text, const Advice *advice);
  * - {memory_part}: "the 32 GiB of node 0", or "its 16 GiB of the 32 GiB of …, shared with …"
  * - {device} {device_sharers} {card} {gomaxprocs} {base} {cost}
  *
- * Names are made visible (base/utf8.h). */
+ * Names are made visible (base/text.h). */
 void advice_text_append_reason(Text *text, const AdviceReport *report, const Advice *advice);
 
 /* Appends the string in YAML's double quotes, with everything but printable ASCII escaped, so that

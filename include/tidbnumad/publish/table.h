@@ -23,7 +23,7 @@ void table_done(Table *table);
 #define _cleanup_table_ _cleanup_(table_done)
 
 /* The next cell, from left to right and then in the next row. What is not printable in it becomes
- * "\x1b" (base/utf8.h): names come from processes. Never fails at the call. */
+ * "\x1b" (base/text.h): names come from processes. Never fails at the call. */
 void table_add(Table *table, const char *cell);
 void table_addf(Table *table, const char *format, ...) _printf_(2, 3);
 

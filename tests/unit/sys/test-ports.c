@@ -1,5 +1,4 @@
-/* Ports out of the kernel's two kinds of answer, and of dumps. The sockets of living processes are
- * in test-listen-ports-live.c. */
+/* Ports out of the kernel's two kinds of answer, of dumps, and of living processes. */
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

@@ -22,7 +22,7 @@ int __wrap_openat64(int fd, const char *path, int flags, mode_t mode) {
         return __real_openat64(fd, path, flags, mode);
 }
 
-#define NR_PIDFD_OPEN 434 /* as in proc-handle.c */
+#define NR_PIDFD_OPEN 434 /* as in src/sys/proc.c */
 
 static unsigned n_refusals; /* so many calls of pidfd_open(2) are not permitted */
 

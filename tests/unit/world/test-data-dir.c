@@ -1,5 +1,5 @@
-/* Data directories out of command lines and open files of a dump. Those of living
- * processes are in test-data-dir-live.c. */
+/* Data directories out of command lines and open files, of a dump and of living
+ * processes. */
 #include <ftw.h>
 #include <limits.h>
 

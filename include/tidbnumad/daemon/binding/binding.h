@@ -218,7 +218,7 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec);
 
 /* What the full-node guard logs and reports in status. */
 
-/* Keeps the means by which an instance is bound as plan/ladder.h chooses it from what was observed,
+/* Keeps the means by which an instance is bound as plan/step.h chooses it from what was observed,
  * and changes from one means to another. */
 
 /* To be called after each observation. True: the means changed, or the former one is being released

@@ -72,7 +72,7 @@ void access_fill_instance(const Sampling *s, const Instance *i, InstanceInfo *re
  * within the budget.
  *
  * A round visits the instances one at a time, when the loop has nothing else to do. The cost of the
- * samples of a round determines the interval until the next one, see plan/sampling.h. */
+ * samples of a round determines the interval until the next one, see plan/pace.h. */
 
 typedef struct SampleRounds {
         sd_event_source *source; /* owned */

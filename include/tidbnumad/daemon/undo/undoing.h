@@ -38,7 +38,7 @@ typedef struct Undoing {
         Roster *roster; /* undo writes only the part `undo` of its instances */
         Undo records;
         UndoReleases releases;
-        sd_bus_slot *admin_call; /* see undo-admin.h: the read that is in flight */
+        sd_bus_slot *admin_call; /* of an administrator's settings: the read that is in flight */
         int repair_told;         /* the error that the journal has; 0: none */
         char *admin_unit;        /* of it; owned */
 } Undoing;
