@@ -78,8 +78,8 @@ watch_round() {
 
 # What its CPUs are at, by QEMU, and what its kernel says of them: a panic by NMI prints the backtrace of each.
 ask_why_it_hangs() {
-        # QEMU has both pipes open, so neither blocks for long.
-        printf 'info registers -a\nnmi\n' >"$tmp/monitor.in"
+        # Opened for both: a QEMU that has just ended reads no more, and opening would wait for a reader.
+        printf 'info registers -a\nnmi\n' 1<>"$tmp/monitor.in"
         timeout 10 cat "$tmp/monitor.out" | grep -av "^(qemu)" >"$out/registers" || true
         for _ in {1..30}; do
                 kill -0 "$qemu_pid" 2>/dev/null || break
