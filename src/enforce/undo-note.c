@@ -230,16 +230,17 @@ static void note_property(const Sysroot *sysroot, UndoProperty *p, const char *u
                                                                   : UNDO_PERSISTENT;
 }
 
-static void note_files(const Sysroot *sysroot, const char *group, UndoFiles *ret) {
+static int note_files(const Sysroot *sysroot, const char *group, UndoFiles **ret) {
+        _cleanup_free_ UndoFiles *f = calloc(1, sizeof(*f));
         _cleanup_close_ int fd = -EBADF;
-        UndoFiles f = { .known = true };
 
+        if (!f)
+                return -ENOMEM;
         if (group[0] == '\0' || cgroup_open(sysroot, group, &fd) < 0 ||
-            cgroup_cpus_read(fd, &f.cpus) < 0 || cgroup_mems_read(fd, &f.mems) < 0 ||
-            cgroup_effective_cpus_read(fd, &f.cpus_effective) < 0 ||
-            cgroup_effective_mems_read(fd, &f.mems_effective) < 0)
-                return; /* it does not run, or the controller is not enabled for it */
-        *ret = f;
+            cgroup_cpus_read(fd, &f->cpus) < 0 || cgroup_mems_read(fd, &f->mems) < 0)
+                return 0; /* it does not run, or the controller is not enabled for it */
+        *ret = TAKE_PTR(f);
+        return 0;
 }
 
 /* A scope of ours was made with nothing set: a value there was set by an earlier run, whose
@@ -257,7 +258,8 @@ static int note_scope(UndoRecord *record, const BusUnit *unit) {
 }
 
 void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
-        record->files = (UndoFiles){ 0 };
+        free(record->files);
+        record->files = NULL;
         if (record->scope && note_scope(record, unit) < 0)
                 return; /* noted another time */
         if (!record->scope) {
@@ -265,7 +267,8 @@ void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *u
                               ID_VIEW(&unit->cpus));
                 note_property(sysroot, &record->mems, record->unit, "AllowedMemoryNodes",
                               ID_VIEW(&unit->mems));
-                note_files(sysroot, unit->group, &record->files);
+                if (note_files(sysroot, unit->group, &record->files) < 0)
+                        return; /* likewise */
         }
         record->unit_noted = record->stale = true;
 }

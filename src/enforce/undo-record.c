@@ -37,6 +37,7 @@ UndoRecord *undo_record_free(UndoRecord *record) {
         free(record->unit);
         free(record->scope);
         free(record->home);
+        free(record->files);
         free(record->file);
         free(record);
         return NULL;

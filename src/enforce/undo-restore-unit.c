@@ -73,19 +73,21 @@ static int read_unit(Backend *backend, UndoRestore *restore, BusUnitReply reply)
 
 /* --- writing --- */
 
-static IdView full_set(const UndoProperty *p, const UndoFiles *files, IdView file, IdView all) {
+static IdView full_set(const UndoProperty *p, IdView file, IdView all) {
         if (!id_set_is_empty(&p->before))
                 return ID_VIEW(&p->before);
         /* Written to the file by hand, past systemd: then that. */
-        return files->known && id_view_next(file, 0) >= 0 ? file : all;
+        return id_view_next(file, 0) >= 0 ? file : all;
 }
 
 static IdView full_cpus(const Backend *backend, const UndoRecord *r) {
-        return full_set(&r->cpus, &r->files, ID_VIEW(&r->files.cpus), ID_VIEW(&backend->all_cpus));
+        return full_set(&r->cpus, r->files ? ID_VIEW(&r->files->cpus) : (IdView){ 0 },
+                        ID_VIEW(&backend->all_cpus));
 }
 
 static IdView full_mems(const Backend *backend, const UndoRecord *r) {
-        return full_set(&r->mems, &r->files, ID_VIEW(&r->files.mems), ID_VIEW(&backend->all_nodes));
+        return full_set(&r->mems, r->files ? ID_VIEW(&r->files->mems) : (IdView){ 0 },
+                        ID_VIEW(&backend->all_nodes));
 }
 
 static void on_written(int error, const char *message, void *userdata) {

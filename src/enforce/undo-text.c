@@ -29,19 +29,17 @@ static json_t *from_property(const UndoProperty *p) {
 }
 
 static json_t *from_files(const UndoFiles *f) {
-        if (!f->known)
+        if (!f)
                 return json_null();
-        return json_pack("{s:o, s:o, s:o, s:o}", "cpus", undo_json_from_set(ID_VIEW(&f->cpus)),
-                         "cpus_effective", undo_json_from_set(ID_VIEW(&f->cpus_effective)), "mems",
-                         undo_json_from_set(ID_VIEW(&f->mems)), "mems_effective",
-                         undo_json_from_set(ID_VIEW(&f->mems_effective)));
+        return json_pack("{s:o, s:o}", "cpus", undo_json_from_set(ID_VIEW(&f->cpus)), "mems",
+                         undo_json_from_set(ID_VIEW(&f->mems)));
 }
 
 static json_t *from_unit(const UndoRecord *r) {
         if (!r->unit_noted)
                 return json_null();
         return json_pack("{s:o, s:o, s:o}", "cpus", from_property(&r->cpus), "mems",
-                         from_property(&r->mems), "files", from_files(&r->files));
+                         from_property(&r->mems), "files", from_files(r->files));
 }
 
 /* [first, last, mask] each: thousands of threads are mostly one. */
@@ -166,17 +164,18 @@ static int to_property(const json_t *json, UndoProperty *ret) {
         return to_values(json_object_get(json, "ours"), &ret->ours);
 }
 
-static int to_files(const json_t *json, UndoFiles *ret) {
+static int to_files(const json_t *json, UndoFiles **ret) {
+        _cleanup_free_ UndoFiles *f = NULL;
+
         if (json_is_null(json))
                 return 0;
-        if (undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&ret->cpus)) < 0 ||
-            undo_json_to_set(json_object_get(json, "cpus_effective"),
-                             ID_TARGET(&ret->cpus_effective)) < 0 ||
-            undo_json_to_set(json_object_get(json, "mems"), ID_TARGET(&ret->mems)) < 0 ||
-            undo_json_to_set(json_object_get(json, "mems_effective"),
-                             ID_TARGET(&ret->mems_effective)) < 0)
+        f = calloc(1, sizeof(*f));
+        if (!f)
+                return -ENOMEM;
+        if (undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&f->cpus)) < 0 ||
+            undo_json_to_set(json_object_get(json, "mems"), ID_TARGET(&f->mems)) < 0)
                 return -EBADMSG;
-        ret->known = true;
+        *ret = TAKE_PTR(f);
         return 0;
 }
 
@@ -185,9 +184,11 @@ static int to_unit(const json_t *json, UndoRecord *r) {
 
         if (json_is_null(json))
                 return 0;
-        if (!undo_record_unit(r) || to_files(json_object_get(json, "files"), &r->files) < 0)
+        if (!undo_record_unit(r))
                 return -EBADMSG;
-        error = to_property(json_object_get(json, "cpus"), &r->cpus);
+        error = to_files(json_object_get(json, "files"), &r->files);
+        if (error >= 0)
+                error = to_property(json_object_get(json, "cpus"), &r->cpus);
         if (error >= 0)
                 error = to_property(json_object_get(json, "mems"), &r->mems);
         r->unit_noted = error >= 0;

@@ -40,11 +40,10 @@ typedef struct UndoProperty {
         UndoValues ours;
 } UndoProperty;
 
-/* The files of the unit's cgroup: cpuset.cpus, cpuset.cpus.effective and the same of mems. */
+/* The files cpuset.cpus and cpuset.mems of the unit's cgroup. */
 typedef struct UndoFiles {
-        bool known; /* there was a cgroup, with the cpuset controller */
-        CpuSet cpus, cpus_effective;
-        NodeSet mems, mems_effective;
+        CpuSet cpus;
+        NodeSet mems;
 } UndoFiles;
 
 /* Threads of neighbouring numbers with the same CPUs. */
@@ -97,7 +96,7 @@ typedef struct UndoRecord {
 
         bool unit_noted; /* what follows is known */
         UndoProperty cpus, mems;
-        UndoFiles files;
+        UndoFiles *files; /* NULL: it had no cgroup, or without the cpuset controller; owned */
 
         UndoValues given;       /* the CPUs that threads were given */
         UndoProcess *processes; /* owned */

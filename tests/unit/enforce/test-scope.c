@@ -143,5 +143,5 @@ HOST_TEST(what_stands_in_a_scope_is_ours) {
         assert_true(undo_values_have(&h->record->mems.ours, ID_VIEW(&unit.mems)));
         assert_ids(h->record->cpus.before, "");
         assert_ids(h->record->mems.before, "");
-        assert_false(h->record->files.known);
+        assert_null(h->record->files);
 }

@@ -15,7 +15,9 @@ HOST_TEST(narrow_slice) {
 
 /* Written to the cgroup's file by hand, with no property. */
 HOST_TEST(files_written_by_hand) {
-        h->record->files = (UndoFiles){ .known = true, .cpus = cpu_set("0-5") };
+        h->record->files = calloc(1, sizeof(*h->record->files));
+        assert_non_null(h->record->files);
+        h->record->files->cpus = cpu_set("0-5");
         step_and_answer(h);
         step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-5;");
