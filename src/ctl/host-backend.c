@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "tidbnumad/change/backend.h"
 #include "tidbnumad/ctl/host-backend.h"
-#include "tidbnumad/enforce/backend.h"
 
 /* The daemon chooses affinity for a reason only where it is free to choose. */
 static bool knows(const Snapshot *status, BackendKind wanted, BackendKind found) {

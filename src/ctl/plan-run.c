@@ -6,9 +6,9 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/change/scope.h"
 #include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/plan-run.h"
-#include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/step.h"

@@ -413,6 +413,13 @@ int cgroup1_rmdir(int root_fd, const char *name) {
         return change_root(root_fd, name, false);
 }
 
+bool cgroup1_is_ours(const char *path) {
+        static const char own[] = "/" CGROUP1_FOLDER;
+        const size_t length = strlen(own);
+
+        return strncmp(path, own, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
 void cgroup1_name(const char *name, char buffer[static CGROUP1_NAME_MAX]) {
         /* Files that the kernel puts into every folder. */
         static const char *const taken[] = { "tasks",         "notify_on_release",

@@ -11,8 +11,8 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/enforce/cgroup1-groups.h"
-#include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/change/cgroup1.h"
+#include "tidbnumad/change/mover.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"

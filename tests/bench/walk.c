@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/change/mover.h"
 #include "tidbnumad/sys/clock.h"
 
 #define SPARSE_BYTES (UINT64_C(100) << 30)

@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/enforce/undo-host.h"
-#include "tidbnumad/enforce/undo-text.h"
+#include "tidbnumad/change/record.h"
+#include "tidbnumad/change/setting.h"
 
 /* What is taken can be written, and is then taken as the same. */
 static void check_record(const UndoRecord *record) {

@@ -48,7 +48,7 @@ typedef enum ContainerMode {
         CONTAINERS_INCLUDED,
 } ContainerMode;
 
-/* By which means a binding is put on a process; see enforce/backend.h. */
+/* By which means a binding is put on a process; see change/backend.h. */
 typedef enum BackendKind {
         BACKEND_AUTO, /* what the host has: of a policy only, never of a backend that was chosen */
         BACKEND_SYSTEMD,

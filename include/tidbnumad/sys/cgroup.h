@@ -119,6 +119,14 @@ int cgroup1_may_write(const Sysroot *sysroot, const char *controller);
 int cgroup1_mkdir(int root_fd, const char *name);
 int cgroup1_rmdir(int root_fd, const char *name);
 
+/* Our directory below the root of the cpuset hierarchy. */
+#define CGROUP1_FOLDER "tidbnumad"
+
+/* Is this path, out of /proc/PID/cgroup, our directory or below it? In our directory itself are the
+ * processes whose own has lost its last CPU: the kernel moves them to the one above (cpusets.rst).
+ */
+bool cgroup1_is_ours(const char *path);
+
 /* Makes a valid directory name from any `name`: at most CGROUP1_NAME_MAX - 1 bytes, no slash, no
  * leading dot, no control character, and not the name of one of the kernel's own files. Names that
  * had to be changed end with a checksum of the whole name, so that two names never become one. */

@@ -31,7 +31,7 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/id-set.h"
-#include "tidbnumad/enforce/mover.h"
+#include "tidbnumad/change/mover.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"

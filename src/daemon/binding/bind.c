@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/change/cgroup1.h"
+#include "tidbnumad/change/scope.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/undo/undoing.h"
-#include "tidbnumad/enforce/scope.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
 

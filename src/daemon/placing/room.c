@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/change/mover.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
-#include "tidbnumad/enforce/mover.h"
 #include "tidbnumad/world/memory.h"
 
 uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t node) {

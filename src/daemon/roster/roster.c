@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
+#include "tidbnumad/change/undo.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/sys/clock.h"
 
 /* Delay before a process that could not be read is read again. */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tidbnumad/change/threads.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/enforce/start-cpus.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/namespace.h"
 

@@ -270,7 +270,7 @@ static int start_connector(Roster *roster) {
         int r = proc_connector_open(ROSTER_RECEIVE_BUFFER_BYTES, &roster->connector_fd);
 
         /* An attacker who takes over this process must not get to change the network.
-         * enforce/setting.c raises the capability again for a write. */
+         * change/setting.c raises the capability again for a write. */
         (void)capability_set_effective(CAP_NET_ADMIN, false);
         if (r >= 0)
                 return add_connector_sources(roster);

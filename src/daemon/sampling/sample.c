@@ -55,7 +55,7 @@ int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
 }
 
 /* The numbers of a login session's or a supervisor's group are not those of the instance; those of
- * a scope are incomplete, see enforce/scope.h. */
+ * a scope are incomplete, see change/scope.h. */
 void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes) {
         const bool is_its_own = cgroup_fd >= 0 && i->binding.observed.alone;
         const Topology *topology = &s->host->topology;

@@ -1,9 +1,9 @@
-/* Undo records of instances and units. enforce/undo-record.h defines their content. */
+/* Undo records of instances and units. change/record.h defines their content. */
 #include <string.h>
 
+#include "tidbnumad/change/threads.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/undoing.h"
-#include "tidbnumad/enforce/undo-note.h"
 #include "tidbnumad/worker/worker.h"
 
 /* --- finding --- */

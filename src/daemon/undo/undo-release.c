@@ -1,5 +1,5 @@
-/* Releases undo records: in which order, when, and how often. enforce/undo-restore.h restores each
- * kind of value. */
+/* Releases undo records: in which order, when, and how often. change/backend.h restores each kind
+ * of value. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,10 +6,10 @@
 
 #include "../../support/child-process.h"
 #include "rooms.h"
+#include "tidbnumad/change/threads.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/roster/identify.h"
 #include "tidbnumad/daemon/roster/start.h"
-#include "tidbnumad/enforce/start-cpus.h"
 #include "tidbnumad/sys/affinity.h"
 
 typedef struct TestHost {

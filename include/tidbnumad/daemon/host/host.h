@@ -9,8 +9,8 @@
 
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/change/backend.h"
 #include "tidbnumad/daemon/host/journal.h"
-#include "tidbnumad/enforce/backend.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/requests.h"
 #include "tidbnumad/model/topology.h"

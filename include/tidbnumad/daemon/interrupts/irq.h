@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "tidbnumad/change/setting.h"
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/enforce/undo-host.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"

@@ -9,10 +9,10 @@
 #include <systemd/sd-event.h>
 
 #include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/change/backend.h"
+#include "tidbnumad/change/mover.h"
+#include "tidbnumad/change/undo.h"
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/enforce/backend.h"
-#include "tidbnumad/enforce/mover.h"
-#include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/model/memory.h"
@@ -533,7 +533,7 @@ Instance *roster_take_ended(Roster *roster);
 /* Scans all processes again in a moment, because one of them could not be identified in time. */
 void roster_scan_soon(Roster *roster);
 
-/* Instances that have no unit to themselves, and their scopes (enforce/scope.h). */
+/* Instances that have no unit to themselves, and their scopes (change/scope.h). */
 
 /* Gives a process that was found in a scope of tidbnumad the unit from which it came, as the undo
  * record has it, because policies name that unit. */

@@ -1,10 +1,10 @@
 /* The room of undo: the values before each change, and their release. */
 #pragma once
 
+#include "tidbnumad/change/backend.h"
+#include "tidbnumad/change/undo.h"
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/enforce/undo-restore.h"
-#include "tidbnumad/enforce/undo.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/bus-manager.h"

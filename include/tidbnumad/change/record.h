@@ -1,0 +1,208 @@
+/* The values before we changed anything: of a unit, and of the threads of processes.
+ *
+ * A record is about one instance. Its part about a unit is valid until the unit is restored; its
+ * part about a process, for this process only (pid and start time). It is written before each
+ * change (see undo.h), so that a later reader can undo all of it. Plain data.
+ *
+ * As text it is a JSON object in one line:
+ *
+ *     {"version": 2, "instance": "tikv-20160", "service": "tikv-20160.service", …}
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/id-set.h"
+#include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/model/workload.h"
+
+/* The origin of the value that a unit's property had before. */
+typedef enum UndoOrigin {
+        UNDO_UNSET,
+        UNDO_RUNTIME,    /* `systemctl set-property --runtime` */
+        UNDO_PERSISTENT, /* a unit file, a drop-in, `systemctl set-property` */
+} UndoOrigin;
+
+/* The values that may be ours: the one that is being set is last, and before it those that it
+ * may not have replaced yet. A call that failed may have had an effect, and a daemon that was
+ * killed does not know how far it got. */
+typedef struct UndoValues {
+        IdSet *values; /* owned; none: nothing is set by us */
+        size_t n, allocated;
+} UndoValues;
+
+/* Number of values that are remembered; the oldest are dropped first. */
+#define UNDO_VALUES_MAX 8u
+
+/* AllowedCPUs= or AllowedMemoryNodes= of a unit. */
+typedef struct UndoProperty {
+        IdSet before; /* empty: it was not set */
+        UndoOrigin origin;
+        UndoValues ours;
+} UndoProperty;
+
+/* The files cpuset.cpus and cpuset.mems of the unit's cgroup. */
+typedef struct UndoFiles {
+        CpuSet cpus;
+        NodeSet mems;
+} UndoFiles;
+
+/* Threads of neighbouring numbers with the same CPUs. */
+typedef struct UndoThreads {
+        pid_t first, last;
+        uint32_t mask; /* index into `masks`, or UNDO_FOLLOWS */
+} UndoThreads;
+
+/* The thread could run wherever its cpuset let it: it had chosen nothing itself. */
+#define UNDO_FOLLOWS UINT32_MAX
+
+typedef struct UndoProcess {
+        ProcessId id;
+        uint64_t noted_ticks; /* when its threads were read, in ticks since boot */
+        char *cpuset;    /* its path in the cpuset hierarchy of v1; NULL: not moved by us; owned */
+        bool masks_set;  /* we set the CPUs of its threads one by one */
+        bool given;      /* and each of them got them once */
+        uint32_t leader; /* the mask of its first thread, and of all that were made since */
+        CpuSet *masks;   /* each different one that threads had chosen; owned */
+        size_t n_masks, masks_allocated;
+        UndoThreads *threads; /* ascending; owned */
+        size_t n_threads, threads_allocated;
+} UndoProcess;
+
+/* What the unit of a process is like that is to leave it for a scope of ours. */
+typedef struct UndoFormer {
+        bool known;
+        bool delegated;        /* its processes are the business of another manager */
+        bool send_sighup;      /* SendSIGHUP= */
+        bool has_oom_policy;   /* this systemd has OOMPolicy= for scopes, 253 and later */
+        uint64_t timeout_usec; /* TimeoutStopUSec= */
+        const char *limit;     /* why a scope of ours would be a looser one, a constant sentence;
+                                * NULL: it would not */
+        uint64_t tasks_max;    /* TasksMax=, UINT64_MAX: none */
+        uint64_t default_tasks_max; /* of a scope without its own TasksMax=; 0: unknown */
+} UndoFormer;
+
+/* Shows whether a file was changed or replaced. */
+typedef struct UndoFileState {
+        uint64_t inode, size, changed_nsec;
+} UndoFileState;
+
+typedef struct UndoRecord {
+        char *instance; /* as backends know it (a cgroup1 folder has its name); owned */
+        char *unit;     /* the service that the instance is; NULL: none; owned */
+        char *scope; /* a scope of ours that its processes were moved to, or are about to be; NULL:
+                        none. The values of the unit are then those of the scope; owned */
+        char *home;  /* the cgroup that they came from, with `scope`; that of the scope itself:
+                      * not known; owned */
+
+        bool unit_noted; /* what follows is known */
+        UndoProperty cpus, mems;
+        UndoFiles *files; /* NULL: it had no cgroup, or without the cpuset controller; owned */
+
+        UndoValues given;       /* the CPUs that threads were given */
+        UndoProcess *processes; /* owned */
+        size_t n_processes, processes_allocated;
+
+        /* Not written down. */
+        bool releasing;  /* it is being restored: nothing else may change the instance */
+        bool busy;       /* a write of the unit's properties is under way */
+        bool read_again; /* what unit files set besides is to be read */
+        bool stale;      /* not yet all in the file */
+        UndoFormer former;
+        char *file;            /* its name; NULL: not written yet; owned */
+        UndoFileState written; /* what it was like when we wrote or read it */
+} UndoRecord;
+
+/* `unit` may be NULL. -ENOMEM. */
+int undo_record_new(const char *instance, const char *unit, UndoRecord **ret);
+UndoRecord *undo_record_free(UndoRecord *record);
+DEFINE_CLEANUP(UndoRecord *, undo_record_free)
+
+UndoProcess *undo_record_find(const UndoRecord *record, const ProcessId *id);
+
+/* An entry for a process that has none. -ENOMEM. */
+int undo_record_add(UndoRecord *record, const ProcessId *id, UndoProcess **ret);
+void undo_record_remove(UndoRecord *record, size_t index);
+
+/* The next thread, of a higher number than all before. `mask` NULL: it followed its cpuset.
+ * -ENOMEM. */
+int undo_process_add_thread(UndoProcess *process, pid_t tid, const CpuSet *mask);
+
+/* UNDO_FOLLOWS where the process has UNDO_MASKS_MAX others already. -ENOMEM: `*ret` is untouched.
+ */
+int undo_process_find_mask(UndoProcess *process, const CpuSet *mask, uint32_t *ret);
+
+/* The CPUs that a thread had, or, when it was made later, those of the first one. NULL: it followed
+ * its cpuset. */
+const CpuSet *undo_process_mask(const UndoProcess *process, pid_t tid, uint64_t start_ticks);
+
+/* For a process that was forked by a bound process and has inherited its binding: without tidbnumad
+ * the child would have had the parent's former values, so these are recorded. -ENOMEM. */
+int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
+
+/* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */
+int undo_values_add(UndoValues *values, IdView value);
+
+/* May this value be ours? */
+bool undo_values_have(const UndoValues *values, IdView value);
+
+/* The value that is wanted; empty: none. */
+IdSet undo_values_last(const UndoValues *values);
+
+/* It does: the former ones are gone. */
+void undo_values_confirm(UndoValues *values);
+void undo_values_clear(UndoValues *values);
+
+/* The CPUs of threads are about to become others: 1, 0 or -ENOMEM as above. */
+int undo_record_will_give(UndoRecord *record, const CpuSet *cpus);
+
+/* Its processes are about to be moved, or were. Once for a record. -ENOMEM. */
+int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home);
+
+/* The unit whose properties it holds: the scope or the service. NULL: none. */
+const char *undo_record_unit(const UndoRecord *record);
+
+/* Is anything of ours set on the unit? */
+bool undo_record_has_unit(const UndoRecord *record);
+
+/* Nothing is left that could be given back. */
+bool undo_record_is_empty(const UndoRecord *record);
+
+/* 50,000 threads with a mask each of their own are 3 MiB. */
+#define UNDO_TEXT_MAX_BYTES ((size_t)16 << 20)
+
+/* The caller owns the text. -ENOMEM. */
+int undo_text_render(const UndoRecord *record, char **ret, size_t *ret_size);
+
+/* Errors as of undo_json_parse() below, and -ENOMEM. */
+int undo_text_parse(const char *text, size_t size, UndoRecord **ret);
+
+/* Values of records as JSON. Out of JSON, all that does not fit is -EBADMSG. */
+
+/* The version number in the records of instances and of the host alike. */
+#define UNDO_VERSION 2
+
+/* Any bytes, and the other way, in memory that the caller owns. None and NUL bytes are refused. */
+json_t *undo_json_from_bytes(const char *bytes);
+int undo_json_to_bytes(const json_t *json, char **ret);
+
+json_t *undo_json_from_set(IdView set);
+int undo_json_to_set(const json_t *json, IdTarget ret);
+
+/* A number of ticks. */
+int undo_json_to_ticks(const json_t *json, uint64_t *ret);
+
+/* Takes over `item`. A list that cannot be had in full is none: `*list` is NULL then, and stays
+ * so. */
+void undo_json_append(json_t **list, json_t *item);
+
+/* Takes over `record`; NULL: there was no memory for it. The caller owns the text. -ENOMEM. */
+int undo_json_render(json_t *record, char **ret, size_t *ret_size);
+
+/* The record, as a reference that the caller owns. -EBADMSG: the text is no record; -ENOTSUP: a
+ * newer version wrote it. */
+int undo_json_parse(const char *text, size_t size, json_t **ret);

@@ -1,0 +1,527 @@
+/* The backend cgroup1: directories tidbnumad/<instance> in the cpuset hierarchy of cgroup v1. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/change/backend.h"
+#include "tidbnumad/change/cgroup1.h"
+#include "tidbnumad/change/threads.h"
+#include "tidbnumad/sys/cgroup.h"
+
+#define CPUS "cpuset.cpus"
+#define MEMS "cpuset.mems"
+
+/* --- making and removing groups ---
+ *
+ * The kernel makes one such change at a time, so each call waits while another process changes any
+ * group of the host: a worker does it. */
+
+typedef struct Groups {
+        int root_fd, own_fd; /* of the hierarchy, and our folder in it */
+} Groups;
+
+static void groups_done(Groups *groups) {
+        closep(&groups->own_fd);
+        closep(&groups->root_fd);
+}
+
+static bool groups_is_empty(int group_fd) {
+        char byte[2];
+
+        return path_read(group_fd, byte, sizeof(byte), "cgroup.procs") == 0;
+}
+
+/* Sets the CPUs and nodes of the parent group. The kernel does not allow a group more than its
+ * parent has, accepts no process into a group without CPUs or nodes, and removes a CPU that goes
+ * offline from all groups without ever restoring it. */
+static int groups_fill_from(int above_fd, int group_fd, const char *name) {
+        char wanted[ID_SET_LIST_MAX], has[ID_SET_LIST_MAX];
+        ssize_t n = path_read(above_fd, wanted, sizeof(wanted), "%s", name);
+
+        if (n < 0)
+                return (int)n;
+        n = path_read(group_fd, has, sizeof(has), "%s", name);
+        if (n >= 0 && strcmp(wanted, has) == 0)
+                return 0;
+        return cgroup_write(group_fd, name, wanted);
+}
+
+static int groups_open(int above_fd, const char *name, bool create, int *ret_fd) {
+        int r = create ? cgroup1_mkdir(above_fd, name) : 0;
+
+        if (r < 0 && r != -EEXIST)
+                return r;
+        *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return *ret_fd < 0 ? -errno : 0;
+}
+
+/* Directories of instances that ended unnoticed. The kernel keeps those in use. */
+static void groups_sweep(int own_fd) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        int fd = openat(own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                closep(&fd);
+                return;
+        }
+        while ((entry = readdir(dir)))
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        (void)unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+}
+
+/* Another process may remove the directory while it is empty; then it is created again. */
+static int groups_make_own(Groups *groups) {
+        int r = -ENOENT;
+
+        for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
+                closep(&groups->own_fd);
+                groups->own_fd = -EBADF;
+                r = groups_open(groups->root_fd, CGROUP1_FOLDER, true, &groups->own_fd);
+                if (r == 0)
+                        r = groups_fill_from(groups->root_fd, groups->own_fd, CPUS);
+                if (r == 0)
+                        r = groups_fill_from(groups->root_fd, groups->own_fd, MEMS);
+        }
+        return r;
+}
+
+/* An empty one may be left from a former instance of that name, with the memory nodes that were
+ * right for it. */
+static int groups_make(const Groups *groups, const char *instance) {
+        _cleanup_close_ int fd = -EBADF;
+        char name[CGROUP1_NAME_MAX];
+        int r;
+
+        cgroup1_name(instance, name);
+        r = groups_open(groups->own_fd, name, true, &fd);
+        if (r < 0 || !groups_is_empty(fd))
+                return r;
+        r = groups_fill_from(groups->own_fd, fd, MEMS);
+        /* The gentle mover has that job: the kernel does it under the writer's feet. */
+        return r < 0 ? r : cgroup_write(fd, "cpuset.memory_migrate", "0");
+}
+
+int cgroup1_groups_make(const Sysroot *sysroot, const char *instance) {
+        _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
+        int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
+
+        if (r >= 0)
+                r = groups_make_own(&groups);
+        return r < 0 ? r : groups_make(&groups, instance);
+}
+
+int cgroup1_groups_remove(const Sysroot *sysroot) {
+        _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
+        int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
+
+        if (r >= 0)
+                r = groups_open(groups.root_fd, CGROUP1_FOLDER, false, &groups.own_fd);
+        if (r < 0)
+                return r;
+        groups_sweep(groups.own_fd);
+        return cgroup1_rmdir(groups.root_fd, CGROUP1_FOLDER);
+}
+
+/* --- binding --- */
+
+static int ensure_root(Backend *backend) {
+        return backend->root_fd >= 0 ? 0
+                                     : cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
+}
+
+static int open_folder(int above_fd, const char *name, int *ret_fd) {
+        *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        return *ret_fd < 0 ? -errno : 0;
+}
+
+static int open_own(Backend *backend) {
+        int r = backend->own_fd >= 0 ? 0 : ensure_root(backend);
+
+        return r < 0 || backend->own_fd >= 0
+                       ? r
+                       : open_folder(backend->root_fd, CGROUP1_FOLDER, &backend->own_fd);
+}
+
+static void close_own(Backend *backend) {
+        closep(&backend->own_fd);
+        backend->own_fd = -EBADF;
+}
+
+/* Our directory may have been removed since it was opened, and made again. */
+static int open_group(Backend *backend, const char *instance, int *ret_fd) {
+        char name[CGROUP1_NAME_MAX];
+        int r = -ENOENT;
+
+        cgroup1_name(instance, name);
+        for (unsigned i = 0; (r == -ENOENT || r == -ENODEV) && i < 2; i++) {
+                if (i > 0)
+                        close_own(backend);
+                r = open_own(backend);
+                if (r == 0)
+                        r = open_folder(backend->own_fd, name, ret_fd);
+        }
+        return r;
+}
+
+static int ensure_group(Backend *backend, const BackendTarget *target, int *ret_fd) {
+        int r = backend->make_group ? backend->make_group(target->members[0].handle,
+                                                          target->instance, backend->write_userdata)
+                                    : cgroup1_groups_make(backend->sysroot, target->instance);
+
+        if (r >= 0)
+                return open_group(backend, target->instance, ret_fd);
+        backend_note_refusal(backend, r);
+        return r;
+}
+
+static char *own_path(const char *instance) {
+        char name[CGROUP1_NAME_MAX], *path;
+
+        cgroup1_name(instance, name);
+        return asprintf(&path, "/" CGROUP1_FOLDER "/%s", name) < 0 ? NULL : path;
+}
+
+static bool process_is_in(const ProcHandle *handle, const char *path) {
+        _cleanup_free_ char *now = NULL;
+
+        return proc_cgroup_path_read(handle, "cpuset", &now) == 0 && strcmp(now, path) == 0;
+}
+
+static int write_pid(const Backend *backend, int group_fd, const ProcHandle *process) {
+        char text[16];
+
+        (void)snprintf(text, sizeof(text), "%d", process->pid);
+        return backend_write_group(backend, process, group_fd, "cgroup.procs", text);
+}
+
+/* Our process had ended when the write returned. Usually no process has its number; in the worst
+ * case the numbers have wrapped meanwhile and another process was moved, so young that it
+ * belongs where its parent is. (The former group of our own process does not matter for it.)
+ * With a parent in our directory it is a child of the instance, and right there. */
+static void process_put_right(Backend *backend, pid_t pid, const char *path) {
+        _cleanup_proc_ ProcHandle other = PROC_HANDLE_NONE, parent = PROC_HANDLE_NONE;
+        _cleanup_free_ char *home = NULL;
+        _cleanup_close_ int home_fd = -EBADF;
+        ProcStat stat;
+
+        if (proc_open(backend->sysroot, pid, &other) < 0 || !process_is_in(&other, path) ||
+            proc_stat_read(&other, 0, &stat) < 0)
+                return;
+        if (proc_open(backend->sysroot, stat.parent, &parent) < 0 ||
+            proc_cgroup_path_read(&parent, "cpuset", &home) < 0)
+                home = strdup("/");
+        if (!home || strcmp(home, path) == 0 ||
+            cgroup_open_below(backend->root_fd, home, &home_fd) < 0)
+                return;
+        if (proc_is_alive(&other) && write_pid(backend, home_fd, &other) == 0)
+                backend->n_pid_reuses++;
+}
+
+/* Moves the process with all its threads; threads and children that it makes meanwhile come along,
+ * the kernel sees to that. No pidfd can be used for this: hence the check afterwards. */
+int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
+                           const ProcHandle *handle) {
+        int r;
+
+        if (!proc_is_alive(handle))
+                return -ESRCH;
+        if (process_is_in(handle, path))
+                return 0;
+        r = write_pid(backend, group_fd, handle);
+        if (proc_is_alive(handle))
+                return r;
+        process_put_right(backend, handle->pid, path); /* whatever the result was: the write may
+                                                        * have taken effect late */
+        return -ESRCH;
+}
+
+/* Attaching waits for a grace period of the whole machine, milliseconds; sched_setaffinity does
+ * not. So the threads get their CPUs first, where the present group lets them. It is also the way
+ * to threads with a narrow mask of their own, which the kernel keeps in any cpuset. */
+static int give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
+        backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
+        for (size_t i = 0; i < target->n_members; i++)
+                if (!target->members[i].cpus_applied &&
+                    backend_affinity_set(backend, target->members[i].handle, cpus, true) ==
+                            -EINPROGRESS)
+                        return -EINPROGRESS;
+        return 0;
+}
+
+static int write_cpus(const Backend *backend, const BackendTarget *target, int group_fd,
+                      const CpuSet *cpus) {
+        char list[ID_SET_LIST_MAX];
+        int r = id_set_render_list(cpus, list, sizeof(list));
+
+        return r < 0 ? r
+                     : backend_write_group(backend, target->members[0].handle, group_fd, CPUS,
+                                           list);
+}
+
+static int attach_all(Backend *backend, const BackendTarget *target, int group_fd) {
+        _cleanup_free_ char *path = own_path(target->instance);
+        int result = -ESRCH;
+
+        if (!path)
+                return -ENOMEM;
+        for (size_t i = 0; i < target->n_members; i++) {
+                int r = backend_cgroup1_attach(backend, group_fd, path, target->members[i].handle);
+
+                if (r < 0 && r != -ESRCH)
+                        return r;
+                if (r == 0)
+                        result = 1;
+        }
+        return result;
+}
+
+static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                    _unused_ BackendCall *call) {
+        _cleanup_close_ int fd = -EBADF;
+        int r = give_cpus_early(backend, target, cpus);
+
+        if (r < 0)
+                return r;
+        r = ensure_group(backend, target, &fd);
+        if (r < 0)
+                return r;
+        r = write_cpus(backend, target, fd, cpus);
+        return r < 0 ? r : attach_all(backend, target, fd);
+}
+
+/* The kernel has done it when the write returns: what waits for memory elsewhere is not moved
+ * (memory_migrate is off), so that this is quick. */
+static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
+                    _unused_ BackendCall *call) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        r = ensure_group(backend, target, &fd);
+        if (r < 0)
+                return r;
+        r = backend_write_mems(backend, target, fd, mems, false);
+        return r < 0 ? r : 1;
+}
+
+static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                _unused_ BackendCall *call) {
+        int r = undo_note_processes(backend, target, note->record, NOTE_MASKS | NOTE_CPUSET);
+
+        return r < 0 ? r : 1;
+}
+
+static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        int r = backend_cgroup1_open(backend, target, &fd, &path);
+
+        return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
+}
+
+/* Does this group, of a container or of another manager, allow what the process is to get? */
+static bool allows(Backend *backend, const char *path, const Placement *placement) {
+        _cleanup_close_ int fd = -EBADF;
+        CpuSet cpus;
+        NodeSet mems;
+
+        if (ensure_root(backend) < 0 || cgroup_open_below(backend->root_fd, path, &fd) < 0 ||
+            cgroup_effective_cpus_read(fd, &cpus) < 0 || cgroup_effective_mems_read(fd, &mems) < 0)
+                return false;
+        return id_set_is_subset(&placement->cpus, &cpus) &&
+               (placement->memory == MEMORY_NONE || id_set_is_subset(&placement->nodes, &mems));
+}
+
+static const char *refuses(Backend *backend, const BackendTarget *target,
+                           const Placement *placement) {
+        for (size_t i = 0; i < target->n_members; i++) {
+                _cleanup_free_ char *path = NULL;
+
+                if (proc_cgroup_path_read(target->members[i].handle, "cpuset", &path) < 0)
+                        continue; /* it has ended */
+                if (strcmp(path, "/") != 0 && !cgroup1_is_ours(path) &&
+                    !allows(backend, path, placement))
+                        return "its present cpuset cgroup, of a container or another manager, does "
+                               "not allow all CPUs and memory of its nodes";
+        }
+        return NULL;
+}
+
+static void tidy(Backend *backend) {
+        int r = open_own(backend);
+
+        if (r >= 0)
+                r = backend->make_group ? backend->make_group(NULL, NULL, backend->write_userdata)
+                                        : cgroup1_groups_remove(backend->sysroot);
+        if (r >= 0)
+                close_own(backend);
+}
+
+int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret_fd,
+                         char **ret_path) {
+        _cleanup_close_ int fd = -EBADF;
+        int r = open_group(backend, target->instance, &fd);
+
+        if (r < 0)
+                return r;
+        *ret_path = own_path(target->instance);
+        if (!*ret_path)
+                return -ENOMEM;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* --- restoring: processes out of our directories, back to where they were --- */
+
+/* A process that forks faster than we move has children that are born inside. */
+enum { PASSES_MAX = 10 };
+
+typedef struct Pids {
+        pid_t *pids;
+        size_t n, allocated;
+} Pids;
+
+static int pids_collect(pid_t pid, void *userdata) {
+        Pids *list = userdata;
+
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n + 1) < 0)
+                return -ENOMEM;
+        list->pids[list->n++] = pid;
+        return 0;
+}
+
+/* A child that is not in the record belongs where its parent was, or where all of them were. */
+static const char *home_of(const UndoRecord *record, const ProcHandle *handle,
+                           const UndoProcess **ret_entry) {
+        const ProcessId id = { .pid = handle->pid, .start_ticks = handle->start_ticks };
+        const UndoProcess *entry = undo_record_find(record, &id);
+        ProcStat stat = { 0 };
+
+        *ret_entry = entry;
+        if (!entry)
+                (void)proc_stat_read(handle, 0, &stat);
+        for (size_t i = 0; !entry && i < record->n_processes; i++)
+                if (record->processes[i].id.pid == stat.parent)
+                        entry = &record->processes[i];
+        if (!entry && record->n_processes > 0)
+                entry = &record->processes[0];
+        return entry && entry->cpuset ? entry->cpuset : "/";
+}
+
+/* The directory, or what is left above it. */
+static int open_home(Backend *backend, char *path, int *ret_fd) {
+        for (;;) {
+                char *slash = strrchr(path, '/');
+                int r = cgroup_open_below(backend->root_fd, path, ret_fd);
+
+                if (r != -ESRCH || !slash || strcmp(path, "/") == 0)
+                        return r;
+                slash[slash == path] = '\0';
+        }
+}
+
+/* Since the list was read it may have ended, and its number may be another's. */
+static bool process_is_inside(const ProcHandle *handle) {
+        _cleanup_free_ char *path = NULL;
+
+        return proc_cgroup_path_read(handle, "cpuset", &path) == 0 && cgroup1_is_ours(path);
+}
+
+static int send_home(Backend *backend, UndoRestore *restore, pid_t pid) {
+        const UndoRecord *record = restore->record;
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *path = NULL;
+        const UndoProcess *entry;
+        const char *home;
+        int r = proc_open(backend->sysroot, pid, &handle);
+
+        if (r < 0 || !process_is_inside(&handle))
+                return r < 0 ? r : -ESRCH;
+        home = home_of(record, &handle, &entry);
+        path = strdup(home);
+        if (!path)
+                return -ENOMEM;
+        r = open_home(backend, path, &fd);
+        if (r < 0)
+                return r;
+        if (strcmp(path, home) != 0)
+                restore->shortfall = "the original cpuset directory of a process is gone: it is in "
+                                     "the parent directory";
+        r = backend_cgroup1_attach(backend, fd, path, &handle);
+        /* undo_restore_masks() restores the masks of processes that are in the record. */
+        return r < 0 || entry || record->n_processes == 0
+                       ? r
+                       : undo_restore_threads(backend, record, &record->processes[0], &handle);
+}
+
+static int send_all_home(Backend *backend, UndoRestore *restore, int group_fd, size_t *ret_n) {
+        Pids list = { 0 };
+        int r = cgroup_foreach_pid(group_fd, pids_collect, &list), result = 0;
+
+        for (size_t i = 0; r >= 0 && i < list.n; i++) {
+                int sent = send_home(backend, restore, list.pids[i]);
+
+                if (sent < 0 && sent != -ESRCH && result == 0)
+                        result = sent;
+        }
+        *ret_n = list.n;
+        free(list.pids);
+        return r < 0 ? r : result;
+}
+
+/* Processes that the kernel has moved to the parent group, when the last CPU of their group went
+ * offline. */
+static int send_fallen(Backend *backend, UndoRestore *restore) {
+        const UndoRecord *record = restore->record;
+        int result = 1;
+
+        for (size_t i = 0; i < record->n_processes; i++) {
+                const UndoProcess *entry = &record->processes[i];
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                _cleanup_free_ char *path = NULL;
+                int r = proc_open(backend->sysroot, entry->id.pid, &handle);
+
+                if (r < 0 || handle.start_ticks != entry->id.start_ticks ||
+                    proc_cgroup_path_read(&handle, "cpuset", &path) < 0 ||
+                    strcmp(path, "/" CGROUP1_FOLDER) != 0)
+                        continue;
+                r = send_home(backend, restore, entry->id.pid);
+                if (r < 0 && r != -ESRCH)
+                        result = r;
+        }
+        return result;
+}
+
+int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
+        const BackendTarget target = { .instance = restore->record->instance };
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        size_t n = 1;
+        int r;
+
+        backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
+        r = backend_cgroup1_open(backend, &target, &fd, &path);
+        if (r == -ENOENT)
+                return backend->own_fd < 0 ? 1 : send_fallen(backend, restore);
+        for (unsigned i = 0; r >= 0 && n > 0 && i < PASSES_MAX; i++)
+                r = send_all_home(backend, restore, fd, &n);
+        return r < 0 ? r : n > 0 ? -EAGAIN : send_fallen(backend, restore);
+}
+
+const BackendOps backend_cgroup1_ops = {
+        .name = "cgroup1",
+        .kind = BACKEND_CGROUP1,
+        .set_cpus = set_cpus,
+        .set_mems = set_mems,
+        .note = note,
+        .restore = undo_restore_cpuset,
+        .widen_mems = widen_mems,
+        .refuses = refuses,
+        .tidy = tidy,
+};

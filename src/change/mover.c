@@ -1,0 +1,574 @@
+/* The gentle mover: the walk over a process, batches of pages, and the rate. When to call it, and
+ * how fast, is the caller's business. */
+#include <errno.h>
+#include <string.h>
+
+#include "tidbnumad/change/mover.h"
+#include "tidbnumad/sys/proc.h"
+
+/* --- pages that are queried and moved together --- */
+
+typedef struct PageBatch {
+        void *addresses[PAGEMAP_PAGES_MAX];
+        size_t n;
+        bool shared;     /* shared memory */
+        PageReach reach; /* whose pages */
+        /* Private, of a mapping without a file or with one on a block device: a page that was
+         * dropped meanwhile is filled by the kernel, unless a userfaultfd serves it. */
+        bool may_be_read;
+        bool dense; /* it is one chunk and all of it, so that it may be one huge page */
+} PageBatch;
+
+static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
+        size_t home = 0;
+
+        for (size_t i = 0; i < n; i++)
+                home += where[i] >= 0 && id_set_has(nodes, (uint32_t)where[i]);
+        return home;
+}
+
+/* A page that is present and shows no node: marked by NUMA balancing, most of them. For a marked
+ * huge page the kernel reports -EFAULT, as for the zero page, which is touched in vain. */
+static bool is_hidden(int where) {
+        return where == -ENOENT || where == -EFAULT;
+}
+
+static int find_userfaultfd(_unused_ int fd, const char *target, _unused_ void *userdata) {
+        return strcmp(target, "anon_inode:[userfaultfd]") == 0 ? -ECANCELED : 0;
+}
+
+/* Reading a page that has gone meanwhile waits for the server of the process's faults, possibly
+ * for ever. A process whose descriptors cannot be listed counts as having a userfaultfd. */
+static bool may_touch(Mover *mover, const PageBatch *batch) {
+        if (!batch->may_be_read)
+                return false;
+        if (mover->touch == MOVER_TOUCH_UNKNOWN)
+                mover->touch = open_files_foreach(mover->process, find_userfaultfd, NULL) == 0
+                                       ? MOVER_TOUCH_YES
+                                       : MOVER_TOUCH_NO;
+        return mover->touch == MOVER_TOUCH_YES;
+}
+
+/* Queries the hidden pages again, after touching them. A refused touch leaves them unchanged; a
+ * successful one may already have moved them, which counts against the rate. If the kernel does not
+ * report this, all of them that are now on the right nodes batch_count as moved: moving too slowly
+ * is better than too fast. */
+static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes, int *where,
+                         uint64_t *moved_pages) {
+        const pid_t pid = mover->process->pid;
+        const size_t n = batch->n;
+        void *hidden[PAGEMAP_PAGES_MAX];
+        int seen[PAGEMAP_PAGES_MAX], r;
+        uint64_t moved;
+        size_t n_hidden = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (is_hidden(where[i]))
+                        hidden[n_hidden++] = batch->addresses[i];
+        if (n_hidden == 0 || !may_touch(mover, batch))
+                return 0;
+        r = pages_touch(pid, n_hidden, hidden, &moved);
+        if (r < 0)
+                return r == -ESRCH ? r : 0;
+        r = pages_query(pid, n_hidden, hidden, seen);
+        if (r < 0)
+                return r;
+        *moved_pages += moved != PAGES_UNKNOWN ? moved : count_home(seen, n_hidden, nodes);
+        for (size_t i = 0, k = 0; i < n; i++)
+                if (is_hidden(where[i]))
+                        where[i] = seen[k++];
+        return 0;
+}
+
+/* Keeps those that are on a node outside `nodes`. Pages without a node (gone since, marked for
+ * hinting) are left: a later pass sees them again. */
+static int batch_keep_outside(Mover *mover, PageBatch *batch, const NodeSet *nodes,
+                              uint64_t *moved_pages) {
+        int where[PAGEMAP_PAGES_MAX], r;
+        size_t kept = 0;
+
+        r = pages_query(mover->process->pid, batch->n, batch->addresses, where);
+        if (r >= 0)
+                r = reveal_hidden(mover, batch, nodes, where, moved_pages);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < batch->n; i++)
+                if (where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]))
+                        batch->addresses[kept++] = batch->addresses[i];
+        batch->n = kept;
+        return 0;
+}
+
+/* A whole chunk outside may be one huge page, which the kernel moves when its first base page is
+ * requested. A request for all base pages would do the same, but check 512 pages instead of one. */
+static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+        void *last = batch->addresses[batch->n - 1];
+        int status, where, r;
+
+        r = pages_move(pid, 1, batch->addresses, target, batch->reach, &status);
+        if (r >= 0)
+                r = pages_query(pid, 1, &last, &where);
+        if (r < 0)
+                return r;
+        return where >= 0 && id_set_has(nodes, (uint32_t)where);
+}
+
+static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
+        int status[MOVER_BATCH_PAGES];
+
+        for (size_t i = 0; i < batch->n; i += MOVER_BATCH_PAGES) {
+                size_t n = batch->n - i < MOVER_BATCH_PAGES ? batch->n - i : MOVER_BATCH_PAGES;
+                int r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static void batch_count(MoverCounters *c, bool shared, size_t n_found, size_t n_left) {
+        const uint64_t page = page_size_bytes();
+
+        if (shared) {
+                c->shared_moved_bytes += (n_found - n_left) * page;
+                return;
+        }
+        c->found_bytes += n_found * page;
+        c->moved_bytes += (n_found - n_left) * page;
+        c->failed_pages += n_left;
+}
+
+static int64_t batch_move(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target,
+                          uint64_t *by_touch) {
+        const pid_t pid = mover->process->pid;
+        const size_t n_all = batch->n;
+        size_t n_found;
+        int r;
+
+        r = batch_keep_outside(mover, batch, nodes, by_touch);
+        if (r < 0 || batch->n == 0)
+                return r;
+        n_found = batch->n;
+        r = batch->dense && n_found == n_all ? try_as_huge(pid, batch, nodes, target) : 0;
+        if (r == 0)
+                r = move_pages_of(pid, batch, target);
+        /* The statuses may report busy for a page that did move: query the nodes again. */
+        if (r >= 0)
+                r = batch_keep_outside(mover, batch, nodes, by_touch);
+        if (r < 0)
+                return r;
+        batch_count(&mover->counters, batch->shared, n_found, batch->n);
+        return (int64_t)(n_found * page_size_bytes());
+}
+
+/* Moves those of the batch that are outside `nodes`, counts them in the mover, and empties it.
+ * Returns the bytes to pay for, or a negative errno. */
+static int64_t batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
+        uint64_t by_touch = 0;
+        int64_t bytes = 0;
+
+        /* The system calls take a pid: it must still be the one that we hold. */
+        if (batch->n > 0)
+                bytes = proc_is_alive(mover->process)
+                                ? batch_move(mover, batch, nodes, target, &by_touch)
+                                : -ESRCH;
+        batch_count(&mover->counters, batch->shared, by_touch, 0);
+        batch->n = 0;
+        batch->dense = false;
+        return bytes < 0 ? bytes : bytes + (int64_t)(by_touch * page_size_bytes());
+}
+
+/* --- survey: samples of the larger mappings ---
+ *
+ * Samples do not show anything about a mapping that is mostly empty: it is not ranked, and is moved
+ * with the rest. */
+
+/* Evenly over the mapping, so that one whose memory was allocated by different threads one after
+ * the other is estimated correctly. */
+static int estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *nodes,
+                            uint64_t *ret_bytes) {
+        const uint64_t page = page_size_bytes();
+        const uint64_t step = (mapping->end - mapping->start) / MOVER_SAMPLES / page * page;
+        void *addresses[MOVER_SAMPLES];
+        int where[MOVER_SAMPLES], r;
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < MOVER_SAMPLES; i++)
+                addresses[i] = (void *)(uintptr_t)(mapping->start + i * step);
+        r = pages_query(pid, MOVER_SAMPLES, addresses, where);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i < MOVER_SAMPLES; i++)
+                n += where[i] >= 0 && !id_set_has(nodes, (uint32_t)where[i]);
+        *ret_bytes = (mapping->end - mapping->start) / MOVER_SAMPLES * n;
+        return 0;
+}
+
+/* Into its place among the ranked ones; the least falls out when there are too many. */
+static void rank(Mover *mover, const Mapping *mapping, uint64_t outside_bytes) {
+        size_t at = mover->n_ranked;
+
+        while (at > 0 && mover->ranked[at - 1].outside_bytes < outside_bytes)
+                at--;
+        if (at == MOVER_RANKED_MAX)
+                return;
+        if (mover->n_ranked < MOVER_RANKED_MAX)
+                mover->n_ranked++;
+        memmove(&mover->ranked[at + 1], &mover->ranked[at],
+                (mover->n_ranked - 1 - at) * sizeof(mover->ranked[0]));
+        mover->ranked[at] = (RankedMapping){ .mapping = *mapping, .outside_bytes = outside_bytes };
+}
+
+/* Ranks the next MOVER_LINES mappings. Returns 1: more to do; 0: all are ranked; -ESRCH. */
+static int mover_survey_step(Mover *mover, const NodeSet *nodes) {
+        if (!proc_is_alive(mover->process))
+                return -ESRCH;
+        for (unsigned i = 0; i < MOVER_LINES; i++) {
+                uint64_t outside_bytes;
+                Mapping mapping;
+                int r = maps_next(mover->maps, &mapping);
+
+                if (r <= 0)
+                        return r;
+                if (mapping.kind != MAPPING_PRIVATE ||
+                    mapping.end - mapping.start < MOVER_CHUNK_BYTES)
+                        continue;
+                r = estimate_outside(mover->process->pid, &mapping, nodes, &outside_bytes);
+                if (r < 0)
+                        return r;
+                if (outside_bytes > 0)
+                        rank(mover, &mapping, outside_bytes);
+        }
+        return 1;
+}
+
+/* Is it among those that were ranked, and has not grown since? */
+static bool mover_survey_has(const Mover *mover, const Mapping *mapping) {
+        for (size_t i = 0; i < mover->n_ranked; i++)
+                if (mapping->start >= mover->ranked[i].mapping.start &&
+                    mapping->end <= mover->ranked[i].mapping.end)
+                        return true;
+        return false;
+}
+
+/* How far one call may search for a page that is present: the kernel holds the process's memory map
+ * meanwhile, for a millisecond where all of it is reserved, touched once and given back. */
+#define SKIP_BYTES (UINT64_C(256) << 20)
+
+/* The cost of a step of the walk that finds nothing, as the size of memory that can be queried in
+ * the same time: a line of maps, or a system call or two for a mapping of a few pages. */
+#define LINE_COST_BYTES (MOVER_CHUNK_BYTES / 16)
+
+void mover_end(Mover *mover) {
+        closep(&mover->pagemap_fd);
+        mover->maps = maps_close(mover->maps);
+        mover->process = NULL;
+        mover->pagemap_fd = -EBADF;
+}
+
+int mover_begin(Mover *mover, const ProcHandle *process) {
+        int r;
+
+        mover_end(mover);
+        mover->phase = MOVER_SURVEY;
+        mover->n_ranked = mover->rank = 0;
+        mover->mapping = (Mapping){ 0 };
+        mover->address = 0;
+        mover->cannot_skip = false;
+        mover->touch = MOVER_TOUCH_UNKNOWN;
+        r = pagemap_open(process, &mover->pagemap_fd);
+        if (r >= 0)
+                r = maps_open(process, &mover->maps);
+        if (r < 0) {
+                mover_end(mover);
+                return r;
+        }
+        mover->process = process;
+        return 0;
+}
+
+/* Do the pages of the file come along? No server but the kernel has to answer for them. */
+static bool takes_file(const Mover *mover, const Mapping *mapping) {
+        return mover->files && mapping->on_disk;
+}
+
+static bool is_movable(const Mover *mover, const Mapping *mapping) {
+        return mapping->kind == MAPPING_PRIVATE || mapping->kind == MAPPING_SHARED_ANON ||
+               (mapping->kind == MAPPING_FILE &&
+                (mapping->is_shmem || mapping->is_huge || takes_file(mover, mapping)));
+}
+
+static int next_of_rest(Mover *mover) {
+        Mapping mapping;
+        int r = maps_next(mover->maps, &mapping);
+
+        if (r <= 0)
+                return r;
+        if (!is_movable(mover, &mapping) || mover_survey_has(mover, &mapping))
+                return 1; /* the address stays at the end of the last one */
+        mover->mapping = mapping;
+        mover->address = mapping.start;
+        return 1;
+}
+
+/* Goes to the next mapping, or skips one in which there is nothing to do. 0: there are no more. */
+static int next_mapping(Mover *mover) {
+        int r;
+
+        if (mover->phase == MOVER_REST)
+                return next_of_rest(mover);
+        if (mover->rank < mover->n_ranked) {
+                mover->mapping = mover->ranked[mover->rank++].mapping;
+                mover->address = mover->mapping.start;
+                return 1;
+        }
+        r = maps_rewind(mover->maps);
+        mover->phase = MOVER_REST;
+        return r < 0 ? r : 1;
+}
+
+/* Skips empty address space, if the kernel supports it. 1: the walk is at a present page, or the
+ * kernel does not support this; 0: the walk is further on in the mapping, at a page that may be
+ * absent. */
+static int skip_empty(Mover *mover) {
+        const uint64_t left = mover->mapping.end - mover->address;
+        uint64_t end = mover->address + (left < SKIP_BYTES ? left : SKIP_BYTES);
+        int r;
+
+        /* What one reading shows as well needs no call of its own. */
+        if (mover->cannot_skip || left < MOVER_CHUNK_BYTES)
+                return 1;
+        r = pagemap_skip(mover->pagemap_fd, &mover->address, end);
+        mover->cannot_skip = r == -EOPNOTSUPP;
+        if (mover->cannot_skip)
+                return 1;
+        return r < 0 ? r : mover->address < end;
+}
+
+static uint64_t chunk_end(uint64_t address) {
+        return (address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
+}
+
+/* Where the piece at the walk's address ends: at a chunk's border or with the mapping. */
+static uint64_t piece_end(const Mover *mover) {
+        const uint64_t border = chunk_end(mover->address);
+
+        return border < mover->mapping.end ? border : mover->mapping.end;
+}
+
+/* Entries of pages as of this step: what one reading shows is enough for all small mappings of a
+ * chunk. */
+typedef struct Entries {
+        uint64_t start, end; /* addresses */
+        uint64_t of[PAGEMAP_PAGES_MAX];
+} Entries;
+
+typedef struct Walk {
+        Mover *mover;
+        const NodeSet *nodes;
+        uint32_t target;
+        PageBatch own, shared;
+        uint64_t scanned_bytes, paid_bytes;
+        Entries entries;
+} Walk;
+
+static int walk_flush(Walk *w, PageBatch *batch) {
+        int64_t bytes = batch_flush(w->mover, batch, w->nodes, w->target);
+
+        if (bytes > 0)
+                w->paid_bytes += (uint64_t)bytes;
+        return bytes < 0 ? (int)bytes : 0;
+}
+
+/* Adds pages of one kind. Those of many small mappings are queried together; a whole chunk is
+ * queried alone, for it may be one huge page. */
+static int walk_add(Walk *w, PageBatch *batch, const uint64_t *entries, size_t n, PageKind kind) {
+        void *addresses[PAGEMAP_PAGES_MAX];
+        size_t n_picked = pagemap_pick(entries, n, w->mover->address, kind, addresses);
+        bool whole = n_picked == MOVER_CHUNK_BYTES / page_size_bytes();
+        int r;
+
+        if (n_picked == 0)
+                return 0;
+        if (batch->dense || whole || batch->n + n_picked > PAGEMAP_PAGES_MAX) {
+                r = walk_flush(w, batch);
+                if (r < 0)
+                        return r;
+        }
+        for (size_t i = 0; i < n_picked; i++)
+                batch->addresses[batch->n++] = addresses[i];
+        batch->dense = whole;
+        return 0;
+}
+
+/* Shared memory that has a name, and a file, may be open in any process: of it what this one alone
+ * maps. */
+static int add_shared(Walk *w, const uint64_t *entries, size_t n) {
+        const PageReach reach =
+                w->mover->mapping.kind == MAPPING_SHARED_ANON ? w->own.reach : PAGES_ALONE;
+        int r = reach == w->shared.reach ? 0 : walk_flush(w, &w->shared);
+
+        w->shared.reach = reach;
+        if (r < 0)
+                return r;
+        return walk_add(w, &w->shared, entries, n,
+                        reach == PAGES_ALL ? PAGE_FILE : PAGE_FILE_ALONE);
+}
+
+static int add_own(Walk *w, const uint64_t *entries, size_t n) {
+        const Mapping *mapping = &w->mover->mapping;
+        const bool may_be_read = !mapping->has_file || mapping->on_disk;
+        int r = may_be_read == w->own.may_be_read ? 0 : walk_flush(w, &w->own);
+
+        w->own.may_be_read = may_be_read;
+        return r < 0 ? r : walk_add(w, &w->own, entries, n, PAGE_OWN);
+}
+
+static int read_entries_up_to(Walk *w, uint64_t end) {
+        const uint64_t start = w->mover->address;
+        int r = pagemap_read(w->mover->pagemap_fd, start,
+                             (size_t)((end - start) / page_size_bytes()), w->entries.of);
+
+        w->entries.start = start;
+        w->entries.end = r < 0 ? start : end;
+        return r;
+}
+
+/* Reads the entries of the pages from the walk's address up to `end`. The chunk may continue after
+ * the end of a small mapping, but the address space may not, which shows as -ESTALE. */
+static int read_entries(Walk *w, uint64_t end, const uint64_t **ret) {
+        const Mover *mover = w->mover;
+        const uint64_t border = chunk_end(mover->address);
+        int r = 0;
+
+        if (mover->address < w->entries.start || end > w->entries.end) {
+                r = read_entries_up_to(w, border);
+                if (r == -ESTALE && end < border)
+                        r = read_entries_up_to(w, end);
+        }
+        *ret = w->entries.of + (mover->address - w->entries.start) / page_size_bytes();
+        return r;
+}
+
+/* The chunk, or the part of one, at the walk's address. */
+static int add_piece(Walk *w) {
+        Mover *mover = w->mover;
+        const Mapping *mapping = &mover->mapping;
+        const uint64_t *entries;
+        uint64_t end;
+        int r = skip_empty(mover);
+        size_t n;
+
+        if (r == 0)
+                w->scanned_bytes += MOVER_CHUNK_BYTES; /* it may have taken as long */
+        if (r <= 0)
+                return r;
+        end = piece_end(mover);
+        n = (size_t)((end - mover->address) / page_size_bytes());
+        r = read_entries(w, end, &entries);
+        if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
+                r = add_own(w, entries, n);
+        if (r >= 0 && (mapping->kind != MAPPING_PRIVATE || takes_file(mover, mapping)))
+                r = add_shared(w, entries, n);
+        if (r >= 0) {
+                w->scanned_bytes += end - mover->address;
+                mover->address = end;
+        }
+        return r;
+}
+
+/* Until something had to be moved, or enough was scanned. 0: the pass is complete. */
+static int walk(Walk *w, uint64_t scan_bytes) {
+        Mover *mover = w->mover;
+        int r = 1;
+
+        while (r > 0 && w->paid_bytes == 0 && w->scanned_bytes < scan_bytes) {
+                w->scanned_bytes += LINE_COST_BYTES;
+                if (mover->address >= mover->mapping.end) {
+                        r = next_mapping(mover);
+                        continue;
+                }
+                r = add_piece(w);
+                r = r < 0 ? r : 1;
+        }
+        return r;
+}
+
+/* Called at the end, and when a file of the process ends: is it still the same process? As long as
+ * the address space exists, every address has an entry, mapped or not. */
+static int check_still_there(const Mover *mover) {
+        uint64_t entry;
+
+        if (!proc_is_alive(mover->process))
+                return -ESRCH;
+        return pagemap_read(mover->pagemap_fd, 0, 1, &entry);
+}
+
+static int survey(Mover *mover, const NodeSet *nodes) {
+        int r = mover_survey_step(mover, nodes);
+
+        if (r != 0)
+                return r;
+        mover->phase = MOVER_RANKED;
+        return 1;
+}
+
+int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
+               uint64_t *ret_bytes) {
+        Walk w = { .mover = mover, .nodes = nodes, .target = target };
+        int r, q;
+
+        *ret_bytes = 0;
+        if (mover->phase == MOVER_SURVEY)
+                return survey(mover, nodes);
+        w.own.reach = mover->alone ? PAGES_ALL : PAGES_ALONE;
+        w.shared.shared = true;
+        w.shared.reach = PAGES_ALONE;
+        r = walk(&w, scan_bytes);
+        q = r < 0 ? 0 : walk_flush(&w, &w.own);
+        if (r >= 0 && q >= 0)
+                q = walk_flush(&w, &w.shared);
+        *ret_bytes = w.paid_bytes;
+        if (r >= 0 && q < 0)
+                r = q;
+        if (r == 0 || r == -ESTALE) {
+                q = check_still_there(mover);
+                r = q < 0 ? q : r;
+        }
+        return r;
+}
+
+/* --- the rate: a token bucket whose balance may go below zero by one piece --- */
+
+void rate_init(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
+        *rate = (Rate){ .bytes_per_sec = bytes_per_sec, .last_usec = now_usec };
+}
+
+static void refill(Rate *rate, uint64_t now_usec) {
+        const int64_t burst = (int64_t)(rate->bytes_per_sec / 10);
+        const uint64_t elapsed = now_usec > rate->last_usec ? now_usec - rate->last_usec : 0;
+        const double earned = (double)rate->bytes_per_sec * (double)elapsed / 1e6;
+
+        rate->last_usec = now_usec;
+        /* Compared before it is converted: after a long rest it may be larger than the type. */
+        if (earned >= (double)(burst - rate->balance_bytes))
+                rate->balance_bytes = burst;
+        else
+                rate->balance_bytes += (int64_t)earned;
+}
+
+uint64_t rate_wait_usec(Rate *rate, uint64_t now_usec) {
+        refill(rate, now_usec);
+        if (rate->balance_bytes >= 0)
+                return 0;
+        return (uint64_t)((double)-rate->balance_bytes / (double)rate->bytes_per_sec * 1e6) + 1;
+}
+
+void rate_change(Rate *rate, uint64_t bytes_per_sec, uint64_t now_usec) {
+        refill(rate, now_usec);
+        rate->bytes_per_sec = bytes_per_sec;
+}
+
+void rate_take(Rate *rate, uint64_t bytes) {
+        rate->balance_bytes -= (int64_t)bytes;
+}

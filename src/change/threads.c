@@ -1,0 +1,513 @@
+/* The backend affinity: the CPUs of every thread, set one by one. How they are read for a record,
+ * set, and put back; also for the other backends, where threads have chosen CPUs themselves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/change/threads.h"
+#include "tidbnumad/sys/affinity.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/clock.h"
+
+/* As many as it takes until no thread is found that was made by one which had not been set yet, or
+ * that did not answer. Of a process that starts threads faster than that the next reconcile handles
+ * what the last pass leaves. */
+enum { PASSES_MAX = 10 };
+
+/* --- setting --- */
+
+typedef struct SetPass {
+        Backend *backend;
+        const ProcHandle *process;
+        const CpuSet *cpus;
+        bool exactly;
+        size_t n_changed;
+        int error; /* of the first thread that could not be set */
+} SetPass;
+
+static int set_thread(pid_t tid, void *userdata) {
+        SetPass *pass = userdata;
+        int r = affinity_set_thread(pass->backend->sysroot, pass->process, tid, pass->cpus,
+                                    pass->exactly, &pass->backend->n_pid_reuses);
+
+        pass->n_changed += r > 0;
+        if (r > 0 && --pass->backend->threads_left == 0)
+                return -EINPROGRESS;
+        if (r < 0 && r != -ESRCH && pass->error == 0)
+                pass->error = r;
+        return 0;
+}
+
+/* A thread that was made by one which had not been set yet has the old CPUs: repeat until all
+ * are found as they should be. From then on new ones inherit the right ones. */
+int backend_affinity_set(Backend *backend, const ProcHandle *process, const CpuSet *cpus,
+                         bool exactly) {
+        SetPass pass = { .backend = backend, .process = process, .cpus = cpus, .exactly = exactly };
+
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                int r;
+
+                pass.n_changed = 0;
+                r = proc_foreach_thread(process, set_thread, &pass);
+                if (r < 0)
+                        return r;
+                if (pass.error < 0)
+                        return pass.error;
+                if (pass.n_changed == 0)
+                        break;
+        }
+        return 0;
+}
+
+static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                    _unused_ BackendCall *call) {
+        int result = -ESRCH;
+
+        backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
+        for (size_t i = 0; i < target->n_members; i++) {
+                int r = backend_affinity_set(backend, target->members[i].handle, cpus,
+                                             !target->members[i].cpus_applied);
+
+                if (r < 0 && r != -ESRCH)
+                        return r;
+                if (r == 0)
+                        result = 1;
+        }
+        return result;
+}
+
+/* --- cpusets --- */
+
+static int cpus_of_v1(Backend *backend, const ProcHandle *handle, CpuSet *ret) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        int r = 0;
+
+        if (backend->root_fd < 0)
+                r = cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
+        if (r >= 0)
+                r = proc_cgroup_path_read(handle, "cpuset", &path);
+        if (r >= 0)
+                r = cgroup_open_below(backend->root_fd, path, &fd);
+        return r < 0 ? r : cgroup_effective_cpus_read(fd, ret);
+}
+
+/* The group itself, or the first one above it for which the controller is enabled. */
+static int cpus_of_v2(const Sysroot *sysroot, const char *cgroup, CpuSet *ret) {
+        _cleanup_free_ char *path = strdup(cgroup);
+
+        if (!path)
+                return -ENOMEM;
+        for (;;) {
+                _cleanup_close_ int fd = -EBADF;
+                char *slash = strrchr(path, '/');
+                int r = cgroup_open(sysroot, path, &fd);
+
+                if (r >= 0)
+                        r = cgroup_effective_cpus_read(fd, ret);
+                if (r != -EOPNOTSUPP || !slash || strcmp(path, "/") == 0)
+                        return r;
+                slash[slash == path] = '\0';
+        }
+}
+
+int undo_note_cpuset_cpus(Backend *backend, const ProcHandle *handle, const char *cgroup,
+                          CpuSet *ret) {
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        if (backend->root_fd >= 0 || cgroup_version(backend->sysroot) != CGROUP_V2)
+                return cpus_of_v1(backend, handle, ret);
+        if (!cgroup) {
+                r = proc_cgroup_read(handle, &path);
+                if (r < 0)
+                        return r;
+        }
+        return cpus_of_v2(backend->sysroot, cgroup ? cgroup : path, ret);
+}
+
+/* --- threads --- */
+
+typedef struct Seen {
+        pid_t tid;
+        uint32_t mask;
+} Seen;
+
+typedef struct ThreadWalk {
+        UndoProcess *process;
+        const StartCpus *start;
+        CpuSet cpuset; /* empty: not known, every mask counts as chosen */
+        Seen *seen;
+        size_t n_seen, allocated;
+} ThreadWalk;
+
+/* What it was given at its start is ours: before that it had what its first thread had. */
+static CpuSet mask_before_start(const ThreadWalk *walk, const CpuSet *mask) {
+        if (!walk->start->set || !id_set_equal(mask, &walk->start->given))
+                return *mask;
+        return id_set_is_empty(&walk->start->before) ? walk->cpuset : walk->start->before;
+}
+
+static int see_thread(pid_t tid, void *userdata) {
+        ThreadWalk *walk = userdata;
+        uint32_t index = UNDO_FOLLOWS;
+        CpuSet mask;
+
+        if (affinity_read_thread(tid, &mask) < 0)
+                return 0; /* it has ended */
+        mask = mask_before_start(walk, &mask);
+        if (ARRAY_RESERVE(walk->seen, walk->allocated, walk->n_seen + 1) < 0 ||
+            (!id_set_equal(&mask, &walk->cpuset) &&
+             undo_process_find_mask(walk->process, &mask, &index) < 0))
+                return -ENOMEM;
+        walk->seen[walk->n_seen++] = (Seen){ .tid = tid, .mask = index };
+        return 0;
+}
+
+static int compare_seen(const void *a, const void *b) {
+        const pid_t x = ((const Seen *)a)->tid, y = ((const Seen *)b)->tid;
+
+        return (x > y) - (x < y);
+}
+
+static int note_threads(Backend *backend, const Member *member, UndoProcess *entry) {
+        const ProcHandle *handle = member->handle;
+        ThreadWalk walk = { .process = entry, .start = &member->start };
+        int r;
+
+        if (undo_note_cpuset_cpus(backend, handle, member->process.cgroup, &walk.cpuset) < 0)
+                walk.cpuset = (CpuSet){ 0 };
+        r = proc_foreach_thread(handle, see_thread, &walk);
+        entry->noted_ticks = clock_boottime_ticks();
+        if (r >= 0 && walk.n_seen > 0)
+                qsort(walk.seen, walk.n_seen, sizeof(*walk.seen), compare_seen);
+        for (size_t i = 0; r >= 0 && i < walk.n_seen; i++) {
+                const Seen *s = &walk.seen[i];
+
+                r = undo_process_add_thread(
+                        entry, s->tid, s->mask == UNDO_FOLLOWS ? NULL : &entry->masks[s->mask]);
+        }
+        free(walk.seen);
+        return r;
+}
+
+/* --- processes --- */
+
+/* The parent of the process, if the record has it; else any other entry. NULL: there is no other
+ * entry. */
+static const UndoProcess *find_maker(const UndoRecord *record, const ProcHandle *handle,
+                                     const UndoProcess *self) {
+        const UndoProcess *any = NULL;
+        ProcStat stat = { 0 };
+
+        (void)proc_stat_read(handle, 0, &stat);
+        for (size_t i = record->n_processes; i > 0; i--) {
+                const UndoProcess *p = &record->processes[i - 1];
+
+                if (p == self)
+                        continue;
+                if (p->id.pid == stat.parent)
+                        return p;
+                any = p;
+        }
+        return any;
+}
+
+/* Where it is now, unless that is our own doing. */
+static int note_cpuset(const UndoRecord *record, const ProcHandle *handle, UndoProcess *entry) {
+        const UndoProcess *maker;
+        char *path;
+        int r = proc_cgroup_path_read(handle, "cpuset", &path);
+
+        if (r < 0)
+                return r;
+        if (cgroup1_is_ours(path)) {
+                maker = find_maker(record, handle, entry);
+                free(path);
+                path = strdup(maker && maker->cpuset ? maker->cpuset : "/");
+                if (!path)
+                        return -ENOMEM;
+        }
+        free(entry->cpuset);
+        entry->cpuset = path;
+        return 0;
+}
+
+/* A thread gets the CPUs of the one that made it: a child of a bound process has ours. */
+static bool was_born_bound(const UndoRecord *record, const UndoProcess *entry) {
+        const CpuSet *mask = undo_process_mask(entry, entry->id.pid, 0);
+
+        return mask && undo_values_have(&record->given, ID_VIEW(mask));
+}
+
+static int note_new(Backend *backend, UndoRecord *record, const Member *member,
+                    UndoProcess *entry) {
+        const UndoProcess *maker;
+        int r = note_threads(backend, member, entry);
+
+        if (r < 0 || !was_born_bound(record, entry))
+                return r;
+        maker = find_maker(record, member->handle, entry);
+        return maker ? undo_process_inherit(entry, maker) : 0;
+}
+
+static int note_process(Backend *backend, UndoRecord *record, const Member *member, unsigned what) {
+        const ProcessId *id = &member->process.id;
+        UndoProcess *entry = undo_record_find(record, id);
+        int r = 0;
+
+        if (!entry) {
+                r = undo_record_add(record, id, &entry);
+                if (r >= 0)
+                        r = note_new(backend, record, member, entry);
+        }
+        if (r >= 0 && (what & NOTE_CPUSET) && !entry->cpuset) {
+                r = note_cpuset(record, member->handle, entry);
+                record->stale = true;
+        }
+        if (r < 0)
+                return r;
+        record->stale |= (what & NOTE_MASKS) && !entry->masks_set;
+        entry->masks_set |= (what & NOTE_MASKS) != 0;
+        return 0;
+}
+
+int undo_note_processes(Backend *backend, const BackendTarget *target, UndoRecord *record,
+                        unsigned what) {
+        for (size_t i = 0; i < target->n_members; i++) {
+                const Member *member = &target->members[i];
+                const UndoProcess *entry;
+                int r = note_process(backend, record, member, what);
+
+                /* An incomplete entry is useless and must not be restored later. */
+                if (r < 0 && (entry = undo_record_find(record, &member->process.id)))
+                        undo_record_remove(record, (size_t)(entry - record->processes));
+                /* One answer that it is gone is not enough to bind it without a record. */
+                if (r < 0 && (r != -ESRCH || proc_is_alive(member->handle)))
+                        return r;
+        }
+        return 0;
+}
+
+/* --- restoring --- */
+
+typedef struct RestorePass {
+        Backend *backend;
+        const UndoRecord *record;
+        const UndoProcess *entry;
+        const ProcHandle *handle;
+        CpuSet all;    /* all CPUs that the cpuset allows */
+        CpuSet cpuset; /* which is this, now; empty: not known */
+        size_t n_changed, n_missed;
+        int error;
+} RestorePass;
+
+/* What a thread has chosen itself since is not ours to take away. */
+static bool is_our_doing(const RestorePass *pass, const CpuSet *mask) {
+        const UndoValues *given = &pass->record->given;
+
+        if (id_set_equal(mask, &pass->cpuset) || undo_values_have(given, ID_VIEW(mask)))
+                return true;
+        for (size_t i = 0; i < given->n; i++) {
+                CpuSet online; /* some may have gone offline */
+
+                id_set_convert(&given->values[i], &online);
+                if (!id_set_is_empty(&pass->cpuset))
+                        id_set_intersect(&online, &pass->cpuset);
+                if (id_set_equal(mask, &online))
+                        return true;
+        }
+        return false;
+}
+
+static int restore_set(RestorePass *pass, pid_t tid, const CpuSet *mask) {
+        return affinity_set_thread(pass->backend->sysroot, pass->handle, tid, mask, true,
+                                   &pass->backend->n_pid_reuses);
+}
+
+/* In most cases it has ended, and the next pass does not find it. A binding is not left behind on
+ * the strength of one answer. */
+static int restore_missed(RestorePass *pass, int error) {
+        pass->n_missed++;
+        if (error != -ESRCH && pass->error == 0)
+                pass->error = error;
+        return 0;
+}
+
+/* By its number alone: a turn of the loop restores only some threads of a process, and finds those
+ * of the turns before again, for each of which the kernel needs 50 times as long to show a file. */
+static bool has_what_it_had(const RestorePass *pass, pid_t tid, const CpuSet *now) {
+        const CpuSet *before = undo_process_mask(pass->entry, tid, 0);
+
+        return id_set_equal(now, before ? before : &pass->cpuset);
+}
+
+static int restore_thread(pid_t tid, void *userdata) {
+        RestorePass *pass = userdata;
+        const CpuSet *before;
+        ProcStat stat;
+        CpuSet now;
+        int r;
+
+        r = affinity_read_thread(tid, &now);
+        if (r < 0)
+                return restore_missed(pass, r);
+        if (!is_our_doing(pass, &now) || has_what_it_had(pass, tid, &now))
+                return 0;
+        r = proc_stat_read(pass->handle, tid, &stat);
+        if (r < 0)
+                return restore_missed(pass, r);
+        before = undo_process_mask(pass->entry, tid, stat.start_ticks);
+        if (!before && !pass->entry->masks_set)
+                return 0;
+        r = restore_set(pass, tid, before ? before : &pass->all);
+        if (r == -EINVAL) /* all of those CPUs are gone */
+                r = restore_set(pass, tid, &pass->all);
+        pass->n_changed += r > 0;
+        if (r > 0 && --pass->backend->threads_left == 0)
+                return -EINPROGRESS;
+        return r < 0 ? restore_missed(pass, r) : 0;
+}
+
+int undo_restore_threads(Backend *backend, const UndoRecord *record, const UndoProcess *entry,
+                         const ProcHandle *handle) {
+        RestorePass pass = {
+                .backend = backend, .record = record, .entry = entry, .handle = handle
+        };
+        int r = 0;
+
+        memset(&pass.all, 0xff, sizeof(pass.all));
+        if (undo_note_cpuset_cpus(backend, handle, NULL, &pass.cpuset) < 0)
+                pass.cpuset = (CpuSet){ 0 };
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                pass.n_changed = pass.n_missed = 0;
+                r = proc_foreach_thread(handle, restore_thread, &pass);
+                if ((r < 0 && r != -ESRCH) || pass.error < 0)
+                        return r < 0 && r != -ESRCH ? r : pass.error;
+                if (r == 0 && pass.n_changed == 0 && pass.n_missed == 0)
+                        break;
+        }
+        return r;
+}
+
+int undo_restore_masks(Backend *backend, UndoRestore *restore, _unused_ BackendCall *call) {
+        const UndoRecord *record = restore->record;
+
+        backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
+        for (size_t i = 0; i < record->n_processes; i++) {
+                const UndoProcess *entry = &record->processes[i];
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                int r = proc_open_twice(backend->sysroot, entry->id.pid, &handle);
+
+                if (r >= 0 && handle.start_ticks == entry->id.start_ticks)
+                        r = undo_restore_threads(backend, record, entry, &handle);
+                if (r < 0 && r != -ESRCH)
+                        return r;
+        }
+        return 1;
+}
+
+/* --- the backend --- */
+
+static int note(Backend *backend, const BackendTarget *target, BackendNote *note,
+                _unused_ BackendCall *call) {
+        int r = undo_note_processes(backend, target, note->record, NOTE_MASKS);
+
+        return r < 0 ? r : 1;
+}
+
+const BackendOps backend_affinity_ops = {
+        .name = "affinity",
+        .kind = BACKEND_AFFINITY,
+        .set_cpus = set_cpus,
+        .note = note,
+        .restore = undo_restore_masks,
+};
+
+/* --- at their exec --- */
+
+typedef struct StartPass {
+        const Sysroot *sysroot;
+        const ProcHandle *handle;
+        const CpuSet *from, *to;
+        uint64_t *n_pid_reuses;
+        size_t n_changed;
+} StartPass;
+
+static int start_set_thread(pid_t tid, void *userdata) {
+        StartPass *pass = userdata;
+        CpuSet now;
+
+        if (affinity_read_thread(tid, &now) >= 0 && id_set_equal(&now, pass->from))
+                pass->n_changed += affinity_set_thread(pass->sysroot, pass->handle, tid, pass->to,
+                                                       true, pass->n_pid_reuses) > 0;
+        return 0;
+}
+
+/* Gives the CPUs `to` to those threads of the process that have the CPUs `from`. */
+static void start_set_threads(StartPass *pass) {
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                pass->n_changed = 0;
+                if (proc_foreach_thread(pass->handle, start_set_thread, pass) < 0 ||
+                    pass->n_changed == 0)
+                        break;
+        }
+}
+
+void start_cpus_set(const Sysroot *sysroot, const ProcHandle *handle, const CpuSet *cpus,
+                    uint64_t *n_pid_reuses, StartCpus *ret) {
+        StartCpus start = { .set = true };
+        StartPass pass = { sysroot, handle, &start.before, &start.given, n_pid_reuses, 0 };
+
+        *ret = (StartCpus){ 0 };
+        if (affinity_set_first_thread(sysroot, handle, cpus, n_pid_reuses, &start.before,
+                                      &start.given) <= 0)
+                return;
+        *ret = start;
+        if (proc_count_threads(handle) > 1) /* from now on its only one makes them with its CPUs */
+                start_set_threads(&pass);
+}
+
+/* Empty: not known. */
+static CpuSet cpus_of_parent(const ProcHandle *handle) {
+        CpuSet cpus;
+        ProcStat stat;
+
+        return proc_stat_read(handle, 0, &stat) < 0 || stat.parent <= 0 ||
+                               affinity_read_thread(stat.parent, &cpus) < 0
+                       ? (CpuSet){ 0 }
+                       : cpus;
+}
+
+static bool start_is_given(const UndoStarts *starts, const CpuSet *cpus) {
+        for (size_t i = 0; i < starts->n; i++)
+                if (id_set_equal(&starts->cpus[i], cpus))
+                        return true;
+        return false;
+}
+
+void start_cpus_recall(const UndoStarts *former, const ProcHandle *handle, StartCpus *ret) {
+        StartCpus start = { .set = true };
+
+        *ret = (StartCpus){ 0 };
+        if (former->n == 0 || affinity_read_thread(handle->pid, &start.given) < 0 ||
+            !start_is_given(former, &start.given))
+                return;
+        start.before = cpus_of_parent(handle);
+        if (!id_set_equal(&start.before, &start.given)) /* else it has inherited them */
+                *ret = start;
+}
+
+void start_cpus_take_back(const Sysroot *sysroot, const ProcHandle *handle, uint64_t *n_pid_reuses,
+                          StartCpus *start) {
+        CpuSet before = start->before;
+        StartPass pass = { sysroot, handle, &start->given, &before, n_pid_reuses, 0 };
+
+        if (id_set_is_empty(&before))
+                memset(&before, 0xff, sizeof(before)); /* the kernel cuts it down to the cpuset */
+        if (start->set)
+                start_set_threads(&pass);
+        *start = (StartCpus){ 0 };
+}

@@ -1,0 +1,387 @@
+/* The folder of records: what is in it, in memory and as files. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/change/setting.h"
+#include "tidbnumad/change/undo.h"
+#include "tidbnumad/sys/atomic-file.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/proc.h"
+
+/* --- the CPUs of starts --- */
+
+/* A line of 5 KiB for each policy of a machine of 1,024 CPUs. */
+#define STARTS_MAX_BYTES ((size_t)4 << 20)
+
+void undo_starts_done(UndoStarts *starts) {
+        free(starts->cpus);
+        *starts = (UndoStarts){ 0 };
+}
+
+int undo_starts_add(UndoStarts *starts, const CpuSet *cpus) {
+        for (size_t i = 0; i < starts->n; i++)
+                if (id_set_equal(&starts->cpus[i], cpus))
+                        return 0;
+        if (ARRAY_RESERVE(starts->cpus, starts->allocated, starts->n + 1) < 0)
+                return -ENOMEM;
+        starts->cpus[starts->n++] = *cpus;
+        return 0;
+}
+
+int undo_starts_write(int dir_fd, const UndoStarts *starts) {
+        _cleanup_free_ char *text = NULL;
+        json_t *list;
+        size_t size;
+        int r;
+
+        if (dir_fd < 0)
+                return -EBADF;
+        if (starts->n == 0)
+                return unlinkat(dir_fd, UNDO_STARTS_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
+        list = json_array();
+        for (size_t i = 0; i < starts->n; i++)
+                undo_json_append(&list, undo_json_from_set(ID_VIEW(&starts->cpus[i])));
+        r = undo_json_render(json_pack("{s:o}", "cpus", list), &text, &size);
+        return r < 0 ? r : atomic_file_write(dir_fd, UNDO_STARTS_FILE, text, size, 0600);
+}
+
+int undo_starts_parse(const char *text, size_t size, UndoStarts *ret) {
+        _cleanup_undo_starts_ UndoStarts starts = { 0 };
+        _cleanup_(json_decrefp) json_t *root = NULL;
+        const json_t *list, *item;
+        size_t i;
+        int r = undo_json_parse(text, size, &root);
+
+        if (r < 0)
+                return r;
+        list = json_object_get(root, "cpus");
+        if (!json_is_array(list))
+                return -EBADMSG;
+        json_array_foreach(list, i, item) {
+                CpuSet cpus;
+
+                r = undo_json_to_set(item, ID_TARGET(&cpus));
+                if (r >= 0)
+                        r = id_set_is_empty(&cpus) ? -EBADMSG : undo_starts_add(&starts, &cpus);
+                if (r < 0)
+                        return r;
+        }
+        *ret = TAKE_STRUCT(starts);
+        return 0;
+}
+
+int undo_starts_read(int dir_fd, UndoStarts *ret) {
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r = private_file_read(dir_fd, UNDO_STARTS_FILE, STARTS_MAX_BYTES, &text, &size);
+
+        return r < 0 ? r : undo_starts_parse(text, size, ret);
+}
+
+/* --- the records of instances --- */
+
+void undo_init(Undo *undo, const Sysroot *sysroot) {
+        *undo = (Undo){ .sysroot = sysroot, .dir_fd = -EBADF };
+}
+
+void undo_done(Undo *undo) {
+        for (size_t i = 0; i < undo->n_records; i++)
+                undo_record_free(undo->records[i]);
+        free(undo->records);
+        for (size_t i = 0; i < undo->n_leftovers; i++)
+                free(undo->leftovers[i]);
+        free(undo->leftovers);
+        undo_starts_done(&undo->former);
+        closep(&undo->dir_fd);
+        *undo = (Undo){ .dir_fd = -EBADF };
+}
+
+int undo_open(Undo *undo, int runtime_fd) {
+        return private_dir_open(runtime_fd, UNDO_FOLDER, &undo->dir_fd);
+}
+
+/* --- finding --- */
+
+UndoRecord *undo_find(const Undo *undo, const char *unit, const ProcessId *id) {
+        for (size_t i = 0; i < undo->n_records; i++) {
+                UndoRecord *r = undo->records[i];
+
+                if (unit ? r->unit && strcmp(r->unit, unit) == 0
+                         : !r->unit && id && undo_record_find(r, id))
+                        return r;
+        }
+        return NULL;
+}
+
+UndoRecord *undo_find_scope(const Undo *undo, const char *scope) {
+        for (size_t i = 0; i < undo->n_records; i++)
+                if (undo->records[i]->scope && strcmp(undo->records[i]->scope, scope) == 0)
+                        return undo->records[i];
+        return NULL;
+}
+
+static int take_in(Undo *undo, UndoRecord *record) {
+        if (ARRAY_RESERVE(undo->records, undo->allocated, undo->n_records + 1) < 0)
+                return -ENOMEM;
+        undo->records[undo->n_records++] = record;
+        return 0;
+}
+
+int undo_get(Undo *undo, const char *instance, const char *unit, const ProcessId *id,
+             UndoRecord **ret) {
+        UndoRecord *record = undo_find(undo, unit, id);
+        int r;
+
+        if (!record) {
+                r = undo_record_new(instance, unit, &record);
+                if (r < 0)
+                        return r;
+                r = take_in(undo, record);
+                if (r < 0) {
+                        undo_record_free(record);
+                        return r;
+                }
+        }
+        *ret = record;
+        return 0;
+}
+
+/* --- writing --- */
+
+static void drop_leftover(Undo *undo, size_t at) {
+        free(undo->leftovers[at]);
+        undo->leftovers[at] = undo->leftovers[--undo->n_leftovers];
+}
+
+static bool take_leftover(Undo *undo, const char *file) {
+        for (size_t i = 0; i < undo->n_leftovers; i++)
+                if (strcmp(undo->leftovers[i], file) == 0) {
+                        drop_leftover(undo, i);
+                        return true;
+                }
+        return false;
+}
+
+/* By what makes it single: a service's name ends with .service, that of any other with a number. A
+ * file that is already there was not read: a newer version of the daemon wrote it, and it is kept
+ * for that one. */
+static int name_file(Undo *undo, UndoRecord *record) {
+        _cleanup_free_ char *file = NULL;
+        char name[CGROUP1_NAME_MAX];
+
+        if (record->file)
+                return 0;
+        cgroup1_name(record->unit ? record->unit : record->instance, name);
+        if (asprintf(&file, "%s.json", name) < 0) {
+                file = NULL;
+                return -ENOMEM;
+        }
+        if (!take_leftover(undo, file) &&
+            faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                return -EEXIST;
+        record->file = TAKE_PTR(file);
+        return 0;
+}
+
+/* Zeros: there is no such file. */
+static UndoFileState state_of(int dir_fd, const char *name) {
+        struct stat st;
+
+        if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return (UndoFileState){ 0 };
+        return (UndoFileState){ .inode = st.st_ino,
+                                .size = (uint64_t)st.st_size,
+                                .changed_nsec = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
+                                                (uint64_t)st.st_mtim.tv_nsec };
+}
+
+static bool is_as_written(int dir_fd, const UndoRecord *record) {
+        const UndoFileState now = state_of(dir_fd, record->file);
+
+        return now.inode == record->written.inode && now.size == record->written.size &&
+               now.changed_nsec == record->written.changed_nsec;
+}
+
+int undo_write(Undo *undo, UndoRecord *record) {
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r;
+
+        if (undo->dir_fd < 0)
+                return -EBADF;
+        if (!record->stale)
+                return 0;
+        r = name_file(undo, record);
+        if (r >= 0)
+                r = undo_text_render(record, &text, &size);
+        if (r >= 0 && size > UNDO_TEXT_MAX_BYTES)
+                r = -EFBIG; /* a later daemon would not read it: nothing is changed without it */
+        if (r >= 0)
+                r = atomic_file_write(undo->dir_fd, record->file, text, size, 0600);
+        if (r < 0)
+                return r;
+        record->written = state_of(undo->dir_fd, record->file);
+        record->stale = false;
+        return r;
+}
+
+static bool is_named_folder(const Undo *undo, int runtime_fd) {
+        struct stat ours, named;
+
+        return fstat(undo->dir_fd, &ours) == 0 &&
+               fstatat(runtime_fd, UNDO_FOLDER, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+               ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+int undo_repair(Undo *undo, int runtime_fd) {
+        bool repaired = false;
+        int r = 0, fd;
+
+        if (undo->dir_fd < 0)
+                return 0;
+        if (!is_named_folder(undo, runtime_fd)) {
+                r = private_dir_open(runtime_fd, UNDO_FOLDER, &fd);
+                if (r < 0)
+                        return r;
+                closep(&undo->dir_fd);
+                undo->dir_fd = fd;
+                repaired = true;
+        }
+        for (size_t i = 0; i < undo->n_records; i++) {
+                UndoRecord *record = undo->records[i];
+                int error;
+
+                if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
+                        continue;
+                record->stale = repaired = true;
+                error = undo_write(undo, record);
+                r = error < 0 ? error : r;
+        }
+        return r < 0 ? r : repaired;
+}
+
+static bool is_removed(const Undo *undo, const char *file) {
+        return unlinkat(undo->dir_fd, file, 0) >= 0 || errno == ENOENT;
+}
+
+void undo_remove_leftovers(Undo *undo) {
+        for (size_t i = undo->n_leftovers; i > 0; i--)
+                if (is_removed(undo, undo->leftovers[i - 1]))
+                        drop_leftover(undo, i - 1);
+}
+
+void undo_forget(Undo *undo, UndoRecord *record) {
+        for (size_t i = 0; i < undo->n_records; i++)
+                if (undo->records[i] == record)
+                        undo->records[i--] = undo->records[--undo->n_records];
+        if (record->file && !is_removed(undo, record->file) &&
+            ARRAY_RESERVE(undo->leftovers, undo->allocated_leftovers, undo->n_leftovers + 1) >= 0)
+                undo->leftovers[undo->n_leftovers++] = TAKE_PTR(record->file);
+        undo_record_free(record);
+}
+
+/* --- what has ended --- */
+
+static bool lives(const Undo *undo, const ProcessId *id) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        int r = proc_open_twice(undo->sysroot, id->pid, &handle);
+
+        if (r < 0)
+                return r != -ESRCH && r != -ENOENT; /* not known: it may live */
+        return handle.start_ticks == id->start_ticks && proc_is_alive(&handle);
+}
+
+bool undo_prune(const Undo *undo, UndoRecord *record) {
+        for (size_t i = record->n_processes; i > 0; i--)
+                if (!lives(undo, &record->processes[i - 1].id))
+                        undo_record_remove(record, i - 1);
+        return undo_record_is_empty(record);
+}
+
+/* --- reading --- */
+
+/* A file that cannot be read now is kept if it may be read later, or by the newer version that
+ * wrote it. */
+static bool is_kept(int error) {
+        return error == -ENOTSUP || error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
+               error == -EIO || error == -EAGAIN || error == -EACCES;
+}
+
+static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
+        _cleanup_(undo_record_freep) UndoRecord *record = NULL;
+        _cleanup_free_ char *text = NULL;
+        size_t size;
+        int r;
+
+        r = private_file_read(undo->dir_fd, name, UNDO_TEXT_MAX_BYTES, &text, &size);
+        if (r >= 0)
+                r = undo_text_parse(text, size, &record);
+        if (r < 0)
+                return r;
+        record->file = strdup(name);
+        if (!record->file)
+                return -ENOMEM;
+        /* Two files of one unit, or of one process: one was copied. */
+        if ((record->unit && undo_find(undo, record->unit, NULL)) ||
+            (record->scope && undo_find_scope(undo, record->scope)))
+                return -EEXIST;
+        record->written = state_of(undo->dir_fd, name);
+        *ret = TAKE_PTR(record);
+        return 0;
+}
+
+/* Somebody may want to know what it was: it may be all that tells what is bound. */
+static void put_aside(const Undo *undo, const char *name) {
+        _cleanup_free_ char *aside = text_new(".%s.bad", name);
+
+        if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
+                (void)unlinkat(undo->dir_fd, name, 0);
+}
+
+static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
+        UndoRecord *record;
+        int r = load_file(undo, name, &record);
+
+        if (r < 0) {
+                bad_file(name, r, userdata);
+                if (!is_kept(r))
+                        put_aside(undo, name);
+                return r == -ENOMEM ? r : 0;
+        }
+        r = take_in(undo, record);
+        if (r < 0) {
+                undo_record_free(record);
+                return r;
+        }
+        if (undo_prune(undo, record))
+                undo_forget(undo, record);
+        return 0;
+}
+
+int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
+        _cleanup_closedir_ DIR *dir = NULL;
+        const struct dirent *entry;
+        int fd, r = 0;
+
+        if (undo->dir_fd < 0)
+                return -EBADF;
+        fd = openat(undo->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                r = -errno;
+                closep(&fd);
+                return r;
+        }
+        (void)undo_starts_read(undo->dir_fd, &undo->former); /* without it, no process is of it */
+        while (r >= 0 && (errno = 0, entry = readdir(dir)))
+                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_HOST_FILE) != 0 &&
+                    strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
+                        r = load_one(undo, entry->d_name, bad_file, userdata);
+        return r < 0 || entry ? r : -errno; /* 0 at the end of the folder */
+}
