@@ -8,7 +8,6 @@
 
 #include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/plan/audit.h"
@@ -85,8 +84,8 @@ static void read_cpuset(const Situation *s, HostFacts *ret) {
         const Sysroot *sysroot = &s->machine.sysroot;
         _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
         const char *weaker;
-        const BackendKind kind = host_backend(&s->machine, BACKEND_AUTO,
-                                              s->daemon_runs ? &s->status : NULL, &weaker);
+        const BackendKind kind = machine_backend(&s->machine, BACKEND_AUTO,
+                                                 s->daemon_runs ? &s->status : NULL, &weaker);
 
         ret->cpuset_known = is_cpuset_known(sysroot, kind);
         ret->cpuset = kind == BACKEND_SYSTEMD || kind == BACKEND_CGROUP1;

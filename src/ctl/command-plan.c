@@ -8,7 +8,6 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/ctl/plan-run-irq.h"
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-text.h"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/change/backend.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/world/devices.h"
@@ -108,4 +109,24 @@ int machine_open(const Args *args, Machine *ret) {
         return is_file(args->topology)
                        ? open_xml(args->topology, ret)
                        : machine_open_description(args->topology, "--topology", ret);
+}
+
+/* The daemon chooses affinity for a reason only where it is free to choose. */
+static bool daemon_knows_backend(const Snapshot *status, BackendKind wanted, BackendKind found) {
+        if (!status || !status->backend || wanted != BACKEND_AUTO || found == BACKEND_SYSTEMD)
+                return false;
+        return strcmp(status->backend, "cgroup1") == 0 ||
+               (strcmp(status->backend, "affinity") == 0 && status->backend_reason);
+}
+
+BackendKind machine_backend(const Machine *machine, BackendKind wanted, const Snapshot *status,
+                            const char **ret_weaker) {
+        BackendKind found;
+
+        *ret_weaker = NULL;
+        found = backend_choose_for(&machine->sysroot, wanted, ret_weaker);
+        if (!daemon_knows_backend(machine->live ? status : NULL, wanted, found))
+                return found;
+        *ret_weaker = status->backend_reason;
+        return strcmp(status->backend, "cgroup1") == 0 ? BACKEND_CGROUP1 : BACKEND_AFFINITY;
 }

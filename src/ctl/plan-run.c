@@ -7,13 +7,14 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/scope.h"
-#include "tidbnumad/ctl/host-backend.h"
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/guard.h"
+#include "tidbnumad/plan/irq.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/instances.h"
+#include "tidbnumad/world/irq-load.h"
 #include "tidbnumad/world/memory.h"
 
 void plan_run_done(PlanRun *planned) {
@@ -52,11 +53,50 @@ static size_t count(const PlanRunFrom *from) {
                                 : 0;
 }
 
+static const InstanceInfo *published_of(const PlanRunFrom *from, const char *name) {
+        return from->status ? status_file_find(from->status, name) : NULL;
+}
+
+/* The daemon's method; without a daemon, the one that it would choose (binding/ladder.c), except
+ * for limits that only systemd knows. */
+static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
+        const InstanceInfo *published = published_of(from, o->name);
+        const Sysroot *sysroot = &from->machine->sysroot;
+        const Members members = { .list = o->members, .n = o->n_members };
+        const BackendTarget target = { .instance = o->name,
+                                       .unit = o->unit,
+                                       .members = o->members,
+                                       .n_members = o->n_members };
+        LadderInput in = { .policy = o->policy->backend,
+                           .in_container = members_in_container(&members),
+                           .is_service = unit_is_service(o->unit),
+                           .alone = !o->shared,
+                           .in_scope = members_scope(&members) };
+
+        for (Rung rung = RUNG_UNIT; published && published->bound_by && rung <= RUNG_AFFINITY;
+             rung++)
+                if (strcmp(published->bound_by, rung_to_string(rung)) == 0)
+                        return (Ladder){ .rung = rung, .why = published->bound_by_reason };
+        in.host = machine_backend(from->machine, from->policies->backend, from->status, &in.weaker);
+        if (ladder_needs_scope(&in))
+                in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
+        return ladder_choose(&in);
+}
+
 static NodeSet bound_nodes(const PlanRunFrom *from, const Observed *o) {
         return placement_bound_nodes(&from->machine->topology, &o->cpus, &o->allowed_cpus);
 }
 
-static PlacementInstance input_running(const PlanRunFrom *from, const Observed *o) {
+static PlacementInstance input_running(const PlanRunFrom *from, Observed *o) {
+        const Members members = { .sysroot = &from->machine->sysroot,
+                                  .list = o->members,
+                                  .n = o->n_members,
+                                  .unit = o->unit };
+
+        if (from->machine->runs)
+                members_read_allowed(&members,
+                                     rung_stays_in_group(ladder_of(from, o).rung, o->policy),
+                                     o->allowed_by, &o->allowed_cpus, &o->allowed_nodes);
         return (PlacementInstance){ .name = o->name,
                                     .policy = o->policy,
                                     .unit = o->unit,
@@ -124,26 +164,11 @@ static int read_free(const PlanRunFrom *from, uint64_t **ret) {
         return 0;
 }
 
-static const InstanceInfo *published_of(const PlanRunFrom *from, const char *name) {
-        return from->status ? status_file_find(from->status, name) : NULL;
-}
-
 /* The instance whose place is the daemon's; NULL: it is computed. */
 static const InstanceInfo *daemons_of(const PlanRunFrom *from, const PlacementInstance *in) {
         return from->daemons && from->running && !word_list_names(&from->replan, in->name, in->unit)
                        ? published_of(from, in->name)
                        : NULL;
-}
-
-/* By the sentence that is published. */
-static PlacementRefusal refusal_of(const char *reason) {
-        for (PlacementRefusal refusal = REFUSAL_NONE + 1; refusal < N_REFUSALS; refusal++) {
-                const char *sentence = placement_refusal_to_string(refusal);
-
-                if (strncmp(reason, sentence, strcspn(sentence, ";")) == 0)
-                        return refusal;
-        }
-        return REFUSAL_NONE;
 }
 
 /* The daemon's place in the place of a computed one. What it may have, and what speaks for it, was
@@ -154,10 +179,7 @@ static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
                 c->grounds = (PlacementGrounds){ .outdone = true };
                 c->n_alternatives = 0;
         }
-        if (published->basis != BASIS_REFUSED)
-                c->refusal = REFUSAL_NONE;
-        else if (c->basis != BASIS_REFUSED)
-                c->refusal = refusal_of(published->reason);
+        c->refusal = published->refusal;
         c->placement.nodes = published->nodes;
         c->placement.cpus = published->cpus;
         c->placement.memory = published->memory;
@@ -186,32 +208,8 @@ static void fill_published(const InstanceInfo *published, PlanReportInstance *ro
         row->state_reason = published->reason;
         row->cpu_bound = published->cpu_bound;
         row->memory_bound = published->memory_bound;
-        if (published->bound_by && *published->bound_by) {
-                row->bound_by = published->bound_by;
-                row->bound_by_reason = published->bound_by_reason;
-        }
         if (published->cpu_bound)
                 row->in_force = published->nodes;
-}
-
-/* As the daemon would choose it (binding/ladder.c), except for limits that only systemd knows. */
-static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
-        const Sysroot *sysroot = &from->machine->sysroot;
-        const Members members = { .list = o->members, .n = o->n_members };
-        const BackendTarget target = { .instance = o->name,
-                                       .unit = o->unit,
-                                       .members = o->members,
-                                       .n_members = o->n_members };
-        LadderInput in = { .policy = o->policy->backend,
-                           .in_container = members_in_container(&members),
-                           .is_service = unit_is_service(o->unit),
-                           .alone = !o->shared,
-                           .in_scope = members_scope(&members) };
-
-        in.host = host_backend(from->machine, from->policies->backend, from->status, &in.weaker);
-        if (ladder_needs_scope(&in))
-                in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
-        return ladder_choose(&in);
 }
 
 static void fill_running(const PlanRunFrom *from, const Observed *r, const PlacementInstance *in,
@@ -451,4 +449,48 @@ int plan_run_compare(const PlanRun *before, const PlanRun *after, PlanChange **r
         *ret = changes;
         *ret_n = n;
         return 0;
+}
+
+/* --- interrupts --- */
+
+void plan_run_irq_done(PlanRunIrq *irq) {
+        irq_plan_done(&irq->plan);
+        irq_host_done(&irq->host);
+        *irq = (PlanRunIrq){ 0 };
+}
+
+int plan_run_irq_build(const Machine *machine, const PolicySet *policies, const PlanRun *planned,
+                       PlanRunIrq *ret) {
+        _cleanup_free_ IrqOwner *owners = calloc(planned->report.n_instances + 1, sizeof(*owners));
+        IrqPlanInput input = { .topology = &machine->topology,
+                               .host = &ret->host,
+                               .policies = policies->irqs,
+                               .n_policies = policies->n_irqs,
+                               .reserved = planned->report.reserved,
+                               .reserved_cpus = planned->report.reserved_cpus,
+                               .owners = owners };
+        int r;
+
+        *ret = (PlanRunIrq){ 0 };
+        if (!owners)
+                return -ENOMEM;
+        if (policies->n_irqs == 0 || !machine->runs)
+                return 0;
+        /* An instance owns the CPUs of its planned place, not those on which it runs now. */
+        for (size_t i = 0; i < planned->report.n_instances; i++) {
+                const PlanReportInstance *row = &planned->rows[i];
+
+                if (plan_report_places(row))
+                        owners[input.n_owners++] =
+                                (IrqOwner){ .name = row->name,
+                                            .cpus = row->placement->cpus,
+                                            .shared = row->policy->place.share == SHARE_SHARED };
+        }
+        r = irq_host_load(&machine->sysroot, policies->irqs, policies->n_irqs, &ret->host);
+        if (r >= 0)
+                r = irq_plan_build(&input, &ret->plan);
+        if (r < 0)
+                plan_run_irq_done(ret);
+        ret->planned = r >= 0;
+        return r;
 }

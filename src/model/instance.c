@@ -58,6 +58,7 @@ static const Field rows[] = {
         PUT("cpus", cpus),
         FIELD_ENUM("memory_mode", InstanceInfo, memory, memory_mode_to_string, MEMORY_NONE + 1, .missing = MEMORY_NONE, .unknown = MEMORY_NONE),
         FIELD_ENUM("basis", InstanceInfo, basis, placement_basis_to_string, BASIS_CHOSEN + 1, .missing = BASIS_CHOSEN, .unknown = BASIS_CHOSEN),
+        FIELD_ENUM("refusal", InstanceInfo, refusal, placement_refusal_to_id, N_REFUSALS, WHEN(refusal)),
         FIELD_OF_KIND("warnings", FIELD_WARNINGS, InstanceInfo, warnings),
         PUT(NULL, bind_wanted, GAUGE("tidbnumad_instance_bind_wanted", "Whether an instance is to be bound: 0 without a written policy or when released on request.")),
         PUT("cpu_bound", cpu_bound),

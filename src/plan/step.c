@@ -15,6 +15,10 @@ const char *rung_to_string(Rung rung) {
         return (size_t)rung < ELEMENTSOF(words) ? words[rung] : "";
 }
 
+bool rung_stays_in_group(Rung rung, const Policy *policy) {
+        return policy->backend == POLICY_BACKEND_AFFINITY || rung == RUNG_AFFINITY;
+}
+
 bool ladder_needs_scope(const LadderInput *in) {
         return in->policy != POLICY_BACKEND_AFFINITY &&
                (in->host == BACKEND_AUTO || in->host == BACKEND_SYSTEMD) && !in->in_scope &&

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 
 #include "tidbnumad/ctl/args.h"
+#include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/world/topology-load.h"
@@ -30,3 +32,10 @@ int machine_open(const Args *args, Machine *ret);
 int machine_open_description(const char *description, const char *where, Machine *ret);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
+
+/* By which backend the daemon binds there, with policies that set `wanted`: as the daemon found it,
+ * which has tried, else as it would choose in its unit. `status` is of a daemon that runs; NULL:
+ * none. BACKEND_AUTO: none, or of a dump: not known. `*ret_weaker`: why it is not a stronger one,
+ * where the host seems to have that; NULL: it has not; borrowed from the status, or a constant. */
+BackendKind machine_backend(const Machine *machine, BackendKind wanted, const Snapshot *status,
+                            const char **ret_weaker);

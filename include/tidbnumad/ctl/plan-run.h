@@ -5,6 +5,7 @@
 #include "tidbnumad/ctl/imagine.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/plan-report.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/world/instances.h"
@@ -13,7 +14,8 @@
 typedef struct PlanRunFrom {
         const Machine *machine;
         const PolicySet *policies;
-        const ObservedList *running;  /* or `imagined`, never both */
+        ObservedList *running;        /* or `imagined`, never both; what allows each is read again,
+                                       * now that it is known by what it is bound */
         const ImaginedList *imagined; /* neither: nothing to place */
         const Snapshot *status;       /* of a daemon that runs; NULL: none */
         bool daemons; /* its plan is shown, with the policies that it has: computed is only what it
@@ -57,3 +59,16 @@ void plan_run_append_now(const PlanRun *planned, const PlanReportInstance *row, 
  * force and the plan. By name, in the order of `after` and then of `before`. The caller frees the
  * array, which borrows from both. 0 or -ENOMEM. */
 int plan_run_compare(const PlanRun *before, const PlanRun *after, PlanChange **ret, size_t *ret_n);
+
+/* The plan of interrupts beside it. */
+typedef struct PlanRunIrq {
+        bool planned; /* false: there is no entry of `irq`, or the machine has no devices */
+        IrqHost host;
+        IrqPlan plan; /* borrows from `host` and the policies */
+} PlanRunIrq;
+
+/* 0 or -ENOMEM. `ret` and its inputs must not move afterwards. */
+int plan_run_irq_build(const Machine *machine, const PolicySet *policies, const PlanRun *planned,
+                       PlanRunIrq *ret);
+void plan_run_irq_done(PlanRunIrq *irq);
+#define _cleanup_plan_run_irq_ _cleanup_(plan_run_irq_done)

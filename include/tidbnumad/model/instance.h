@@ -73,8 +73,9 @@ typedef struct InstanceInfo {
         NodeSet nodes; /* where it is to be; empty = the policy names none */
         CpuSet cpus;   /* the CPUs that it is to have */
         MemoryMode memory;
-        PlacementBasis basis; /* why it is to be there */
-        uint32_t warnings;    /* PlacementWarning */
+        PlacementBasis basis;     /* why it is to be there */
+        PlacementRefusal refusal; /* why it is to be nowhere; REFUSAL_NONE: it has a place */
+        uint32_t warnings;        /* PlacementWarning */
 
         InstanceState state;
         const char *reason; /* a sentence for the operator; "" when all is well */

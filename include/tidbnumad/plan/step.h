@@ -153,6 +153,9 @@ typedef enum Rung {
 
 const char *rung_to_string(Rung rung); /* "unit", "scope", "cgroup1", "affinity"; "" for none */
 
+/* Can it have no more than its own group has, which nobody widens then? */
+bool rung_stays_in_group(Rung rung, const Policy *policy);
+
 typedef struct Ladder {
         Rung rung;
         const char *why; /* a constant sentence why it is affinity, where the host has, or seems to

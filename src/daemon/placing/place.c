@@ -48,13 +48,11 @@ static PlannedUnit *place_find_unit(const Placing *placing, const char *name) {
 
 static void read_allowed(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
-        /* Bound by affinity, it can have no more than its own group has. */
-        const bool stays_in_its_group = i->policy->backend == POLICY_BACKEND_AFFINITY ||
-                                        i->binding.ladder.rung == RUNG_AFFINITY;
 
         if (!i->planned.allowed_known)
-                members_read_allowed(&members, stays_in_its_group, i->planned.allowed_by,
-                                     &i->planned.allowed_cpus, &i->planned.allowed_nodes);
+                members_read_allowed(
+                        &members, rung_stays_in_group(i->binding.ladder.rung, i->policy),
+                        i->planned.allowed_by, &i->planned.allowed_cpus, &i->planned.allowed_nodes);
         i->planned.allowed_known = true;
 }
 

@@ -110,6 +110,7 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .cpus = i->binding.placement.cpus,
                 .memory = i->binding.placement.memory,
                 .basis = i->planned.basis,
+                .refusal = i->planned.refusal,
                 .warnings = i->planned.warnings,
                 .state = verdict.state,
                 .reason = reason_of(i, &verdict),

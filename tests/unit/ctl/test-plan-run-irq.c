@@ -5,7 +5,7 @@
 
 #include "../../support/fake-tree.h"
 #include "../world/fake-devices.h"
-#include "tidbnumad/ctl/plan-run-irq.h"
+#include "tidbnumad/ctl/plan-run.h"
 
 /* One node, a card with two queues, an exclusive instance, a shared one and one that is refused. */
 typedef struct World {

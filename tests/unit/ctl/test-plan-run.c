@@ -237,7 +237,7 @@ WORLD_TEST(daemons_plan) {
         plan_run_done(&p);
 
         told[1].basis = BASIS_REFUSED;
-        told[1].reason = placement_refusal_to_string(REFUSAL_TAKEN);
+        told[1].refusal = REFUSAL_TAKEN;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(p.rows[1].refusal, REFUSAL_TAKEN);
         assert_true(plan_run_has_refusal(&p));

@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/ctl/host-backend.h"
+#include "tidbnumad/ctl/machine.h"
 
 TREE_TEST(a_dump_is_judged_by_its_files) {
         const Snapshot status = { .backend = "cgroup1" };
@@ -11,7 +11,8 @@ TREE_TEST(a_dump_is_judged_by_its_files) {
         const char *weaker = "";
 
         fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
-        assert_int_equal(host_backend(&machine, BACKEND_AUTO, &status, &weaker), BACKEND_SYSTEMD);
+        assert_int_equal(machine_backend(&machine, BACKEND_AUTO, &status, &weaker),
+                         BACKEND_SYSTEMD);
         assert_null(weaker);
 }
 
@@ -36,7 +37,7 @@ TREE_TEST(a_daemon_that_runs_knows) {
                 const Machine machine = { .sysroot = tree->sysroot, .live = true };
                 const char *weaker = "";
 
-                assert_int_equal(host_backend(&machine, rows[i].wanted, &status, &weaker),
+                assert_int_equal(machine_backend(&machine, rows[i].wanted, &status, &weaker),
                                  rows[i].found);
                 assert_int_equal(weaker != NULL,
                                  rows[i].backend && strcmp(rows[i].backend, "affinity") == 0);
@@ -53,5 +54,6 @@ TREE_TEST(a_daemon_that_was_told_knows_nothing) {
         fake_write(tree, "proc/1/comm", "init\n");
         fake_write(tree, "proc/self/mountinfo",
                    "36 31 0:32 / /cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
-        assert_int_equal(host_backend(&machine, BACKEND_AUTO, &status, &weaker), BACKEND_CGROUP1);
+        assert_int_equal(machine_backend(&machine, BACKEND_AUTO, &status, &weaker),
+                         BACKEND_CGROUP1);
 }
