@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config.h"
 #include "tidbnumad/ctl/daemon-process.h"
@@ -128,6 +129,31 @@ static int note_source(const Case *c, PlanRun *p) {
                                          "(exclusive, near storage), pd and haproxy (shared), and "
                                          "the network card's node reserved, if it is known");
         return 0;
+}
+
+/* The daemon's plan is by the files as they were when it read them. A file that came, left or was
+ * written since then has changed its own time of change (ctime), or that of its folder. */
+static int note_changed(const Situation *s, const Case *c, PlanRun *p) {
+        const Args *args = s->args;
+        const char *changed = NULL;
+        struct stat st;
+
+        for (size_t i = 0; i < args->n_policy_dirs + c->policies.files.n_files; i++) {
+                const char *path = i < args->n_policy_dirs
+                                           ? args->policy_dirs[i]
+                                           : c->policies.files.files[i - args->n_policy_dirs].path;
+
+                if (stat(path, &st) >= 0 &&
+                    (double)st.st_ctim.tv_sec + (double)st.st_ctim.tv_nsec / 1e9 >
+                            s->status.policy_load_seconds)
+                        changed = path;
+        }
+        return changed ? plan_run_add_note(p,
+                                           "%s has changed since the daemon read it, and this plan "
+                                           "is by what it read; tidbnumactl reload applies the "
+                                           "change",
+                                           changed)
+                       : 0;
 }
 
 static int note_unused(const Machine *machine, PlanRun *p) {
@@ -309,6 +335,8 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
         ret->first_note_of_source = ret->planned.n_notes;
         if (r >= 0)
                 r = note_source(ret, &ret->planned);
+        if (r >= 0 && from.daemons && runs)
+                r = note_changed(s, ret, &ret->planned);
         ret->first_note_of_policies = ret->planned.n_notes;
         if (r >= 0)
                 r = note_policies(ret, &ret->planned);

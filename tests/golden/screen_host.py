@@ -151,7 +151,7 @@ def published(bound, by_hand=False):
         rows.append(row)
     return {"version": "VERSION", "time_seconds": time.time() - 3, "sample_interval_seconds": 10, "enforcing": bound,
             "backend": "unit", "instances": rows, "process": {"pid": DAEMON_PID}, "reserved_nodes": "0", "reserved_cpus": "",
-            "policy": {"load_success": True, "load_time_seconds": 1, "errors": [], "policies": [{}] * 4},
+            "policy": {"load_success": True, "load_time_seconds": time.time(), "errors": [], "policies": [{}] * 4},
             "releases": [], "units": [], "ignored": {"user": 1},
             "ignored_processes": [{"pid": 4711, "exe": "/home/eve/tikv-server", "policy": "tikv", "reason": "it belongs to another user"}],
             "interrupts": {"devices": [{"name": "eth0", "node": 0, "steered": 17, "cpus": node_cpus(0), "reason_code": "",
