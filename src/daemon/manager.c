@@ -120,14 +120,14 @@ static int on_hup(_unused_ sd_event_source *source, _unused_ const struct signal
 static int on_term(sd_event_source *source, _unused_ const struct signalfd_siginfo *info,
                    void *userdata) {
         Manager *m = userdata;
+        bool waits;
 
         notify_state(&m->host.notifier, "STOPPING=1");
         if (m->host.stopping) /* a second signal stops at once */
                 return sd_event_exit(sd_event_source_get_event(source), 0);
         m->host.ready = false;
         start_announce(&m->roster, NULL, 0);
-        if (m->host.policies.on_stop == ON_STOP_RESTORE)
-                irq_give_all_back(m->irq);
+        waits = irq_stop(m->irq, m->host.policies.on_stop == ON_STOP_RESTORE);
         if (undo_release_before_stop(&m->undo)) {
                 (void)undo_announce_starts(&m->undo, NULL, 0);
                 for (size_t i = 0; i < m->roster.n_instances; i++) /* end all moves */
@@ -140,6 +140,10 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         journal_log(&m->host.journal, LOG_INFO, NULL,
                     "Stopping; bindings are kept (%zu instance%s)", m->roster.n_instances,
                     m->roster.n_instances == 1 ? "" : "s");
+        if (waits) {
+                m->host.stopping = true;
+                return 0;
+        }
         (void)publish_now(&m->report);
         return sd_event_exit(sd_event_source_get_event(source), 0);
 }

@@ -327,7 +327,8 @@ void turn_run(Manager *m) {
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);
         if (m->host.ready && m->report.error != m->notified_error)
                 turn_notify(m, "");
-        if (host_take_mark(&m->host, HOST_MARK_EXIT)) {
+        if (host_take_mark(&m->host, HOST_MARK_EXIT) && !irq_is_stopping(m->irq) &&
+            !undo_release_is_stopping(&m->undo)) {
                 (void)publish_now(&m->report);
                 (void)sd_event_exit(m->host.event, 0);
         }

@@ -36,29 +36,6 @@ sd_bus *bus_units_close(sd_bus *bus) {
         return sd_bus_unref(bus);
 }
 
-/* As sd_bus_flush(3), which waits for ever for a bus that does not answer. */
-int bus_units_flush(sd_bus *bus, uint64_t wait_usec) {
-        const uint64_t until = clock_monotonic_usec() + wait_usec;
-        uint64_t n_queued = 0;
-
-        for (;;) {
-                const uint64_t now = clock_monotonic_usec();
-                int r = sd_bus_is_ready(bus);
-
-                if (r < 0)
-                        return r;
-                if (r > 0 && (sd_bus_get_n_queued_write(bus, &n_queued) < 0 || n_queued == 0))
-                        return 0;
-                if (now >= until)
-                        return -ETIMEDOUT;
-                r = sd_bus_process(bus, NULL);
-                if (r == 0)
-                        r = sd_bus_wait(bus, until - now);
-                if (r < 0)
-                        return r;
-        }
-}
-
 /* What is registered with sd-bus for these names, only systemd's own programs have (all others see
  * EIO): the same numbers. */
 int bus_units_error(const sd_bus_error *error) {

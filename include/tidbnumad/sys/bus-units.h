@@ -24,10 +24,6 @@ int bus_units_open(sd_event *event, sd_bus **ret);
 sd_bus *bus_units_close(sd_bus *bus);
 DEFINE_CLEANUP(sd_bus *, bus_units_close)
 
-/* Sends what waits to be sent, for when the loop does not run any more. -ETIMEDOUT: the bus does
- * not take it. */
-int bus_units_flush(sd_bus *bus, uint64_t wait_usec);
-
 /* The negative errno for an error of systemd or of the bus, independent of the errors that the
  * libsystemd of this host knows (see sd-bus-errors(3)). -ERFKILL: the unit is masked (as systemd
  * has it, bus-common-errors.c); -ENOENT: there is no unit of that name; -ENOEXEC: its unit file

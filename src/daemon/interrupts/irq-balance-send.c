@@ -1,6 +1,5 @@
 /* Interrupts and CPUs that irqbalance has to ignore: compared with its settings, and sent if they
- * differ. Only the exit of the daemon waits for irqbalance. */
-#include <poll.h>
+ * differ. */
 #include <string.h>
 
 #include "tidbnumad/daemon/interrupts/irq.h"
@@ -13,9 +12,6 @@
 /* New settings take effect in one of its next rounds; its answers show the former ones until then.
  */
 #define READ_ROUNDS 3u
-
-/* When the daemon exits. */
-enum { LAST_TRIES = 10, LAST_WAIT_MSEC = 50 };
 
 /* --- what is wanted --- */
 
@@ -161,10 +157,7 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
                 send_if_different(irq, wanted, noted->known ? &noted->own : &b->setup);
 }
 
-void irq_balance_restore(Interrupts *irq) {
-        for (unsigned i = 0; i < LAST_TRIES && irq->undo.irqbalance.known; i++) {
-                if (irq->balance.id.pid == 0 || restore_own(irq) != -EAGAIN)
-                        return;
-                (void)poll(NULL, 0, LAST_WAIT_MSEC);
-        }
+bool irq_balance_restore(Interrupts *irq) {
+        return irq->undo.irqbalance.known && irq->balance.id.pid != 0 &&
+               restore_own(irq) == -EAGAIN;
 }

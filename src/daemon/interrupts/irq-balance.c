@@ -11,7 +11,7 @@
 /* Longer than irqbalance takes for the interrupts of a large machine. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
 
-/* When the daemon exits. */
+/* When the program exits without a stop of the loop. */
 enum { LAST_ANSWER_MSEC = 1000 };
 
 void irq_balance_init(IrqBalance *b) {
@@ -25,17 +25,18 @@ static void end_question(IrqBalance *b) {
         b->length = 0;
 }
 
-/* Wait for its answer: irqbalance does not ignore SIGPIPE unless systemd started it, and would be
- * killed by writing to a closed socket. */
-static void await_answer(const IrqBalance *b) {
+bool irq_balance_is_asked(const IrqBalance *b) {
+        return b->fd >= 0;
+}
+
+void irq_balance_await(const IrqBalance *b) {
         struct pollfd fd = { .fd = b->fd, .events = POLLIN };
 
-        if (b->fd >= 0)
+        if (irq_balance_is_asked(b))
                 (void)poll(&fd, 1, LAST_ANSWER_MSEC);
 }
 
 void irq_balance_done(IrqBalance *b) {
-        await_answer(b);
         end_question(b);
         irqbalance_setup_done(&b->setup);
         free(b->buffer);

@@ -1,5 +1,4 @@
 /* Reconciles interrupts: decides when, reads and plans. irq-apply.c writes. */
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -7,7 +6,6 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undoing.h"
-#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/irq.h"
@@ -82,9 +80,6 @@ static void irq_events_done(Interrupts *irq) {
 #define FIND_IRQBALANCE_USEC (UINT64_C(60) * 1000 * 1000)
 #define FIND_IRQBALANCE_MAX_USEC (UINT64_C(600) * 1000 * 1000)
 enum { FIND_IRQBALANCE_SOON = 5 };
-
-/* When the daemon exits: time for the unit that sets the sysctl. */
-enum { LAST_TRIES = 10, LAST_WAIT_MSEC = 100 };
 
 /* --- owners of CPUs --- */
 
@@ -343,11 +338,81 @@ static int reconcile(Interrupts *irq) {
         return 0;
 }
 
+/* --- before the daemon ends --- */
+
+/* What the unit that sets the sysctl, and irqbalance, get for their part. The loop runs meanwhile. */
+#define STOP_TIMEOUT_USEC (UINT64_C(2) * 1000 * 1000)
+#define STOP_PAUSE_USEC (UINT64_C(100) * 1000)
+
+/* True: a unit or irqbalance has not done its part yet. */
+static bool restore_all(Interrupts *irq) {
+        static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
+        const IrqDesiredList none = { 0 };
+        _cleanup_irq_host_ IrqHost host = { 0 };
+        bool waits = false;
+
+        /* Devices that cannot be read are not gone: their records stay. */
+        if (irq->undo.n_settings > 0 &&
+            irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
+                                  irq->host->policies.n_irqs, &host) >= 0) {
+                irq_give_back(irq, &host, &none, false);
+                waits = undo_host_find(&irq->undo, &by_unit) != NULL;
+        }
+        waits |= irq_balance_restore(irq);
+        (void)undo_host_write(irq->records, &irq->undo);
+        return waits;
+}
+
+static void stop_continue(Interrupts *irq) {
+        const uint64_t now = clock_monotonic_usec();
+        bool waits = irq->stop_restores && restore_all(irq);
+
+        waits |= irq_balance_is_asked(&irq->balance);
+        if (waits && irq->timer && now < irq->stop_usec) {
+                irq->series = (IrqSeries){ 0 };
+                irq->due_usec = now + STOP_PAUSE_USEC;
+                irq_events_schedule(irq);
+                return;
+        }
+        if (irq->stop_restores && irq->undo.n_settings > 0)
+                journal_log(&irq->host->journal, LOG_WARNING, NULL,
+                            "Stopping; %zu settings of interrupts could not be restored. Their "
+                            "undo record is kept for the next start of the daemon",
+                            irq->undo.n_settings);
+        irq->stop_usec = 0;
+        irq->stopped = true;
+        host_mark(irq->host, HOST_MARK_EXIT);
+}
+
+bool irq_stop(Interrupts *irq, bool restore) {
+        if (!irq)
+                return false;
+        irq->stop_restores = restore && may_change(irq);
+        irq->stop_usec = clock_monotonic_usec() + STOP_TIMEOUT_USEC;
+        if (!irq->timer)
+                (void)sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0,
+                                        on_timer, irq);
+        for (size_t i = 0; i < irq->n_settings;
+             i++) /* no later attempt is possible, except by a unit */
+                if (irq->settings[i].progress.error != -EINPROGRESS)
+                        irq->settings[i].progress.retry_usec = 0;
+        stop_continue(irq);
+        return irq_is_stopping(irq);
+}
+
+bool irq_is_stopping(const Interrupts *irq) {
+        return irq && irq->stop_usec != 0;
+}
+
 void irq_reconcile(Interrupts *irq) {
         const uint64_t now = clock_monotonic_usec();
 
         if (!irq)
                 return;
+        if (irq_is_stopping(irq)) {
+                stop_continue(irq);
+                return;
+        }
         irq->due_usec = now + IDLE_INTERVAL_USEC;
         (void)reconcile(irq); /* a failure for lack of memory is retried */
         irq_series_reconciled(&irq->series, now);
@@ -359,41 +424,6 @@ void irq_write_record(Interrupts *irq) {
                 return;
         irq->undo.stale = true;
         (void)undo_host_write(irq->records, &irq->undo);
-}
-
-void irq_give_all_back(Interrupts *irq) {
-        static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
-        const IrqDesiredList none = { 0 };
-        IrqHost host = { 0 };
-        bool known;
-
-        if (!irq || !may_change(irq))
-                return;
-        for (size_t i = 0; i < irq->n_settings;
-             i++) /* no later attempt is possible, except by a unit */
-                if (irq->settings[i].progress.error != -EINPROGRESS)
-                        irq->settings[i].progress.retry_usec = 0;
-        /* Devices that cannot be read are not gone: their records stay. */
-        known = irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
-                                      irq->host->policies.n_irqs, &host) >= 0;
-        if (known)
-                irq_give_back(irq, &host, &none, false);
-        for (unsigned i = 0; known && i < LAST_TRIES && undo_host_find(&irq->undo, &by_unit); i++) {
-                /* The loop, which would send it, does not run again. */
-                if (irq->host->backend.bus)
-                        (void)bus_units_flush(irq->host->backend.bus,
-                                              LAST_WAIT_MSEC * UINT64_C(1000));
-                (void)poll(NULL, 0, LAST_WAIT_MSEC);
-                irq_give_back(irq, &host, &none, false);
-        }
-        irq_host_done(&host);
-        irq_balance_restore(irq);
-        (void)undo_host_write(irq->records, &irq->undo);
-        if (irq->undo.n_settings > 0)
-                journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "Stopping; %zu settings of interrupts could not be restored. Their "
-                            "undo record is kept for the next start of the daemon",
-                            irq->undo.n_settings);
 }
 
 /* --- start and end --- */
@@ -417,6 +447,8 @@ Interrupts *irq_free(Interrupts *irq) {
         if (!irq)
                 return NULL;
         irq_events_done(irq);
+        if (!irq->stopped)
+                irq_balance_await(&irq->balance);
         irq_balance_done(&irq->balance);
         undo_host_done(&irq->undo);
         irq_host_done(&irq->last);

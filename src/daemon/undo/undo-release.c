@@ -53,9 +53,9 @@ static bool may_release(const UndoRelease *r) {
 }
 
 static void schedule(Undoing *undo) {
-        uint64_t due = undo->host->stopping ? undo->releases.stop_usec : INSTANCE_NEVER;
+        uint64_t due = undo_release_is_stopping(undo) ? undo->releases.stop_usec : INSTANCE_NEVER;
 
-        if (undo->releases.n == 0 && undo->host->stopping)
+        if (undo->releases.n == 0 && undo_release_is_stopping(undo))
                 due = 0; /* the last release was abandoned: do not wait */
         for (size_t i = 0; i < undo->releases.n; i++) /* the next reload retries the others */
                 if (may_release(undo->releases.list[i]) && undo->releases.list[i]->due_usec < due)
@@ -248,8 +248,10 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
 /* --- all of them --- */
 
 static void end_stop(Undoing *undo, uint64_t now_usec) {
-        if (!undo->host->stopping || (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
+        if (!undo_release_is_stopping(undo) ||
+            (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
                 return;
+        undo->releases.stop_usec = 0;
         if (undo->records.n_records > 0)
                 journal_log(&undo->host->journal, LOG_WARNING, NULL,
                             "Stopping; %zu could not be released in time and stay bound. Their "
@@ -392,6 +394,10 @@ void undo_release_stray(Undoing *undo) {
                 else if (record->n_processes == 0 && record->scope)
                         undo_release_begin(undo, record, "its process has ended");
         }
+}
+
+bool undo_release_is_stopping(const Undoing *undo) {
+        return undo->releases.stop_usec != 0;
 }
 
 bool undo_release_before_stop(Undoing *undo) {

@@ -78,6 +78,7 @@ static inline void begin(TestHost *h) {
 }
 
 static inline void end(TestHost *h) {
+        irq_balance_await(&h->irq.balance);
         irq_balance_done(&h->irq.balance);
         undo_host_done(&h->irq.undo);
         undo_done(&h->m.undo.records);

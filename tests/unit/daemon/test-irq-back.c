@@ -117,7 +117,7 @@ TEST(renamed) {
                 assert_file(&h, QUEUES "tx-0/xps_cpus", matched ? mask : "00000000");
                 assert_int_equal(h.interrupts->n_repairs, 0);
                 assert_int_equal(has_record(&h), matched);
-                irq_give_all_back(h.interrupts);
+                (void)irq_stop(h.interrupts, true);
                 assert_file(&h, QUEUES "tx-0/xps_cpus", "00000000");
                 assert_file(&h, QUEUES "tx-1/xps_cpus", "00000000");
                 assert_mask(&h, 100, "2");
@@ -169,7 +169,7 @@ HOST_TEST(name_is_taken) {
         fake_write(&h->tree, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f\n");
         h->interrupts = irq_free(h->interrupts);
         start(h);
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_file(h, QUEUES "tx-0/xps_cpus", "00000000");
         assert_file(h, QUEUES "tx-1/xps_cpus", "00000000");
         assert_file(h, "sys/class/net/eth0/queues/tx-0/xps_cpus", "0000000f");
@@ -195,7 +195,7 @@ HOST_TEST(no_descriptor) {
         reconcile_after(h, 3 * SECOND);
         assert_false(h->interrupts->load_failed);
         assert_steered(h);
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
 }
 
@@ -219,9 +219,51 @@ HOST_TEST(end_waits_for_no_pause) {
         h->m.host.policies.n_irqs = 1;
         reconcile_after(h, SECOND);
         assert_file(h, "sys/devices/" ETH0 "/queues/tx-0/xps_cpus", "00000008");
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
         assert_false(has_record(h));
+}
+
+static int write_without_right(const Sysroot *sysroot, const SettingKey *key, const char *text) {
+        return key->kind == SETTING_NUMA_BALANCING ? -EPERM
+                                                   : SETTING_FILES.write(sysroot, key, text);
+}
+
+/* A unit of ours sets the sysctl: the loop goes on meanwhile, but not for ever. */
+TEST(end_waits_in_the_loop) {
+        for (unsigned in_time = 0; in_time < 2; in_time++) {
+                SettingOps ops = SETTING_FILES;
+                _cleanup_host_ TestHost h;
+
+                host_init(&h);
+                assert_int_equal(sd_event_new(&h.m.host.event), 0);
+                h.m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
+                start(&h);
+                ops.write = write_without_right;
+                h.interrupts->ops = &ops;
+                assert_true(irq_stop(h.interrupts, true));
+                assert_string_equal(world.unit, "tidbnumad-numa-balancing@1.service");
+                assert_mask(&h, 100, "2");
+                h.m.host.stopping = true;
+                reconcile_after(&h, 100 * MSEC);
+                assert_true(irq_is_stopping(h.interrupts));
+                assert_false(host_take_mark(&h.m.host, HOST_MARK_EXIT));
+                assert_int_equal(world.n_started, 1);
+                if (in_time)
+                        fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
+                reconcile_after(&h, in_time ? 100 * MSEC : 2 * SECOND);
+                assert_false(irq_is_stopping(h.interrupts));
+                assert_true(host_take_mark(&h.m.host, HOST_MARK_EXIT));
+                assert_int_equal(has_record(&h), !in_time);
+        }
+}
+
+/* What is kept is no reason to wait. */
+HOST_TEST(end_keeps) {
+        start(h);
+        assert_false(irq_stop(h->interrupts, false));
+        assert_steered(h);
+        assert_true(has_record(h));
 }
 
 /* The policies in force want it; newer ones on disk are broken. */
@@ -230,7 +272,7 @@ HOST_TEST(end_with_broken_policies) {
         h->m.host.policies_known = false;
         reconcile_after(h, SECOND);
         assert_steered(h);
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
         assert_false(has_record(h));
 }
@@ -248,9 +290,9 @@ HOST_TEST(end_without_devices) {
         none = limit;
         none.rlim_cur = 0;
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
         assert_int_equal(h->interrupts->undo.n_settings, n);
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
 }

@@ -48,7 +48,7 @@ HOST_TEST(others_change_it) {
         meet(h, "SLEEP 10 BANNED 00000001");
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-5,7", "24 25");
-        irq_balance_restore(&h->irq);
+        (void)irq_balance_restore(&h->irq);
         assert_reported(h, "7", "NONE"); /* and not what they have set */
 }
 
@@ -91,7 +91,7 @@ HOST_TEST(restored_and_wanted_again) {
         assert_string_equal(received(h), "");
         tell(h, "6", NULL, 0);
         assert_reported(h, "6", "NONE");
-        irq_balance_restore(&h->irq);
+        (void)irq_balance_restore(&h->irq);
         assert_reported(h, "NULL", "NONE");
 }
 

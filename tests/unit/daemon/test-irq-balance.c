@@ -40,7 +40,7 @@ HOST_TEST(its_own_is_kept) {
         now_usec += 20 * SECOND;
         tell(h, "4", NULL, 0);
         assert_reported(h, "2,4,7", "99 25");
-        irq_balance_restore(&h->irq);
+        (void)irq_balance_restore(&h->irq);
         assert_reported(h, "2,7", "99 25");
         assert_false(h->irq.undo.irqbalance.known);
 }
@@ -51,7 +51,7 @@ HOST_TEST(interrupt_0) {
                 "BANNED 00000000");
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-5", "0 99 24 25");
-        irq_balance_restore(&h->irq);
+        (void)irq_balance_restore(&h->irq);
         assert_reported(h, "NULL", "0 99");
 }
 
@@ -138,7 +138,7 @@ HOST_TEST(no_descriptor) {
         assert_true(h->irq.balance.sent_usec != 0 && h->irq.undo.irqbalance.known);
         read_facts(h);
         assert_string_equal(received(h), "");
-        irq_balance_restore(&h->irq);
+        (void)irq_balance_restore(&h->irq);
         assert_reported(h, "NULL", "NONE");
 }
 
@@ -235,7 +235,7 @@ HOST_TEST(replaced) {
         assert_int_equal(h->facts.pid, pid);
         tell(h, "2-5", two, 2);
         assert_reported(h, "2-6", "24 25");
-        irq_balance_restore(&h->irq);
+        (void)irq_balance_restore(&h->irq);
         assert_reported(h, "6", "NONE");
         child_end(pid);
 }
@@ -256,6 +256,6 @@ TEST(taken_over) {
         tell(&h, "2-5", two, 2);
         assert_string_equal(received(&h), "");
         assert_true(h.irq.undo.irqbalance.known);
-        irq_balance_restore(&h.irq);
+        (void)irq_balance_restore(&h.irq);
         assert_reported(&h, "7", "NONE");
 }

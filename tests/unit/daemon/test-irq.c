@@ -16,7 +16,7 @@ HOST_TEST(steers_then_is_quiet) {
         assert_int_equal(h->interrupts->n_writes, writes);
         assert_int_equal(h->interrupts->n_repairs, 0);
         assert_int_equal(vectors(h, IRQ_STATE_STEERED), 3);
-        irq_give_all_back(h->interrupts);
+        (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
         assert_false(has_record(h));
 }
@@ -119,7 +119,7 @@ TEST(numa_balancing) {
                 fake_write(&h.tree, "proc/sys/kernel/numa_balancing", cases[i].present);
                 start(&h);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", cases[i].expected);
-                irq_give_all_back(h.interrupts);
+                (void)irq_stop(h.interrupts, true);
                 assert_file(&h, "proc/sys/kernel/numa_balancing", fmt("%.1s", cases[i].present));
         }
 }

@@ -49,7 +49,6 @@ TEST(bus_that_does_not_answer) {
         (void)alarm(20);
         assert_int_equal(bus_units_open(event, &bus), 0);
         assert_int_equal(bus_units_start(bus, "a.service"), 0);
-        assert_int_equal(bus_units_flush(bus, 50000), -ETIMEDOUT);
         (void)bus_units_close(bus);
         (void)alarm(0);
         (void)sd_event_unref(event);

@@ -47,6 +47,11 @@ typedef struct IrqBalance {
 void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
+/* Is its answer awaited? irqbalance does not ignore SIGPIPE unless systemd started it, and would be
+ * killed by writing to a closed socket: irq_balance_await() waits for it, after the loop. */
+bool irq_balance_is_asked(const IrqBalance *balance);
+void irq_balance_await(const IrqBalance *balance);
+
 /* Finds the process, and reads its settings if that is due. Puts what is known into `ret`. */
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
 
@@ -61,8 +66,8 @@ void irq_balance_log_socketless(Interrupts *irq);
  * nothing. */
 void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted);
 
-/* Restores its own settings before the daemon ends: waits for a moment if irqbalance is busy. */
-void irq_balance_restore(Interrupts *irq);
+/* Restores its own settings before the daemon ends. True: it is busy, to be called again. */
+bool irq_balance_restore(Interrupts *irq);
 
 /* The room of interrupts: moves them to the planned CPUs, keeps them there, and restores them.
  *
@@ -125,6 +130,9 @@ struct Interrupts {
         IrqBalance balance;
         uint64_t n_writes, n_repairs;
         bool load_failed, record_failed; /* logged once */
+        uint64_t stop_usec; /* monotonic: the daemon stops, and waits until then at most; 0: not */
+        bool stop_restores; /* and restores everything first */
+        bool stopped;       /* nothing is waited for any more */
 };
 
 /* Reads the record of an earlier run, and reconciles for the first time. Without udev or netlink
@@ -146,8 +154,11 @@ void irq_reconcile(Interrupts *irq);
  * interrupts are reconciled soon. */
 void irq_note_owners(Interrupts *irq);
 
-/* Restores everything that can be restored at once, because the daemon is about to exit. */
-void irq_give_all_back(Interrupts *irq);
+/* To be called when the daemon stops: restores everything, if `restore`, and lets irqbalance answer
+ * what it was asked. True: the loop has to go on with that for at most two seconds, until
+ * HOST_MARK_EXIT is set and irq_is_stopping() is false. */
+bool irq_stop(Interrupts *irq, bool restore);
+bool irq_is_stopping(const Interrupts *irq);
 
 /* State of single settings, kept between reconciles. */
 

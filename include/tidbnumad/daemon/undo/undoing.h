@@ -29,7 +29,7 @@ typedef struct UndoReleases {
         UndoRelease **list; /* owned */
         size_t n, allocated;
         sd_event_source *timer;
-        uint64_t stop_usec; /* monotonic: the daemon exits at this time if host.stopping */
+        uint64_t stop_usec; /* monotonic: the daemon stops, and waits until then; 0: it does not */
         uint64_t n_done, n_failures;
 } UndoReleases;
 
@@ -166,9 +166,10 @@ void undo_release_without_place(Undoing *undo, Instance *instance);
  * is released. */
 void undo_release_note_left(Undoing *undo, Instance *instance);
 
-/* To be called when the daemon stops. True: by enforcement.on_stop everything is released first,
- * and the loop exits then. */
+/* To be called when the daemon stops. True: by enforcement.on_stop everything is released first:
+ * the loop goes on until HOST_MARK_EXIT is set and undo_release_is_stopping() is false. */
 bool undo_release_before_stop(Undoing *undo);
+bool undo_release_is_stopping(const Undoing *undo);
 
 /* Continues the releases that are due. */
 void undo_release_at_due(Undoing *undo, uint64_t now_usec);
