@@ -17,6 +17,10 @@
 #define STOP_TIMEOUT_USEC (UINT64_C(40) * 1000 * 1000)
 enum { STOP_TRIES = 3 };
 
+/* For as many attempts of another release the masks of this one wait. A busy host lets one or two
+ * fail. */
+enum { MASKS_WAIT_TRIES = 3 };
+
 /* The reverse order of binding: memory nodes and CPUs of the group, then the masks within it. */
 static const BackendKind ORDER[] = { BACKEND_SYSTEMD, BACKEND_CGROUP1, BACKEND_AFFINITY };
 
@@ -194,16 +198,18 @@ static void await(UndoRelease *r, uint64_t now_usec) {
 }
 
 /* Masks are restored last: when the last of several units is released, systemd disables the
- * controller for all of them, and kernels before 6.2 then forget the masks of threads. A release
- * that has failed is not waited for, nor one that a worker holds up; any other one completes, or
- * fails in time. */
+ * controller for all of them, and kernels before 6.2 then forget the masks of threads: those of a
+ * release that is complete are lost, for its record is gone. Not waited for are a release that
+ * keeps failing, one that a pause holds up, and one that a worker holds up; any other one
+ * completes, or fails in time. */
 static bool must_masks_wait(const UndoRelease *r) {
         const UndoReleases *all = &r->undo->releases;
 
         for (size_t i = 0; i < all->n; i++) {
                 const UndoRelease *other = all->list[i];
 
-                if (other != r && other->failures == 0 && ORDER[other->part] != BACKEND_AFFINITY &&
+                if (other != r && other->failures < MASKS_WAIT_TRIES &&
+                    ORDER[other->part] != BACKEND_AFFINITY && may_release(other) &&
                     !awaits_late_write(other))
                         return true;
         }
