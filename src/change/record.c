@@ -233,7 +233,8 @@ bool undo_record_is_empty(const UndoRecord *record) {
 
 /* --- values as JSON --- */
 
-void undo_json_append(json_t **list, json_t *item) {
+/* A list that cannot be had in full is none: NULL, and stays so. */
+static void list_append(json_t **list, json_t *item) {
         if (json_array_append_new(*list, item) < 0) {
                 json_decref(*list);
                 *list = NULL;
@@ -241,9 +242,11 @@ void undo_json_append(json_t **list, json_t *item) {
 }
 
 /* Paths and names are bytes, JSON is UTF-8: what is not plain ASCII is written as %ff. */
-json_t *undo_json_from_bytes(const char *bytes) {
+json_t *record_from_bytes(const char *bytes) {
         _cleanup_text_ Text text = { 0 };
 
+        if (!bytes)
+                return json_null();
         text_append(&text, "");
         for (const unsigned char *p = (const unsigned char *)bytes; *p; p++)
                 text_appendf(&text, *p <= 0x20 || *p >= 0x7f || *p == '%' ? "%%%02x" : "%c", *p);
@@ -251,7 +254,7 @@ json_t *undo_json_from_bytes(const char *bytes) {
 }
 
 /* Of any length: a list that cannot be written in full must not be written at all. */
-json_t *undo_json_from_set(IdView set) {
+json_t *record_from_set(IdView set) {
         _cleanup_text_ Text text = { 0 };
 
         text_append(&text, "");
@@ -270,7 +273,7 @@ static int hex(char c) {
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int undo_json_to_bytes(const json_t *json, char **ret) {
+int record_to_bytes(const json_t *json, char **ret) {
         const char *text = json_string_value(json);
         _cleanup_free_ char *bytes = text ? malloc(strlen(text) + 1) : NULL;
         char *out = bytes;
@@ -292,28 +295,64 @@ int undo_json_to_bytes(const json_t *json, char **ret) {
         return 0;
 }
 
-int undo_json_to_set(const json_t *json, IdTarget ret) {
+int record_to_set(const json_t *json, IdTarget ret) {
         const char *text = json_string_value(json);
 
         return text && id_target_parse_list(text, ret) == 0 ? 0 : -EBADMSG;
 }
 
-int undo_json_to_ticks(const json_t *json, uint64_t *ret) {
+int record_to_number(const json_t *json, uint64_t *ret) {
         if (!json_is_integer(json) || json_integer_value(json) < 0)
                 return -EBADMSG;
         *ret = (uint64_t)json_integer_value(json);
         return 0;
 }
 
-/* --- any record as text --- */
+/* PID_MAX_LIMIT of 64-bit kernels, proc(5). */
+#define PID_MAX ((uint64_t)4 << 20)
 
-int undo_json_render(json_t *record, char **ret, size_t *ret_size) {
-        _cleanup_(json_decrefp) json_t *owned = record;
+static int record_to_pid(const json_t *json, pid_t *ret) {
+        uint64_t pid;
+
+        if (record_to_number(json, &pid) < 0 || pid == 0 || pid > PID_MAX)
+                return -EBADMSG;
+        *ret = (pid_t)pid;
+        return 0;
+}
+
+json_t *record_from_process(const ProcessId *id) {
+        return json_pack("{s:i, s:I}", "pid", id->pid, "start", (json_int_t)id->start_ticks);
+}
+
+int record_to_process(const json_t *json, ProcessId *ret) {
+        ProcessId id;
+
+        if (record_to_pid(json_object_get(json, "pid"), &id.pid) < 0 ||
+            record_to_number(json_object_get(json, "start"), &id.start_ticks) < 0)
+                return -EBADMSG;
+        *ret = id;
+        return 0;
+}
+
+/* --- the form of all files --- */
+
+/* json_pack() takes over each `o`, and fails when one of them is NULL. */
+void record_append(json_t **list, const char *kind, json_t *target, json_t *before, json_t *ours) {
+        list_append(list, json_pack("{s:s, s:o, s:o, s:o}", "kind", kind, "target", target,
+                                    "before", before, "ours", ours));
+}
+
+int record_render(const char *instance, const char *unit, json_t *settings, char **ret,
+                  size_t *ret_size) {
+        _cleanup_(json_decrefp) json_t *root =
+                json_pack("{s:i, s:o}", "version", RECORD_VERSION, "settings", settings);
         char *text;
 
-        if (!owned || json_object_set_new(owned, "version", json_integer(UNDO_VERSION)) < 0)
+        if (!root ||
+            (instance && (json_object_set_new(root, "instance", record_from_bytes(instance)) < 0 ||
+                          json_object_set_new(root, "unit", record_from_bytes(unit)) < 0)))
                 return -ENOMEM;
-        text = json_dumps(owned, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
+        text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
         if (!text)
                 return -ENOMEM;
         *ret = text;
@@ -321,28 +360,49 @@ int undo_json_render(json_t *record, char **ret, size_t *ret_size) {
         return 0;
 }
 
-int undo_json_parse(const char *text, size_t size, json_t **ret) {
+int record_parse(const char *text, size_t size, json_t **ret) {
         _cleanup_(json_decrefp) json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
         const json_t *version = json_object_get(root, "version");
-        json_t *record = root;
 
         if (!json_is_integer(version) || json_integer_value(version) < 1)
                 return -EBADMSG;
-        if (json_integer_value(version) > UNDO_VERSION)
+        if (json_integer_value(version) > RECORD_VERSION)
                 return -ENOTSUP;
-        if (json_integer_value(version) == 1) /* the daemon before an upgrade wrote it */
-                record = json_object_get(root, "record");
-        if (!json_is_object(record))
-                return -EBADMSG;
-        *ret = json_incref(record);
+        *ret = TAKE_PTR(root);
         return 0;
 }
 
-/* --- a record as JSON --- */
+int record_read(const json_t *root, RecordReader reader, void *userdata) {
+        const json_t *list = json_object_get(root, "settings"), *json;
+        size_t i;
 
-static json_t *from_name(const char *name) {
-        return name ? undo_json_from_bytes(name) : json_null();
+        if (!json_is_array(list))
+                return -EBADMSG;
+        json_array_foreach(list, i, json) {
+                const RecordEntry entry = { .kind = json_string_value(
+                                                    json_object_get(json, "kind")),
+                                            .target = json_object_get(json, "target"),
+                                            .before = json_object_get(json, "before"),
+                                            .ours = json_object_get(json, "ours") };
+                int r = entry.kind && entry.target && entry.before && entry.ours
+                                ? reader(&entry, userdata)
+                                : -EBADMSG;
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
 }
+
+/* --- the settings of an instance --- */
+
+/* The CPUs that threads were given, of all processes together. */
+#define KIND_CPUS "cpus"
+#define KIND_SCOPE "scope"
+#define KIND_UNIT_CPUS "unit-cpus"
+#define KIND_UNIT_MEMS "unit-mems"
+#define KIND_THREADS "threads"
+#define KIND_CGROUP1 "cgroup1"
 
 static json_t *from_mask(uint32_t mask) {
         return mask == UNDO_FOLLOWS ? json_null() : json_integer((json_int_t)mask);
@@ -352,28 +412,19 @@ static json_t *from_values(const UndoValues *v) {
         json_t *list = json_array();
 
         for (size_t i = 0; i < v->n; i++)
-                undo_json_append(&list, undo_json_from_set(ID_VIEW(&v->values[i])));
+                list_append(&list, record_from_set(ID_VIEW(&v->values[i])));
         return list;
 }
 
-/* json_pack() takes over each `o`, and fails when one of them is NULL. */
-static json_t *from_property(const UndoProperty *p) {
-        return json_pack("{s:o, s:i, s:o}", "before", undo_json_from_set(ID_VIEW(&p->before)),
-                         "origin", (int)p->origin, "ours", from_values(&p->ours));
-}
+/* `file`: what the file of the unit's cgroup had; NULL: it had none. */
+static void append_property(json_t **list, const char *kind, const UndoRecord *r,
+                            const UndoProperty *p, const IdView *file) {
+        json_t *before =
+                json_pack("{s:o, s:i, s:o}", "set", record_from_set(ID_VIEW(&p->before)), "origin",
+                          (int)p->origin, "file", file ? record_from_set(*file) : json_null());
 
-static json_t *from_files(const UndoFiles *f) {
-        if (!f)
-                return json_null();
-        return json_pack("{s:o, s:o}", "cpus", undo_json_from_set(ID_VIEW(&f->cpus)), "mems",
-                         undo_json_from_set(ID_VIEW(&f->mems)));
-}
-
-static json_t *from_unit(const UndoRecord *r) {
-        if (!r->unit_noted)
-                return json_null();
-        return json_pack("{s:o, s:o, s:o}", "cpus", from_property(&r->cpus), "mems",
-                         from_property(&r->mems), "files", from_files(r->files));
+        record_append(list, kind, record_from_bytes(undo_record_unit(r)), before,
+                      from_values(&p->ours));
 }
 
 /* [first, last, mask] each: thousands of threads are mostly one. */
@@ -383,8 +434,7 @@ static json_t *from_threads(const UndoProcess *p) {
         for (size_t i = 0; i < p->n_threads; i++) {
                 const UndoThreads *t = &p->threads[i];
 
-                undo_json_append(&list,
-                                 json_pack("[i, i, o]", t->first, t->last, from_mask(t->mask)));
+                list_append(&list, json_pack("[i, i, o]", t->first, t->last, from_mask(t->mask)));
         }
         return list;
 }
@@ -393,69 +443,58 @@ static json_t *from_masks(const UndoProcess *p) {
         json_t *list = json_array();
 
         for (size_t i = 0; i < p->n_masks; i++)
-                undo_json_append(&list, undo_json_from_set(ID_VIEW(&p->masks[i])));
+                list_append(&list, record_from_set(ID_VIEW(&p->masks[i])));
         return list;
 }
 
-static json_t *from_process(const UndoProcess *p) {
-        return json_pack("{s:i, s:I, s:I, s:o, s:b, s:b, s:o, s:o, s:o}", "pid", p->id.pid, "start",
-                         (json_int_t)p->id.start_ticks, "noted", (json_int_t)p->noted_ticks,
-                         "cpuset", from_name(p->cpuset), "masks_set", p->masks_set, "given",
-                         p->given, "leader", from_mask(p->leader), "masks", from_masks(p),
-                         "threads", from_threads(p));
-}
-
-static json_t *from_processes(const UndoRecord *r) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < r->n_processes; i++)
-                undo_json_append(&list, from_process(&r->processes[i]));
-        return list;
+static void append_process(json_t **list, const UndoProcess *p) {
+        record_append(list, KIND_THREADS, record_from_process(&p->id),
+                      json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "noted",
+                                (json_int_t)p->noted_ticks, "masks_set", p->masks_set, "given",
+                                p->given, "leader", from_mask(p->leader), "masks", from_masks(p),
+                                "threads", from_threads(p)),
+                      json_null());
+        if (p->cpuset)
+                record_append(list, KIND_CGROUP1, record_from_process(&p->id),
+                              record_from_bytes(p->cpuset), json_null());
 }
 
 int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
-        json_t *record =
-                json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "instance",
-                          undo_json_from_bytes(r->instance), "service", from_name(r->unit), "scope",
-                          from_name(r->scope), "home", from_name(r->home), "unit", from_unit(r),
-                          "given", from_values(&r->given), "processes", from_processes(r));
+        const IdView cpus = r->files ? ID_VIEW(&r->files->cpus) : (IdView){ 0 };
+        const IdView mems = r->files ? ID_VIEW(&r->files->mems) : (IdView){ 0 };
+        json_t *list = json_array();
 
-        return undo_json_render(record, ret, ret_size);
+        if (r->scope)
+                record_append(&list, KIND_SCOPE, record_from_bytes(r->scope),
+                              record_from_bytes(r->home), json_null());
+        if (r->unit_noted) {
+                append_property(&list, KIND_UNIT_CPUS, r, &r->cpus, r->files ? &cpus : NULL);
+                append_property(&list, KIND_UNIT_MEMS, r, &r->mems, r->files ? &mems : NULL);
+        }
+        if (r->given.n > 0)
+                record_append(&list, KIND_CPUS, json_null(), json_null(), from_values(&r->given));
+        for (size_t i = 0; i < r->n_processes; i++)
+                append_process(&list, &r->processes[i]);
+        return record_render(r->instance, r->unit, list, ret, ret_size);
 }
 
-/* --- from JSON; one invalid value makes the whole text invalid --- */
-
-/* PID_MAX_LIMIT of 64-bit kernels, proc(5). */
-#define PID_MAX ((json_int_t)4 << 20)
-
-static int to_bytes_or_none(const json_t *json, char **ret) {
-        return json_is_null(json) ? 0 : undo_json_to_bytes(json, ret);
-}
+/* --- and back; one invalid value makes the whole text invalid --- */
 
 /* No value is the empty set. */
 static int to_values(const json_t *json, UndoValues *ret) {
         const size_t n = json_array_size(json);
 
-        if (!json_is_array(json) || n > UNDO_VALUES_MAX)
+        if (!json_is_array(json) || n > UNDO_VALUES_MAX || ret->n > 0)
                 return -EBADMSG;
         if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
                 return -ENOMEM;
         for (; ret->n < n; ret->n++) {
                 IdSet *value = &ret->values[ret->n];
 
-                if (undo_json_to_set(json_array_get(json, ret->n), ID_TARGET(value)) < 0 ||
+                if (record_to_set(json_array_get(json, ret->n), ID_TARGET(value)) < 0 ||
                     id_set_is_empty(value))
                         return -EBADMSG;
         }
-        return 0;
-}
-
-static int to_pid(const json_t *json, pid_t *ret) {
-        json_int_t value = json_is_integer(json) ? json_integer_value(json) : 0;
-
-        if (value <= 0 || value > PID_MAX)
-                return -EBADMSG;
-        *ret = (pid_t)value;
         return 0;
 }
 
@@ -466,70 +505,59 @@ static int to_bool(const json_t *json, bool *ret) {
         return 0;
 }
 
-/* --- the scope --- */
+static int read_cpus(const RecordEntry *e, UndoRecord *r) {
+        return to_values(e->ours, &r->given);
+}
 
-/* Records of versions before scopes have neither key. One of the two keys alone is invalid. */
-static int to_scope(const json_t *json, UndoRecord *r) {
-        const json_t *scope = json_object_get(json, "scope"), *home = json_object_get(json, "home");
-        int error = scope ? to_bytes_or_none(scope, &r->scope) : 0;
+static int read_scope(const RecordEntry *e, UndoRecord *r) {
+        int error = r->scope || r->unit || r->unit_noted ? -EBADMSG
+                                                         : record_to_bytes(e->target, &r->scope);
 
-        if (error >= 0 && home)
-                error = to_bytes_or_none(home, &r->home);
+        if (error >= 0)
+                error = record_to_bytes(e->before, &r->home);
         if (error < 0)
                 return error;
-        if (!r->scope && !r->home)
-                return 0;
-        return r->scope && r->home && !r->unit && unit_is_own_scope(r->scope) &&
-                               !strchr(r->scope, '/') && r->home[0] == '/'
+        return unit_is_own_scope(r->scope) && !strchr(r->scope, '/') && r->home[0] == '/'
                        ? 0
                        : -EBADMSG;
 }
 
-/* --- the unit --- */
-
-static int to_property(const json_t *json, UndoProperty *ret) {
-        const json_t *origin = json_object_get(json, "origin");
-        json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
+static int read_property(const RecordEntry *e, UndoProperty *ret, IdTarget ret_file) {
+        const json_t *origin = json_object_get(e->before, "origin"),
+                     *file = json_object_get(e->before, "file");
+        const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
 
         if (value < UNDO_UNSET || value > UNDO_PERSISTENT ||
-            undo_json_to_set(json_object_get(json, "before"), ID_TARGET(&ret->before)) < 0)
+            record_to_set(json_object_get(e->before, "set"), ID_TARGET(&ret->before)) < 0 ||
+            !file || (!json_is_null(file) && record_to_set(file, ret_file) < 0))
                 return -EBADMSG;
         ret->origin = (UndoOrigin)value;
-        return to_values(json_object_get(json, "ours"), &ret->ours);
+        return to_values(e->ours, &ret->ours);
 }
 
-static int to_files(const json_t *json, UndoFiles **ret) {
-        _cleanup_free_ UndoFiles *f = NULL;
+/* The two of a unit, in this order, and whether its cgroup had files. */
+static int read_unit(const RecordEntry *e, UndoRecord *r) {
+        const bool is_cpus = strcmp(e->kind, KIND_UNIT_CPUS) == 0;
+        const bool has_file = !json_is_null(json_object_get(e->before, "file"));
+        const char *unit = undo_record_unit(r);
+        _cleanup_free_ char *target = NULL;
+        UndoFiles none, *files;
+        int error = record_to_bytes(e->target, &target);
 
-        if (json_is_null(json))
-                return 0;
-        f = calloc(1, sizeof(*f));
-        if (!f)
+        if (error < 0)
+                return error;
+        if (!unit || strcmp(target, unit) != 0 || r->unit_noted)
+                return -EBADMSG;
+        if (is_cpus && has_file && !r->files && !(r->files = calloc(1, sizeof(*r->files))))
                 return -ENOMEM;
-        if (undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&f->cpus)) < 0 ||
-            undo_json_to_set(json_object_get(json, "mems"), ID_TARGET(&f->mems)) < 0)
+        if (has_file != (r->files != NULL))
                 return -EBADMSG;
-        *ret = TAKE_PTR(f);
-        return 0;
+        files = r->files ? r->files : &none;
+        if (is_cpus)
+                return read_property(e, &r->cpus, ID_TARGET(&files->cpus));
+        r->unit_noted = true;
+        return read_property(e, &r->mems, ID_TARGET(&files->mems));
 }
-
-static int to_unit(const json_t *json, UndoRecord *r) {
-        int error;
-
-        if (json_is_null(json))
-                return 0;
-        if (!undo_record_unit(r))
-                return -EBADMSG;
-        error = to_files(json_object_get(json, "files"), &r->files);
-        if (error >= 0)
-                error = to_property(json_object_get(json, "cpus"), &r->cpus);
-        if (error >= 0)
-                error = to_property(json_object_get(json, "mems"), &r->mems);
-        r->unit_noted = error >= 0;
-        return error;
-}
-
-/* --- processes --- */
 
 static int to_masks(const json_t *json, UndoProcess *p) {
         const size_t n = json_array_size(json);
@@ -541,7 +569,7 @@ static int to_masks(const json_t *json, UndoProcess *p) {
         for (; p->n_masks < n; p->n_masks++) {
                 CpuSet *mask = &p->masks[p->n_masks];
 
-                if (undo_json_to_set(json_array_get(json, p->n_masks), ID_TARGET(mask)) < 0 ||
+                if (record_to_set(json_array_get(json, p->n_masks), ID_TARGET(mask)) < 0 ||
                     id_set_is_empty(mask))
                         return -EBADMSG;
         }
@@ -569,8 +597,8 @@ static int to_threads(const json_t *json, UndoProcess *p) {
                 UndoThreads *t = &p->threads[p->n_threads];
 
                 if (json_array_size(entry) != 3 ||
-                    to_pid(json_array_get(entry, 0), &t->first) < 0 ||
-                    to_pid(json_array_get(entry, 1), &t->last) < 0 ||
+                    record_to_pid(json_array_get(entry, 0), &t->first) < 0 ||
+                    record_to_pid(json_array_get(entry, 1), &t->last) < 0 ||
                     to_mask(p, json_array_get(entry, 2), &t->mask) < 0 || t->first <= before ||
                     t->last < t->first)
                         return -EBADMSG;
@@ -579,73 +607,68 @@ static int to_threads(const json_t *json, UndoProcess *p) {
         return 0;
 }
 
-static int to_process(const json_t *json, UndoRecord *r) {
+static int read_threads(const RecordEntry *e, UndoRecord *r) {
         UndoProcess *p;
         ProcessId id;
         int error;
 
-        if (to_pid(json_object_get(json, "pid"), &id.pid) < 0 ||
-            undo_json_to_ticks(json_object_get(json, "start"), &id.start_ticks) < 0 ||
-            undo_record_find(r, &id))
+        if (record_to_process(e->target, &id) < 0 || undo_record_find(r, &id))
                 return -EBADMSG;
         error = undo_record_add(r, &id, &p);
         if (error < 0)
                 return error;
-        if (undo_json_to_ticks(json_object_get(json, "noted"), &p->noted_ticks) < 0 ||
-            to_bool(json_object_get(json, "masks_set"), &p->masks_set) < 0 ||
-            to_bool(json_object_get(json, "given"), &p->given) < 0)
+        if (record_to_number(json_object_get(e->before, "noted"), &p->noted_ticks) < 0 ||
+            to_bool(json_object_get(e->before, "masks_set"), &p->masks_set) < 0 ||
+            to_bool(json_object_get(e->before, "given"), &p->given) < 0)
                 return -EBADMSG;
-        error = to_bytes_or_none(json_object_get(json, "cpuset"), &p->cpuset);
-        if (error < 0)
-                return error;
-        error = to_masks(json_object_get(json, "masks"), p);
-        if (error < 0)
-                return error;
-        error = to_threads(json_object_get(json, "threads"), p);
-        return error < 0 ? error : to_mask(p, json_object_get(json, "leader"), &p->leader);
+        error = to_masks(json_object_get(e->before, "masks"), p);
+        if (error >= 0)
+                error = to_threads(json_object_get(e->before, "threads"), p);
+        return error < 0 ? error : to_mask(p, json_object_get(e->before, "leader"), &p->leader);
 }
 
-static int to_processes(const json_t *json, UndoRecord *r) {
-        if (!json_is_array(json))
-                return -EBADMSG;
-        for (size_t i = 0; i < json_array_size(json); i++) {
-                int error = to_process(json_array_get(json, i), r);
+static int read_cgroup1(const RecordEntry *e, UndoRecord *r) {
+        UndoProcess *p;
+        ProcessId id;
 
-                if (error < 0)
-                        return error;
-        }
-        return 0;
+        if (record_to_process(e->target, &id) < 0 || !(p = undo_record_find(r, &id)) || p->cpuset)
+                return -EBADMSG;
+        return record_to_bytes(e->before, &p->cpuset);
 }
 
-/* --- a whole record --- */
+static int read_entry(const RecordEntry *e, void *userdata) {
+        static const struct {
+                const char *kind;
+                int (*read)(const RecordEntry *e, UndoRecord *r);
+        } kinds[] = {
+                { KIND_SCOPE, read_scope },     { KIND_UNIT_CPUS, read_unit },
+                { KIND_UNIT_MEMS, read_unit },  { KIND_CPUS, read_cpus },
+                { KIND_THREADS, read_threads }, { KIND_CGROUP1, read_cgroup1 },
+        };
 
-static int to_record(const json_t *json, UndoRecord **ret) {
-        _cleanup_(undo_record_freep) UndoRecord *r = calloc(1, sizeof(*r));
-        int error;
-
-        if (!r)
-                return -ENOMEM;
-        error = undo_json_to_bytes(json_object_get(json, "instance"), &r->instance);
-        if (error >= 0)
-                error = to_bytes_or_none(json_object_get(json, "service"), &r->unit);
-        if (error >= 0)
-                error = to_scope(json, r);
-        if (error >= 0)
-                error = to_unit(json_object_get(json, "unit"), r);
-        if (error >= 0)
-                error = to_values(json_object_get(json, "given"), &r->given);
-        if (error >= 0)
-                error = to_processes(json_object_get(json, "processes"), r);
-        if (error < 0)
-                return error;
-        r->stale = false;
-        *ret = TAKE_PTR(r);
-        return 0;
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
+                if (strcmp(kinds[i].kind, e->kind) == 0)
+                        return kinds[i].read(e, userdata);
+        return -EBADMSG;
 }
 
 int undo_text_parse(const char *text, size_t size, UndoRecord **ret) {
-        _cleanup_(json_decrefp) json_t *record = NULL;
-        int r = undo_json_parse(text, size, &record);
+        _cleanup_(undo_record_freep) UndoRecord *r = calloc(1, sizeof(*r));
+        _cleanup_(json_decrefp) json_t *root = NULL;
+        int error = r ? record_parse(text, size, &root) : -ENOMEM;
 
-        return r < 0 ? r : to_record(record, ret);
+        if (error >= 0)
+                error = record_to_bytes(json_object_get(root, "instance"), &r->instance);
+        if (error >= 0 && !json_is_null(json_object_get(root, "unit")))
+                error = record_to_bytes(json_object_get(root, "unit"), &r->unit);
+        if (error >= 0)
+                error = record_read(root, read_entry, r);
+        if (error < 0)
+                return error;
+        /* Half of a unit is nothing. */
+        if (!r->unit_noted && (r->files || r->cpus.ours.n > 0 || !id_set_is_empty(&r->cpus.before)))
+                return -EBADMSG;
+        r->stale = false;
+        *ret = TAKE_PTR(r);
+        return 0;
 }

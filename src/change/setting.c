@@ -344,89 +344,55 @@ int undo_host_read(const Undo *undo, UndoHost *ret) {
         return r;
 }
 
-/* --- as JSON, and back. The text is not trusted --- */
+/* --- as entries, and back. The text is not trusted --- */
 
-/* --- to text --- */
+#define KIND_IRQBALANCE "irqbalance"
 
+/* No text is null. */
 static json_t *from_text(const char *text) {
-        return *text ? undo_json_from_bytes(text) : json_null();
+        return record_from_bytes(*text ? text : NULL);
 }
 
-/* "identity" is the index of the interface, as text. Only network cards have "pci". */
-static json_t *from_setting(const UndoSetting *s) {
-        char ifindex[16] = "";
-        json_t *json;
+int undo_host_render(const UndoHost *h, char **ret, size_t *ret_size) {
+        json_t *list = json_array(), *irqs;
 
-        if (s->key.ifindex > 0)
-                (void)snprintf(ifindex, sizeof(ifindex), "%u", s->key.ifindex);
-        json = json_pack("{s:s, s:o, s:I, s:o, s:o}", "kind", setting_kind_to_string(s->key.kind),
-                         "device", from_text(s->key.device), "number", (json_int_t)s->key.number,
-                         "identity", from_text(ifindex), "before", from_text(s->before));
-        if (json && s->pci && json_object_set_new(json, "pci", from_text(s->pci)) < 0) {
-                json_decref(json);
-                return NULL;
+        for (size_t i = 0; i < h->n_settings; i++) {
+                const UndoSetting *s = &h->settings[i];
+
+                record_append(&list, setting_kind_to_string(s->key.kind),
+                              json_pack("{s:o, s:I, s:I, s:o}", "device", from_text(s->key.device),
+                                        "number", (json_int_t)s->key.number, "ifindex",
+                                        (json_int_t)s->key.ifindex, "pci",
+                                        record_from_bytes(s->pci)),
+                              from_text(s->before), json_null());
         }
-        return json;
+        if (!h->irqbalance.known)
+                return record_render(NULL, NULL, list, ret, ret_size);
+        irqs = json_array();
+        for (size_t i = 0; i < h->irqbalance.own.n_banned_irqs; i++)
+                if (json_array_append_new(irqs, json_integer(h->irqbalance.own.banned_irqs[i])) <
+                    0) {
+                        json_decref(irqs);
+                        irqs = NULL;
+                }
+        record_append(&list, KIND_IRQBALANCE, record_from_process(&h->irqbalance.id),
+                      json_pack("{s:o, s:o}", "cpus",
+                                record_from_set(ID_VIEW(&h->irqbalance.own.banned_cpus)), "irqs",
+                                irqs),
+                      json_null());
+        return record_render(NULL, NULL, list, ret, ret_size);
 }
 
-static json_t *from_settings(const UndoHost *h) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < h->n_settings; i++)
-                undo_json_append(&list, from_setting(&h->settings[i]));
-        return list;
+static int to_bytes_or_none(const json_t *json, char **ret) {
+        return json_is_null(json) ? 0 : record_to_bytes(json, ret);
 }
 
-static json_t *from_irqs(const UndoBalance *b) {
-        json_t *list = json_array();
+static int to_u32(const json_t *json, uint32_t *ret) {
+        uint64_t value;
 
-        for (size_t i = 0; i < b->own.n_banned_irqs; i++)
-                undo_json_append(&list, json_integer(b->own.banned_irqs[i]));
-        return list;
-}
-
-static json_t *from_irqbalance(const UndoBalance *b) {
-        if (!b->known)
-                return json_null();
-        return json_pack("{s:i, s:I, s:o, s:o}", "pid", b->id.pid, "start",
-                         (json_int_t)b->id.start_ticks, "cpus",
-                         undo_json_from_set(ID_VIEW(&b->own.banned_cpus)), "irqs", from_irqs(b));
-}
-
-int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size) {
-        json_t *record = json_pack("{s:o, s:o}", "settings", from_settings(host), "irqbalance",
-                                   from_irqbalance(&host->irqbalance));
-
-        return undo_json_render(record, ret, ret_size);
-}
-
-/* --- out of text --- */
-
-/* The caller owns it. */
-static int to_text(const json_t *json, char **ret) {
-        if (!json_is_null(json))
-                return undo_json_to_bytes(json, ret);
-        *ret = strdup("");
-        return *ret ? 0 : -ENOMEM;
-}
-
-static int to_number(const json_t *json, uint32_t *ret) {
-        json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
-
-        if (value < 0 || value > INT_MAX)
+        if (record_to_number(json, &value) < 0 || value > INT_MAX)
                 return -EBADMSG;
         *ret = (uint32_t)value;
-        return 0;
-}
-
-static int to_ifindex(const json_t *json, uint32_t *ret) {
-        const char *text = json_string_value(json);
-        uint64_t number = 0;
-
-        if (!json_is_null(json) &&
-            (!text || parse_u64(text, &number) < 0 || number == 0 || number > INT_MAX))
-                return -EBADMSG;
-        *ret = (uint32_t)number;
         return 0;
 }
 
@@ -442,92 +408,62 @@ static int check_setting(const SettingKey *key, const char *before) {
                        : 0;
 }
 
-static int to_setting(const json_t *json, UndoHost *h) {
-        const char *kind = json_string_value(json_object_get(json, "kind"));
-        const json_t *card = json_object_get(json, "pci"); /* former builds did not note it */
+static int read_setting(const RecordEntry *e, UndoHost *h) {
         _cleanup_free_ char *device = NULL, *before = NULL, *pci = NULL;
         SettingKey key = { 0 };
         int r;
 
-        if (!kind || setting_kind_from_string(kind, &key.kind) < 0 ||
-            to_number(json_object_get(json, "number"), &key.number) < 0 ||
-            to_ifindex(json_object_get(json, "identity"), &key.ifindex) < 0)
+        if (setting_kind_from_string(e->kind, &key.kind) < 0 ||
+            to_u32(json_object_get(e->target, "number"), &key.number) < 0 ||
+            to_u32(json_object_get(e->target, "ifindex"), &key.ifindex) < 0)
                 return -EBADMSG;
-        r = to_text(json_object_get(json, "device"), &device);
+        r = to_bytes_or_none(json_object_get(e->target, "device"), &device);
         if (r >= 0)
-                r = to_text(json_object_get(json, "before"), &before);
-        if (r >= 0 && card)
-                r = to_text(card, &pci);
+                r = to_bytes_or_none(json_object_get(e->target, "pci"), &pci);
+        if (r >= 0)
+                r = to_bytes_or_none(e->before, &before);
         if (r < 0)
                 return r;
-        key.device = device;
-        r = undo_host_find(h, &key) ? -EBADMSG : check_setting(&key, before);
-        return r < 0 ? r : undo_host_add(h, &key, pci, before);
+        key.device = device ? device : "";
+        r = undo_host_find(h, &key) ? -EBADMSG : check_setting(&key, before ? before : "");
+        return r < 0 ? r : undo_host_add(h, &key, pci, before ? before : "");
 }
 
-/* Earlier builds also set /proc/irq/default_smp_affinity. This one leaves it alone, but must
- * keep the rest of their record. */
-static bool is_retired(const json_t *json) {
-        const char *kind = json_string_value(json_object_get(json, "kind"));
+static int read_irqbalance(const RecordEntry *e, UndoHost *h) {
+        const json_t *irqs = json_object_get(e->before, "irqs");
+        const size_t n = json_array_size(irqs);
+        IrqbalanceSetup *own = &h->irqbalance.own;
 
-        return kind && strcmp(kind, "default-affinity") == 0;
-}
-
-static int to_settings(const json_t *json, UndoHost *h) {
-        int r = json_is_array(json) ? 0 : -EBADMSG;
-
-        for (size_t i = 0; r >= 0 && i < json_array_size(json); i++)
-                if (!is_retired(json_array_get(json, i)))
-                        r = to_setting(json_array_get(json, i), h);
-        return r;
-}
-
-static int to_irqs(const json_t *json, UndoBalance *b) {
-        const size_t n = json_array_size(json);
-
-        if (!json_is_array(json))
+        if (h->irqbalance.known || !json_is_array(irqs) ||
+            record_to_process(e->target, &h->irqbalance.id) < 0 ||
+            record_to_set(json_object_get(e->before, "cpus"), ID_TARGET(&own->banned_cpus)) < 0)
                 return -EBADMSG;
-        b->own.banned_irqs = calloc(n + 1, sizeof(*b->own.banned_irqs));
-        if (!b->own.banned_irqs)
+        h->irqbalance.known = true;
+        own->banned_irqs = calloc(n + 1, sizeof(*own->banned_irqs));
+        if (!own->banned_irqs)
                 return -ENOMEM;
-        for (; b->own.n_banned_irqs < n; b->own.n_banned_irqs++)
-                if (to_number(json_array_get(json, b->own.n_banned_irqs),
-                              &b->own.banned_irqs[b->own.n_banned_irqs]) < 0)
+        for (; own->n_banned_irqs < n; own->n_banned_irqs++)
+                if (to_u32(json_array_get(irqs, own->n_banned_irqs),
+                           &own->banned_irqs[own->n_banned_irqs]) < 0)
                         return -EBADMSG;
         return 0;
 }
 
-static int to_irqbalance(const json_t *json, UndoBalance *b) {
-        uint64_t start_ticks;
-        uint32_t pid;
-
-        if (json_is_null(json))
-                return 0;
-        if (to_number(json_object_get(json, "pid"), &pid) < 0 || pid == 0 ||
-            undo_json_to_ticks(json_object_get(json, "start"), &start_ticks) < 0 ||
-            undo_json_to_set(json_object_get(json, "cpus"), ID_TARGET(&b->own.banned_cpus)) < 0)
-                return -EBADMSG;
-        b->id = (ProcessId){ .pid = (pid_t)pid, .start_ticks = start_ticks };
-        b->known = true;
-        return to_irqs(json_object_get(json, "irqs"), b);
-}
-
-static int to_host(const json_t *json, UndoHost *ret) {
-        _cleanup_(undo_host_done) UndoHost h = { 0 };
-        int r = to_settings(json_object_get(json, "settings"), &h);
-
-        if (r >= 0)
-                r = to_irqbalance(json_object_get(json, "irqbalance"), &h.irqbalance);
-        if (r < 0)
-                return r;
-        h.stale = h.n_settings < json_array_size(json_object_get(json, "settings"));
-        *ret = TAKE_STRUCT(h);
-        return 0;
+static int read_entry(const RecordEntry *e, void *userdata) {
+        return strcmp(e->kind, KIND_IRQBALANCE) == 0 ? read_irqbalance(e, userdata)
+                                                     : read_setting(e, userdata);
 }
 
 int undo_host_parse(const char *text, size_t size, UndoHost *ret) {
-        _cleanup_(json_decrefp) json_t *record = NULL;
-        int r = undo_json_parse(text, size, &record);
+        _cleanup_(undo_host_done) UndoHost h = { 0 };
+        _cleanup_(json_decrefp) json_t *root = NULL;
+        int r = record_parse(text, size, &root);
 
-        return r < 0 ? r : to_host(record, ret);
+        if (r >= 0)
+                r = record_read(root, read_entry, &h);
+        if (r < 0)
+                return r;
+        h.stale = false;
+        *ret = TAKE_STRUCT(h);
+        return 0;
 }

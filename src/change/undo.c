@@ -18,6 +18,7 @@
 
 /* A line of 5 KiB for each policy of a machine of 1,024 CPUs. */
 #define STARTS_MAX_BYTES ((size_t)4 << 20)
+#define KIND_START "start"
 
 void undo_starts_done(UndoStarts *starts) {
         free(starts->cpus);
@@ -46,32 +47,31 @@ int undo_starts_write(int dir_fd, const UndoStarts *starts) {
                 return unlinkat(dir_fd, UNDO_STARTS_FILE, 0) < 0 && errno != ENOENT ? -errno : 0;
         list = json_array();
         for (size_t i = 0; i < starts->n; i++)
-                undo_json_append(&list, undo_json_from_set(ID_VIEW(&starts->cpus[i])));
-        r = undo_json_render(json_pack("{s:o}", "cpus", list), &text, &size);
+                record_append(&list, KIND_START, json_null(), json_null(),
+                              json_pack("[o]", record_from_set(ID_VIEW(&starts->cpus[i]))));
+        r = record_render(NULL, NULL, list, &text, &size);
         return r < 0 ? r : atomic_file_write(dir_fd, UNDO_STARTS_FILE, text, size, 0600);
+}
+
+static int read_start(const RecordEntry *e, void *userdata) {
+        CpuSet cpus;
+
+        if (strcmp(e->kind, KIND_START) != 0 || json_array_size(e->ours) != 1 ||
+            record_to_set(json_array_get(e->ours, 0), ID_TARGET(&cpus)) < 0 ||
+            id_set_is_empty(&cpus))
+                return -EBADMSG;
+        return undo_starts_add(userdata, &cpus);
 }
 
 int undo_starts_parse(const char *text, size_t size, UndoStarts *ret) {
         _cleanup_undo_starts_ UndoStarts starts = { 0 };
         _cleanup_(json_decrefp) json_t *root = NULL;
-        const json_t *list, *item;
-        size_t i;
-        int r = undo_json_parse(text, size, &root);
+        int r = record_parse(text, size, &root);
 
+        if (r >= 0)
+                r = record_read(root, read_start, &starts);
         if (r < 0)
                 return r;
-        list = json_object_get(root, "cpus");
-        if (!json_is_array(list))
-                return -EBADMSG;
-        json_array_foreach(list, i, item) {
-                CpuSet cpus;
-
-                r = undo_json_to_set(item, ID_TARGET(&cpus));
-                if (r >= 0)
-                        r = id_set_is_empty(&cpus) ? -EBADMSG : undo_starts_add(&starts, &cpus);
-                if (r < 0)
-                        return r;
-        }
         *ret = TAKE_STRUCT(starts);
         return 0;
 }

@@ -47,11 +47,21 @@ static void parse_host(const char *text, size_t size) {
         undo_host_done(&host);
 }
 
+static void parse_starts(const char *text, size_t size) {
+        UndoStarts starts = { 0 };
+
+        if (undo_starts_parse(text, size, &starts) == 0)
+                for (size_t i = 0; i < starts.n; i++)
+                        check(!id_set_is_empty(&starts.cpus[i]));
+        undo_starts_done(&starts);
+}
+
 static void parse(const char *text, size_t size) {
         UndoRecord *record = NULL;
         int r = undo_text_parse(text, size, &record);
 
         parse_host(text, size);
+        parse_starts(text, size);
         if (r == 0)
                 check_record(record);
         else

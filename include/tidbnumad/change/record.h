@@ -3,10 +3,6 @@
  * A record is about one instance. Its part about a unit is valid until the unit is restored; its
  * part about a process, for this process only (pid and start time). It is written before each
  * change (see undo.h), so that a later reader can undo all of it. Plain data.
- *
- * As text it is a JSON object in one line:
- *
- *     {"version": 2, "instance": "tikv-20160", "service": "tikv-20160.service", …}
  */
 #pragma once
 
@@ -178,31 +174,53 @@ bool undo_record_is_empty(const UndoRecord *record);
 /* The caller owns the text. -ENOMEM. */
 int undo_text_render(const UndoRecord *record, char **ret, size_t *ret_size);
 
-/* Errors as of undo_json_parse() below, and -ENOMEM. */
+/* Errors as of record_parse() below, and -ENOMEM. */
 int undo_text_parse(const char *text, size_t size, UndoRecord **ret);
 
-/* Values of records as JSON. Out of JSON, all that does not fit is -EBADMSG. */
+/* --- the form of all files in the folder ---
+ *
+ * An object in one line. An entry of `settings` is something that was changed: which kind of thing,
+ * which of them, what it had before, and the values that may be ours:
+ *
+ *     {"version": 1, "instance": "tikv-20160", "unit": "tikv-20160.service", "settings": [
+ *       {"kind": "unit-cpus", "target": "tikv-20160.service", "before": {…}, "ours": ["0-7"]}, …]}
+ *
+ * `target`, `before` and `ours` are as the kind needs them, null where it has none. Only records of
+ * instances have the two names. Out of JSON, all that does not fit is -EBADMSG. */
+#define RECORD_VERSION 1
 
-/* The version number in the records of instances and of the host alike. */
-#define UNDO_VERSION 2
+typedef struct RecordEntry {
+        const char *kind;
+        const json_t *target, *before, *ours;
+} RecordEntry;
 
-/* Any bytes, and the other way, in memory that the caller owns. None and NUL bytes are refused. */
-json_t *undo_json_from_bytes(const char *bytes);
-int undo_json_to_bytes(const json_t *json, char **ret);
+/* Takes an entry: 0 or negative errno, which ends the reading. */
+typedef int (*RecordReader)(const RecordEntry *entry, void *userdata);
 
-json_t *undo_json_from_set(IdView set);
-int undo_json_to_set(const json_t *json, IdTarget ret);
+/* Adds an entry, and takes over its three parts; NULL: there was no memory for it. `*list` is NULL
+ * then, and stays so. */
+void record_append(json_t **list, const char *kind, json_t *target, json_t *before, json_t *ours);
 
-/* A number of ticks. */
-int undo_json_to_ticks(const json_t *json, uint64_t *ret);
+/* Takes over `settings`. Without `instance` there are no names. The caller owns the text. -ENOMEM.
+ */
+int record_render(const char *instance, const char *unit, json_t *settings, char **ret,
+                  size_t *ret_size);
 
-/* Takes over `item`. A list that cannot be had in full is none: `*list` is NULL then, and stays
- * so. */
-void undo_json_append(json_t **list, json_t *item);
+/* The object, which the caller owns. -EBADMSG: the text is no record; -ENOTSUP: a newer version
+ * wrote it. Then its entries. */
+int record_parse(const char *text, size_t size, json_t **ret);
+int record_read(const json_t *root, RecordReader reader, void *userdata);
 
-/* Takes over `record`; NULL: there was no memory for it. The caller owns the text. -ENOMEM. */
-int undo_json_render(json_t *record, char **ret, size_t *ret_size);
+/* Any bytes, and the other way, in memory that the caller owns. NULL is null; out of JSON, none and
+ * NUL bytes are refused. */
+json_t *record_from_bytes(const char *bytes);
+int record_to_bytes(const json_t *json, char **ret);
 
-/* The record, as a reference that the caller owns. -EBADMSG: the text is no record; -ENOTSUP: a
- * newer version wrote it. */
-int undo_json_parse(const char *text, size_t size, json_t **ret);
+json_t *record_from_set(IdView set);
+int record_to_set(const json_t *json, IdTarget ret);
+
+json_t *record_from_process(const ProcessId *id);
+int record_to_process(const json_t *json, ProcessId *ret);
+
+/* Not negative. */
+int record_to_number(const json_t *json, uint64_t *ret);

@@ -45,10 +45,8 @@ int setting_apply(const SettingOps *ops, const Sysroot *sysroot, const SettingKe
                   SettingValue *ret_ours);
 
 /* The values of the host's own settings before we changed them: masks of interrupts and of network
- * queues, sysctls, and what was sent to irqbalance. One record for all, in the folder of the others
- * (undo.h), under a name that no instance's can have:
- *
- *     {"version": 2, "settings": […], "irqbalance": …}
+ * queues, sysctls, and what was sent to irqbalance. One record for all, of the form of the others
+ * (record.h) and in their folder (undo.h), under a name that no instance's can have.
  *
  * It is written and flushed before each change of something that is not in it yet. An entry
  * keeps the kernel's own text, so that it is put back byte for byte. It is dropped together with
@@ -96,7 +94,7 @@ bool undo_host_is_empty(const UndoHost *host);
 
 int undo_host_render(const UndoHost *host, char **ret, size_t *ret_size);
 
-/* Errors as of undo_json_parse(), and -ENOMEM. */
+/* Errors as of record_parse(), and -ENOMEM. */
 int undo_host_parse(const char *text, size_t size, UndoHost *ret);
 
 /* The file is in the folder of `undo`. The caller may change a setting only after undo_host_write()

@@ -9,10 +9,8 @@
 #include "tidbnumad/change/record.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* The CPUs that processes are given at their exec, before a record of each is written: one list for
- * all, in the folder of the records (undo.h), written before the first process is given any:
- *
- *     {"version": 2, "cpus": ["0-7", "8-15"]}
+/* The CPUs that processes are given at their exec, before a record of each is written: one record
+ * for all, with an entry "start" for each set, written before the first process is given any.
  *
  * A daemon that is killed between such a change and its record leaves a process without one. The
  * next daemon recognizes it by this list: see start_cpus_recall(). */
@@ -33,7 +31,7 @@ int undo_starts_add(UndoStarts *starts, const CpuSet *cpus);
  * returned 0. */
 int undo_starts_write(int dir_fd, const UndoStarts *starts);
 
-/* -ENOENT: there is none; -EBADMSG, -ENOTSUP as undo_json_parse(). */
+/* -ENOENT: there is none; -EBADMSG, -ENOTSUP as record_parse(). */
 int undo_starts_read(int dir_fd, UndoStarts *ret);
 int undo_starts_parse(const char *text, size_t size, UndoStarts *ret);
 

@@ -264,13 +264,26 @@ TEST(list_of_others) {
                 int error;
         } cases[] = {
                 { "", -EBADMSG },
-                { "{\"version\": 2}", -EBADMSG },
-                { "{\"version\": 2, \"cpus\": {}}", -EBADMSG },
-                { "{\"version\": 2, \"cpus\": [7]}", -EBADMSG },
-                { "{\"version\": 2, \"cpus\": [\"\"]}", -EBADMSG },
-                { "{\"version\": 2, \"cpus\": [\"x\"]}", -EBADMSG },
-                { "{\"version\": 99, \"cpus\": []}", -ENOTSUP },
-                { "{\"version\": 2, \"cpus\": []}", 0 },
+                { "{\"version\": 1}", -EBADMSG },
+                { "{\"version\": 1, \"settings\": {}}", -EBADMSG },
+                { "{\"version\": 1, \"settings\": [7]}", -EBADMSG },
+                { "{\"version\": 1, \"settings\": [{\"kind\": \"cpus\", \"target\": null, "
+                  "\"before\": null, \"ours\": [\"1\"]}]}",
+                  -EBADMSG },
+                { "{\"version\": 1, \"settings\": [{\"kind\": \"start\", \"target\": null, "
+                  "\"before\": null, \"ours\": [\"\"]}]}",
+                  -EBADMSG },
+                { "{\"version\": 1, \"settings\": [{\"kind\": \"start\", \"target\": null, "
+                  "\"before\": null, \"ours\": [\"x\"]}]}",
+                  -EBADMSG },
+                { "{\"version\": 1, \"settings\": [{\"kind\": \"start\", \"target\": null, "
+                  "\"before\": null, \"ours\": \"1\"}]}",
+                  -EBADMSG },
+                { "{\"version\": 99, \"settings\": []}", -ENOTSUP },
+                { "{\"version\": 1, \"settings\": []}", 0 },
+                { "{\"version\": 1, \"settings\": [{\"kind\": \"start\", \"target\": null, "
+                  "\"before\": null, \"ours\": [\"1,3\"]}]}",
+                  0 },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {

@@ -1,6 +1,5 @@
-/* Records as files that a daemon has left. Each version of the form has its folder in records/: all
- * are read, and the newest is written to the byte. These files are never made anew: a change of the
- * form is a new version, in a new folder. */
+/* Records as files that a daemon has left: they are read, and written to the byte. From the first
+ * release on these files are never made anew: a change of the form is a new version then. */
 
 #include "../../support/test.h"
 
@@ -14,12 +13,12 @@ typedef struct Stored {
 
 static const char *folder;
 
-static Stored stored(unsigned version, const char *name) {
+static Stored stored(const char *name) {
         Stored s = { 0 };
         char path[512];
         FILE *f;
 
-        (void)snprintf(path, sizeof(path), "%s/%u/%s", folder, version, name);
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
         f = fopen(path, "re");
         assert_non_null(f);
         s.size = fread(s.text, 1, sizeof(s.text) - 1, f);
@@ -28,19 +27,16 @@ static Stored stored(unsigned version, const char *name) {
 }
 
 static void assert_stored(const char *name, UndoRecord *expected) {
+        const Stored s = stored(name);
+        UndoRecord *read = NULL;
         char *text = NULL;
         size_t size;
 
-        for (unsigned version = 1; version <= UNDO_VERSION; version++) {
-                const Stored s = stored(version, name);
-                UndoRecord *read = NULL;
-
-                assert_int_equal(undo_text_parse(s.text, s.size, &read), 0);
-                assert_same_record(expected, read);
-                undo_record_free(read);
-        }
+        assert_int_equal(undo_text_parse(s.text, s.size, &read), 0);
+        assert_same_record(expected, read);
+        undo_record_free(read);
         assert_int_equal(undo_text_render(expected, &text, &size), 0);
-        assert_string_equal(text, stored(UNDO_VERSION, name).text);
+        assert_string_equal(text, s.text);
         assert_int_equal(size, strlen(text));
         free(text);
         undo_record_free(expected);
@@ -59,28 +55,23 @@ TEST(of_a_scope) {
 }
 
 TEST(of_the_host) {
-        _cleanup_(undo_host_done) UndoHost expected;
+        _cleanup_(undo_host_done) UndoHost expected, read = { 0 };
+        const Stored s = stored("host.record");
         char *text = NULL;
         size_t size;
 
-        for (unsigned version = 1; version <= UNDO_VERSION; version++) {
-                const Stored s = stored(version, "host.record");
-                _cleanup_(undo_host_done) UndoHost read = { 0 };
-
-                assert_int_equal(undo_host_parse(s.text, s.size, &read), 0);
-                assert_example_host(&read);
-        }
+        assert_int_equal(undo_host_parse(s.text, s.size, &read), 0);
+        assert_example_host(&read);
         example_host(&expected);
         assert_int_equal(undo_host_render(&expected, &text, &size), 0);
-        assert_string_equal(text, stored(UNDO_VERSION, "host.record").text);
+        assert_string_equal(text, s.text);
         assert_int_equal(size, strlen(text));
         free(text);
 }
 
-/* One is not the other, though both are of the same version. */
+/* One is not the other, though both are of the same form. */
 TEST(kinds_are_told_apart) {
-        const Stored host = stored(UNDO_VERSION, "host.record"),
-                     unit = stored(UNDO_VERSION, "unit.record");
+        const Stored host = stored("host.record"), unit = stored("unit.record");
         UndoRecord *record = NULL;
         UndoHost h = { 0 };
 

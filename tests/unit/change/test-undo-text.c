@@ -92,12 +92,12 @@ TEST(what_is_no_record) {
                 { "{\"version\": 1}", -EBADMSG },
                 { "{\"version\": 0}", -EBADMSG },
                 { "{\"version\": -1}", -EBADMSG },
-                { "{\"version\": 2}", -EBADMSG },
-                { "{\"version\": 2, \"version\": 2}", -EBADMSG },
-                { "{\"version\": 3}", -ENOTSUP },
+                { "{\"version\": 1, \"version\": 1}", -EBADMSG },
+                { "{\"version\": 2}", -ENOTSUP },
                 { "{\"version\": 4000000000}", -ENOTSUP },
-                { "{\"version\": 1, \"record\": []}", -EBADMSG },
-                { "{\"version\": 1, \"record\": {}}", -EBADMSG },
+                { "{\"version\": 1, \"instance\": \"a\", \"unit\": null}", -EBADMSG },
+                { "{\"version\": 1, \"instance\": \"a\", \"unit\": null, \"settings\": {}}",
+                  -EBADMSG },
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -173,29 +173,30 @@ TEST(scopes) {
         static const struct {
                 const char *path, *value;
         } cases[] = {
-                { "scope", "null" }, /* half of the two is nothing */
-                { "home", "null" },
-                { "scope", NULL },
-                { "home", NULL },
-                { "scope", "\"a.scope\"" }, /* not ours */
-                { "scope", "\"tidbnumad-a.service\"" },
-                { "scope", "\"tidbnumad-/../a.scope\"" },
-                { "scope", "\"\"" },
-                { "scope", "7" },
-                { "home", "\"a.scope\"" },
-                { "home", "[]" },
-                { "service", "\"a.service\"" },
+                { "settings.0.target", "null" }, /* half of the two is nothing */
+                { "settings.0.before", "null" },
+                { "settings.0.target", NULL },
+                { "settings.0.before", NULL },
+                { "settings.0.target", "\"a.scope\"" }, /* not ours */
+                { "settings.0.target", "\"tidbnumad-a.service\"" },
+                { "settings.0.target", "\"tidbnumad-/../a.scope\"" },
+                { "settings.0.target", "\"\"" },
+                { "settings.0.target", "7" },
+                { "settings.0.target", "\"tidbnumad-b.scope\"" }, /* whose properties follow? */
+                { "settings.0.before", "\"a.scope\"" },
+                { "settings.0.before", "[]" },
+                { "settings.0.kind", "\"cpus\"" },
+                { "unit", "\"a.service\"" },
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
                 if (parse_scope_with(cases[i].path, cases[i].value) != -EBADMSG)
                         fail_msg("%s = %s", cases[i].path, cases[i].value);
-        assert_int_equal(parse_scope_with("home", "\"/\""), 0);
-        /* Of a version that knew no scopes. */
-        assert_int_equal(parse_with("scope", NULL), 0);
-        assert_int_equal(parse_with("home", NULL), 0);
+        assert_int_equal(parse_scope_with("settings.0.before", "\"/\""), 0);
 }
 
+/* Of the example: 0 and 1 are its unit's, 2 the CPUs that were given, 3 and 4 one process's, 5 the
+ * other's. */
 TEST(hostile_content) {
         static const struct {
                 const char *path, *value;
@@ -206,90 +207,104 @@ TEST(hostile_content) {
                 { "instance", "\"%4\"" },
                 { "instance", "\"%00\"" },
                 { "instance", "\"%zz\"" },
-                { "service", "7" },
-                { "service", "null" }, /* a unit's properties, and no unit */
-                { "unit", "{}" },
-                { "unit.cpus", "null" },
-                { "unit.cpus.origin", "3" },
-                { "unit.cpus.origin", "-1" },
-                { "unit.cpus.origin", "\"1\"" },
-                { "unit.cpus.before", "\"3-1\"" },
-                { "unit.mems.ours", "\"2\"" },
-                { "unit.mems.ours", "[\"\"]" },
-                { "unit.mems.ours", "[2]" },
-                { "unit.cpus.ours", "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]" },
-                { "unit.cpus.ours.0", "\"x\"" },
-                { "unit.files", "[]" },
-                { "unit.files.mems", "\"9000\"" },
-                { "given", "null" },
-                { "given", "[\"1\", \"1-\"]" },
-                { "processes", "{}" },
-                { "processes.0", "7" },
-                { "processes.0.pid", "0" },
-                { "processes.0.pid", "-1" },
-                { "processes.0.pid", "4294967297" },
-                { "processes.0.pid", "1.5" },
-                { "processes.0.start", "-1" },
-                { "processes.0.start", "\"5\"" },
-                { "processes.0.noted", "null" },
-                { "processes.0.cpuset", "\"\"" },
-                { "processes.0.masks_set", "1" },
-                { "processes.0.given", "null" },
-                { "processes.0.leader", "2" },
-                { "processes.0.leader", "-1" },
-                { "processes.0.leader", "\"\"" },
-                { "processes.0.masks", "null" },
-                { "processes.0.masks.0", "\"\"" },
-                { "processes.0.masks.0", "1" },
-                { "processes.0.threads", "7" },
-                { "processes.0.threads.0", "[1, 2]" },
-                { "processes.0.threads.0", "[50, 50, null, 1]" },
-                { "processes.0.threads.0.0", "0" },
-                { "processes.0.threads.0.1", "49" }, /* ends before it begins */
-                { "processes.0.threads.1.0", "50" }, /* overlaps */
-                { "processes.0.threads.0.2", "2" },  /* no such mask */
-                { "processes.0.threads.0.2", "4294967295" },
-                { "processes.1.pid", "50" }, /* with the start time below: twice the same */
+                { "unit", "7" },
+                { "unit", "null" }, /* a unit's properties, and no unit */
+                { "unit", "\"b.service\"" },
+                { "settings", "{}" },
+                { "settings.0", "7" },
+                { "settings.0", "{}" },
+                { "settings.0.kind", "\"shadow\"" },
+                { "settings.0.kind", "7" },
+                { "settings.0.kind", "\"unit-mems\"" }, /* twice */
+                { "settings.1.kind", "\"unit-cpus\"" },
+                { "settings.0.target", "null" },
+                { "settings.0.target", "\"b.service\"" },
+                { "settings.0.before", "null" },
+                { "settings.0.before.origin", "3" },
+                { "settings.0.before.origin", "-1" },
+                { "settings.0.before.origin", "\"1\"" },
+                { "settings.0.before.set", "\"3-1\"" },
+                { "settings.0.before.file", "[]" },
+                { "settings.0.before.file", "null" }, /* of one of the two */
+                { "settings.1.before.file", "\"9000\"" },
+                { "settings.1.before.file", "null" },
+                { "settings.1.ours", "\"2\"" },
+                { "settings.1.ours", "[\"\"]" },
+                { "settings.1.ours", "[2]" },
+                { "settings.0.ours", "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]" },
+                { "settings.0.ours.0", "\"x\"" },
+                { "settings.2.ours", "null" },
+                { "settings.2.ours", "[\"1\", \"1-\"]" },
+                { "settings.3.target.pid", "0" },
+                { "settings.3.target.pid", "-1" },
+                { "settings.3.target.pid", "4294967297" },
+                { "settings.3.target.pid", "1.5" },
+                { "settings.3.target.start", "-1" },
+                { "settings.3.target.start", "\"5\"" },
+                { "settings.3.before.noted", "null" },
+                { "settings.3.before.masks_set", "1" },
+                { "settings.3.before.given", "null" },
+                { "settings.3.before.leader", "2" },
+                { "settings.3.before.leader", "-1" },
+                { "settings.3.before.leader", "\"\"" },
+                { "settings.3.before.masks", "null" },
+                { "settings.3.before.masks.0", "\"\"" },
+                { "settings.3.before.masks.0", "1" },
+                { "settings.3.before.threads", "7" },
+                { "settings.3.before.threads.0", "[1, 2]" },
+                { "settings.3.before.threads.0", "[50, 50, null, 1]" },
+                { "settings.3.before.threads.0.0", "0" },
+                { "settings.3.before.threads.0.1", "49" }, /* ends before it begins */
+                { "settings.3.before.threads.1.0", "50" }, /* overlaps */
+                { "settings.3.before.threads.0.2", "2" },  /* no such mask */
+                { "settings.3.before.threads.0.2", "4294967295" },
+                { "settings.4.before", "\"\"" },
+                { "settings.4.target", "{\"pid\": 50, \"start\": 1}" },    /* of no process */
+                { "settings.5.target", "{\"pid\": 50, \"start\": 1050}" }, /* twice the same */
         };
 
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 int r = parse_with(cases[i].path, cases[i].value);
 
-                if (strcmp(cases[i].path, "processes.1.pid") == 0)
-                        assert_int_equal(r, 0); /* another start time: another process */
-                else if (r != -EBADMSG)
+                if (r != -EBADMSG)
                         fail_msg("%s = %s: %d", cases[i].path, cases[i].value, r);
         }
-        assert_int_equal(parse_with("processes.1", "{\"pid\": 50, \"start\": 1050}"), -EBADMSG);
+        /* Another start time: another process. */
+        assert_int_equal(parse_with("settings.5.target.pid", "50"), 0);
 }
 
 TEST(missing_keys) {
         static const char *const paths[] = {
                 "instance",
-                "service",
                 "unit",
-                "given",
-                "processes",
-                "unit.cpus",
-                "unit.mems",
-                "unit.files",
-                "unit.cpus.before",
-                "unit.cpus.origin",
-                "unit.cpus.ours",
-                "unit.files.cpus",
-                "processes.0.pid",
-                "processes.0.start",
-                "processes.0.noted",
-                "processes.0.cpuset",
-                "processes.0.masks",
-                "processes.0.threads",
-                "processes.0.leader",
-                "processes.0.given",
-                "processes.0.masks_set",
+                "settings",
+                "settings.0.kind",
+                "settings.0.target",
+                "settings.0.before",
+                "settings.0.ours",
+                "settings.0.before.set",
+                "settings.0.before.origin",
+                "settings.0.before.file",
+                "settings.2.ours",
+                "settings.3.target.pid",
+                "settings.3.target.start",
+                "settings.3.before.noted",
+                "settings.3.before.masks",
+                "settings.3.before.threads",
+                "settings.3.before.leader",
+                "settings.3.before.given",
+                "settings.3.before.masks_set",
+                "settings.4.before",
         };
 
         for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
                 if (parse_with(paths[i], NULL) != -EBADMSG)
                         fail_msg("without %s", paths[i]);
-        assert_int_equal(parse_with("unit", "null"), 0); /* it was not read yet */
+}
+
+/* One of the two properties of a unit alone. */
+TEST(half_a_unit) {
+        assert_int_equal(parse_with("settings.1", "{\"kind\": \"cpus\", \"target\": null, "
+                                                  "\"before\": null, \"ours\": []}"),
+                         -EBADMSG);
 }

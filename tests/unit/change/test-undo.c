@@ -247,7 +247,7 @@ HOST_TEST(what_was_removed_or_changed_is_written_again) {
 
 /* After a downgrade: that version takes it back, and this one changes nothing meanwhile. */
 HOST_TEST(newer_version_is_kept) {
-        static const char newer[] = "{\"version\": 3, \"instance\": \"a\"}";
+        static const char newer[] = "{\"version\": 2, \"instance\": \"a\"}";
         const ProcessId id = { .pid = 50, .start_ticks = 1050 };
         UndoRecord *r = NULL;
         char text[256];
