@@ -340,7 +340,8 @@ static int reconcile(Interrupts *irq) {
 
 /* --- before the daemon ends --- */
 
-/* What the unit that sets the sysctl, and irqbalance, get for their part. The loop runs meanwhile. */
+/* What the unit that sets the sysctl, and irqbalance, get for their part. The loop runs meanwhile.
+ */
 #define STOP_TIMEOUT_USEC (UINT64_C(2) * 1000 * 1000)
 #define STOP_PAUSE_USEC (UINT64_C(100) * 1000)
 
