@@ -602,14 +602,15 @@ static void replan(Control *c, Call *call, ControlAnswer *answer) {
         (void)place_replan(&c->m->placing, &call->globs);
         ROSTER_FOREACH(i, &c->m->roster)
                 if (call_names(call, i->name, i->unit))
-                        binding_ask(i, clock_monotonic_usec());
+                        binding_ask(i);
         place_refresh(&c->m->placing);
         units_follow_plan(&c->m->units);
 }
 
 static void await_planned(const Control *c, const Call *call, Text *missing) {
         ROSTER_FOREACH(i, &c->m->roster)
-                if (call_names(call, i->name, i->unit) && (i->planned.again || i->planned.changed))
+                if (call_names(call, i->name, i->unit) &&
+                    (i->planned.again || (i->work & WORK_PLACE)))
                         append_missing(missing, i->name, "is being planned", NULL);
 }
 

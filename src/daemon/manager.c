@@ -130,8 +130,8 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         waits = irq_stop(m->irq, m->host.policies.on_stop == ON_STOP_RESTORE);
         if (undo_release_before_stop(&m->undo)) {
                 (void)undo_announce_starts(&m->undo, NULL, 0);
-                for (size_t i = 0; i < m->roster.n_instances; i++) /* end all moves */
-                        binding_restart(m->roster.instances[i], clock_monotonic_usec());
+                ROSTER_FOREACH(i, &m->roster) /* ends all moves */
+                        instance_queue(i, WORK_REQUEST);
                 journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Stopping; releasing all bindings first (%zu records)",
                             m->undo.records.n_records);
@@ -192,9 +192,9 @@ int manager_start(Manager *m) {
         r = watch_start(&m->roster);
         if (r < 0)
                 return r;
-        turn_hand_on(m);
+        turn_dispatch(m);
         r = describe_all(&m->roster);
-        turn_hand_on(m);
+        turn_dispatch(m);
         if (r >= 0 && !m->host.args->once)
                 r = describe_start(&m->roster);
         if (r < 0)

@@ -35,9 +35,12 @@ static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
 static void arm_work(Manager *m) {
         uint64_t due = INSTANCE_NEVER;
 
-        ROSTER_FOREACH(i, &m->roster)
+        ROSTER_FOREACH(i, &m->roster) {
                 if (i->binding.due_usec < due)
                         due = i->binding.due_usec;
+                if (i->work & WORK_DISPATCHED) /* of what has run since the dispatch */
+                        due = 0;
+        }
         if (due == INSTANCE_NEVER)
                 (void)sd_event_source_set_enabled(m->binding.work_timer, SD_EVENT_OFF);
         else
@@ -96,22 +99,18 @@ int turn_adopt(Manager *m) {
                 r = turn_put_in_force(m, &adopted, load_adopt);
         if (r >= 0 && m->roster.scan_timer)
                 r = watch_rematch(&m->roster);
-        turn_hand_on(m); /* instances refer to the former policies until now */
+        turn_dispatch(m); /* instances refer to the former policies until now */
         return r;
 }
 
 /* Tries to open the undo records that could not be opened at the start, and uses them. At each
  * reload and scan. */
 static void turn_retry_records(Manager *m) {
-        const uint64_t now_usec = clock_monotonic_usec();
-
         if (!undo_start_late(&m->undo))
                 return;
         if (turn_adopt(m) < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Bindings cannot be adopted: %s",
                             strerror(ENOMEM));
-        ROSTER_FOREACH(i, &m->roster)
-                binding_restart(i, now_usec);
         irq_read_record(m->irq);
         irq_reconcile(m->irq);
         undo_release_unwanted(&m->undo);
@@ -145,28 +144,20 @@ Instance *turn_free_instance(Instance *i) {
 }
 
 /* From the lowest room up. */
-static void hand_on(Manager *m, Instance *i, uint64_t now_usec) {
-        const uint32_t news = roster_take_news(i);
+static void dispatch(Manager *m, Instance *i, uint64_t now_usec) {
+        uint32_t work = instance_take(i, WORK_DISPATCHED);
 
-        if (news & NEWS_LEFT)
+        if (work & WORK_LEFT)
                 undo_release_note_left(&m->undo, i);
-        if (news & (NEWS_JOINED | NEWS_LEFT))
+        if (work & (WORK_JOINED | WORK_LEFT))
                 undo_adopt(&m->undo, i);
-        if (news & NEWS_STORAGE)
+        if (work & WORK_STORAGE)
                 place_note_devices(&m->placing, i);
-        if (news & NEWS_JOINED)
-                binding_note_joined(i);
-        if ((news & (NEWS_JOINED | NEWS_LEFT | NEWS_RULES)) ||
-            ((news & NEWS_RENAMED) &&
-             undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released))
-                binding_restart(i, now_usec);
-        if (undo_admin_take_change(i))
-                binding_restart(i, now_usec);
-        if (undo_take_reset(i))
-                binding_reset(i, now_usec);
+        work |= instance_take(i, WORK_RECORD); /* by undo, just now */
+        binding_work(&m->binding, i, work, now_usec);
 }
 
-void turn_hand_on(Manager *m) {
+void turn_dispatch(Manager *m) {
         const uint64_t now = clock_monotonic_usec();
 
         for (Instance *i; (i = roster_take_ended(&m->roster));) {
@@ -175,7 +166,8 @@ void turn_hand_on(Manager *m) {
                 turn_free_instance(i);
         }
         ROSTER_FOREACH(i, &m->roster)
-                hand_on(m, i, now);
+                if (i->work & WORK_DISPATCHED)
+                        dispatch(m, i, now);
 }
 
 /* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
@@ -220,17 +212,15 @@ int turn_load_policies(Manager *m) {
         /* Instances refer to the former policies until now. A reload may also come while the start
          * waits for units, after the first scan and before the daemon is ready. */
         r = m->roster.scan_timer ? watch_rematch(&m->roster) : 0;
-        turn_hand_on(m);
+        turn_dispatch(m);
         return r;
 }
 
 void turn_follow_requests(Manager *m, bool all) {
-        const uint64_t now_usec = clock_monotonic_usec();
-
         turn_announce_starts(m);
         ROSTER_FOREACH(i, &m->roster)
                 if (all || undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released)
-                        binding_restart(i, now_usec);
+                        instance_queue(i, WORK_REQUEST);
         host_lock_memory(&m->host);
         place_refresh(&m->placing);
         units_reload(&m->units);
@@ -245,6 +235,7 @@ static void finish_reload(Manager *m) {
         turn_follow_requests(m, false);
         /* What it changes, such as the end of mode observe, shows in what is published, before
          * systemd is notified of its end. */
+        turn_dispatch(m);
         reconcile_due(&m->binding, clock_monotonic_usec());
         (void)publish_now(&m->report);
         if (m->host.ready)
@@ -295,10 +286,7 @@ int turn_finish_start(Manager *m) {
 }
 
 void turn_run(Manager *m) {
-        if (host_take_mark(&m->host, HOST_MARK_RELOADED))
-                ROSTER_FOREACH(i, &m->roster)
-                        drift_note_reload(i, clock_monotonic_usec());
-        turn_hand_on(m);
+        turn_dispatch(m);
         if (m->host.reloading && !m->roster.scan_at_once)
                 finish_reload(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
@@ -308,11 +296,10 @@ void turn_run(Manager *m) {
                 turn_announce_starts(m);
         }
         units_turn(&m->units);
-        reconcile_fresh(&m->binding, clock_monotonic_usec());
+        reconcile_first(&m->binding, clock_monotonic_usec());
         fork_filter_update(&m->roster); /* reads the children of new members, which takes longer */
-        turn_hand_on(m);
-        reconcile_fresh(&m->binding, clock_monotonic_usec());
-        binding_follow_plan(&m->binding, clock_monotonic_usec());
+        turn_dispatch(m);
+        reconcile_first(&m->binding, clock_monotonic_usec());
         if (host_take_mark(&m->host, HOST_MARK_OWNERS))
                 irq_note_owners(m->irq);
         if (host_take_mark(&m->host, HOST_MARK_TIDY))
@@ -369,6 +356,7 @@ int turn_loop(Manager *m) {
 static int on_work(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
+        turn_dispatch(m);
         reconcile_due(&m->binding, clock_monotonic_usec());
         return 0;
 }

@@ -16,9 +16,9 @@ int turn_loop(Manager *manager);
 /* Runs a turn at the start, before the loop runs. */
 void turn_run(Manager *manager);
 
-/* Hands the roster's news to the rooms above it. Each turn does so; a caller needs it only where
- * the same event depends on it. */
-void turn_hand_on(Manager *manager);
+/* Does the queued work of all instances, and frees those that have ended. Each turn does so; a
+ * caller needs it only where the same event depends on it. */
+void turn_dispatch(Manager *manager);
 
 /* Reads the policy files, and puts them in force in every room; if they are rejected, the former
  * ones stay. -ENOMEM and the like only. */

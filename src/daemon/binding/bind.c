@@ -453,11 +453,6 @@ void binding_end_widening(Instance *i) {
         i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
 }
 
-void binding_note_joined(Instance *i) {
-        i->binding.fresh = true;
-        i->binding.pulled = false;
-}
-
 void binding_restart(Instance *i, uint64_t now_usec) {
         end_pass(i);
         i->binding.progress = (Progress){ 0 };
@@ -466,9 +461,9 @@ void binding_restart(Instance *i, uint64_t now_usec) {
         i->binding.due_usec = now_usec;
 }
 
-void binding_ask(Instance *i, uint64_t now_usec) {
+void binding_ask(Instance *i) {
         i->binding.asked = true;
-        binding_restart(i, now_usec);
+        instance_queue(i, WORK_REQUEST);
 }
 
 void binding_forget_asked(Instance *i) {
@@ -489,6 +484,29 @@ void binding_reset(Instance *i, uint64_t now_usec) {
         binding_restart(i, now_usec);
 }
 
+/* What its place and its binding were decided from is no longer true. A new name counts only where
+ * the release of that name was requested. */
+static bool begins_again(const Binder *b, const Instance *i, uint32_t work) {
+        return (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
+               ((work & WORK_RENAMED) &&
+                undo_release_is_asked(b->host, i->name, i->unit) != i->undo.released);
+}
+
+void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec) {
+        if (work & WORK_RELOADED)
+                drift_note_reload(i, now_usec);
+        if (work & WORK_JOINED) {
+                instance_queue(i, WORK_FIRST);
+                i->binding.pulled = false;
+        }
+        if (work & WORK_RECORD)
+                binding_reset(i, now_usec);
+        else if (begins_again(b, i, work))
+                binding_restart(i, now_usec);
+        else if ((work & WORK_PLACE) && now_usec < i->binding.due_usec && !i->binding.call.slot)
+                i->binding.due_usec = now_usec;
+}
+
 void binding_end(Instance *i) {
         end_pass(i);
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
@@ -499,13 +517,6 @@ uint64_t binding_interval_usec(const Binder *b) {
         const uint64_t usec = sampling_interval_usec(b->sampling);
 
         return usec < INTERVAL_MAX_USEC ? usec : INTERVAL_MAX_USEC;
-}
-
-void binding_follow_plan(Binder *b, uint64_t now_usec) {
-        ROSTER_FOREACH(i, b->roster)
-                if (place_take_change(&i->planned) && now_usec < i->binding.due_usec &&
-                    !i->binding.call.slot)
-                        i->binding.due_usec = now_usec;
 }
 
 void binding_clear_failure(Instance *i) {
@@ -586,7 +597,7 @@ static bool is_in_cpuset(const Instance *i) {
 static bool rests(const Instance *i) {
         const InstanceBinding *own = &i->binding;
 
-        return step_is_final(own->step.kind) && own->observed_known && !own->fresh &&
+        return step_is_final(own->step.kind) && own->observed_known && !(i->work & WORK_FIRST) &&
                (id_set_is_empty(&own->placement.cpus) || own->observed.n_threads_outside == 0);
 }
 

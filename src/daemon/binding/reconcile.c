@@ -221,7 +221,7 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
 
         undo_release_if_asked(b->undo, i);
         undo_release_without_place(b->undo, i);
-        if (undo_take_reset(i))
+        if (instance_take(i, WORK_RECORD)) /* its release has just begun */
                 binding_reset(i, clock_monotonic_usec());
         if (i->undo.released) {
                 p.nodes = (NodeSet){ 0 };
@@ -235,7 +235,7 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
 static void choose_placement(const Binder *b, Instance *i) {
         Placement p;
 
-        (void)place_take_change(&i->planned);
+        (void)instance_take(i, WORK_PLACE);
         p = allowed_placement(b, i);
         if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
             p.memory != i->binding.placement.memory) {
@@ -528,6 +528,7 @@ static void begin(Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 static void reconcile(Binder *b, Instance *i, uint64_t now_usec) {
+        (void)instance_take(i, WORK_FIRST);
         /* The answer, or the end of the release, triggers the next reconcile. */
         if (i->binding.call.slot || (i->undo.record && i->undo.record->releasing))
                 i->binding.due_usec = INSTANCE_NEVER;
@@ -565,16 +566,14 @@ void reconcile_due(Binder *b, uint64_t now_usec) {
                 reconcile(b, mover, now_usec);
 }
 
-void reconcile_fresh(Binder *b, uint64_t now_usec) {
+void reconcile_first(Binder *b, uint64_t now_usec) {
         for (int crowd = 0; crowd < 2; crowd++)
                 for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
                         Instance *i = b->roster->instances[k];
 
-                        if (!i->binding.fresh || i->binding.due_usec > now_usec ||
-                            roster_is_crowd(b->roster, i) != crowd)
-                                continue;
-                        i->binding.fresh = false;
-                        reconcile(b, i, now_usec);
+                        if ((i->work & WORK_FIRST) && i->binding.due_usec <= now_usec &&
+                            roster_is_crowd(b->roster, i) == crowd)
+                                reconcile(b, i, now_usec);
                 }
 }
 

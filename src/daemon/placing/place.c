@@ -244,10 +244,10 @@ void place_remove_unit(Placing *placing, PlannedUnit *unit) {
                         ARRAY_REMOVE(placing->units, placing->n_units, i - 1);
 }
 
-bool place_take_change(Assignment *planned) {
-        const bool changed = planned->changed;
+bool place_take_change(PlannedUnit *unit) {
+        const bool changed = unit->replanned;
 
-        planned->changed = false;
+        unit->replanned = false;
         return changed;
 }
 
@@ -310,17 +310,22 @@ static void copy_to_unit(const Placing *placing, const Instance *i) {
         if (!unit)
                 return;
         unit->planned = i->planned;
-        unit->planned.changed = false; /* the instance acts on it */
+        unit->replanned = false; /* the instance acts on it */
 }
 
 static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
         for (size_t k = 0; k < in->n; k++) {
                 const PlaceEntry *e = &in->entries[k];
                 Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
+                const bool changed = note(placing, p, &in->instances[k], &plan->choices[k]);
 
-                p->changed |= note(placing, p, &in->instances[k], &plan->choices[k]);
-                if (e->instance)
-                        copy_to_unit(placing, e->instance);
+                if (!e->instance) {
+                        e->unit->replanned |= changed;
+                        continue;
+                }
+                if (changed)
+                        instance_queue(e->instance, WORK_PLACE);
+                copy_to_unit(placing, e->instance);
         }
 }
 
@@ -400,8 +405,8 @@ static int plan_alone(const Placing *placing, Instance *i) {
         input.instances = &in;
         input.n_instances = 1;
         r = placement_plan_build(&input, &plan);
-        if (r >= 0)
-                i->planned.changed |= note(placing, &i->planned, &in, &plan.choices[0]);
+        if (r >= 0 && note(placing, &i->planned, &in, &plan.choices[0]))
+                instance_queue(i, WORK_PLACE);
         host_mark(placing->host, HOST_MARK_OWNERS);
         return r;
 }

@@ -51,7 +51,7 @@ static int read_storage(const Roster *roster, Instance *i, const Members *member
         i->storage = TAKE_PTR(storage.chain);
         i->storage_nodes = storage.nodes;
         i->storage_known = true;
-        i->news |= NEWS_STORAGE;
+        instance_queue(i, WORK_STORAGE);
         return 0;
 }
 
@@ -99,7 +99,7 @@ static int describe_ports(Roster *roster, Instance *i) {
         i->n_ports = ports.n_ports;
         if (is_placed_by_port(i)) {
                 host_mark(roster->host, HOST_MARK_PLAN);
-                i->news |= NEWS_RULES;
+                instance_queue(i, WORK_POLICY);
         }
         host_mark(roster->host, HOST_MARK_PUBLISH);
         return roster_rename(roster, i);

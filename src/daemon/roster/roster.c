@@ -194,7 +194,7 @@ int roster_rename(Roster *roster, Instance *instance) {
         take_out(roster, find_index(roster, instance));
         free(instance->name);
         instance->name = name;
-        instance->news |= NEWS_RENAMED;
+        instance_queue(instance, WORK_RENAMED);
         put_in(roster, instance);
         return 0;
 }
@@ -216,13 +216,6 @@ void roster_remove_process(Roster *roster, Instance *instance, size_t index) {
         host_mark(roster->host, HOST_MARK_PUBLISH);
 }
 
-uint32_t roster_take_news(Instance *instance) {
-        const uint32_t news = instance->news;
-
-        instance->news = 0;
-        return news;
-}
-
 Instance *roster_take_ended(Roster *roster) {
         Instance *instance = roster->ended;
 
@@ -241,6 +234,17 @@ void roster_scan_soon(Roster *roster) {
 }
 
 /* Life of instances and of the processes in them. */
+
+void instance_queue(Instance *instance, uint32_t work) {
+        instance->work |= work;
+}
+
+uint32_t instance_take(Instance *instance, uint32_t work) {
+        const uint32_t taken = instance->work & work;
+
+        instance->work &= ~work;
+        return taken;
+}
 
 bool instance_is_service(const Instance *instance) {
         return unit_is_service(instance->unit);
@@ -338,7 +342,7 @@ int instance_add_process(Instance *instance, Process *process, ProcHandle *handl
         (void)ARRAY_INSERT(instance->members, instance->n_members, instance->members_allocated, at,
                            &member);
         instance->n_member_changes++;
-        instance->news |= NEWS_JOINED;
+        instance_queue(instance, WORK_JOINED);
         return 0;
 }
 
@@ -353,7 +357,7 @@ ssize_t instance_find(const Instance *instance, pid_t pid) {
 
 void instance_remove_process(Instance *instance, size_t index) {
         instance->n_member_changes++;
-        instance->news |= NEWS_LEFT;
+        instance_queue(instance, WORK_LEFT);
         member_done(&instance->members[index]);
         ARRAY_REMOVE(instance->members, instance->n_members, index);
 }

@@ -328,7 +328,7 @@ static void rematch_instance(Roster *roster, Instance *instance) {
                 (void)instance_counts_add(&roster->counts, instance->policy_index, instance->uid);
                 instance_counts_join(&roster->counts, instance->policy_index, instance->uid,
                                      instance->n_members);
-                instance->news |= NEWS_RULES;
+                instance_queue(instance, WORK_POLICY);
         }
         /* Removing the last process ends the instance. */
         for (; i > 0; i--)

@@ -106,7 +106,8 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         record->stale = true;
         (void)undo_write(&undo->records, record); /* else with the next change */
         ROSTER_FOREACH(i, undo->roster)
-                i->undo.again |= i->undo.record == record;
+                if (i->undo.record == record)
+                        instance_queue(i, WORK_ADMIN);
         host_mark(undo->host, HOST_MARK_PLAN);
 }
 
@@ -159,13 +160,6 @@ void undo_admin_read_all(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records; i++)
                 want(undo->records.records[i]);
         read_next(undo);
-}
-
-bool undo_admin_take_change(Instance *i) {
-        const bool changed = i->undo.again;
-
-        i->undo.again = false;
-        return changed;
 }
 
 void undo_admin_end(Undoing *undo) {

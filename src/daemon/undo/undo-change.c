@@ -193,16 +193,9 @@ void undo_reset(Undoing *undo, UndoRecord *record) {
                 if (i->undo.record != record)
                         continue;
                 i->undo.record = i->undo.note.record = NULL;
-                i->undo.reset = true;
+                instance_queue(i, WORK_RECORD);
         }
         undo_forget(&undo->records, record);
-}
-
-bool undo_take_reset(Instance *i) {
-        const bool reset = i->undo.reset;
-
-        i->undo.reset = false;
-        return reset;
 }
 
 void undo_end(Instance *i) {
@@ -426,7 +419,9 @@ bool undo_start_late(Undoing *undo) {
         journal_log(&undo->host->journal, LOG_NOTICE, NULL,
                     "The undo records in %s/%s can be used now", undo->host->args->runtime_dir,
                     UNDO_FOLDER);
-        ROSTER_FOREACH(i, undo->roster)
+        ROSTER_FOREACH(i, undo->roster) {
                 undo_adopt(undo, i);
+                instance_queue(i, WORK_RECORD);
+        }
         return true;
 }

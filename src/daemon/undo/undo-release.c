@@ -97,7 +97,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
          * come after it. */
         ROSTER_FOREACH(i, undo->roster)
                 if (i->undo.record == record)
-                        i->undo.reset = true;
+                        instance_queue(i, WORK_RECORD);
         record->releasing = true;
         host_mark(undo->host, HOST_MARK_UNITS);
         all->list[all->n++] = r;

@@ -290,7 +290,8 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                 break;
         case BUS_EVENT_RELOADED:
                 units->host->units_reload_usec = clock_monotonic_usec() + RELOADED_USEC;
-                host_mark(units->host, HOST_MARK_RELOADED);
+                ROSTER_FOREACH(i, units->roster)
+                        instance_queue(i, WORK_RELOADED);
                 unit_list_reconcile_all(units);
                 undo_admin_read_all(units->undo);
                 break;
@@ -381,7 +382,7 @@ void units_turn(Units *units) {
 
 void units_follow_plan(Units *units) {
         for (size_t i = 0; i < units->n_units; i++)
-                if (place_take_change(&units->units[i]->place.planned))
+                if (place_take_change(&units->units[i]->place))
                         unit_decide(units->units[i]);
 }
 

@@ -98,7 +98,7 @@ static void host_init(TestHost *h) {
         assert_int_equal(hotplug_start(&h->m.host), 0);
         host_mark(&h->m.host, HOST_MARK_PLAN);
         place_refresh(&h->m.placing);
-        (void)place_take_change(&h->instance.planned);
+        (void)instance_take(&h->instance, WORK_PLACE);
         machine.n_loads = 0;
 }
 
@@ -144,7 +144,7 @@ HOST_TEST(one_cpu_goes_and_comes) {
         check(h);
         assert_int_equal(machine.n_loads, 1);
         assert_placed(h, "0", "1"); /* it stays */
-        assert_true(place_take_change(&h->instance.planned));
+        assert_true(instance_take(&h->instance, WORK_PLACE));
         assert_ids(h->m.host.backend.all_cpus, "1-5");
         assert_ids(h->m.host.topology.nodes[0].first_threads, "1");
         assert_ids(h->m.host.topology.offline_cpus, "5");

@@ -202,11 +202,12 @@ TEST(changes_end_a_pass) {
         _cleanup_instance_ Instance *i = make_instance("/srv/a", "a.service");
 
         add(i, 10);
-        assert_int_equal(roster_take_news(i), NEWS_JOINED);
+        assert_int_equal(instance_take(i, WORK_DISPATCHED), WORK_JOINED);
         add(i, 20);
         instance_remove_process(i, 1);
-        assert_int_equal(roster_take_news(i), NEWS_JOINED | NEWS_LEFT);
-        assert_int_equal(roster_take_news(i), 0);
+        assert_int_equal(instance_take(i, WORK_LEFT), WORK_LEFT);
+        assert_int_equal(instance_take(i, WORK_DISPATCHED), WORK_JOINED);
+        assert_int_equal(instance_take(i, WORK_DISPATCHED), 0);
         pretend_pass(i);
         binding_restart(i, 5000); /* as the turn does for these */
         assert_no_pass(i);

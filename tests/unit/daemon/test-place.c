@@ -69,11 +69,11 @@ HOST_TEST(each_its_own_and_nobody_moves) {
         a = host_add(h, "b-name", 0);
         assert_place(h, a, "0");
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
-        assert_true(place_take_change(&a->planned));
+        assert_true(instance_take(a, WORK_PLACE));
         b = host_add(h, "a-name", 0); /* which alone would have been first */
         assert_place(h, b, "2");
         assert_place(h, a, "0");
-        assert_false(place_take_change(&a->planned)); /* nothing is new for it */
+        assert_false(instance_take(a, WORK_PLACE)); /* nothing is new for it */
         assert_int_equal(a->planned.basis, BASIS_CHOSEN);
 }
 

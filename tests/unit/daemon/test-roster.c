@@ -114,10 +114,10 @@ ROOMS_TEST(rename) {
         i->n_ports = 1;
         assert_int_equal(roster_rename(&m->roster, i), 0);
         ASSERT_NAMES(m, "x:4000", "x:5"); /* and in its place */
-        assert_true(roster_take_news(i) & NEWS_RENAMED);
+        assert_true(instance_take(i, WORK_RENAMED));
         assert_int_equal(roster_rename(&m->roster, i), 0);
         ASSERT_NAMES(m, "x:4000", "x:5");
-        assert_int_equal(roster_take_news(i), 0);
+        assert_int_equal(instance_take(i, WORK_RENAMED), 0);
 }
 
 /* What has been counted of an instance that no policy names any more is added to no policy's sum.

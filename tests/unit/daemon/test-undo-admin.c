@@ -85,7 +85,7 @@ static bool read_again(World *w, const char *says) {
                 assert_contains(capture.text, says);
         else
                 assert_string_equal(capture.text, "");
-        return undo_admin_take_change(&w->instance);
+        return instance_take(&w->instance, WORK_ADMIN);
 }
 
 WORLD_TEST(set_after_the_binding) {
@@ -139,7 +139,7 @@ WORLD_TEST(what_is_not_known_changes_nothing) {
         assert_false(read_again(w, NULL));
         undo_admin_read_all(&w->rooms.undo);
         systemd.reply(-ENOTCONN, NULL, systemd.userdata);
-        assert_false(undo_admin_take_change(&w->instance));
+        assert_false(instance_take(&w->instance, WORK_ADMIN));
         assert_id_view(ID_VIEW(&w->record->cpus.before), "2");
 }
 

@@ -45,12 +45,12 @@ typedef struct Binder {
  */
 int binding_carry_counters(Binder *b, const PolicySet *fresh);
 
-/* A new process has joined the instance: it is bound before everything else. */
-void binding_note_joined(Instance *instance);
+/* Does the work that was queued for the instance (Work): mostly, its binding begins again. */
+void binding_work(const Binder *b, Instance *instance, uint32_t work, uint64_t now_usec);
 
 /* An operator has asked for it: the instance is brought to its place also while the daemon is
  * paused. Ends when it is there. */
-void binding_ask(Instance *instance, uint64_t now_usec);
+void binding_ask(Instance *instance);
 
 /* That is not wanted any more. */
 void binding_forget_asked(Instance *instance);
@@ -72,9 +72,6 @@ void binding_end(Instance *instance);
  * at most a minute, because samples that the budget makes rarer must not delay the search for
  * drift. */
 uint64_t binding_interval_usec(const Binder *b);
-
-/* Reconciles the instances to which the plan in force gives another place. */
-void binding_follow_plan(Binder *b, uint64_t now_usec);
 
 /* Were the CPUs applied to each of its processes? False again after a change of placement or
  * backend. */
@@ -280,7 +277,7 @@ void reconcile_due(Binder *b, uint64_t now_usec);
 
 /* Reconciles only those due instances that a new process has joined: they have priority over all
  * other work. */
-void reconcile_fresh(Binder *b, uint64_t now_usec);
+void reconcile_first(Binder *b, uint64_t now_usec);
 
 /* Reconciles all instances after binding_interval_usec(), and retries those that stayed partly
  * bound. */

@@ -79,7 +79,6 @@ typedef enum HostMark {
         HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
         HOST_MARK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
         HOST_MARK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
-        HOST_MARK_RELOADED = 1 << 9, /* systemd has read its unit files again */
         HOST_MARK_NONE = 1 << 8, /* the event was of processes that concern no policy: no turn */
 } HostMark;
 

@@ -29,6 +29,7 @@ typedef struct PlannedUnit {
         bool huge_known;    /* it has run, on this host's pools */
         StartLimits start;  /* what its start itself asks for */
         Assignment planned; /* its place; that of its instance while it runs */
+        bool replanned;     /* that changed, and the unit's preparation does not follow it yet */
 } PlannedUnit;
 
 /* The plan in force. */
@@ -51,8 +52,8 @@ typedef struct Placing {
 int place_add_unit(Placing *placing, PlannedUnit *unit);
 void place_remove_unit(Placing *placing, PlannedUnit *unit);
 
-/* Has the place changed since the last call? */
-bool place_take_change(Assignment *planned);
+/* Has the unit's place changed since the last call? */
+bool place_take_change(PlannedUnit *unit);
 
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan
  * for all instances: a storm of starts must not make one for each. -EAGAIN: the disk of its data is

@@ -175,8 +175,6 @@ typedef struct InstanceUndo {
                              becomes known; owned */
         BackendNote note; /* a read of the present values that is in flight */
         bool released;    /* on request of the operator */
-        bool again;       /* what the admin has set on its unit has changed */
-        bool reset; /* its record is being released or is gone: binding starts from the beginning */
 } InstanceUndo;
 
 /* A sentence, a group, and two lists. */
@@ -185,9 +183,8 @@ enum { REFUSED_MAX = 640 };
 /* Where the planner wants an instance, or a unit before it starts. Written by the room of placing.
  */
 typedef struct Assignment {
-        bool known;   /* a plan contains it */
-        bool changed; /* the place changed, and binding has not applied that yet */
-        bool again;   /* its policy changed: its present place does not count in the next plan */
+        bool known; /* a plan contains it */
+        bool again; /* its policy changed: its present place does not count in the next plan */
         Placement placement;
         PlacementBasis basis;
         PlacementRefusal refusal;
@@ -239,7 +236,6 @@ typedef struct InstanceBinding {
         bool fits;         /* its nodes have room for all memory outside */
         bool pulled; /* its memory is not counted, and a pass left nothing outside its nodes */
         bool asked;  /* to be brought to its place by a request, also while the daemon is paused */
-        bool fresh;  /* a process has joined since the last reconcile */
 
         Progress progress;
         Step step;   /* the last decision */
@@ -293,15 +289,25 @@ typedef struct InstanceBinding {
                 }                                                                                  \
         }
 
-/* What has happened to an instance since the last turn. The roster appends it, and the turn hands
- * it to the rooms above. */
-typedef enum InstanceNews {
-        NEWS_JOINED = 1 << 0,  /* a process has joined */
-        NEWS_LEFT = 1 << 1,    /* a process has left, and others remain */
-        NEWS_RULES = 1 << 2,   /* its policy changed, or the port on which its place depends */
-        NEWS_RENAMED = 1 << 3, /* its port became known */
-        NEWS_STORAGE = 1 << 4, /* the disks under its data directory were read */
-} InstanceNews;
+/* The work that waits for an instance, by its reason. Whoever notices the reason queues the work
+ * with instance_queue(); the next pass of the loop does it, once for all reasons (turn.c). Nobody
+ * wakes an instance otherwise. */
+typedef enum Work {
+        WORK_JOINED = 1 << 0,   /* a process has joined */
+        WORK_LEFT = 1 << 1,     /* a process has left */
+        WORK_POLICY = 1 << 2,   /* its policy changed, or the port on which its place depends */
+        WORK_RENAMED = 1 << 3,  /* its port became known */
+        WORK_STORAGE = 1 << 4,  /* the disks under its data directory were read */
+        WORK_PLACE = 1 << 5,    /* the plan gives it another place */
+        WORK_ADMIN = 1 << 6,    /* what the admin has set on its unit changed */
+        WORK_REQUEST = 1 << 7,  /* what the operator requests changed: a pause, a release, a stop */
+        WORK_RECORD = 1 << 8,   /* its undo record is being released, is gone, or was found late */
+        WORK_RELOADED = 1 << 9, /* systemd has read its unit files again */
+        WORK_FIRST = 1 << 10,   /* of binding: before all others, as a process has joined */
+} Work;
+
+/* What turn_dispatch() takes; the rest waits for its module. */
+#define WORK_DISPATCHED (~(uint32_t)WORK_FIRST)
 
 /* The first fields are written by the roster, each sub-structure by the room that it is named
  * after. */
@@ -327,7 +333,7 @@ typedef struct Instance {
         size_t n_members, members_allocated;
         uint64_t n_member_changes;   /* number of processes that joined or left */
         struct Instance *next_ended; /* see roster_take_ended() */
-        uint32_t news;               /* InstanceNews */
+        uint32_t work;               /* Work, by instance_queue() */
 
         InstanceSampling sampling;
         InstanceUndo undo;
@@ -356,6 +362,12 @@ InstanceIdentity instance_identity(const Instance *instance);
 /* The nodes outside of which its memory counts as remote: those of its place, else those on which
  * its threads ran last. */
 const NodeSet *instance_nodes(const Instance *instance);
+
+/* Queues work for the instance. */
+void instance_queue(Instance *instance, uint32_t work);
+
+/* The part of this work that was queued; it is not any more, and the caller does it. */
+uint32_t instance_take(Instance *instance, uint32_t work);
 
 /* Its processes in the form that observe takes. */
 Members instance_members(const Instance *instance, const Sysroot *sysroot);
@@ -522,9 +534,6 @@ bool roster_is_crowd(const Roster *roster, const Instance *instance);
 /* Removes one process. When it was the last one, the instance ends and is returned by
  * roster_take_ended(). */
 void roster_remove_process(Roster *roster, Instance *instance, size_t index);
-
-/* What has happened to the instance since the last call, as InstanceNews. */
-uint32_t roster_take_news(Instance *instance);
 
 /* Returns an instance without processes that has ended since the last turn, which the caller then
  * owns; NULL: none. */

@@ -120,11 +120,8 @@ NodeSet undo_open_nodes(const Undoing *undo, const Instance *instance);
 void undo_add_admin_limits(const Undoing *undo, const Instance *instance, CpuSet *cpus,
                            NodeSet *nodes);
 
-/* Restarts everything that relied on the record. */
+/* Drops the record, and has everything that relied on it begin again. */
 void undo_reset(Undoing *undo, UndoRecord *record);
-
-/* Was the record of the instance reset since the last call? */
-bool undo_take_reset(Instance *instance);
 
 /* Frees what undo keeps of an instance that has ended. The record stays. */
 void undo_end(Instance *instance);
@@ -183,9 +180,6 @@ void undo_admin_read(Undoing *undo, UndoRecord *record);
 
 /* Of all. */
 void undo_admin_read_all(Undoing *undo);
-
-/* Has it changed for this instance since the last call? */
-bool undo_admin_take_change(Instance *instance);
 
 void undo_admin_end(Undoing *undo);
 
