@@ -11,6 +11,7 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/irq.h"
+#include "tidbnumad/plan/state.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/instances.h"

@@ -227,6 +227,7 @@ void turn_follow_requests(Manager *m, bool all) {
         undo_release_unwanted(&m->undo);
         sampling_forget_steady(&m->sampling);
         irq_reconcile(m->irq);
+        turn_dispatch(m); /* what is published, or answered to the request, is true of it */
 }
 
 /* All processes have been looked at by the new policies. */
@@ -235,7 +236,6 @@ static void finish_reload(Manager *m) {
         turn_follow_requests(m, false);
         /* What it changes, such as the end of mode observe, shows in what is published, before
          * systemd is notified of its end. */
-        turn_dispatch(m);
         reconcile_due(&m->binding, clock_monotonic_usec());
         (void)publish_now(&m->report);
         if (m->host.ready)

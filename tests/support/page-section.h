@@ -1,5 +1,6 @@
-/* The part of a manual page that is made from a table: it lies between two lines that are comments
- * of mdoc(7), and must be what the table gives. To be included after cmocka.h. */
+/* The part of a page that is made from a table: it lies between two lines that are comments of
+ * mdoc(7), in a file *.md of HTML, and must be what the table gives. To be included after cmocka.h.
+ */
 #pragma once
 
 #include <stdio.h>
@@ -15,11 +16,14 @@ static inline void page_section_check(const char *path, const char *what, PageRe
         _cleanup_fclose_ FILE *file = fopen(path, "re");
         _cleanup_text_ Text expected = { 0 };
         static char page[1 << 20];
+        const size_t length = strlen(path);
+        const bool markdown = length > 3 && strcmp(path + length - 3, ".md") == 0;
         char first[128], last[128], *begin, *end;
 
         assert_non_null(file);
-        (void)snprintf(first, sizeof(first), ".\\\" BEGIN %s\n", what);
-        (void)snprintf(last, sizeof(last), ".\\\" END %s\n", what);
+        (void)snprintf(first, sizeof(first), markdown ? "<!-- BEGIN %s -->\n" : ".\\\" BEGIN %s\n",
+                       what);
+        (void)snprintf(last, sizeof(last), markdown ? "<!-- END %s -->\n" : ".\\\" END %s\n", what);
         page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
         begin = strstr(page, first);
         assert_non_null(begin);

@@ -1,7 +1,5 @@
 /* Binding steps that a backend carries out. reconcile.c decides which step is due. */
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,8 +113,7 @@ static void try_later(const Binder *b, Instance *i, int error) {
         if (i->binding.progress.call_failures == 0)
                 journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->binding.failure ? i->binding.failure : strerror(-error));
-        i->binding.due_usec =
-                clock_monotonic_usec() + pace_backoff_usec(i->binding.progress.call_failures++);
+        (void)binding_enter(b, i, EVENT_FAILURE, clock_monotonic_usec());
         i->binding.bind_failures++;
         b->policy_counters[i->policy_index].bind_failures[i->binding.failure_code]++;
         i->binding.effect_deadline_usec = 0;
@@ -206,7 +203,7 @@ static void on_reply(int error, const char *message, void *userdata) {
                 failed(b, i, error, message);
         else {
                 succeeded(b, i);
-                i->binding.due_usec = now;
+                (void)binding_enter(b, i, EVENT_ANSWER, now);
                 i->binding.effect_deadline_usec = now + UNDO_SHOW_TIMEOUT_USEC;
         }
 }
@@ -225,7 +222,7 @@ static void on_noted(int error, _unused_ const char *message, void *userdata) {
                         host_mark(b->host, HOST_MARK_PLAN);
                         place_refresh(b->placing);
                 }
-                i->binding.due_usec = clock_monotonic_usec();
+                (void)binding_enter(b, i, EVENT_ANSWER, clock_monotonic_usec());
         }
 }
 
@@ -368,14 +365,11 @@ bool bind_choose_backend(const Binder *b) {
                             backend->weaker ? backend->weaker : "", before);
         ROSTER_FOREACH(i, b->roster) {
                 i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-                i->binding.due_usec = clock_monotonic_usec();
+                (void)binding_enter(b, i, EVENT_PLACE, clock_monotonic_usec());
                 binding_reset_cpus(i);
         }
         return true;
 }
-
-/* Delay before a plan that failed because memory could not be allocated is tried again. */
-#define REPLAN_USEC (UINT64_C(1000) * 1000)
 
 #define INTERVAL_MAX_USEC (UINT64_C(60) * 1000 * 1000)
 
@@ -394,12 +388,6 @@ int binding_carry_counters(Binder *b, const PolicySet *fresh) {
         free(b->policy_counters);
         b->policy_counters = counters;
         return 0;
-}
-
-void binding_reset_cpus(Instance *i) {
-        for (size_t k = 0; k < i->n_members; k++)
-                i->members[k].cpus_applied = false;
-        i->binding.cpus_drift = i->binding.mems_drift = (Drift){ 0 };
 }
 
 /* Kernels of 6.1 and later move, on a write of the memory nodes, from the nodes of the write before
@@ -434,112 +422,10 @@ void binding_adopt_record(Instance *i) {
         }
 }
 
-void binding_end_kernel_moves(Instance *i) {
-        free(i->binding.kernel.list);
-        i->binding.kernel = (KernelMoves){ 0 };
-}
-
-static void end_pass(Instance *i) {
-        binding_end_kernel_moves(i);
-        i->binding.moving = i->binding.sweeping = false;
-}
-
-void binding_end_migration(Instance *i) {
-        end_pass(i);
-        i->binding.migration = (Migration){ 0 };
-}
-
-void binding_end_widening(Instance *i) {
-        i->binding.guard = (InstanceGuard){ .n_widenings = i->binding.guard.n_widenings };
-}
-
-void binding_restart(Instance *i, uint64_t now_usec) {
-        end_pass(i);
-        i->binding.progress = (Progress){ 0 };
-        i->binding.threads_known = false;
-        i->binding.rest_until_usec = 0;
-        i->binding.due_usec = now_usec;
-}
-
-void binding_ask(Instance *i) {
-        i->binding.asked = true;
-        instance_queue(i, WORK_REQUEST);
-}
-
-void binding_forget_asked(Instance *i) {
-        i->binding.asked = false;
-}
-
-bool binding_may_change(const Binder *b, const Instance *i) {
-        return host_enforces(b->host) || (i->binding.asked && host_obeys(b->host) &&
-                                          b->host->policies.mode == ENFORCEMENT_ENFORCE);
-}
-
-/* Drop the pending call: its answer would be taken for that of a later call. */
-void binding_reset(Instance *i, uint64_t now_usec) {
-        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-        i->binding.we_narrowed = i->binding.pulled = false;
-        binding_reset_cpus(i);
-        binding_end_widening(i);
-        binding_restart(i, now_usec);
-}
-
-/* What its place and its binding were decided from is no longer true. A new name counts only where
- * the release of that name was requested. */
-static bool begins_again(const Binder *b, const Instance *i, uint32_t work) {
-        return (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
-               ((work & WORK_RENAMED) &&
-                undo_release_is_asked(b->host, i->name, i->unit) != i->undo.released);
-}
-
-void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec) {
-        if (work & WORK_RELOADED)
-                drift_note_reload(i, now_usec);
-        if (work & WORK_JOINED) {
-                instance_queue(i, WORK_FIRST);
-                i->binding.pulled = false;
-        }
-        if (work & WORK_RECORD)
-                binding_reset(i, now_usec);
-        else if (begins_again(b, i, work))
-                binding_restart(i, now_usec);
-        else if ((work & WORK_PLACE) && now_usec < i->binding.due_usec && !i->binding.call.slot)
-                i->binding.due_usec = now_usec;
-}
-
-void binding_end(Instance *i) {
-        end_pass(i);
-        i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
-        binding_clear_failure(i);
-}
-
 uint64_t binding_interval_usec(const Binder *b) {
         const uint64_t usec = sampling_interval_usec(b->sampling);
 
         return usec < INTERVAL_MAX_USEC ? usec : INTERVAL_MAX_USEC;
-}
-
-void binding_clear_failure(Instance *i) {
-        free(i->binding.failure);
-        i->binding.failure = NULL;
-        i->binding.failure_code = REASON_NONE;
-}
-
-void binding_set_failure(Instance *i, Reason code, const char *format, ...) {
-        va_list args;
-
-        binding_clear_failure(i);
-        i->binding.failure_code = code;
-        va_start(args, format);
-        if (vasprintf(&i->binding.failure, format, args) < 0)
-                i->binding.failure = NULL;
-        va_end(args);
-}
-
-void binding_await_plan(Instance *i, uint64_t now_usec) {
-        binding_set_failure(i, REASON_NO_MEMORY,
-                            "the daemon has no memory to plan its place; it tries again");
-        i->binding.due_usec = now_usec + REPLAN_USEC;
 }
 
 /* Where an instance's control groups are, on either version of them. */

@@ -15,10 +15,6 @@
 
 #define WINDOW_USEC (UINT64_C(60) * 1000 * 1000)
 
-/* Writes come in groups: systemd writes several files of a control group. They are collected for
- * this time, so an instance is reconciled at most this often because of them. */
-#define DELAY_USEC (UINT64_C(20) * 1000)
-
 /* A repair this long before the end of a daemon-reload was one of its effects. */
 #define RELOAD_USEC (UINT64_C(2) * 1000 * 1000)
 
@@ -42,10 +38,9 @@ static bool is_left_alone(const Instance *i, uint64_t now_usec) {
                 drift_repairs(&i->binding.mems_drift, now_usec) >= STEP_REPAIRS_MAX);
 }
 
-/* An instance with work under way is reconciled anyway. */
-static bool wants_reconcile(const Instance *i, uint64_t now_usec) {
-        return !i->binding.call.slot && !i->binding.moving &&
-               i->binding.due_usec > now_usec + DELAY_USEC && !is_left_alone(i, now_usec);
+static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
+        if (!is_left_alone(i, now_usec))
+                (void)binding_enter(b, i, EVENT_DRIFT, now_usec);
 }
 
 static void note_event(Binder *b, const struct inotify_event *event, uint64_t now_usec) {
@@ -59,8 +54,7 @@ static void note_event(Binder *b, const struct inotify_event *event, uint64_t no
                                 i->binding.drift_watches[n] = -1;
                 return;
         }
-        if (wants_reconcile(i, now_usec))
-                i->binding.due_usec = now_usec + DELAY_USEC;
+        drift_look(b, i, now_usec);
 }
 
 void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec) {
@@ -71,8 +65,7 @@ void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_
                 if (event.mask &
                     IN_Q_OVERFLOW) /* the queue overflowed: it is unknown whose events were lost */
                         ROSTER_FOREACH(i, b->roster)
-                                if (wants_reconcile(i, now_usec))
-                                        i->binding.due_usec = now_usec + DELAY_USEC;
+                                drift_look(b, i, now_usec);
                 note_event(b, &event, now_usec);
                 at += sizeof(event) + event.len;
         }
@@ -163,7 +156,7 @@ static bool is_of_reload(const Binder *b, const Instance *i, uint64_t now_usec) 
         return now_usec < b->host->units_reload_usec && i->binding.ladder.rung == RUNG_UNIT;
 }
 
-void drift_note_reload(Instance *i, uint64_t now_usec) {
+void drift_note_reload(const Binder *b, Instance *i, uint64_t now_usec) {
         Drift *drifts[] = { &i->binding.cpus_drift, &i->binding.mems_drift };
 
         if (i->binding.ladder.rung != RUNG_UNIT)
@@ -172,8 +165,7 @@ void drift_note_reload(Instance *i, uint64_t now_usec) {
         for (size_t k = 0; k < ELEMENTSOF(drifts); k++)
                 if (drifts[k]->n_repairs > 0 && now_usec < drifts[k]->last_usec + RELOAD_USEC)
                         drifts[k]->n_repairs--;
-        if (wants_reconcile(i, now_usec))
-                i->binding.due_usec = now_usec + DELAY_USEC;
+        drift_look(b, i, now_usec);
 }
 
 static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {

@@ -438,7 +438,7 @@ static bool attend_pools(const Binder *b, Instance *i, const HugePools *pools, u
 static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
         i->binding.guard.extra_pending = i->binding.guard.for_pool = false;
-        binding_restart(i, now_usec);
+        (void)binding_enter(b, i, EVENT_CHANGE, now_usec);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 

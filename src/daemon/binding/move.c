@@ -167,16 +167,17 @@ void move_progress_end(const Binder *b, Instance *i, bool bound_logged, uint64_t
 }
 
 uint64_t move_rate_in_force(const Instance *i) {
-        return i->binding.moving ? pace_rate(&i->binding.migration.pace,
-                                             i->binding.placement.rate_bytes_per_sec)
-                                 : 0;
+        return i->binding.state == INSTANCE_MOVING
+                       ? pace_rate(&i->binding.migration.pace,
+                                   i->binding.placement.rate_bytes_per_sec)
+                       : 0;
 }
 
 double move_left_seconds(const Instance *i, uint64_t now_usec) {
         const uint64_t took_usec = now_usec - i->binding.migration.begun_usec;
         uint64_t reached = 0;
 
-        if (!i->binding.moving)
+        if (i->binding.state != INSTANCE_MOVING)
                 return NAN;
         if (took_usec >= PACE_WINDOW_USEC)
                 reached = (uint64_t)((double)i->binding.migration.moved_bytes * 1e6 /
@@ -199,8 +200,7 @@ static void end_move_pass(const Binder *b, Instance *i, bool whole, uint64_t now
         i->binding.progress.pass_moved_bytes = i->binding.counted.moved_bytes;
         i->binding.failed_pages += i->binding.counted.failed_pages;
         b->policy_counters[i->policy_index].failed_pages += i->binding.counted.failed_pages;
-        i->binding.moving = false;
-        i->binding.due_usec = now_usec;
+        (void)binding_enter(b, i, EVENT_PASSED, now_usec);
 }
 
 static void note_missed(const Binder *b, Instance *i, int error) {
@@ -277,6 +277,7 @@ static int plan_kernel_moves(const Binder *b, Instance *i) {
         if (n == 0)
                 return 0;
         i->binding.kernel = (KernelMoves){ .list = TAKE_PTR(node_moves), .n = n };
+        i->binding.by = MOVE_KERNEL;
         return 1;
 }
 
@@ -326,7 +327,7 @@ static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
 /* --- passes --- */
 
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
-        i->binding.moving = true;
+        i->binding.by = MOVE_PULL;
         /* If the control group is not known, it may contain other processes. */
         i->binding.walk.alone =
                 i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
@@ -383,8 +384,8 @@ void move_worker_idle(const Binder *b) {
         const uint64_t now_usec = clock_monotonic_usec();
 
         ROSTER_FOREACH(i, b->roster) {
-                if (i->binding.moving && i->binding.at_worker)
-                        i->binding.due_usec = now_usec;
+                if (i->binding.at_worker)
+                        (void)binding_enter(b, i, EVENT_WORKER, now_usec);
                 i->binding.at_worker = false;
         }
 }
@@ -423,8 +424,7 @@ static void sweep_slice(const Binder *b, Instance *i) {
                                 wait_for_worker(i);
                                 return;
                         }
-        own->sweeping = own->moving = false;
-        own->due_usec = clock_monotonic_usec();
+        (void)binding_enter(b, i, EVENT_PASSED, clock_monotonic_usec());
 }
 
 /* migrate_pages(2) leaves pages that are still shared after a fork: with MPOL_MF_MOVE_ALL it would
@@ -439,6 +439,7 @@ static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         if (r != 0)
                 return;
         binding_end_kernel_moves(i);
+        i->binding.by = MOVE_PULL;
         if (!begin_process(b, i))
                 end_move_pass(b, i, false, now_usec);
 }
@@ -448,11 +449,11 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
         int r;
 
         i->binding.at_worker = false;
-        if (i->binding.kernel.list) {
+        if (i->binding.by == MOVE_KERNEL) {
                 kernel_slice(b, i, now_usec);
                 return;
         }
-        if (i->binding.sweeping) {
+        if (i->binding.by == MOVE_SWEEP) {
                 sweep_slice(b, i);
                 return;
         }
@@ -487,7 +488,7 @@ Instance *move_next(const Binder *b, uint64_t now_usec) {
         Instance *next = NULL;
 
         ROSTER_FOREACH(i, b->roster)
-                if (i->binding.moving && i->binding.due_usec <= now_usec &&
+                if (i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= now_usec &&
                     (!next || i->binding.due_usec < next->binding.due_usec))
                         next = i;
         return next;
@@ -496,7 +497,7 @@ Instance *move_next(const Binder *b, uint64_t now_usec) {
 void move_sweep(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.progress.sweeps++;
         i->binding.progress.settles = 0;
-        i->binding.sweeping = i->binding.moving = true;
+        i->binding.by = MOVE_SWEEP;
         i->binding.sweep_node = i->binding.sweep_process = 0;
         i->binding.due_usec = now_usec;
         sweep_slice(b, i);

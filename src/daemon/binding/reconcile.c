@@ -10,26 +10,11 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/world/binding.h"
 
-/* A pause, or its end, takes effect at once, and not only at the next reconcile of an instance that
- * is under way. */
-static InstanceState state_of(const Binder *b, const Instance *i) {
-        switch (i->binding.state) {
-        case INSTANCE_PLANNED:
-        case INSTANCE_BINDING:
-        case INSTANCE_NARROWING:
-        case INSTANCE_MOVING:
-        case INSTANCE_SETTLING:
-                return verdict_state(i->binding.step.kind, binding_may_change(b, i), false);
-        default:
-                return i->binding.state;
-        }
-}
-
 Verdict reconcile_verdict(const Binder *b, const Instance *i) {
         const bool outlived = i->binding.failure_code == REASON_OBSERVE && binding_may_change(b, i);
 
         return verdict_of(&(VerdictInput){
-                .state = state_of(b, i),
+                .state = i->binding.state,
                 .step = &i->binding.step,
                 .placement = &i->binding.placement,
                 .binding = i->binding.observed_known ? &i->binding.observed : NULL,
@@ -105,7 +90,6 @@ static void reconcile_log_plan(const Binder *b, Instance *i, const Step *step) {
         bool by_unit = kind == BACKEND_AUTO || kind == BACKEND_SYSTEMD;
         char list[ID_SET_LIST_MAX];
 
-        i->binding.due_usec = INSTANCE_NEVER;
         switch (step->kind) {
         case STEP_SCOPE:
                 binding_set_failure(i, REASON_OBSERVE,
@@ -138,7 +122,6 @@ static void reconcile_log_plan(const Binder *b, Instance *i, const Step *step) {
 
 /* Poll interval while the disk of its data is being looked for. */
 #define STORAGE_POLL_USEC (UINT64_C(100) * 1000)
-#define SETTLE_USEC (UINT64_C(1000) * 1000)
 
 /* A final step is left alone for this time, unless this much more memory is outside. */
 #define REST_USEC (UINT64_C(60) * 1000 * 1000)
@@ -195,24 +178,27 @@ static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
                i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
 }
 
-static void decide(Binder *b, Instance *i, Step step) {
-        InstanceState state = verdict_state(step.kind, binding_may_change(b, i),
-                                            i->undo.released && undo_is_open(b->undo));
-        bool changed = step.kind != i->binding.step.kind ||
-                       strcmp(step.reason, i->binding.step.reason) != 0 ||
-                       state != i->binding.state;
-        const bool first = step.kind == STEP_DONE && isnan(i->binding.bind_seconds);
+/* Returns what is to be done. */
+static InstanceAction decide(Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
+        const InstanceState before = i->binding.state;
+        const bool first = step->kind == STEP_DONE && isnan(i->binding.bind_seconds);
+        const bool same = step->kind == i->binding.step.kind &&
+                          strcmp(step->reason, i->binding.step.reason) == 0;
+        const bool released = i->undo.released && undo_is_open(b->undo);
+        InstanceAction action;
 
-        i->binding.step = step;
-        i->binding.state = state;
-        if (!changed)
-                return;
+        i->binding.step = *step;
+        action = binding_enter(b, i, state_event(step->kind, binding_may_change(b, i), released),
+                               now_usec);
+        if (same && i->binding.state == before)
+                return action;
         if (first)
                 i->binding.bind_seconds =
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
-        if (step_is_final(step.kind))
+        if (step_is_final(step->kind))
                 finish(b, i, first);
         host_mark(b->host, HOST_MARK_PUBLISH);
+        return action;
 }
 
 /* Its placement, reduced to what the operator and the admin of its unit allow. */
@@ -222,7 +208,7 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
         undo_release_if_asked(b->undo, i);
         undo_release_without_place(b->undo, i);
         if (instance_take(i, WORK_RECORD)) /* its release has just begun */
-                binding_reset(i, clock_monotonic_usec());
+                (void)binding_enter(b, i, EVENT_RECORD, clock_monotonic_usec());
         if (i->undo.released) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
@@ -240,7 +226,7 @@ static void choose_placement(const Binder *b, Instance *i) {
         if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
             p.memory != i->binding.placement.memory) {
                 binding_end_widening(i);
-                binding_end_migration(i);
+                i->binding.migration = (Migration){ 0 };
                 i->binding.pulled = false;
                 i->binding.progress = (Progress){ 0 };
                 i->binding.mems_drift = (Drift){ 0 };
@@ -412,22 +398,14 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 /* True: the step is complete, reconcile again at once. */
-static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
-        if (step_is_final(step->kind)) {
-                i->binding.due_usec = INSTANCE_NEVER; /* wait for an event or the next sample */
-                i->binding.effect_deadline_usec = 0;  /* what changes from now on is not ours */
-                i->binding.asked = false;
-                return false;
-        }
-        if (!binding_may_change(b, i)) {
+static bool act(Binder *b, Instance *i, InstanceAction action, uint64_t now_usec) {
+        const Step *step = &i->binding.step;
+
+        switch (action) {
+        case ACTION_REPORT:
                 reconcile_log_plan(b, i, step);
-                return false;
-        }
-        switch (step->kind) {
-        case STEP_SCOPE:
-        case STEP_SET_CPUS:
-        case STEP_WIDEN:
-        case STEP_NARROW:
+                break;
+        case ACTION_CALL:
                 if (silent_refuses(b, i, now_usec))
                         return false;
                 if (i->binding.call_kind != step->kind ||
@@ -435,17 +413,13 @@ static bool act(const Binder *b, Instance *i, const Step *step, uint64_t now_use
                         return bind_carry_out(b, i, step, now_usec);
                 i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
                 break;
-        case STEP_PULL:
+        case ACTION_PULL:
                 move_begin(b, i, now_usec);
                 break;
-        case STEP_SWEEP:
+        case ACTION_SWEEP:
                 move_sweep(b, i, now_usec);
                 break;
-        case STEP_SETTLE:
-                i->binding.progress.settles++;
-                i->binding.due_usec = now_usec + SETTLE_USEC;
-                break;
-        default:
+        default: /* binding_enter() has done it */
                 break;
         }
         return false;
@@ -476,15 +450,14 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
         step = plan(b, i, now_usec);
         journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
-                    instance_state_to_string(
-                            verdict_state(step.kind, binding_may_change(b, i), i->undo.released)),
+                    state_event_to_string(
+                            state_event(step.kind, binding_may_change(b, i), i->undo.released)),
                     i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
                     (unsigned long long)i->binding.outside_bytes, step.reason);
         clear_outlived(b, i);
         if (is_postponed(i, step.kind, now_usec))
                 return false;
-        decide(b, i, step);
-        return act(b, i, &step, now_usec);
+        return act(b, i, decide(b, i, &step, now_usec), now_usec);
 }
 
 /* What the admin has set since leaves nothing of its nodes: that stands, and not our values. */
@@ -530,12 +503,16 @@ static void begin(Binder *b, Instance *i, uint64_t now_usec) {
 static void reconcile(Binder *b, Instance *i, uint64_t now_usec) {
         (void)instance_take(i, WORK_FIRST);
         /* The answer, or the end of the release, triggers the next reconcile. */
-        if (i->binding.call.slot || (i->undo.record && i->undo.record->releasing))
+        if (i->binding.call.slot || (i->undo.record && i->undo.record->releasing)) {
                 i->binding.due_usec = INSTANCE_NEVER;
-        else if (i->binding.moving)
+                return;
+        }
+        if (binding_enter(b, i, EVENT_DUE, now_usec) == ACTION_SLICE)
                 move_slice(b, i, now_usec);
         else
                 begin(b, i, now_usec);
+        if (reconcile_verdict(b, i).undone)
+                (void)binding_enter(b, i, EVENT_UNDONE, now_usec);
 }
 
 /* Instances that are not reached now stay due. */
@@ -554,7 +531,7 @@ void reconcile_due(Binder *b, uint64_t now_usec) {
                         const size_t at = (first + k) % b->roster->n_instances;
                         Instance *i = b->roster->instances[at];
 
-                        if (i->binding.moving || i->binding.due_usec > now_usec ||
+                        if (i->binding.state == INSTANCE_MOVING || i->binding.due_usec > now_usec ||
                             roster_is_crowd(b->roster, i) != crowd)
                                 continue;
                         /* One that is due again at once keeps nobody behind it waiting. */
@@ -577,6 +554,30 @@ void reconcile_first(Binder *b, uint64_t now_usec) {
                 }
 }
 
+/* What its place and its binding were decided from is no longer true. A new name counts only where
+ * the release of that name was requested. */
+static bool begins_again(const Binder *b, const Instance *i, uint32_t work) {
+        return (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
+               ((work & WORK_RENAMED) &&
+                undo_release_is_asked(b->host, i->name, i->unit) != i->undo.released);
+}
+
+void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec) {
+        if (work & WORK_RELOADED)
+                drift_note_reload(b, i, now_usec);
+        if (work & WORK_JOINED) {
+                instance_queue(i, WORK_FIRST);
+                i->binding.pulled = false;
+        }
+        if (work & WORK_RECORD)
+                (void)binding_enter(b, i, EVENT_RECORD, now_usec);
+        else if (begins_again(b, i, work))
+                (void)binding_enter(b, i, binding_may_change(b, i) ? EVENT_CHANGE : EVENT_HALT,
+                                    now_usec);
+        else if (work & WORK_PLACE)
+                (void)binding_enter(b, i, EVENT_PLACE, now_usec);
+}
+
 void reconcile_all(Binder *b, uint64_t now_usec) {
         bind_tidy(b);
         hotplug_check(b->host);
@@ -586,11 +587,9 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
                  * start. */
                 if (i->binding.call.slot || i->binding.due_usec != INSTANCE_NEVER)
                         continue;
-                i->binding.progress = (Progress){ 0 };
+                (void)binding_enter(b, i, EVENT_ROUND, now_usec);
                 if (has_time(now_usec))
                         reconcile(b, i, now_usec);
-                else
-                        i->binding.due_usec = now_usec;
         }
         host_mark(b->host, HOST_MARK_PUBLISH);
 }

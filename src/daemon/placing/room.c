@@ -12,7 +12,7 @@ uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t no
         uint64_t bytes = 0;
 
         ROSTER_FOREACH(other, placing->roster)
-                if (other != self && other->binding.moving &&
+                if (other != self && other->binding.state == INSTANCE_MOVING &&
                     id_set_has(&other->binding.placement.nodes, node))
                         bytes += other->binding.outside_bytes /
                                  id_set_count(&other->binding.placement.nodes);

@@ -140,9 +140,15 @@ static inline Instance *add(TestHost *h, pid_t pid) {
         return i;
 }
 
+/* As if a pass had just been decided. */
+static inline void pass_begin(TestHost *h, Instance *i) {
+        (void)binding_enter(&h->rooms.binding, i, EVENT_PULL, fake.now);
+        move_begin(&h->rooms.binding, i, fake.now);
+}
+
 static inline void wait_for_end(TestHost *h, Instance *i) {
-        for (unsigned n = 0; n < 10000 && i->binding.moving; n++) {
+        for (unsigned n = 0; n < 10000 && i->binding.state == INSTANCE_MOVING; n++) {
                 move_slice(&h->rooms.binding, i, fake.now);
         }
-        assert_false(i->binding.moving);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
 }

@@ -73,7 +73,7 @@ static inline void release(Life *l) {
                         undo_release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
                 undo_release_at_due(&l->m.undo, later + i * 1000000);
                 if (l->instance && instance_take(l->instance, WORK_RECORD)) /* as the turn does */
-                        binding_reset(l->instance, 0);
+                        (void)binding_enter(&l->m.binding, l->instance, EVENT_RECORD, 0);
                 assert_nothing_unknown();
         }
 }

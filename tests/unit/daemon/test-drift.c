@@ -129,11 +129,11 @@ UNIT_TEST(a_daemon_reload_is_no_contest) {
         change_cpus(h, SEC(10), "something else changed its CPUs");
         assert_int_equal(drift_repairs(drift, SEC(10)), 1);
         /* the signal comes after the repair */
-        drift_note_reload(h->instance, SEC(11));
+        drift_note_reload(&h->rooms.binding, h->instance, SEC(11));
         assert_int_equal(drift_repairs(drift, SEC(11)), 0);
         assert_true(h->instance->binding.due_usec < SEC(12));
         change_cpus(h, SEC(20), "something else changed its CPUs");
-        drift_note_reload(h->instance, SEC(23)); /* that was before it */
+        drift_note_reload(&h->rooms.binding, h->instance, SEC(23)); /* that was before it */
         assert_int_equal(drift_repairs(drift, SEC(23)), 1);
 }
 
@@ -321,10 +321,10 @@ UNIT_TEST(who_is_looked_at) {
         event(h, 5, IN_MODIFY, SEC(1));
         assert_true(i->binding.due_usec == SEC(1));
         i->binding.due_usec = INSTANCE_NEVER;
-        i->binding.moving = true; /* the pass goes on */
+        i->binding.state = INSTANCE_MOVING; /* the pass goes on */
         event(h, 5, IN_MODIFY, SEC(1));
         assert_true(i->binding.due_usec == INSTANCE_NEVER);
-        i->binding.moving = false;
+        i->binding.state = INSTANCE_BOUND;
         i->binding.mems_drift = (Drift){ .n_repairs = STEP_REPAIRS_MAX, .end_usec = SEC(60) };
         event(h, 5, IN_MODIFY, SEC(2)); /* looked at once more, or it would still count as bound */
         assert_true(i->binding.due_usec != INSTANCE_NEVER);

@@ -93,15 +93,15 @@ HOST_TEST(what_the_mover_brings) {
         Instance *one, *other;
 
         one = add(h, 10, "1");
-        one->binding.moving = true;
+        one->binding.state = INSTANCE_MOVING;
         other = add(h, 20, "1");
-        other->binding.moving = true;
+        other->binding.state = INSTANCE_MOVING;
         for (unsigned s = 1; s <= 8; s++) {
                 set_memory(h, 1, 500 - 50 * s, 0);
                 assert_int_equal(guard_tick(&h->rooms.binding, SEC(s)), GUARD_INTERVAL_USEC);
         }
         assert_int_equal(seen.n_widened, 0);
-        one->binding.moving = false;
+        one->binding.state = INSTANCE_BOUND;
         other->binding.placement.nodes = node_set("2"); /* not there */
         for (unsigned s = 9; s <= 13; s++) {
                 set_memory(h, 1, 100 - 10 * (s - 8), 0);
@@ -114,7 +114,7 @@ HOST_TEST(what_the_mover_brings) {
 HOST_TEST(what_a_slow_mover_brings) {
         Instance *i = add(h, 10, "1");
 
-        i->binding.moving = true;
+        i->binding.state = INSTANCE_MOVING;
         i->binding.migration.pace.shift = PACE_SHIFT_MAX;
         for (unsigned s = 1; s <= 5; s++) {
                 set_memory(h, 1, 250 - 30 * s, 0);

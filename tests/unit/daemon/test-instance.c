@@ -189,12 +189,19 @@ TEST(removal_closes) {
 
 /* As if a pass over the instance's first process were under way. */
 static void pretend_pass(Instance *i) {
-        i->binding.moving = true;
+        i->binding.state = INSTANCE_MOVING;
         i->binding.kernel = (KernelMoves){ .list = calloc(1, sizeof(NodeMove)), .n = 1 };
 }
 
+static void change(Instance *i, uint64_t now_usec) {
+        Host host = { .marks = 0 };
+        const Binder b = { .host = &host };
+
+        (void)binding_enter(&b, i, EVENT_CHANGE, now_usec);
+}
+
 static void assert_no_pass(const Instance *i) {
-        assert_false(i->binding.moving);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_null(i->binding.kernel.list);
 }
 
@@ -209,7 +216,7 @@ TEST(changes_end_a_pass) {
         assert_int_equal(instance_take(i, WORK_DISPATCHED), WORK_JOINED);
         assert_int_equal(instance_take(i, WORK_DISPATCHED), 0);
         pretend_pass(i);
-        binding_restart(i, 5000); /* as the turn does for these */
+        change(i, 5000);
         assert_no_pass(i);
 }
 
@@ -221,7 +228,7 @@ TEST(restart) {
         i->binding.due_usec = INSTANCE_NEVER;
         i->binding.migrated_bytes = 7;
         i->binding.we_narrowed = true;
-        binding_restart(i, 5000);
+        change(i, 5000);
         assert_memory_equal(&i->binding.progress, &none, sizeof(none));
         assert_int_equal(i->binding.due_usec, 5000);
         assert_int_equal(i->binding.migrated_bytes, 7); /* a counter never goes back */

@@ -20,9 +20,9 @@ HOST_TEST(told_at_start_and_end) {
         fake.own = MIB(2);
         capture_begin(&c, STDERR_FILENO);
         for (unsigned pass = 0; pass < 3; pass++) {
-                move_begin(&h->rooms.binding, i, fake.now);
+                pass_begin(h, i);
                 move_slice(&h->rooms.binding, i, fake.now);
-                assert_false(i->binding.moving);
+                assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         }
         capture_end(&c);
         assert_contains(c.text, "moving 100.0 MiB to node 1, gently\n");
@@ -42,7 +42,7 @@ HOST_TEST(rest_is_told_apart) {
         Instance *i = add(h, 10);
         Capture c;
 
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         move_progress_add(&h->rooms.binding, i, MIB(6));
         i->binding.outside_bytes = 0;
         CAPTURE_STDERR(&c, move_progress_end(&h->rooms.binding, i, false, fake.now));
@@ -57,13 +57,14 @@ HOST_TEST(a_little_is_not_told) {
 
         i->binding.outside_bytes = MOVE_LOGGED_BYTES - 1;
         capture_begin(&c, STDERR_FILENO);
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         move_progress_end(&h->rooms.binding, i, false, fake.now);
+        (void)binding_enter(&h->rooms.binding, i, EVENT_PASSED, fake.now);
         i->binding.outside_bytes = MOVE_LOGGED_BYTES;
         capture_end(&c);
         assert_string_equal(c.text, "");
         /* And what the message about the binding says is not logged twice. */
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         CAPTURE_STDERR(&c, move_progress_end(&h->rooms.binding, i, true, fake.now));
         assert_string_equal(c.text, "");
 }
@@ -79,14 +80,15 @@ HOST_TEST(pause_shows_at_once) {
         i->binding.state = INSTANCE_MOVING;
         i->binding.step = (Step){ .kind = STEP_PULL, .reason = "" };
         host->policies.mode = ENFORCEMENT_OBSERVE;
+        binding_work(&h->rooms.binding, i, WORK_REQUEST, fake.now);
         assert_int_equal(reconcile_verdict(&h->rooms.binding, i).state, INSTANCE_PLANNED);
-        i->binding.state = INSTANCE_PLANNED;
         binding_set_failure(i, REASON_OBSERVE, "would move 1.0 MiB");
         v = reconcile_verdict(&h->rooms.binding, i);
         assert_int_equal(v.code, REASON_OBSERVE);
         host->policies.mode = ENFORCEMENT_ENFORCE;
+        binding_work(&h->rooms.binding, i, WORK_REQUEST, fake.now);
         v = reconcile_verdict(&h->rooms.binding, i);
-        assert_int_equal(v.state, INSTANCE_MOVING);
+        assert_int_equal(v.state, INSTANCE_WAITING);
         assert_int_equal(v.code, REASON_NONE);
         assert_string_equal(v.reason, "");
         host->sysroot.live = live;
@@ -101,7 +103,7 @@ HOST_TEST(pace) {
         set_pressure(h, 10, memory, cpu);
         assert_int_equal(move_rate_in_force(i), 0);
         assert_true(isnan(move_left_seconds(i, fake.now)));
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         assert_int_equal(move_rate_in_force(i), MIB(64));
         assert_true(fabs(move_left_seconds(i, fake.now) - 100.0 / 64) < 0.01);
         fake.now += PACE_WINDOW_USEC;
@@ -128,7 +130,7 @@ HOST_TEST(pressure_of_others) {
 
         i->binding.observed.alone = false;
         set_pressure(h, 0, 0, 0);
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         fake.now += PACE_WINDOW_USEC;
         set_pressure(h, 0, PACE_WINDOW_USEC, PACE_WINDOW_USEC);
         move_slice(&h->rooms.binding, i, fake.now);
@@ -138,7 +140,7 @@ HOST_TEST(pressure_of_others) {
 HOST_TEST(time_left_by_what_was_reached) {
         Instance *i = add(h, 10);
 
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         move_progress_add(&h->rooms.binding, i, MIB(20));
         fake.now = i->binding.migration.begun_usec + 2000000;
         assert_true(fabs(move_left_seconds(i, fake.now) - 10) < 0.01); /* 10 MiB a second */
@@ -158,11 +160,11 @@ HOST_TEST(kernel) {
         i->binding.observed.alone = true;
         fake.answer = 0;
         rooms_set_memory(&h->tree, 1, 900, 0);
-        move_begin(&h->rooms.binding, i, fake.now);
-        assert_true(i->binding.moving);
+        pass_begin(h, i);
+        assert_int_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(fake.sweeps.n, 0);
         move_slice(&h->rooms.binding, i, fake.now); /* one call, and others have their turns */
-        assert_true(i->binding.moving && i->binding.due_usec <= fake.now);
+        assert_true(i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= fake.now);
         assert_int_equal(fake.sweeps.n, 1);
         assert_int_equal(fake.n_steps, 0);
         wait_for_end(h, i);
@@ -184,11 +186,11 @@ HOST_TEST(kernel_cannot_be_asked) {
 
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = false;
-        move_begin(&h->rooms.binding, i, fake.now);
-        assert_true(i->binding.moving);
+        pass_begin(h, i);
+        assert_int_equal(i->binding.state, INSTANCE_MOVING);
         fake.answer = 0;
         move_slice(&h->rooms.binding, i, fake.now);
-        assert_false(i->binding.moving);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(fake.n_steps, 1);
         assert_true(i->binding.progress.pass_whole);
 }
@@ -200,14 +202,15 @@ HOST_TEST(kernel_has_nothing_to_do) {
         i->binding.placement.migrate = MIGRATE_KERNEL;
         i->sampling.memory_known = true;
         fake.answer = 0;
-        move_begin(&h->rooms.binding, i, fake.now);
-        assert_false(i->binding.moving);
+        pass_begin(h, i);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(i->binding.progress.passes, 1);
         i->sampling.by_node[0].anon_bytes = i->sampling.by_node[2].anon_bytes =
                 i->sampling.by_node[3].anon_bytes = MIB(1);
-        move_begin(&h->rooms.binding, i, fake.now);
-        assert_true(i->binding.moving);
-        binding_restart(i, fake.now);
-        assert_false(i->binding.moving || i->binding.kernel.list);
+        pass_begin(h, i);
+        assert_int_equal(i->binding.state, INSTANCE_MOVING);
+        (void)binding_enter(&h->rooms.binding, i, EVENT_CHANGE, fake.now);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
+        assert_null(i->binding.kernel.list);
         assert_int_equal(fake.sweeps.n, 0);
 }

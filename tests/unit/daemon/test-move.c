@@ -11,8 +11,8 @@ HOST_TEST(bindings_go_first) {
         mover = add(h, 10);
         other = add(h, 20);
         fresh = add(h, 30);
-        move_begin(&h->rooms.binding, mover, fake.now);
-        move_begin(&h->rooms.binding, other, fake.now);
+        pass_begin(h, mover);
+        pass_begin(h, other);
         mover->binding.due_usec = 2;
         other->binding.due_usec = 1;
         fresh->binding.due_usec = fake.now;
@@ -32,7 +32,7 @@ HOST_TEST(moves_take_turns) {
 
         for (unsigned k = 0; k < 3; k++) {
                 i[k] = add(h, 10 + (pid_t)k);
-                move_begin(&h->rooms.binding, i[k], fake.now);
+                pass_begin(h, i[k]);
         }
         for (unsigned n = 0; n < 300; n++) {
                 reconcile_due(&h->rooms.binding, fake.now);
@@ -47,10 +47,10 @@ HOST_TEST(moves_take_turns) {
 HOST_TEST(a_slice_ends) {
         Instance *i = add(h, 10);
 
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         move_slice(&h->rooms.binding, i, fake.now);
         assert_int_equal(fake.n_steps, 1);
-        assert_true(i->binding.moving && i->binding.due_usec <= fake.now + 1);
+        assert_true(i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= fake.now + 1);
 }
 
 /* --- a pass --- */
@@ -61,7 +61,7 @@ HOST_TEST(pending_goes_down) {
         i->binding.placement.rate_bytes_per_sec = MIB(100000);
         fake.own = MIB(2);
         fake.shared = MIB(1);
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         move_slice(&h->rooms.binding, i, fake.now);
         assert_true(fake.n_steps > 0);
         assert_int_equal(i->binding.outside_bytes, MIB(100) - fake.n_steps * MIB(2));
@@ -80,7 +80,7 @@ HOST_TEST(counted_for_the_policy) {
                 fake.own = MIB(2);
                 fake.failed = 3;
                 fake.answer = 0;
-                move_begin(&h->rooms.binding, i, fake.now);
+                pass_begin(h, i);
                 move_slice(&h->rooms.binding, i, fake.now);
                 assert_int_equal(i->binding.migrated_bytes, MIB(2));
                 assert_int_equal(i->binding.failed_pages, 3);
@@ -98,7 +98,7 @@ HOST_TEST(rate) {
         Instance *i = add(h, 10);
 
         fake.own = MIB(2);
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         begin = fake.now;
         while (i->binding.migrated_bytes < MIB(64)) {
                 move_slice(&h->rooms.binding, i, fake.now);
@@ -111,19 +111,19 @@ HOST_TEST(rate) {
 HOST_TEST(another_program) {
         Instance *i = add(h, 10);
 
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         fake.answer = -ESTALE;
-        for (unsigned n = 0; n < 100 && i->binding.moving; n++)
+        for (unsigned n = 0; n < 100 && i->binding.state == INSTANCE_MOVING; n++)
                 move_slice(&h->rooms.binding, i, fake.now);
-        assert_false(i->binding.moving); /* not for ever */
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING); /* not for ever */
         assert_in_range(fake.n_walks, 3, 20);
         assert_int_equal(i->binding.progress.passes, 1);
         /* One that ends is none that goes on. */
         fake.n_walks = 0;
         fake.answer = -ESRCH;
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         move_slice(&h->rooms.binding, i, fake.now);
-        assert_false(i->binding.moving);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(fake.n_walks, 1);
 }
 
@@ -205,9 +205,9 @@ HOST_TEST(what_cannot_be_looked_into) {
 
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 fake.answer = rows[k].error;
-                move_begin(&h->rooms.binding, i, fake.now);
+                pass_begin(h, i);
                 move_slice(&h->rooms.binding, i, fake.now);
-                assert_false(i->binding.moving);
+                assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
                 assert_int_equal(i->binding.progress.pass_whole, rows[k].whole);
         }
 }
@@ -223,7 +223,7 @@ HOST_TEST(what_the_kernel_moved) {
         fake.answer = 0;
         observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 0);
-        move_begin(&h->rooms.binding, i, fake.now);
+        pass_begin(h, i);
         set_memory(h, 100, 0);
         observe_memory(&h->rooms.binding, i, fd);
         assert_int_equal(i->binding.migrated_bytes, 200);

@@ -80,10 +80,10 @@ HOST_TEST(a_reload_during_the_start_matches_anew) {
 HOST_TEST(who_leaves_ends_a_pass) {
         Instance *i = h->m->roster.instances[0];
 
-        i->binding.moving = true;
+        i->binding.state = INSTANCE_MOVING;
         roster_remove_process(&h->m->roster, i, 1);
         turn_dispatch(h->m);
-        assert_false(i->binding.moving);
+        assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(i->n_members, 1);
 }
 

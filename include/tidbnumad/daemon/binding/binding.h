@@ -5,6 +5,7 @@
 #include "tidbnumad/daemon/units/units.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/plan/guard.h"
+#include "tidbnumad/plan/state.h"
 #include "tidbnumad/plan/step.h"
 
 /* Counters of one policy, at the same index as the policy. */
@@ -58,12 +59,11 @@ void binding_forget_asked(Instance *instance);
 /* May the daemon change this instance now? */
 bool binding_may_change(const Binder *b, const Instance *instance);
 
-/* Resets the progress, so that the next reconcile starts from the beginning. Ends a pass that is
- * under way. */
-void binding_restart(Instance *instance, uint64_t now_usec);
-
-/* Resets all that is known of the binding, because the undo record is being released or is gone. */
-void binding_reset(Instance *instance, uint64_t now_usec);
+/* The only function that changes the state of an instance: to the one that plan/state.h has for the
+ * event. Does the action, and returns it, as those that observe the instance, ask the backend or
+ * move memory are the caller's. */
+InstanceAction binding_enter(const Binder *b, Instance *instance, InstanceEvent event,
+                             uint64_t now_usec);
 
 /* Frees what binding keeps of an instance that has ended. */
 void binding_end(Instance *instance);
@@ -84,9 +84,6 @@ bool binding_narrowing_takes_files(const Binder *b, const Instance *instance);
 
 /* Takes over what the undo record shows to be applied, also by an earlier run of the daemon. */
 void binding_adopt_record(Instance *instance);
-
-/* Aborts a pass that is under way, and resets its progress. */
-void binding_end_migration(Instance *instance);
 
 /* Cancels the migrate_pages(2) calls that were not made yet. */
 void binding_end_kernel_moves(Instance *instance);
@@ -158,7 +155,7 @@ void drift_note(Instance *instance, StepInput *input);
 void drift_count(const Binder *b, Instance *instance, const Step *step, uint64_t now_usec);
 
 /* systemd has read its unit files again: what that changed is repaired, and not counted. */
-void drift_note_reload(Instance *instance, uint64_t now_usec);
+void drift_note_reload(const Binder *b, Instance *instance, uint64_t now_usec);
 
 /* Number of repairs within the last minute. */
 unsigned drift_repairs(const Drift *drift, uint64_t now_usec);

@@ -210,6 +210,13 @@ typedef struct NodeMove {
         uint32_t from, to;
 } NodeMove;
 
+/* How memory is being moved. */
+typedef enum MoveKind {
+        MOVE_PULL,   /* by the mover, page by page */
+        MOVE_KERNEL, /* by migrate_pages(2), a node at once; then as above */
+        MOVE_SWEEP,  /* what the mover cannot see */
+} MoveKind;
+
 /* The calls of `migrate: kernel`. */
 typedef struct KernelMoves {
         NodeMove *list; /* NULL: none is under way; owned */
@@ -241,7 +248,7 @@ typedef struct InstanceBinding {
         Step step;   /* the last decision */
         Step logged; /* the last final step, as it was logged */
         uint64_t rest_until_usec, rest_outside_bytes;
-        InstanceState state; /* state by the last decision */
+        InstanceState state; /* changed by binding_enter() alone */
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
         BackendCall call;              /* to the backend; in flight if it has a slot */
@@ -257,7 +264,7 @@ typedef struct InstanceBinding {
         int drift_watches[2]; /* inotify watches of its cpuset files; -1: none */
         InstanceGuard guard;
 
-        bool moving;           /* a pass is under way */
+        MoveKind by;           /* of INSTANCE_MOVING, as all of these: the pass that is under way */
         size_t mover_process;  /* the process that the mover walks, and the request to the worker
                                 * for it */
         WorkerMove walk;       /* `pass` identifies the walk of this process */
@@ -266,8 +273,7 @@ typedef struct InstanceBinding {
         unsigned execs;        /* programs that the current process has executed during the pass */
         KernelMoves kernel;    /* calls of migrate_pages(2), made before the pass */
         bool at_worker;        /* a worker has the next piece; `due_usec` is when to poll it */
-        bool sweeping; /* the pass is a sweep; `sweep_node` and `sweep_process` are its position */
-        size_t sweep_node, sweep_process;
+        size_t sweep_node, sweep_process; /* position of a sweep */
         Rate rate;
         uint64_t pull_peak_bytes_per_sec; /* the highest since the guard read the nodes last */
         Migration migration;

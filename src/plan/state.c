@@ -1,0 +1,249 @@
+/* The table of states, and the verdict that is reported. */
+#include <assert.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/plan/state.h"
+
+/* --- the table --- */
+
+enum {
+        WAITING = 1 << INSTANCE_WAITING,
+        PLANNED = 1 << INSTANCE_PLANNED,
+        BOUND = 1 << INSTANCE_BOUND,
+        MOVING = 1 << INSTANCE_MOVING,
+        UNDER_WAY =
+                1 << INSTANCE_BINDING | MOVING | 1 << INSTANCE_NARROWING | 1 << INSTANCE_SETTLING,
+        APPLIED = BOUND | 1 << INSTANCE_WIDENED | 1 << INSTANCE_PARTLY,
+        ANY = (1 << N_INSTANCE_STATES) - 1,
+        STILL = ANY & ~MOVING,
+};
+
+/* No other state. */
+enum { SAME = N_INSTANCE_STATES };
+
+typedef struct Rule {
+        InstanceEvent event;
+        unsigned states; /* of them the first rule counts that names the state */
+        InstanceAction action;
+        int next;
+} Rule;
+
+static const Rule rules[] = {
+        { EVENT_DUE, MOVING, ACTION_SLICE, SAME },
+        { EVENT_DUE, ANY, ACTION_RECONCILE, SAME },
+        { EVENT_ROUND, STILL, ACTION_BEGIN, SAME },
+        { EVENT_DRIFT, MOVING, ACTION_NONE, SAME }, /* the pass ends with a look at all of it */
+        { EVENT_DRIFT, ANY, ACTION_LOOK_SOON, SAME },
+        { EVENT_PLACE, ANY, ACTION_LOOK, SAME },
+        /* A pass has indexes into the processes, and a target. What is bound counts as bound until
+         * it is seen not to be. */
+        { EVENT_CHANGE, MOVING | PLANNED, ACTION_RESTART, INSTANCE_WAITING },
+        { EVENT_CHANGE, ANY, ACTION_RESTART, SAME },
+        /* A call that is in flight may take seconds to be answered. */
+        { EVENT_HALT, UNDER_WAY, ACTION_RESTART, INSTANCE_PLANNED },
+        { EVENT_HALT, ANY, ACTION_RESTART, SAME },
+        { EVENT_RECORD, UNDER_WAY | APPLIED, ACTION_RESET, INSTANCE_WAITING },
+        { EVENT_RECORD, ANY, ACTION_RESET, SAME },
+        { EVENT_UNDONE, BOUND, ACTION_NONE, INSTANCE_WAITING },
+
+        { EVENT_ANSWER, ANY, ACTION_LOOK, SAME },
+        { EVENT_FAILURE, ANY, ACTION_LOOK_LATER, SAME },
+        { EVENT_WORKER, MOVING, ACTION_LOOK, SAME },
+        { EVENT_PASSED, MOVING, ACTION_LOOK, INSTANCE_SETTLING },
+
+        { EVENT_WATCH, STILL, ACTION_REST, INSTANCE_WATCHED },
+        { EVENT_RELEASE, STILL, ACTION_REST, INSTANCE_RELEASED },
+        { EVENT_PLAN, STILL, ACTION_REPORT, INSTANCE_PLANNED },
+        { EVENT_SET_CPUS, STILL, ACTION_CALL, INSTANCE_BINDING },
+        { EVENT_SET_MEMS, STILL, ACTION_CALL, INSTANCE_NARROWING },
+        { EVENT_PULL, STILL, ACTION_PULL, INSTANCE_MOVING },
+        { EVENT_SWEEP, STILL, ACTION_SWEEP, INSTANCE_MOVING },
+        { EVENT_SETTLE, STILL, ACTION_SETTLE, INSTANCE_SETTLING },
+        { EVENT_DONE, STILL, ACTION_REST, INSTANCE_BOUND },
+        { EVENT_WIDENED, STILL, ACTION_REST, INSTANCE_WIDENED },
+        { EVENT_PARTLY, STILL, ACTION_REST, INSTANCE_PARTLY },
+        { EVENT_REFUSE, STILL, ACTION_REST, INSTANCE_REFUSED },
+};
+
+static const Rule *rule_find(InstanceState state, InstanceEvent event) {
+        for (size_t i = 0; i < ELEMENTSOF(rules); i++)
+                if (rules[i].event == event && (rules[i].states & 1u << state))
+                        return &rules[i];
+        return NULL;
+}
+
+Transition state_next(InstanceState state, InstanceEvent event) {
+        const Rule *rule = rule_find(state, event);
+
+        assert(rule || event < EVENT_WATCH);
+        return (Transition){ .action = rule ? rule->action : ACTION_NONE,
+                             .state = rule && rule->next != SAME ? (InstanceState)rule->next
+                                                                 : state };
+}
+
+InstanceEvent state_event(StepKind step, bool may_change, bool released) {
+        switch (step) {
+        case STEP_WATCH:
+                return released ? EVENT_RELEASE : EVENT_WATCH;
+        case STEP_REFUSE:
+                return EVENT_REFUSE;
+        case STEP_DONE:
+                return EVENT_DONE;
+        case STEP_WIDENED:
+                return EVENT_WIDENED;
+        case STEP_PARTLY:
+                return EVENT_PARTLY;
+        case STEP_SCOPE:
+        case STEP_SET_CPUS:
+                return may_change ? EVENT_SET_CPUS : EVENT_PLAN;
+        case STEP_WIDEN:
+        case STEP_NARROW:
+                return may_change ? EVENT_SET_MEMS : EVENT_PLAN;
+        case STEP_PULL:
+                return may_change ? EVENT_PULL : EVENT_PLAN;
+        case STEP_SWEEP:
+                return may_change ? EVENT_SWEEP : EVENT_PLAN;
+        case STEP_SETTLE:
+                return may_change ? EVENT_SETTLE : EVENT_PLAN;
+        }
+        return EVENT_REFUSE;
+}
+
+static const char *const event_words[N_INSTANCE_EVENTS] = {
+        [EVENT_DUE] = "its time has come",
+        [EVENT_ROUND] = "the round of a sample, and it is not due",
+        [EVENT_DRIFT] = "a write by others",
+        [EVENT_PLACE] = "another place or backend",
+        [EVENT_CHANGE] = "its processes, policy, requests changed",
+        [EVENT_HALT] = "the same, and nothing may be changed",
+        [EVENT_RECORD] = "its undo record is released or gone",
+        [EVENT_UNDONE] = "not verified any more",
+        [EVENT_ANSWER] = "the backend has done it",
+        [EVENT_FAILURE] = "the backend has failed",
+        [EVENT_WORKER] = "the worker of moves is free",
+        [EVENT_PASSED] = "the pass has ended",
+        [EVENT_WATCH] = "decided: no place",
+        [EVENT_RELEASE] = "decided: released on request",
+        [EVENT_PLAN] = "decided: a change that may not be made",
+        [EVENT_SET_CPUS] = "decided: its scope or CPUs",
+        [EVENT_SET_MEMS] = "decided: its memory nodes",
+        [EVENT_PULL] = "decided: memory is elsewhere",
+        [EVENT_SWEEP] = "decided: what the mover cannot see",
+        [EVENT_SETTLE] = "decided: the counters lag behind",
+        [EVENT_DONE] = "decided: all is as wanted",
+        [EVENT_WIDENED] = "decided: wide, as its nodes are full",
+        [EVENT_PARTLY] = "decided: a part is missing",
+        [EVENT_REFUSE] = "decided: it must not, or cannot",
+};
+
+DEFINE_STRING_TABLE(state_event_to_string, InstanceEvent, event_words)
+
+static const char *const action_words[N_INSTANCE_ACTIONS] = {
+        [ACTION_NONE] = "",
+        [ACTION_RECONCILE] = "observe, decide, act",
+        [ACTION_BEGIN] = "forget the progress, due now",
+        [ACTION_SLICE] = "move the next piece",
+        [ACTION_LOOK] = "due now",
+        [ACTION_LOOK_SOON] = "due in 20 ms, unless contested",
+        [ACTION_LOOK_LATER] = "due after a growing delay",
+        [ACTION_RESTART] = "end the pass, forget the progress, due now",
+        [ACTION_RESET] = "likewise; drop the call, forget what was applied",
+        [ACTION_REST] = "wait for an event",
+        [ACTION_REPORT] = "wait for an event; report what would be done",
+        [ACTION_CALL] = "ask the backend, or await its effect",
+        [ACTION_PULL] = "begin a pass of the mover",
+        [ACTION_SWEEP] = "begin a pass of migrate_pages(2)",
+        [ACTION_SETTLE] = "due in a second",
+};
+
+static void states_render(const Rule *rule, Text *text) {
+        const char *between = "";
+
+        if (rule->states == ANY || rule->states == STILL) {
+                text_append(text, rule->states == STILL                           ? "not moving"
+                                  : rule > rules && rule[-1].event == rule->event ? "any other"
+                                                                                  : "any");
+                return;
+        }
+        for (InstanceState s = 0; s < N_INSTANCE_STATES; s++)
+                if (rule->states & 1u << s) {
+                        text_appendf(text, "%s%s", between, instance_state_to_string(s));
+                        between = ", ";
+                }
+}
+
+void state_render_table(Text *text) {
+        text_append(text, "| event | in state | action | state |\n| --- | --- | --- | --- |\n");
+        for (size_t i = 0; i < ELEMENTSOF(rules); i++) {
+                text_appendf(text, "| %s | ", event_words[rules[i].event]);
+                states_render(&rules[i], text);
+                text_appendf(text, " | %s | %s |\n", action_words[rules[i].action],
+                             rules[i].next == SAME
+                                     ? ""
+                                     : instance_state_to_string((InstanceState)rules[i].next));
+        }
+}
+
+/* --- the verdict --- */
+
+static bool is_placed(const VerdictInput *in) {
+        return in->binding && !id_set_is_empty(&in->placement->nodes);
+}
+
+/* A thread that has fewer of the CPUs by its own choice (a haproxy's cpu-map) is where it belongs;
+ * in a group of its own making that leaves it fewer, it is not as it is wanted. */
+static bool are_cpus_bound(const VerdictInput *in) {
+        const Binding *b = in->binding;
+
+        return is_placed(in) && step_cpus_in_force(in->backend, b, in->placement) &&
+               (b->n_threads_off_cpus == 0 ||
+                (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
+}
+
+/* Does the kernel allow what the mode requires? With affinity memory cannot be held to any
+ * nodes. */
+static bool is_memory_held(const VerdictInput *in) {
+        NodeSet home = in->open_nodes;
+
+        if (in->placement->memory != MEMORY_BIND)
+                return in->placement->memory == MEMORY_PREFERRED;
+        id_set_intersect(&home, &in->placement->nodes);
+        return in->backend != BACKEND_AFFINITY && id_set_equal(&in->binding->mems, &home);
+}
+
+Verdict verdict_of(const VerdictInput *in) {
+        Verdict verdict = {
+                .state = in->state,
+                .cpu_bound = are_cpus_bound(in),
+                /* An instance becomes bound only when no memory is left outside; the few pages that
+                 * are allocated outside later do not change its state. */
+                .memory_bound = is_placed(in) && is_memory_held(in) &&
+                                (in->state == INSTANCE_BOUND ||
+                                 (in->memory_known && in->outside_bytes == 0)),
+                .code = in->failure ? in->failure_code : in->step->code,
+                .reason = in->failure ? in->failure : in->step->reason,
+        };
+
+        /* The step was decided when it was widened, and its nodes may have room again since. */
+        if (!in->failure && in->state == INSTANCE_WIDENED && in->widened_why != REASON_NONE &&
+            in->widened_why != REASON_NODE_FULL && in->step->code == REASON_NODE_FULL) {
+                verdict.code = in->widened_why;
+                verdict.reason = reason_to_sentence(in->widened_why);
+        }
+        verdict.undone = in->state == INSTANCE_BOUND &&
+                         !(verdict.cpu_bound &&
+                           (verdict.memory_bound || in->placement->memory == MEMORY_NONE));
+        return verdict;
+}
+
+const char *verdict_memory_word(MemoryMode mode, bool memory_bound) {
+        switch (mode) {
+        case MEMORY_NONE:
+                return "left alone";
+        case MEMORY_PREFERRED:
+                return memory_bound ? "preferred" : "not bound";
+        case MEMORY_BIND:
+                return memory_bound ? "bound" : "not bound";
+        }
+        return "";
+}

@@ -1,0 +1,379 @@
+/* The states of an instance: the table, the table on a kernel whose calls fail, and the verdict.
+ *
+ * `test-state --render` prints the text between the two marks of src/README.md. */
+#include "../../support/test.h"
+
+#include "../../support/id-sets.h"
+#include "../../support/page-section.h"
+#include "step-kernel.h"
+#include "tidbnumad/plan/state.h"
+
+static const char *path;
+
+/* --- the table --- */
+
+TEST(readme_has_the_table) {
+        page_section_check(path, "STATES", state_render_table);
+}
+
+TEST(decisions) {
+        static const struct {
+                StepKind step;
+                const char *enforced, *planned;
+        } rows[] = {
+                { STEP_SCOPE, "binding", "planned" },   { STEP_SET_CPUS, "binding", "planned" },
+                { STEP_WIDEN, "narrowing", "planned" }, { STEP_NARROW, "narrowing", "planned" },
+                { STEP_PULL, "moving", "planned" },     { STEP_SWEEP, "moving", "planned" },
+                { STEP_SETTLE, "settling", "planned" }, { STEP_DONE, "bound", "bound" },
+                { STEP_WIDENED, "widened", "widened" }, { STEP_PARTLY, "partly", "partly" },
+                { STEP_REFUSE, "refused", "refused" },  { STEP_WATCH, "watched", "watched" },
+        };
+
+        for (size_t k = 0; k < ELEMENTSOF(rows); k++)
+                for (InstanceState s = 0; s < N_INSTANCE_STATES; s++) {
+                        if (s == INSTANCE_MOVING)
+                                continue;
+                        assert_string_equal(
+                                instance_state_to_string(
+                                        state_next(s, state_event(rows[k].step, true, false))
+                                                .state),
+                                rows[k].enforced);
+                        assert_string_equal(
+                                instance_state_to_string(
+                                        state_next(s, state_event(rows[k].step, false, false))
+                                                .state),
+                                rows[k].planned);
+                        assert_int_equal(state_next(s, state_event(STEP_WATCH, true, true)).state,
+                                         INSTANCE_RELEASED);
+                }
+}
+
+/* Whatever happens to one that is bound, it counts as bound until it is seen not to be. */
+TEST(what_is_bound_stays_so) {
+        static const InstanceEvent events[] = { EVENT_DUE,    EVENT_ROUND, EVENT_DRIFT, EVENT_PLACE,
+                                                EVENT_CHANGE, EVENT_HALT,  EVENT_WORKER };
+
+        for (size_t k = 0; k < ELEMENTSOF(events); k++)
+                assert_int_equal(state_next(INSTANCE_BOUND, events[k]).state, INSTANCE_BOUND);
+        assert_int_equal(state_next(INSTANCE_BOUND, EVENT_UNDONE).state, INSTANCE_WAITING);
+        assert_int_equal(state_next(INSTANCE_BOUND, EVENT_RECORD).state, INSTANCE_WAITING);
+        assert_int_equal(state_next(INSTANCE_PARTLY, EVENT_UNDONE).state, INSTANCE_PARTLY);
+}
+
+/* A pause shows at once, and its end as well. */
+TEST(a_pause) {
+        static const InstanceState under_way[] = { INSTANCE_BINDING, INSTANCE_MOVING,
+                                                   INSTANCE_NARROWING, INSTANCE_SETTLING };
+
+        for (size_t k = 0; k < ELEMENTSOF(under_way); k++)
+                assert_int_equal(state_next(under_way[k], EVENT_HALT).state, INSTANCE_PLANNED);
+        assert_int_equal(state_next(INSTANCE_PARTLY, EVENT_HALT).state, INSTANCE_PARTLY);
+        assert_int_equal(state_next(INSTANCE_PLANNED, EVENT_CHANGE).state, INSTANCE_WAITING);
+}
+
+/* --- the table on the small kernel, with calls that fail --- */
+
+/* What happens to an instance on its way, and when. */
+typedef struct Fault {
+        unsigned fails_at;   /* the call of the backend, or the pass, that fails; 0: none */
+        unsigned happens_at; /* the transition behind which `event` comes; 0: none */
+        InstanceEvent event;
+} Fault;
+
+typedef struct Drive {
+        Kernel *k;
+        Fault fault;
+        InstanceState state;
+        Step step;
+        bool passing;
+        unsigned n_transitions, n_calls;
+} Drive;
+
+static bool does_fail(Drive *d) {
+        return ++d->n_calls == d->fault.fails_at;
+}
+
+static void forget(Drive *d, bool we_narrowed) {
+        d->passing = false;
+        d->k->in = (StepInput){ .we_narrowed = we_narrowed };
+        d->k->passes_on_the_way = 0;
+}
+
+/* Does the action; true: `*next` comes of it, false: the instance is at rest. */
+static bool drive_act(Drive *d, InstanceAction action, InstanceEvent *next) {
+        *next = EVENT_DUE;
+        switch (action) {
+        case ACTION_RECONCILE:
+                assert_false(d->passing);
+                observe(d->k);
+                d->step = step_next(&d->k->in);
+                assert_harmless(d->k, &d->step);
+                *next = state_event(d->step.kind, true, false);
+                return true;
+        case ACTION_CALL:
+                *next = does_fail(d) ? EVENT_FAILURE : EVENT_ANSWER;
+                if (*next == EVENT_ANSWER)
+                        (void)carry_out(d->k, &d->step);
+                return true;
+        case ACTION_PULL:
+        case ACTION_SWEEP:
+                d->passing = true;
+                return true;
+        case ACTION_SLICE:
+                if (!does_fail(d)) /* else it ends without a result */
+                        (void)carry_out(d->k, &d->step);
+                d->passing = false;
+                *next = EVENT_PASSED;
+                return true;
+        case ACTION_SETTLE:
+                (void)carry_out(d->k, &d->step);
+                return true;
+        case ACTION_RESTART:
+                forget(d, d->k->in.we_narrowed);
+                return true;
+        case ACTION_RESET:
+                forget(d, false);
+                return true;
+        case ACTION_REST:
+        case ACTION_REPORT:
+                return false;
+        default:
+                return true;
+        }
+}
+
+/* From its exec to rest. */
+static void drive(Drive *d) {
+        InstanceEvent event = EVENT_DUE;
+
+        for (;;) {
+                const Transition t = state_next(d->state, event);
+                bool goes_on;
+
+                d->state = t.state;
+                goes_on = drive_act(d, t.action, &event);
+                assert_int_equal(d->state == INSTANCE_MOVING && event != EVENT_PASSED, d->passing);
+                if (++d->n_transitions == d->fault.happens_at)
+                        event = event == EVENT_PASSED ? EVENT_PASSED : d->fault.event;
+                else if (!goes_on)
+                        return;
+                if (d->n_transitions > 10 * STEPS_MAX)
+                        fail_msg("no end as %s", instance_state_to_string(d->state));
+        }
+}
+
+static Drive drive_with(Kernel *k, uint32_t number, Fault fault) {
+        uint32_t seed = number * 2654435761u + 5;
+        Drive d = { .k = k, .fault = fault };
+
+        init_cooperative(k, &seed, MEMORY_BIND);
+        k->deaf_cpu_writes = k->deaf_mem_writes = 0;
+        drive(&d);
+        assert_string_equal(instance_state_to_string(d.state), "bound");
+        assert_true(id_set_equal(&k->binding.cpus, &k->placement.cpus));
+        assert_true(id_set_equal(&k->binding.mems, &k->placement.nodes));
+        return d;
+}
+
+/* Whichever call fails, it is bound in the end; and it was asked once more. */
+TEST(each_call_may_fail) {
+        Kernel k;
+
+        for (uint32_t i = 0; i < SITUATIONS / 10; i++) {
+                const unsigned n = drive_with(&k, i, (Fault){ 0 }).n_calls;
+
+                for (unsigned at = 1; at <= n; at++)
+                        assert_true(drive_with(&k, i, (Fault){ .fails_at = at }).n_calls > n - 1);
+        }
+}
+
+/* Whatever happens on the way, and wherever. */
+TEST(each_event_may_come_at_any_time) {
+        static const InstanceEvent events[] = { EVENT_CHANGE, EVENT_RECORD, EVENT_PLACE,
+                                                EVENT_DRIFT,  EVENT_WORKER, EVENT_DUE,
+                                                EVENT_ANSWER, EVENT_FAILURE };
+        Kernel k;
+
+        for (uint32_t i = 0; i < SITUATIONS / 10; i++) {
+                const unsigned n = drive_with(&k, i, (Fault){ 0 }).n_transitions;
+
+                for (size_t e = 0; e < ELEMENTSOF(events); e++)
+                        for (unsigned at = 1; at <= n; at++)
+                                (void)drive_with(&k, i,
+                                                 (Fault){ .happens_at = at, .event = events[e] });
+        }
+}
+
+/* --- The verdict on an instance, by which all surfaces report --- */
+
+typedef struct Facts {
+        Placement placement;
+        Binding binding;
+        Step step;
+        VerdictInput in;
+} Facts;
+
+/* Bound to node 1 of 0-3. */
+static void facts_init(Facts *f, MemoryMode memory) {
+        *f = (Facts){
+                .placement = { .nodes = node_set("1"), .cpus = cpu_set("4-7"), .memory = memory },
+                .binding = { .cpuset = true,
+                             .cpus = cpu_set("4-7"),
+                             .mems = node_set(memory == MEMORY_BIND ? "1" : "0-3"),
+                             .n_threads = 10 },
+                .step = { .kind = STEP_DONE, .reason = "" },
+        };
+        f->in = (VerdictInput){ .state = INSTANCE_BOUND,
+                                .step = &f->step,
+                                .placement = &f->placement,
+                                .binding = &f->binding,
+                                .open_nodes = node_set("0-3"),
+                                .memory_known = true };
+}
+
+#define FACTS_TEST(test, memory) TEST_AFTER(test, Facts, f, facts_init(f, memory), test_no_done)
+
+static void assert_verdict(const Facts *f, InstanceState state, bool cpus, bool memory) {
+        const Verdict v = verdict_of(&f->in);
+
+        assert_string_equal(instance_state_to_string(v.state), instance_state_to_string(state));
+        assert_int_equal(v.cpu_bound, cpus);
+        assert_int_equal(v.memory_bound, memory);
+}
+
+TEST(bound) {
+        static const MemoryMode modes[] = { MEMORY_NONE, MEMORY_PREFERRED, MEMORY_BIND };
+        Facts f;
+
+        for (size_t i = 0; i < ELEMENTSOF(modes); i++) {
+                facts_init(&f, modes[i]);
+                assert_verdict(&f, INSTANCE_BOUND, true, modes[i] != MEMORY_NONE);
+        }
+}
+
+/* Its unit's own AllowedMemoryNodes= leave it no others: what its nodes are beside these does not
+ * count. */
+FACTS_TEST(bound_within_what_it_could_have, MEMORY_BIND) {
+        f->placement.nodes = node_set("1-2");
+        f->in.open_nodes = node_set("0-1");
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+}
+
+/* The state stays while a few pages that went astray wait for the next move; so does the memory's.
+ */
+FACTS_TEST(bound_while_it_rests, MEMORY_BIND) {
+        f->in.outside_bytes = 4096;
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+        f->in.state = INSTANCE_MOVING;
+        assert_verdict(f, INSTANCE_MOVING, true, false);
+}
+
+/* With systemd, narrow memory nodes are enough. */
+FACTS_TEST(bound_without_a_count, MEMORY_BIND) {
+        f->in.memory_known = false;
+        assert_verdict(f, INSTANCE_BOUND, true, true);
+        f->in.state = INSTANCE_PARTLY;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+}
+
+FACTS_TEST(undone_since, MEMORY_NONE) {
+        assert_false(verdict_of(&f->in).undone);
+        f->binding.cpus = cpu_set("0-7");
+        assert_true(verdict_of(&f->in).undone);
+        facts_init(f, MEMORY_BIND);
+        assert_false(verdict_of(&f->in).undone);
+        f->binding.mems = node_set("0-3");
+        assert_true(verdict_of(&f->in).undone);
+        f->in.state = INSTANCE_PARTLY;
+        assert_false(verdict_of(&f->in).undone);
+}
+
+/* What is told is what is true now, not when the step was decided. */
+FACTS_TEST(verdict_widened, MEMORY_BIND) {
+        const Step step = { .kind = STEP_WIDENED,
+                            .code = REASON_NODE_FULL,
+                            .reason = "its nodes are nearly full" };
+        const Step other = { .kind = STEP_WIDENED, .code = REASON_SLICE_TOO_TIGHT, .reason = "x" };
+        Verdict v;
+
+        f->in.state = INSTANCE_WIDENED;
+        f->in.step = &step;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "its nodes are nearly full");
+        f->in.widened_why = REASON_NODE_FULL;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "its nodes are nearly full");
+        f->in.widened_why = REASON_NODE_FREED;
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_NODE_FREED);
+        assert_non_null(strstr(v.reason, "have room again"));
+        f->in.step = &other;
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_SLICE_TOO_TIGHT); /* of another kind: it stands */
+        f->in.step = &step;
+        f->in.failure = "no other node";
+        f->in.failure_code = REASON_NODE_FULL;
+        v = verdict_of(&f->in);
+        assert_string_equal(v.reason, "no other node");
+        f->in.failure = NULL;
+        f->in.state = INSTANCE_MOVING; /* on its way back */
+        v = verdict_of(&f->in);
+        assert_int_equal(v.code, REASON_NODE_FULL);
+}
+
+FACTS_TEST(threads_of_their_own_choice, MEMORY_NONE) {
+        f->in.state = INSTANCE_PARTLY;
+        f->binding.n_threads_off_cpus = 1;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+        f->binding.n_threads_outside = 1;
+        assert_verdict(f, INSTANCE_PARTLY, false, false);
+        f->binding.n_threads_outside = 0;
+        (void)strcpy(f->binding.inner_group, "/a");
+        assert_verdict(f, INSTANCE_PARTLY, false, false);
+}
+
+FACTS_TEST(affinity_holds_no_memory, MEMORY_BIND) {
+        f->in.backend = BACKEND_AFFINITY;
+        f->in.state = INSTANCE_PARTLY;
+        assert_verdict(f, INSTANCE_PARTLY, true, false);
+        f->placement.memory = MEMORY_PREFERRED;
+        assert_verdict(f, INSTANCE_PARTLY, true, true);
+}
+
+FACTS_TEST(nothing_known_yet, MEMORY_BIND) {
+        f->in.state = INSTANCE_WAITING;
+        f->in.binding = NULL;
+        assert_verdict(f, INSTANCE_WAITING, false, false);
+        facts_init(f, MEMORY_BIND);
+        f->in.state = INSTANCE_WATCHED;
+        f->placement.nodes = (NodeSet){ 0 };
+        f->placement.cpus = (CpuSet){ 0 };
+        assert_verdict(f, INSTANCE_WATCHED, false, false);
+}
+
+FACTS_TEST(a_failure_comes_before_the_step, MEMORY_NONE) {
+        f->step = (Step){ .kind = STEP_PARTLY, .code = REASON_NO_ROOM, .reason = "no room" };
+        assert_string_equal(verdict_of(&f->in).reason, "no room");
+        assert_int_equal(verdict_of(&f->in).code, REASON_NO_ROOM);
+        f->in.failure = "no bus";
+        f->in.failure_code = REASON_BUS_GONE;
+        assert_string_equal(verdict_of(&f->in).reason, "no bus");
+        assert_int_equal(verdict_of(&f->in).code, REASON_BUS_GONE);
+}
+
+TEST(memory_words) {
+        assert_string_equal(verdict_memory_word(MEMORY_NONE, false), "left alone");
+        assert_string_equal(verdict_memory_word(MEMORY_PREFERRED, true), "preferred");
+        assert_string_equal(verdict_memory_word(MEMORY_BIND, true), "bound");
+        assert_string_equal(verdict_memory_word(MEMORY_PREFERRED, false), "not bound");
+        assert_string_equal(verdict_memory_word(MEMORY_BIND, false), "not bound");
+}
+
+int main(int argc, char **argv) {
+        if (argc != 2)
+                return 2;
+        if (strcmp(argv[1], "--render") == 0)
+                return page_section_print(state_render_table);
+        path = argv[1];
+        return test_run_all();
+}
