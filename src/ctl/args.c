@@ -61,7 +61,9 @@ static const OptionRow option_rows[] = {
         { "exact", NULL, FIELD(exact), LOCALITY,
           "count every page; locks the process's memory map for\n"
           "about 16 ms per resident GiB" },
-        { "all", NULL, FIELD(all), RELEASE, "release all instances" },
+        { "all", NULL, FIELD(all), RELEASE | STATUS,
+          "release all instances; show all that is published" },
+        { "quiet", NULL, FIELD(quiet), STATUS, "print nothing (-q): the exit status tells" },
         { "undo", NULL, FIELD(undo), RELEASE, "bind again what was released" },
         { "tiup", "FILE", FIELD(tiup_file), PLAN,
           "plan all hosts of the cluster in this topology file\n"
@@ -73,8 +75,9 @@ static const OptionRow option_rows[] = {
           "show what would change, and change nothing" },
         { "output", "PATH", FIELD(output), GATHER | PLAN,
           "the file that gather creates (default:\n"
-          "tidbnumad-gather.tar.gz); the folder for the topology\n"
-          "and the hosts' policies that plan --tiup creates" },
+          "tidbnumad-gather-HOST-DATE.tar.gz); the folder for\n"
+          "the topology and the hosts' policies that plan --tiup\n"
+          "creates" },
         { "watch", NULL, FIELD(watch), STATUS, "show it live, as top does" },
         { "yes", NULL, FIELD(yes), REPLAN, "do not ask" },
         { "no-wait", NULL, FIELD(no_wait), CONTROL, "do not wait for the daemon to finish" },
@@ -128,6 +131,7 @@ static const CommandRow commands[N_COMMANDS] = {
           "problems, and what to do. Changes nothing. Exit status 3: an instance is neither\n"
           "bound nor watched nor released; 69: no daemon runs.\n",
           "  tidbnumactl status\n"
+          "  tidbnumactl status -q || tidbnumactl status --all\n"
           "  tidbnumactl status tikv-20160 --json\n" },
         [COMMAND_TOP] = {
           "top", "[INSTANCE…]", "show the state of each instance, live",
@@ -446,11 +450,14 @@ static int parse_options(Args *args, int argc, char *argv[]) {
 
         fill_getopt(args->command, options);
         optind = 0; /* glibc: reset getopt for a repeated call */
-        while ((id = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+        while ((id = getopt_long(argc, argv, args->command == COMMAND_STATUS ? "hq" : "h", options,
+                                 NULL)) >= 0) {
                 const OptionRow *row = id >= FIRST_OPTION ? &option_rows[id - FIRST_OPTION] : NULL;
 
                 if (id == 'h')
                         args->help = true;
+                else if (id == 'q')
+                        args->quiet = true;
                 else if (!row) { /* getopt_long() has printed the error */
                         suggest_option(args, argv[optind > 1 ? optind - 1 : 1]);
                         return try_help(args);
@@ -629,7 +636,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
         if (r > 0)
                 r = check(args);
-        if (args->n_names == 0 && (args->all || args->command == COMMAND_REPLAN))
+        if (args->n_names == 0 &&
+            ((args->all && args->command == COMMAND_RELEASE) || args->command == COMMAND_REPLAN))
                 args->names[args->n_names++] = "*";
         args->policy_is_set = args->n_policy_dirs + args->n_policy_files > 0;
         if (!args->policy_is_set)

@@ -131,6 +131,7 @@ int command_status(const Args *args) {
                              .runtime_dir = args->runtime_dir,
                              .names = args->names,
                              .n_names = args->n_names,
+                             .all = args->all,
                              .now_seconds = clock_realtime_seconds(),
                              .width = output_width(),
                              .colors = output_colors() };
@@ -147,6 +148,6 @@ int command_status(const Args *args) {
                 return r;
         q.alive = daemon_process_find(args->runtime_dir, &status) > 0;
         q.no_room = daemon_process_lacks_room(args->runtime_dir);
-        r = args->json ? print_json(&q) : print_text(&q);
+        r = args->quiet ? 0 : args->json ? print_json(&q) : print_text(&q);
         return r < 0 ? r : exit_of(&q);
 }

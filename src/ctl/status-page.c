@@ -69,13 +69,14 @@ static void put_problem_text(Problems *p, const char *const *names, size_t n, co
         }
 }
 
-/* `errors`: it has those of the policy files, NULL: the problem is another. */
+/* `errors`: it has those of the policy files, NULL: the problem is another. `more`: the entry after
+ * it has the same next step. */
 static void put_problem(Problems *p, const char *const *names, size_t n, const char *what,
-                        const char *code, const char *next, const Snapshot *errors) {
+                        const char *code, const char *next, bool more, const Snapshot *errors) {
         const size_t n_errors = errors ? errors->n_policy_errors : 0;
 
         if (!p->json) {
-                put_problem_text(p, names, n, what, code ? code : "", next);
+                put_problem_text(p, names, n, what, code ? code : "", more ? "" : next);
                 for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++) {
                         text_append(p->text, "      ");
                         text_append_printable(p->text, errors->policy_errors[i]);
@@ -107,7 +108,7 @@ static void put_sentence(Problems *p, const char *who, const char *next, const S
         if (what.error < 0)
                 p->text->error = what.error;
         else
-                put_problem(p, &who, 1, what.data, NULL, next, errors);
+                put_problem(p, &who, 1, what.data, NULL, next, false, errors);
 }
 
 static void put_daemon(Problems *p) {
@@ -144,42 +145,72 @@ static void put_daemon(Problems *p) {
                                      : "previous policies stay in force");
 }
 
-static bool is_same_problem(const InstanceInfo *a, const InstanceInfo *b) {
-        return a->reason_code == b->reason_code && strcmp(a->reason, b->reason) == 0;
+/* What ends the planning without a change depends on what began it. */
+static const char *remedy_of(const Snapshot *s, Reason code) {
+        static const char *const modes[N_DAEMON_MODES] = {
+                [DAEMON_OBSERVING] = "set enforcement.mode: enforce, then tidbnumactl reload",
+                [DAEMON_PAUSED] = "tidbnumactl resume",
+                [DAEMON_DRY_RUN] = "start the daemon without --dry-run",
+        };
+
+        return code == REASON_OBSERVE && modes[s->mode] ? modes[s->mode] : reason_to_remedy(code);
 }
 
-/* Those with the same reason share an entry. */
-static void put_instances(Problems *p, bool refused) {
-        const size_t n = p->q->status->n_instances;
-        _cleanup_free_ const char **names = calloc(n + 1, sizeof(*names));
+/* An instance or a unit that is not as it should be. */
+typedef struct Complaint {
+        const char *name, *what;
+        Reason code;
+        bool put;
+} Complaint;
 
-        if (!names)
+/* With all that have its sentence. */
+static void put_complaint(Problems *p, Complaint *list, size_t n, size_t at, const char **names) {
+        const Reason code = list[at].code;
+        size_t n_names = 0, n_left = 0;
+
+        for (size_t i = at; i < n; i++) {
+                const bool same = strcmp(list[i].what, list[at].what) == 0;
+
+                if (list[i].put || list[i].code != code)
+                        continue;
+                n_left += !same;
+                list[i].put = same;
+                if (same)
+                        names[n_names++] = list[i].name;
+        }
+        put_problem(p, names, n_names, list[at].what, reason_to_string(code),
+                    remedy_of(p->q->status, code), n_left > 0, NULL);
+}
+
+/* Refused instances first; behind the first entry of a kind are the others of it. */
+static void put_complaints(Problems *p) {
+        const Snapshot *s = p->q->status;
+        const size_t n_max = s->n_instances + s->n_units;
+        _cleanup_free_ const char **names = calloc(n_max + 1, sizeof(*names));
+        _cleanup_free_ Complaint *list = calloc(n_max + 1, sizeof(*list));
+        size_t n = 0;
+
+        if (!names || !list) {
                 p->text->error = -ENOMEM;
-        for (size_t i = 0; i < n && names; i++) {
-                const InstanceInfo *all = p->q->status->instances, *one = &all[i];
-                size_t n_names = 0, first = n;
-
-                for (size_t k = 0; k < n; k++)
-                        if (status_is_asked(p->q, &all[k]) && status_is_problem(&all[k]) &&
-                            is_same_problem(&all[k], one)) {
-                                first = k < first ? k : first;
-                                names[n_names++] = all[k].name;
-                        }
-                if (first == i && (one->state == INSTANCE_REFUSED) == refused)
-                        put_problem(p, names, n_names, one->reason,
-                                    reason_to_string(one->reason_code),
-                                    reason_to_remedy(one->reason_code), NULL);
+                return;
         }
-}
+        for (unsigned pass = 0; pass < 2; pass++)
+                for (size_t i = 0; i < s->n_instances; i++) {
+                        const InstanceInfo *one = &s->instances[i];
 
-static void put_units(Problems *p) {
-        for (size_t i = 0; i < p->q->status->n_units; i++) {
-                const UnitInfo *u = &p->q->status->units[i];
-
-                if (status_unit_is_asked(p->q, u) && status_unit_is_problem(u))
-                        put_problem(p, &u->name, 1, u->reason, reason_to_string(u->code),
-                                    reason_to_remedy(u->code), NULL);
-        }
+                        if (status_is_asked(p->q, one) && status_is_problem(one) &&
+                            (one->state == INSTANCE_REFUSED) == (pass == 0))
+                                list[n++] = (Complaint){ one->name, one->reason, one->reason_code };
+                }
+        for (size_t i = 0; i < s->n_units; i++)
+                if (status_unit_is_asked(p->q, &s->units[i]) &&
+                    status_unit_is_problem(&s->units[i]))
+                        list[n++] = (Complaint){ s->units[i].name, s->units[i].reason,
+                                                 s->units[i].code };
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = i; k < n; k++)
+                        if (!list[k].put && list[k].code == list[i].code)
+                                put_complaint(p, list, n, k, names);
 }
 
 static void put_devices(Problems *p) {
@@ -209,9 +240,7 @@ static void put_problems(Problems *p) {
         const Snapshot *s = p->q->status;
 
         put_daemon(p);
-        put_instances(p, true);
-        put_instances(p, false);
-        put_units(p);
+        put_complaints(p);
         if (p->q->n_names > 0)
                 return;
         for (size_t i = 0; i < s->n_releases; i++)
@@ -244,18 +273,42 @@ void status_problems_json(const StatusQuestion *q, Json *json) {
 
 /* --- the daemon --- */
 
+/* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
+static void append_counts(const StatusQuestion *q, Text *text) {
+        size_t n_of[N_INSTANCE_STATES] = { 0 }, n = 0, n_shown = 0;
+
+        for (size_t i = 0; i < q->status->n_instances; i++)
+                if (status_is_asked(q, &q->status->instances[i])) {
+                        n_of[q->status->instances[i].state]++;
+                        n++;
+                }
+        text_appendf(text, "%zu instance%s", n, n == 1 ? "" : "s");
+        for (unsigned i = 0; i <= N_INSTANCE_STATES; i++) {
+                const InstanceState state =
+                        i == 0 ? INSTANCE_BOUND : (InstanceState)(N_INSTANCE_STATES - i);
+
+                if (n_of[state] == 0 || (i > 0 && state == INSTANCE_BOUND))
+                        continue;
+                text_appendf(text, "%s%zu %s", n_shown++ > 0 ? ", " : ": ", n_of[state],
+                             instance_state_to_string(state));
+        }
+}
+
 static void render_reserved(const Snapshot *s, Text *text) {
         const struct {
-                const char *what;
+                const char *one, *several;
                 IdView ids;
-        } rows[] = { { "nodes", ID_VIEW(&s->reserved_nodes) },
-                     { "CPUs", ID_VIEW(&s->reserved_cpus) } };
+        } rows[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
+                     { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
                 char list[ID_SET_LIST_ANY];
 
                 if (id_view_render_list(rows[i].ids, list, sizeof(list)) > 0)
-                        text_appendf(text, "reserved for the network: %s %s\n", rows[i].what, list);
+                        text_appendf(text, "reserved for the network: %s %s\n",
+                                     id_view_count(rows[i].ids) == 1 ? rows[i].one
+                                                                     : rows[i].several,
+                                     list);
         }
 }
 
@@ -264,25 +317,26 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
 
         text_append(text, "tidbnumad ");
         text_append_printable(text, s->version ? s->version : "of unknown version");
-        text_append(text, s->enforcing ? ", enforcing"
-                                       : ", changing nothing (mode: observe, paused "
-                                         "or a dry run)");
-        if (s->backend) {
-                text_append(text, ", backend ");
-                text_append_printable(text, s->backend);
-        }
-        if (!s->policy_in_force)
-                text_append(text, ", no policy in force");
-        else
-                text_appendf(text, ", %zu %s", s->n_policies,
-                             s->n_policies == 1 ? "policy" : "policies");
-        text_appendf(text, ", %.0f s ago\n",
+        text_appendf(text, ", %s, ", q->alive ? daemon_mode_to_string(s->mode) : "not running");
+        append_counts(q, text);
+        text_appendf(text, "; %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
         if (s->backend_reason) {
-                text_append(text, "why this backend: ");
+                text_append(text, "why backend ");
+                text_append_printable(text, s->backend ? s->backend : "none");
+                text_append(text, ": ");
                 text_append_printable(text, s->backend_reason);
                 text_append(text, "\n");
         }
+        if (!q->all)
+                return;
+        text_append(text, "backend ");
+        text_append_printable(text, s->backend ? s->backend : "none");
+        if (s->policy_in_force)
+                text_appendf(text, ", %zu %s in force\n", s->n_policies,
+                             s->n_policies == 1 ? "policy" : "policies");
+        else
+                text_append(text, ", no policy in force\n");
         render_reserved(s, text);
 }
 
@@ -300,8 +354,18 @@ static void take(Table *table, Text *cell) {
         table_add_text(table, cell);
 }
 
-/* "1: 12.0 GiB, 3: 4.0 MiB, …": anonymous memory, the largest part first. */
+/* "12.0 GiB": all of its anonymous memory. */
 static void append_memory(const InstanceInfo *i, Text *cell) {
+        uint64_t bytes = 0;
+
+        for (size_t k = 0; k < i->n_memory; k++)
+                bytes += i->memory_by_node[k].anon_bytes;
+        if (i->n_memory > 0)
+                plan_words_bytes(bytes, cell);
+}
+
+/* "1: 12.0 GiB, 3: 4.0 MiB, …": of each node, the largest part first. */
+static void append_memory_by_node(const InstanceInfo *i, Text *cell) {
         NodeSet shown = { 0 };
 
         for (unsigned n = 0;; n++) {
@@ -344,12 +408,15 @@ static void append_why(const InstanceInfo *i, Text *cell) {
                              i->bound_by_reason);
 }
 
-static void add_instance(Table *table, const InstanceInfo *i, Text *cell) {
+static void add_instance(const StatusQuestion *q, Table *table, const InstanceInfo *i, Text *cell) {
         table_add(table, i->name);
         table_add(table, instance_state_to_string(i->state));
         plan_words_add_set(table, ID_VIEW(&i->nodes));
         add_list(table, ID_VIEW(&i->cpus));
-        append_memory(i, cell);
+        if (q->all || q->n_names > 0)
+                append_memory_by_node(i, cell);
+        else
+                append_memory(i, cell);
         take(table, cell);
         if (!isnan(i->remote_ratio))
                 text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
@@ -378,7 +445,8 @@ static void append_start(const UnitInfo *u, Text *cell) {
 /* A unit that systemd does not have is shown to who asks for it. */
 static bool is_row(const StatusQuestion *q, const UnitInfo *u) {
         return !status_unit_runs(q->status, u) && status_unit_is_asked(q, u) &&
-               (q->n_names > 0 || strcmp(u->state, "missing") != 0);
+               (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
+                status_unit_is_problem(u));
 }
 
 /* A unit without an instance, under the name that its instance would have. */
@@ -413,7 +481,7 @@ static void render_instances(const StatusQuestion *q, Text *text) {
         table.colors = q->colors;
         for (size_t i = 0; i < q->status->n_instances; i++)
                 if (status_is_asked(q, &q->status->instances[i]))
-                        add_instance(&table, &q->status->instances[i], &cell);
+                        add_instance(q, &table, &q->status->instances[i], &cell);
         for (size_t i = 0; i < q->status->n_units; i++)
                 if (is_row(q, &q->status->units[i]))
                         add_unit(&table, &q->status->units[i], &cell);
@@ -463,6 +531,76 @@ static void render_devices(const StatusQuestion *q, Text *text) {
         table_render(&table, q->width, text);
 }
 
+/* "eth0", "eth0 and eth1", "eth0 and 3 others". */
+static void append_devices(const IrqInfo *irq, IrqState state, Text *text) {
+        const char *first = NULL, *second = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < irq->n_devices; i++)
+                if (irq->devices[i].vectors[state] > 0) {
+                        *(n == 0 ? &first : &second) = irq->devices[i].name;
+                        n++;
+                }
+        text_append_printable(text, n > 0 ? first : "");
+        if (n == 2) {
+                text_append(text, " and ");
+                text_append_printable(text, second);
+        } else if (n > 2)
+                text_appendf(text, " and %zu others", n - 1);
+}
+
+/* The instances whose CPUs are among these. */
+static void append_sharers(const Snapshot *s, const CpuSet *cpus, Text *text) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->n_instances; i++) {
+                if (!id_set_intersects(&s->instances[i].cpus, cpus) || ++n > NAMES_LISTED)
+                        continue;
+                text_append(text, n > 1 ? ", " : "; also CPUs of ");
+                text_append_printable(text, s->instances[i].name);
+        }
+        if (n > NAMES_LISTED)
+                text_appendf(text, " and %zu more", n - NAMES_LISTED);
+        text_append(text, n > 0 ? "" : "; none on instances' CPUs");
+}
+
+/* One line: "Interrupts: 18 of eth0 and eth1 on CPUs 0-7; none on instances' CPUs". */
+static void render_interrupts(const Snapshot *s, Text *text) {
+        static const char *const where[N_IRQ_STATES] = {
+                [IRQ_STATE_MANAGED] = "where the kernel keeps them",
+                [IRQ_STATE_CONTESTED] = "contested",
+                [IRQ_STATE_FAILED] = "not where they were sent",
+                [IRQ_STATE_LEFT] = "left alone",
+        };
+        uint64_t n_of[N_IRQ_STATES] = { 0 }, n = 0;
+        CpuSet cpus = { 0 };
+        bool any = false;
+
+        for (size_t i = 0; i < s->irq.n_devices; i++) {
+                for (IrqState state = 0; state < N_IRQ_STATES; state++) {
+                        n_of[state] += s->irq.devices[i].vectors[state];
+                        n += s->irq.devices[i].vectors[state];
+                }
+                if (s->irq.devices[i].vectors[IRQ_STATE_STEERED] > 0)
+                        id_set_union(&cpus, &s->irq.devices[i].cpus);
+        }
+        for (IrqState state = 0; state < N_IRQ_STATES; state++) {
+                if (n_of[state] == 0)
+                        continue;
+                text_appendf(text, "%s%" PRIu64 " of ", any ? ", " : "Interrupts: ", n_of[state]);
+                append_devices(&s->irq, state, text);
+                text_append(text, where[state] ? " " : " on CPUs ");
+                if (where[state])
+                        text_append(text, where[state]);
+                else
+                        plan_words_set(ID_VIEW(&cpus), text);
+                any = true;
+        }
+        if (any && n == n_of[IRQ_STATE_STEERED])
+                append_sharers(s, &cpus, text);
+        text_append(text, any ? "\n" : "");
+}
+
 /* --- ignored processes --- */
 
 static void render_ignored_processes(const Snapshot *s, Text *text) {
@@ -481,7 +619,7 @@ static void render_ignored_processes(const Snapshot *s, Text *text) {
                 text_appendf(text, "  and %zu more\n", s->n_ignored_processes - IGNORED_LISTED);
 }
 
-static void render_ignored(const Snapshot *s, Text *text) {
+static void render_ignored(const Snapshot *s, bool all, Text *text) {
         static const char *const reasons[N_IGNORED_REASONS] = {
                 [IGNORED_MAX_INSTANCES] = "beyond max_instances",
                 [IGNORED_PROCESS_LIMIT] = "beyond the limit of watched processes",
@@ -494,23 +632,36 @@ static void render_ignored(const Snapshot *s, Text *text) {
                 if (s->ignored[r] == 0)
                         continue;
                 text_appendf(text, "%s%" PRIu64 " %s",
-                             any ? ", " : "\nIgnored processes: ", s->ignored[r], reasons[r]);
+                             any ? ", " : "Ignored processes: ", s->ignored[r], reasons[r]);
                 any = true;
         }
         if (any)
-                text_append(text, "; run tidbnumactl explain PID to see why\n");
-        render_ignored_processes(s, text);
+                text_append(text, all ? "; run tidbnumactl explain PID to see why\n"
+                                      : "; tidbnumactl status --all lists them\n");
+        if (all)
+                render_ignored_processes(s, text);
 }
 
 void status_page_render(const StatusQuestion *q, Text *text) {
+        size_t before;
+
         render_daemon(q, text);
         status_problems_render(q, text);
         render_instances(q, text);
         if (q->n_names > 0)
                 return;
         render_releases(q->status, text);
-        render_devices(q, text);
-        render_ignored(q->status, text);
+        if (q->all)
+                render_devices(q, text);
+        before = text->length;
+        text_append(text, "\n");
+        if (!q->all)
+                render_interrupts(q->status, text);
+        render_ignored(q->status, q->all, text);
+        if (text->error == 0 && text->length == before + 1) { /* there was none */
+                text->length = before;
+                text->data[before] = '\0';
+        }
 }
 
 /* --- the journal --- */

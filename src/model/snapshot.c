@@ -57,6 +57,14 @@ void histogram_add(Histogram *histogram, double seconds) {
 
 /* --- status.json, in its order --- */
 
+static const char *const daemon_mode_strings[N_DAEMON_MODES] = {
+        [DAEMON_ENFORCING] = "enforcing",
+        [DAEMON_OBSERVING] = "observing",
+        [DAEMON_PAUSED] = "paused",
+        [DAEMON_DRY_RUN] = "dry-run",
+};
+DEFINE_STRING_TABLE(daemon_mode_to_string, DaemonMode, daemon_mode_strings)
+
 /* clang-format off */
 static const Field policy_rows[] = {
         FIELD("name", PolicyInfo, name),
@@ -188,6 +196,7 @@ static const Field rows[] = {
         FIELD("time_seconds", Snapshot, time_seconds, .flags = FIELD_REQUIRED),
         FIELD("ready", Snapshot, ready),
         FIELD("enforcing", Snapshot, enforcing),
+        FIELD_ENUM("mode", Snapshot, mode, daemon_mode_to_string, N_DAEMON_MODES),
         FIELD("backend", Snapshot, backend),
         FIELD("backend_reason", Snapshot, backend_reason, FIELD_WHEN(Snapshot, backend_reason)),
         FIELD("sample_interval_seconds", Snapshot, sample_interval_seconds, .flags = FIELD_REQUIRED),

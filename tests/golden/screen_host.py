@@ -72,20 +72,21 @@ def on(node, gib):
     return {node: gib * GIB}
 
 
-def lay_out(root, bound, by_hand=False):
-    """/proc and /sys below root: with servers on all nodes, or where the daemon keeps them; by hand, some are on CPUs 0-15, half of nodes
-    0 and 1, as their threads or their unit have it."""
+def lay_out(root, kind):
+    """/proc and /sys below root: with servers on all nodes ("unbound"), or where the daemon keeps them ("bound", and "healthy" with settings
+    that check wants); "by-hand", some are on CPUs 0-15, half of nodes 0 and 1, as their threads or their unit have it."""
+    bound, by_hand, healthy = kind in ("bound", "healthy"), kind == "by-hand", kind == "healthy"
     s = Situation()
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
         pid = FIRST_SERVER_PID + i
-        at_home = bound and name != "tikv-20161"  # its memory is still being moved
+        at_home = healthy or bound and name != "tikv-20161"  # its memory is still being moved
         s.service(pid, program, name, node_cpus(node) if bound else "0-127", mems=str(node) if at_home else "0-7",
                   anon=on(node, gib) if at_home else spread(gib))
         if by_hand and name in HAND:
             s.host.processes[-1]["threads"] = [["0-15", 0]]
         if by_hand and name == "tikv-20161":
             s.unit("system.slice/tikv-20161.service", "0-15", "0-1", anon=spread(gib))
-        s.files["proc/%d/environ" % pid] = "GOMAXPROCS=128\0" if name == "tidb-4001" else ""
+        s.files["proc/%d/environ" % pid] = "GOMAXPROCS=128\0" if name == "tidb-4001" and not healthy else ""
         if disk is not None:
             s.files["proc/%d/cmdline" % pid] = "tikv-server\0--data-dir\0/tidb-data/%s\0" % name
             s.files["proc/%d/mountinfo" % pid] = "%d 21 259:%d / /tidb-data/%s rw - ext4 /dev/nvme%dn1 rw\n" % (
@@ -97,7 +98,7 @@ def lay_out(root, bound, by_hand=False):
         p["uid"] = 0 if p["pid"] == DAEMON_PID or p["exe"].endswith("haproxy") else USERS["tidb"]
         s.files["proc/%d/comm" % p["pid"]] = p["comm"] + "\n"
         s.files["proc/%d/statm" % p["pid"]] = "1000 500 200 100 0 300 0\n"
-    settings(s, bound)
+    settings(s, bound, healthy)
     s.put_on(root)
     for p in s.host.processes:
         for name in "environ", "numa_maps":
@@ -107,11 +108,11 @@ def lay_out(root, bound, by_hand=False):
                 os.chown(path, p["uid"], p["uid"])
 
 
-def settings(s, bound):
+def settings(s, bound, healthy):
     s.files.update({
         "proc/sys/kernel/numa_balancing": "%d\n" % (not bound), "proc/sys/vm/zone_reclaim_mode": "0\n",
-        "proc/sys/vm/swappiness": "60\n", "proc/sys/kernel/hostname": "db7\n", "proc/uptime": "90000.00 100.00\n",
-        "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n"})
+        "proc/sys/vm/swappiness": "10\n" if healthy else "60\n", "proc/sys/kernel/hostname": "db7\n", "proc/uptime": "90000.00 100.00\n",
+        "sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n" if healthy else "[always] madvise never\n"})
 
 
 def numa_maps(node, gib):
@@ -123,8 +124,8 @@ def numa_maps(node, gib):
 
 # --- what the daemon publishes --------------------------------------------------------------------------------------------
 
-def published(bound, by_hand=False):
-    """status.json: all bound but the second tikv, whose memory is being moved, and a tidb that somebody binds otherwise."""
+def published(bound, by_hand=False, healthy=False):
+    """status.json: all bound but the second tikv, whose memory is being moved, and a tidb that somebody binds otherwise; healthy: all."""
     rows = []
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
         node = node if bound else OBSERVED_NODES.get(name, node)
@@ -140,6 +141,8 @@ def published(bound, by_hand=False):
             row.update(state="planned", reason="the daemon changes nothing; next it would bind the CPUs", reason_code="observe",
                        remedy="run tidbnumactl resume, or set enforcement.mode: enforce", cpu_bound=False, memory_bound=False,
                        memory_by_node=[{"node": n, "anon_bytes": v} for n, v in spread(gib).items()], remote_memory_ratio=0.875)
+        elif healthy:
+            pass
         elif name == "tikv-20161":
             row.update(state="moving", memory_bound=False, remote_memory_ratio=0.25, pending_bytes=gib * GIB // 4,
                        migration_left_seconds=38, memory_by_node=[{"node": 6, "anon_bytes": gib * GIB * 3 // 4},
@@ -149,11 +152,11 @@ def published(bound, by_hand=False):
             row.update(state="partly", cpu_bound=False, reason_code="contested", reason="something else keeps changing its CPUs",
                        remedy="find and stop the other program; the daemon tries again after a minute")
         rows.append(row)
-    return {"version": "VERSION", "time_seconds": time.time() - 3, "sample_interval_seconds": 10, "enforcing": bound,
+    return {"version": "VERSION", "time_seconds": time.time() - 3, "sample_interval_seconds": 10, "enforcing": bound, "mode": "enforcing" if bound else "observing",
             "backend": "unit", "instances": rows, "process": {"pid": DAEMON_PID}, "reserved_nodes": "0", "reserved_cpus": "",
             "policy": {"load_success": True, "load_time_seconds": time.time(), "errors": [], "policies": [{}] * 4},
-            "releases": [], "units": [], "ignored": {"user": 1},
-            "ignored_processes": [{"pid": 4711, "exe": "/home/eve/tikv-server", "policy": "tikv", "reason": "it belongs to another user"}],
+            "releases": [], "units": [], "ignored": {"user": 0 if healthy else 1},
+            "ignored_processes": [] if healthy else [{"pid": 4711, "exe": "/home/eve/tikv-server", "policy": "tikv", "reason": "it belongs to another user"}],
             "interrupts": {"devices": [{"name": "eth0", "node": 0, "steered": 17, "cpus": node_cpus(0), "reason_code": "",
                                         "reason": ""}]}}
 
@@ -253,11 +256,11 @@ def take_over(work):
         mount_empty(path, "-o", "mode=755")
     for server in SERVERS:
         mount_empty("/run/root/tidb-data/" + server[0])
-    for kind in "bound", "unbound", "by-hand":
+    for kind in "bound", "unbound", "by-hand", "healthy":
         root = os.path.join(work, kind)
         mount_empty(root, "-o", "mode=755")
         Machine(os.path.join(HERE, "plans/epyc8/machine.json")).build(root)
-        lay_out(root, kind == "bound", kind == "by-hand")
+        lay_out(root, kind)
         os.symlink("/run/kernel/self", os.path.join(root, "proc/self"))
         for i in range(len(SERVERS)):  # which a user may not see of others' processes: the kernel decides
             ns = "%d/ns" % (FIRST_SERVER_PID + i)

@@ -53,7 +53,8 @@ typedef struct Args {
                                                 * ends with NULL */
         size_t n_names;
         bool exact;   /* of locality: read numa_maps */
-        bool all;     /* of release: "*" */
+        bool all;     /* of release: "*"; of status: all that is published */
+        bool quiet;   /* of status: print nothing */
         bool undo;    /* of release: bind them again */
         bool dry_run; /* only print what would be written */
         bool no_wait; /* do not wait for the daemon's status to show the change */

@@ -9,6 +9,7 @@ typedef struct StatusQuestion {
         const Snapshot *status;
         const char *const *names;
         size_t n_names;
+        bool all; /* all that is published, not only what an operator wants to know at once */
         double now_seconds;
         bool alive;
         bool no_room;            /* the file system of the runtime folder is full */
@@ -21,13 +22,15 @@ typedef struct StatusQuestion {
 bool status_is_asked(const StatusQuestion *question, const InstanceInfo *instance);
 bool status_unit_is_asked(const StatusQuestion *question, const UnitInfo *unit);
 
-/* Renders a line about the daemon, problems with their remedy, then tables of instances and of
- * devices with interrupts, and the ignored processes. text->error shows a failure. */
+/* Renders a line that counts instances by state, problems with their remedy, the table of
+ * instances, and a line each about interrupts and about ignored processes; with `all` tables of
+ * them, the backend, what is reserved and the units that do not run. text->error shows a failure.
+ */
 void status_page_render(const StatusQuestion *question, Text *text);
 
-/* Renders problems, the worst first: the daemon, its policies, instances by reason, releases,
- * interrupts. Instances with the same reason share an entry. Empty without problems. text->error
- * shows a failure. */
+/* Renders problems, the worst first: the daemon, its policies, instances and units by reason,
+ * releases, interrupts. Those with the same reason share an entry, and entries of one kind the next
+ * step. Empty without problems. text->error shows a failure. */
 void status_problems_render(const StatusQuestion *question, Text *text);
 
 /* The same as the array `problems`: each with `names`, `reason`, `reason_code` and `remedy`, and

@@ -205,16 +205,28 @@ typedef struct NodeCounters {
         uint64_t events[N_NODE_EVENTS]; /* pages */
 } NodeCounters;
 
+/* What the daemon does about its plan. */
+typedef enum DaemonMode {
+        DAEMON_ENFORCING,
+        DAEMON_OBSERVING, /* enforcement.mode: observe */
+        DAEMON_PAUSED,    /* by the operator */
+        DAEMON_DRY_RUN,   /* --dry-run, or a sysroot */
+        N_DAEMON_MODES,
+} DaemonMode;
+
+const char *daemon_mode_to_string(DaemonMode mode); /* "observing" */
+
 typedef struct Snapshot {
         const char *version;         /* of tidbnumad */
         const char *hwloc_version;   /* "2.9.0" */
         const char *systemd_version; /* of libsystemd at build time */
         double time_seconds;         /* when it was taken, since the epoch */
         bool ready;                  /* the first scan is complete */
-        bool enforcing;              /* false: dry run, observe mode, or a sysroot */
-        const char *backend;         /* of the host; an instance may have a weaker one */
-        const char *backend_reason;  /* why it is not a stronger one, where the host seems to have
-                                      * that, or why it is none; NULL: neither */
+        bool enforcing;              /* false: another mode, or it is about to end */
+        DaemonMode mode;
+        const char *backend;        /* of the host; an instance may have a weaker one */
+        const char *backend_reason; /* why it is not a stronger one, where the host seems to have
+                                     * that, or why it is none; NULL: neither */
 
         bool policy_load_success; /* of the last attempt */
         bool policy_in_force;     /* false: refused at the start, and no earlier ones were kept */

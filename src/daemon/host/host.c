@@ -162,9 +162,15 @@ void host_close(Host *h) {
         journal_done(&h->journal);
 }
 
+DaemonMode host_mode(const Host *h) {
+        return !h->sysroot.live || h->args->dry_run      ? DAEMON_DRY_RUN
+               : h->requests.paused                      ? DAEMON_PAUSED
+               : h->policies.mode == ENFORCEMENT_OBSERVE ? DAEMON_OBSERVING
+                                                         : DAEMON_ENFORCING;
+}
+
 bool host_enforces(const Host *h) {
-        return h->sysroot.live && !h->args->dry_run && h->policies.mode == ENFORCEMENT_ENFORCE &&
-               !h->requests.paused && !h->stopping;
+        return host_mode(h) == DAEMON_ENFORCING && !h->stopping;
 }
 
 bool host_obeys(const Host *h) {

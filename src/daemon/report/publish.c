@@ -335,6 +335,7 @@ static int publish_all(Report *report) {
                 .time_seconds = clock_realtime_seconds(),
                 .ready = host->ready,
                 .enforcing = host_enforces(host),
+                .mode = host_mode(host),
                 .backend = backend_name(&host->backend),
                 .backend_reason = host->backend.ops ? host->backend.weaker : host->backend.why_not,
                 .sample_interval_seconds = (double)sampling_interval_usec(report->sampling) / 1e6,

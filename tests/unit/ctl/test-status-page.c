@@ -47,7 +47,7 @@ static void init(Example *e) {
         e->instances[3].pending_bytes = 5 << 20;
         e->status = (Snapshot){ .time_seconds = 1000,
                                 .sample_interval_seconds = 10,
-                                .enforcing = true,
+                                .mode = DAEMON_ENFORCING,
                                 .version = "0.1.0",
                                 .backend = "systemd",
                                 .n_policies = 2,
@@ -57,8 +57,9 @@ static void init(Example *e) {
                                 .n_instances = 4 };
 }
 
-static char *render(const Example *e, const char *name, double now, bool alive) {
+static char *render_as(const Example *e, const char *name, double now, bool alive, bool all) {
         const StatusQuestion q = { .status = &e->status,
+                                   .all = all,
                                    .names = &name,
                                    .n_names = name ? 1 : 0,
                                    .now_seconds = now,
@@ -68,6 +69,10 @@ static char *render(const Example *e, const char *name, double now, bool alive) 
         status_page_render(&q, &text);
         assert_int_equal(text.error, 0);
         return text.data;
+}
+
+static char *render(const Example *e, const char *name, double now, bool alive) {
+        return render_as(e, name, now, alive, false);
 }
 
 static void assert_shows(const char *text, const char *part) {
@@ -82,23 +87,22 @@ EXAMPLE_TEST(all) {
 
         assert_string_equal(
                 text,
-                "tidbnumad 0.1.0, enforcing, backend systemd, 2 policies, 2 s ago\n"
+                "tidbnumad 0.1.0, enforcing, 4 instances: 1 bound, 2 partly, 1 moving; 2 s ago\n"
                 "\n"
                 "Problems:\n"
                 "  b-1: does not fit on its nodes (no-room)\n"
-                "      free memory on these nodes, or give it more nodes; the move then continues\n"
                 "  b-2: no room (no-room)\n"
                 "      free memory on these nodes, or give it more nodes; the move then continues\n"
                 "\n"
-                "INSTANCE  STATE   NODES  CPUS  ANONYMOUS                               REMOTE  "
-                "WHY\n"
-                "a-1       bound   1      4-7   1: 12.0 GiB, 2: 3.0 MiB, 3: 2.0 MiB, …  6.2 %\n"
-                "b-1       partly  -      -     -                                       -       "
-                "no-room\n"
-                "b-2       partly  -      -     -                                       -       "
-                "no-room\n"
-                "c-1       moving  -      -     -                                       -       "
-                "5.0 MiB to move\n");
+                "INSTANCE  STATE   NODES  CPUS  ANONYMOUS  REMOTE  WHY\n"
+                "a-1       bound   1      4-7   12.0 GiB   6.2 %\n"
+                "b-1       partly  -      -     -          -       no-room\n"
+                "b-2       partly  -      -     -          -       no-room\n"
+                "c-1       moving  -      -     -          -       5.0 MiB to move\n");
+        free(text);
+        text = render_as(e, NULL, 1002, true, true);
+        assert_shows(text, "\nbackend systemd, 2 policies in force\n\nProblems:");
+        assert_shows(text, "  1: 12.0 GiB, 2: 3.0 MiB, 3: 2.0 MiB, …  6.2 %\n");
         free(text);
 }
 
@@ -140,6 +144,14 @@ static void assert_not_reported(const Example *e, const char *unexpected) {
         free(text);
 }
 
+static void assert_reported_in_all(const Example *e, const char *part) {
+        char *text = render_as(e, NULL, 1000, true, true);
+
+        assert_shows(text, part);
+        free(text);
+        assert_not_reported(e, part);
+}
+
 EXAMPLE_TEST(warnings) {
         char *text = render(e, NULL, 1029, true);
 
@@ -147,8 +159,9 @@ EXAMPLE_TEST(warnings) {
         free(text);
         assert_reported(e, 1031, true, "it may hang");
         assert_reported(e, 1001, false, "does not run");
-        e->status.enforcing = false;
-        assert_reported(e, 1001, true, "changing nothing");
+        assert_reported(e, 1001, false, "tidbnumad 0.1.0, not running, 4 instances");
+        e->status.mode = DAEMON_PAUSED;
+        assert_reported(e, 1001, true, "tidbnumad 0.1.0, paused, 4 instances");
         e->status.policy_load_success = false;
         e->errors[0] = "a.yaml:1:1: wrong";
         e->status.policy_errors = e->errors;
@@ -162,7 +175,7 @@ EXAMPLE_TEST(warnings) {
         e->status.policy_kept = false;
         e->status.policy_in_force = false;
         e->status.n_adopted = 2;
-        assert_reported(e, 1001, true, "backend systemd, no policy in force, ");
+        assert_reported_in_all(e, "\nbackend systemd, no policy in force\n");
         assert_reported(e, 1001, true,
                         "no policy is in force: 2 bindings of an earlier run are held");
         assert_not_reported(e, "previous policies stay");
@@ -184,7 +197,7 @@ EXAMPLE_TEST(warnings) {
         assert_not_reported(e, "No process matches");
         e->status.policy_in_force = true;
         e->status.reserved_cpus = cpu_set("0-1");
-        assert_reported(e, 1001, true, "\nreserved for the network: CPUs 0-1\n");
+        assert_reported_in_all(e, "\nreserved for the network: CPUs 0-1\n");
 }
 
 /* Instances of one reason share an entry, the refused ones come first, and a long list is cut. */
@@ -213,6 +226,26 @@ EXAMPLE_TEST(problems_are_grouped) {
         free(text);
 }
 
+/* What ends the planning without a change depends on what began it; units share the entry. */
+EXAMPLE_TEST(next_step_of_a_mode) {
+        UnitInfo unit = { .name = "u.service",
+                          .state = "prepared",
+                          .reason = "not now",
+                          .code = REASON_OBSERVE };
+
+        e->instances[1] = instance("w", INSTANCE_PLANNED, "not now", REASON_OBSERVE);
+        e->status.n_instances = 2;
+        e->status.units = &unit;
+        e->status.n_units = 1;
+        e->status.mode = DAEMON_PAUSED;
+        assert_reported(e, 1000, true,
+                        "\n  w, u.service: not now (observe)\n      tidbnumactl resume\n");
+        e->status.mode = DAEMON_OBSERVING;
+        assert_reported(e, 1000, true, "      set enforcement.mode: enforce, then ");
+        e->status.mode = DAEMON_DRY_RUN;
+        assert_reported(e, 1000, true, "      start the daemon without --dry-run\n");
+}
+
 /* A move in progress, and what is at rest, is no problem. */
 EXAMPLE_TEST(without_problems) {
         char *text;
@@ -239,7 +272,7 @@ EXAMPLE_TEST(interrupts) {
 
         e->status.irq.devices = devices;
         e->status.irq.n_devices = 2;
-        text = render(e, NULL, 1000, true);
+        text = render_as(e, NULL, 1000, true, true);
         assert_shows(text,
                      "  eth\\x1b0: 2 interrupts are set again and again by something else\n      ");
         assert_shows(text, "  nvme0: 3 interrupts are not where they were sent\n      ");
@@ -250,6 +283,17 @@ EXAMPLE_TEST(interrupts) {
         text = render(e, "a-1", 1000, true);
         assert_null(strstr(text, "nvme0"));
         free(text);
+        assert_reported(
+                e, 1000, true,
+                "\n\nInterrupts: 8 of eth\\x1b0 on CPUs 0-3, 2 of eth\\x1b0 contested, 3 of "
+                "nvme0 not where they were sent\n");
+        devices[0].vectors[IRQ_STATE_CONTESTED] = devices[1].vectors[IRQ_STATE_FAILED] = 0;
+        assert_reported(e, 1000, true,
+                        "\n\nInterrupts: 8 of eth\\x1b0 on CPUs 0-3; none on instances' CPUs\n");
+        devices[1].vectors[IRQ_STATE_STEERED] = 1;
+        devices[1].cpus = cpu_set("4");
+        assert_reported(e, 1000, true,
+                        ": 9 of eth\\x1b0 and nvme0 on CPUs 0-4; also CPUs of a-1\n");
 }
 
 EXAMPLE_TEST(ignored_processes) {
@@ -259,8 +303,8 @@ EXAMPLE_TEST(ignored_processes) {
                 ignored[i] = (IgnoredInfo){ 12, "/x\x1b", NULL, "db", "it runs as user 7" };
         e->status.ignored_processes = ignored;
         e->status.n_ignored_processes = 6;
-        assert_reported(e, 1000, true, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
-        assert_reported(e, 1000, true, "user 7\n  and 1 more\n");
+        assert_reported_in_all(e, "\n  12 /x\\x1b (policy db): it runs as user 7\n");
+        assert_reported_in_all(e, "user 7\n  and 1 more\n");
 }
 
 EXAMPLE_TEST(ignored) {
@@ -274,8 +318,8 @@ EXAMPLE_TEST(ignored) {
         assert_reported(e, 1000, true,
                         "\n"
                         "Ignored processes: 236 beyond max_instances, 988 beyond the limit of "
-                        "watched processes, 1 in a container; run "
-                        "tidbnumactl explain PID to see why\n");
+                        "watched processes, 1 in a container; "
+                        "tidbnumactl status --all lists them\n");
         text = render(e, "a-1", 1000, true);
         assert_null(strstr(text, "Ignored"));
         free(text);

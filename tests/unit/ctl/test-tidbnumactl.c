@@ -223,6 +223,9 @@ FILES_TEST(stopped_units) {
                 { "status kv-5.service --runtime-dir .", 1, NULL,
                   "no instance or unit 'kv-5.service', did you mean 'kv-1.service'?" },
                 { "status kv-1 --json --runtime-dir .", 69, "kv-1.service" },
+                { "status -q --runtime-dir .", 69, "" },
+                { "status --quiet --json --runtime-dir .", 69, "" },
+                { "plan -q", 64, NULL, "invalid option -- 'q'" },
         };
         Answer a;
 
@@ -239,6 +242,8 @@ FILES_TEST(stopped_units) {
         for (size_t i = 0; i < ELEMENTSOF(rows); i++)
                 check(tree, rows[i].words, rows[i].status, rows[i].out, rows[i].err);
         run(tree, "status --runtime-dir .", &a);
+        assert_null(strstr(a.out, "kv-1 "));
+        run(tree, "status --all --runtime-dir .", &a);
         assert_has(
                 a.out,
                 "  kv-2.service: it failed (start-failed)\n      see journalctl -u UNIT; a change "

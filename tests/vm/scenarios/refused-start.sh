@@ -31,7 +31,7 @@ free() {
 # status_says EXIT PATTERN…: and not what would be false
 status_says() {
         local code=0 text pattern
-        text=$(tidbnumactl status) || code=$?
+        text=$(tidbnumactl status --all) || code=$?
         echo "exit $code"
         echo "$text"
         [[ $code == "$1" ]] || return 1

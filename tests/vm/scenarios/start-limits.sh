@@ -60,7 +60,7 @@ for one in same nothing; do
 done
 # row NAME STATE WHY: what `status` says of a unit that stands still
 row() {
-        tidbnumactl status >/tmp/status || true # one of them may be a problem
+        tidbnumactl status --all >/tmp/status || true # one of them may be a problem
         grep -E "^asks-$1 +$2 .*$3" /tmp/status || {
                 cat /tmp/status
                 return 1

@@ -13,6 +13,7 @@
 #include "tidbnumad/daemon/host/journal.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/requests.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/sysroot.h"
@@ -131,7 +132,9 @@ void host_close(Host *host);
  * beside this one. */
 void host_keep_lock(Host *host);
 
-/* Does the daemon change anything on this host? */
+DaemonMode host_mode(const Host *host);
+
+/* Does the daemon change anything on this host? Not while it ends. */
 bool host_enforces(const Host *host);
 
 /* May the daemon do what an operator asked for explicitly: give back what it has changed? Also
