@@ -43,10 +43,14 @@ static int print_plan_json(const Case *c, const PlanRunIrq *irq) {
         return output_json(&text);
 }
 
-static void append_interrupts(const PlanRunIrq *irq, unsigned width, Text *text) {
+static void append_interrupts(const PlanRunIrq *irq, bool explain, unsigned width, Text *text) {
         if (!irq->planned)
                 return;
-        text_append(text, "\nInterrupts:\n\n");
+        text_append(text, "\n");
+        irq_plan_line(&irq->plan, text);
+        if (!explain)
+                return;
+        text_append(text, "\n");
         irq_plan_table_render(&irq->host, &irq->plan, width, text);
 }
 
@@ -64,9 +68,15 @@ static bool is_any_in_force(const PlanReport *report) {
         return false;
 }
 
-/* The plan does not show whether an instance is bound: only the daemon knows. */
+static bool is_unbound(const PlanReportInstance *row) {
+        return row->basis != BASIS_REFUSED && (!row->state || strcmp(row->state, "bound") != 0);
+}
+
+/* Those with the same sentence share a line. The plan does not show whether an instance is bound:
+ * only the daemon knows. */
 static void append_verdicts(const Case *c, bool differs, Text *text) {
         const PlanReport *report = &c->planned.report;
+        _cleanup_free_ Text *now = NULL;
         bool all_bound = true;
 
         if (!report->daemon_runs) {
@@ -76,37 +86,41 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
                                     : "\nNo daemon runs, so nothing is bound.\n");
                 return;
         }
-        for (size_t i = 0; i < report->n_instances; i++) {
-                const PlanReportInstance *row = &report->instances[i];
-
-                if (row->basis == BASIS_REFUSED || (row->state && strcmp(row->state, "bound") == 0))
-                        continue;
-                text_append(text, all_bound ? "\nNot bound by the daemon:\n\n" : "");
-                text_append(text, "  ");
-                text_append_printable(text, row->name);
-                text_append(text, ": ");
-                plan_run_append_now(&c->planned, row, text);
-                text_append(text, "\n");
-                all_bound = false;
+        now = calloc(report->n_instances + 1, sizeof(*now));
+        if (!now)
+                text->error = -ENOMEM;
+        for (size_t i = 0; i < report->n_instances && now; i++)
+                if (is_unbound(&report->instances[i])) {
+                        plan_run_append_now(&c->planned, &report->instances[i], &now[i]);
+                        all_bound = false;
+                }
+        text_append(text, all_bound ? "" : "\nNot bound by the daemon:\n");
+        for (size_t i = 0; i < report->n_instances && now; i++) {
+                for (size_t k = i; k < report->n_instances && now[i].length > 0; k++) {
+                        if (k > i && (now[k].length == 0 || strcmp(now[k].data, now[i].data) != 0))
+                                continue;
+                        text_append(text, k == i ? "  " : ", ");
+                        text_append_printable(text, report->instances[k].name);
+                        if (k > i)
+                                text_reset(&now[k]);
+                }
+                if (now[i].length > 0)
+                        text_appendf(text, ": %s\n", now[i].data);
+                text->error = now[i].error < 0 ? now[i].error : text->error;
+                text_done(&now[i]);
         }
         if (all_bound && !differs)
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-static int append_changes(const Situation *s, const Case *c, unsigned width, Text *text) {
+static int append_differences(const Situation *s, const Case *c, Text *text) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
         int r = compare_with_force(c, &changes, &n);
 
-        if (r < 0 || c->running.n_instances == 0)
-                return r;
-        if (n > 0) {
-                text_append(text, "\nChanges from now:\n\n");
-                plan_table_changes(changes, n, width, text);
-        }
-        if (s->machine.live && places_any(c))
+        if (r >= 0 && c->running.n_instances > 0 && s->machine.live && places_any(c))
                 append_verdicts(c, n > 0, text);
-        return 0;
+        return r;
 }
 
 static int print_plan(const Situation *s, const Case *c, const PlanRunIrq *irq) {
@@ -118,8 +132,8 @@ static int print_plan(const Situation *s, const Case *c, const PlanRunIrq *irq) 
         text_append_printable(&text, s->machine.title);
         text_append(&text, "\n\n");
         plan_table_render(&c->planned.report, width, &text);
-        append_interrupts(irq, width, &text);
-        r = append_changes(s, c, width, &text);
+        append_interrupts(irq, s->args->explain, width, &text);
+        r = append_differences(s, c, &text);
         if (r < 0)
                 return r;
         if (s->args->explain && c->planned.report.n_instances > 0) {
@@ -247,7 +261,7 @@ static int print_against(const Situation *s, const Pair *pair, const PlanChange 
         text_append_printable(&text, s->args->against);
         text_append(&text, "\n\n");
         plan_table_render(&pair->after.planned.report, width, &text);
-        append_interrupts(&pair->irq_after, width, &text);
+        append_interrupts(&pair->irq_after, s->args->explain, width, &text);
         text_append(&text, "\nChanges:\n\n");
         plan_table_changes(changes, n, width, &text);
         return output_text(&text);

@@ -104,9 +104,9 @@ static void append_reason(const PlanReportInstance *i, PlacementCriterion criter
                 append_rule(criterion, text);
 }
 
-/* Of the criteria by which others lost, the weightiest, and that by which the nearest rivals lost;
- * and whether some did not lose at all. */
-static void append_reasons(const PlanReportInstance *i, Text *text) {
+/* Of the criteria by which others lost, the weightiest, and, unless `brief`, that by which the
+ * nearest rivals lost; and whether some did not lose at all. */
+static void append_reasons(const PlanReportInstance *i, bool brief, Text *text) {
         const uint32_t decides = i->grounds.decides & ~(1u << WEIGH_NUMBER);
         const bool tie = i->grounds.decides & 1u << WEIGH_NUMBER;
         unsigned first = 0, last = 0;
@@ -122,6 +122,8 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
         while (!(decides & 1u << first))
                 first++;
         append_reason(i, (PlacementCriterion)first, text);
+        if (brief)
+                return;
         if (last != first) {
                 text_append(text, "; ");
                 append_reason(i, (PlacementCriterion)last, text);
@@ -129,7 +131,7 @@ static void append_reasons(const PlanReportInstance *i, Text *text) {
         text_append(text, tie ? "; of equal nodes the lowest number" : "");
 }
 
-void plan_words_why(const PlanReportInstance *i, Text *text) {
+static void append_why(const PlanReportInstance *i, bool brief, Text *text) {
         if (i->unplaced) {
                 text_append_printable(text, i->unplaced);
                 return;
@@ -151,9 +153,13 @@ void plan_words_why(const PlanReportInstance *i, Text *text) {
                 else if (i->grounds.outdone)
                         text_append(text, "an earlier plan placed it there");
                 else
-                        append_reasons(i, text);
+                        append_reasons(i, brief, text);
                 break;
         }
+}
+
+void plan_words_why(const PlanReportInstance *i, Text *text) {
+        append_why(i, false, text);
 }
 
 static int last_of(IdView set) {
@@ -216,27 +222,44 @@ void plan_words_add_bytes(Table *table, uint64_t bytes) {
 
 /* --- plans of instances --- */
 
-static void add_instance(Table *table, const PlanReportInstance *i, Text *cell) {
-        bool placed = plan_report_places(i);
-
-        table_add(table, i->name);
-        table_add(table, i->policy->name);
-        plan_words_add_set(table, ID_VIEW(&i->placement->nodes));
-        plan_words_add_set(table, ID_VIEW(&i->placement->cpus));
-        table_add(table, placed ? memory_mode_to_string(i->placement->memory) : "-");
-        plan_words_why(i, cell);
-        table_add_text(table, cell);
+/* What is still to be moved: nothing, unless that is known or it runs. */
+static void add_cost(Table *table, const PlanReportInstance *i) {
+        if (i && i->cost_known && i->cost_bytes > 0)
+                plan_words_add_bytes(table, i->cost_bytes);
+        else
+                table_add(table, !i || i->cost_known || i->pid == 0 || !plan_report_places(i)
+                                         ? "-"
+                                         : "unknown");
 }
 
+/* Of those that run, the nodes that they have now and those that they are to have. */
 static void render_instances(const PlanReport *report, unsigned width, Text *text) {
-        static const char *const headings[] = { "INSTANCE", "POLICY", "NODES",
-                                                "CPUS",     "MEMORY", "WHY" };
+        static const char *const run[] = { "INSTANCE", "NOW", "TO", "CPUS", "MOVE", "WHY" },
+                                 *const imagined[] = { "INSTANCE", "POLICY", "NODES",
+                                                       "CPUS",     "MEMORY", "WHY" };
+        const bool runs = report->instances[0].pid > 0;
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
 
-        table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < report->n_instances; i++)
-                add_instance(&table, &report->instances[i], &cell);
+        table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
+        for (const PlanReportInstance *i = report->instances;
+             i < report->instances + report->n_instances; i++) {
+                table_add(&table, i->name);
+                if (runs)
+                        plan_words_add_set(&table, ID_VIEW(&i->in_force));
+                else
+                        table_add(&table, i->policy->name);
+                plan_words_add_set(&table, ID_VIEW(&i->placement->nodes));
+                plan_words_add_set(&table, ID_VIEW(&i->placement->cpus));
+                if (runs)
+                        add_cost(&table, i);
+                else
+                        table_add(&table, plan_report_places(i)
+                                                  ? memory_mode_to_string(i->placement->memory)
+                                                  : "-");
+                append_why(i, true, &cell);
+                table_add_text(&table, &cell);
+        }
         table_render(&table, width, text);
 }
 
@@ -250,76 +273,68 @@ static void append_devices(const PlanReport *report, int32_t node, Text *cell) {
         }
 }
 
-static void append_inhabitants(const PlanReport *report, uint32_t node, Text *cell) {
-        for (size_t i = 0; i < report->n_instances; i++)
-                if (id_set_has(&report->instances[i].placement->nodes, node))
-                        text_appendf(cell, "%s%s", cell->length > 0 ? " " : "",
-                                     report->instances[i].name);
-}
-
-static void add_reserved_cpus(const PlanReport *report, const Node *node, Table *table) {
-        _cleanup_text_ Text text = { 0 };
+/* What the node is not for, then the instances on it. */
+static void append_use(const PlanReport *report, const Node *node, Text *cell) {
         CpuSet cpus = node->cpus;
 
         id_set_intersect(&cpus, &report->reserved_cpus);
-        text_append(&text, "CPUs ");
-        plan_words_set(ID_VIEW(&cpus), &text);
-        text_append(&text, " reserved");
-        table_add_text(table, &text);
-}
-
-static void add_node(Table *table, const PlanReport *report, size_t index, Text *cell) {
-        const Node *node = &report->topology->nodes[index];
-
-        table_addf(table, "%" PRIu32, node->id);
-        if (node->package == PACKAGE_UNKNOWN)
-                table_add(table, "?");
-        else
-                table_addf(table, "%" PRIu32, node->package);
-        plan_words_add_set(table, ID_VIEW(&node->cpus));
-        if (node->memory_unknown)
-                table_add(table, "?");
-        else
-                plan_words_add_bytes(table, node->memory_bytes);
-        if (report->free_bytes)
-                plan_words_add_bytes(table, report->free_bytes[index]);
-        else
-                table_add(table, "-");
         if (id_set_has(&report->reserved, node->id))
-                table_add(table, "reserved");
-        else if (id_set_intersects(&report->reserved_cpus, &node->cpus))
-                add_reserved_cpus(report, node, table);
-        else if (topology_is_home(node))
-                table_add(table, "");
-        else
-                table_addf(table, "no home: %s", topology_why_no_home(node));
-        append_devices(report, (int32_t)node->id, cell);
-        table_add_text(table, cell);
-        append_inhabitants(report, node->id, cell);
-        table_add_text(table, cell);
-}
-
-static void add_unknown_devices(Table *table, const PlanReport *report, Text *cell) {
-        append_devices(report, DEVICE_NODE_UNKNOWN, cell);
-        if (cell->length == 0)
-                return;
-        table_add(table, "?");
-        for (unsigned i = 0; i < 5; i++)
-                table_add(table, "");
-        table_add_text(table, cell);
-        table_add(table, "");
+                text_append(cell, "reserved");
+        else if (!id_set_is_empty(&cpus)) {
+                text_append(cell, "CPUs ");
+                plan_words_set(ID_VIEW(&cpus), cell);
+                text_append(cell, " reserved");
+        } else if (!topology_is_home(node))
+                text_appendf(cell, "no home: %s", topology_why_no_home(node));
+        for (size_t i = 0, n = cell->length; i < report->n_instances; i++)
+                if (id_set_has(&report->instances[i].placement->nodes, node->id)) {
+                        text_appendf(cell, "%s%s",
+                                     n == 0              ? ""
+                                     : n == cell->length ? "; "
+                                                         : " ",
+                                     report->instances[i].name);
+                        n = n == 0 ? cell->length + 1 : n;
+                }
 }
 
 static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
-        static const char *const headings[] = { "NODE", "SOCKET", "CPUS",    "MEMORY",
-                                                "FREE", "USE",    "DEVICES", "INSTANCES" };
+        static const char *const headings[] = { "NODE", "SOCKET",  "CPUS",     "MEMORY",
+                                                "FREE", "DEVICES", "INSTANCES" };
+        const Topology *topology = report->topology;
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
 
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < report->topology->n_nodes; i++)
-                add_node(&table, report, i, &cell);
-        add_unknown_devices(&table, report, &cell);
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+
+                table_addf(&table, "%" PRIu32, node->id);
+                if (node->package == PACKAGE_UNKNOWN)
+                        table_add(&table, "?");
+                else
+                        table_addf(&table, "%" PRIu32, node->package);
+                plan_words_add_set(&table, ID_VIEW(&node->cpus));
+                if (node->memory_unknown)
+                        table_add(&table, "?");
+                else
+                        plan_words_add_bytes(&table, node->memory_bytes);
+                if (report->free_bytes)
+                        plan_words_add_bytes(&table, report->free_bytes[i]);
+                else
+                        table_add(&table, "-");
+                append_devices(report, (int32_t)node->id, &cell);
+                table_add_text(&table, &cell);
+                append_use(report, node, &cell);
+                table_add_text(&table, &cell);
+        }
+        append_devices(report, DEVICE_NODE_UNKNOWN, &cell);
+        if (cell.length > 0) {
+                table_add(&table, "?");
+                for (size_t i = 1; i + 2 < ELEMENTSOF(headings); i++)
+                        table_add(&table, "");
+                table_add_text(&table, &cell);
+                table_add(&table, "");
+        }
         table_render(&table, width, text);
 }
 
@@ -448,20 +463,16 @@ static void add_change(Table *table, const PlanChange *c, Text *cell) {
         table_add(table, c->name);
         plan_words_add_set(table, ID_VIEW(&c->from));
         plan_words_add_set(table, ID_VIEW(&c->to));
-        if (after && after->cost_known && !id_set_is_empty(&c->to))
-                plan_words_add_bytes(table, after->cost_bytes);
-        else
-                table_add(table,
-                          after && after->pid > 0 && !id_set_is_empty(&c->to) ? "unknown" : "-");
+        add_cost(table, id_set_is_empty(&c->to) ? NULL : after);
         if (after)
-                plan_words_why(after, cell);
+                append_why(after, true, cell);
         else
                 text_append(cell, "no policy matches it any more");
         table_add_text(table, cell);
 }
 
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text) {
-        static const char *const headings[] = { "INSTANCE", "FROM", "TO", "TO MOVE", "WHY" };
+        static const char *const headings[] = { "INSTANCE", "FROM", "TO", "MOVE", "WHY" };
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table = { 0 };
 
@@ -508,7 +519,7 @@ static void count_vectors(const IrqPlanDevice *device, Text *cell) {
                 text_append(cell, "-");
 }
 
-static void append_why(const IrqPlanDevice *device, Text *text) {
+static void append_irq_why(const IrqPlanDevice *device, Text *text) {
         const char *rule = irq_reason_to_rule(device->reason);
 
         text_append(text, irq_reason_to_string(device->reason));
@@ -528,7 +539,7 @@ static void add_device(Table *table, const IrqPlanDevice *device, Text *cell) {
         count_vectors(device, cell);
         table_add_text(table, cell);
         plan_words_add_set(table, ID_VIEW(&cpus));
-        append_why(device, cell);
+        append_irq_why(device, cell);
         table_add_text(table, cell);
 }
 
@@ -551,6 +562,59 @@ static void append_balance(const IrqHost *host, const IrqPlanBalance *balance, T
                 text_appendf(text, "%s%zu interrupt%s", cpus ? " and " : "", balance->n_banned_irqs,
                              balance->n_banned_irqs == 1 ? "" : "s");
         text_append(text, host->irqbalance.pid > 0 ? "\n" : ", once it runs\n");
+}
+
+/* The interrupts of all devices with that decision: "17 of eth0", "24 of eth0 and 3 others". */
+static size_t append_decided(const IrqPlan *plan, IrqDecision decision, CpuSet *cpus, Text *text) {
+        const char *first = NULL;
+        size_t n = 0, n_devices = 0;
+
+        for (size_t i = 0; i < plan->n_devices; i++) {
+                const IrqPlanDevice *device = &plan->devices[i];
+                size_t n_of = 0;
+
+                for (size_t k = 0; k < device->device->n_vectors && is_shown(device); k++)
+                        if (device->vectors[k].decision == decision) {
+                                id_set_union(cpus, &device->vectors[k].cpus);
+                                n_of++;
+                        }
+                first = first || n_of == 0 ? first : device->device->name;
+                n_devices += n_of > 0;
+                n += n_of;
+        }
+        if (n == 0)
+                return 0;
+        text_appendf(text, "%zu of ", n);
+        text_append_printable(text, first);
+        if (n_devices > 1)
+                text_appendf(text, " and %zu other%s", n_devices - 1, n_devices == 2 ? "" : "s");
+        return n;
+}
+
+void irq_plan_line(const IrqPlan *plan, Text *text) {
+        size_t n_shown = 0, n = 0;
+        CpuSet cpus = { 0 };
+
+        for (size_t i = 0; i < plan->n_devices; i++)
+                n_shown += is_shown(&plan->devices[i]);
+        text_append(text, "Interrupts: ");
+        for (int decision = IRQ_STEERED; decision >= IRQ_LEFT; decision--) {
+                _cleanup_text_ Text part = { 0 };
+
+                if (append_decided(plan, decision, &cpus, &part) == 0)
+                        continue;
+                text_append(text, n++ > 0 ? ", " : "");
+                text_append(text, part.data ? part.data : "");
+                if (decision != IRQ_STEERED)
+                        text_appendf(text, " %s", irq_decision_to_string(decision));
+                else {
+                        text_append(text, " to CPUs ");
+                        plan_words_set(ID_VIEW(&cpus), text);
+                }
+        }
+        text_append(text, n > 0         ? "\n"
+                          : n_shown > 0 ? "none to steer\n"
+                                        : "no device matches an entry of irq\n");
 }
 
 void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned width, Text *text) {
@@ -613,7 +677,7 @@ void irq_plan_table_explain(const IrqPlan *plan, Text *text) {
                 text_append(text, "\n");
                 text_append_printable(text, device->device->name);
                 text_append(text, ": ");
-                append_why(device, text);
+                append_irq_why(device, text);
                 text_append(text, "\n");
                 explain_vectors(device, text);
                 explain_queues("transmit queue", device->xps, device->device->n_tx, text);

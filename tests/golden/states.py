@@ -158,10 +158,10 @@ def judge_plan(program, rows):
         return
     for name, row in rows.items():
         yield from differences("plan", name, row, told[name])
-        line = re.search(r"(?m)^%s +%s +(\S+) " % (re.escape(name), row["policy"]), text)
+        line = re.search(r"(?m)^%s +\S+ +(\S+) " % re.escape(name), text)  # now, to
         if not line or line[1] != (row["nodes"] or "-"):
             yield "plan: the table has %s on %s, the daemon on %s" % (name, line and line[1], row["nodes"])
-        below = re.search(r"(?m)^  %s: (.*)" % re.escape(name), text)
+        below = re.search(r"(?m)^  (?:\S+, )*%s(?:, [^,: ]+)*: (.*)" % re.escape(name), text)
         listed = row["basis"] != "refused" and row["state"] != "bound"
         if bool(below) != listed or below and (not below[1].startswith(row["state"]) or row["reason"] not in below[1]):
             yield "plan: below the table stands of %s: %s" % (name, below and below[0])

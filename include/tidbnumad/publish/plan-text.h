@@ -30,7 +30,7 @@ void plan_words_add_set(Table *table, IdView set); /* as a cell */
 void plan_words_bytes(uint64_t bytes, Text *text);
 void plan_words_add_bytes(Table *table, uint64_t bytes); /* as a cell */
 
-/* The instances with their places and reasons, the nodes with what they have and their
+/* The instances with their places and weightiest reasons, the nodes with what they have and their
  * instances, and what to know besides. `width` as for table_render(). Failure shows in
  * text->error. */
 void plan_table_render(const PlanReport *report, unsigned width, Text *text);
@@ -52,6 +52,9 @@ void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned wi
  * interrupts go and why; what is sent to irqbalance; the default. `width` as for table_render().
  * Failure shows in text->error. */
 void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned width, Text *text);
+
+/* The same in one line: how many of which devices go where. */
+void irq_plan_line(const IrqPlan *plan, Text *text);
 
 /* Each interrupt, and each queue that gets a mask, a device after the other. */
 void irq_plan_table_explain(const IrqPlan *plan, Text *text);

@@ -22,6 +22,23 @@ IRQ_TEST(plan) {
                 "irqbalance must leave alone CPUs 0-7 and 2 interrupts, once it runs\n");
 }
 
+static void assert_line(const IrqExample *e, const char *expected) {
+        _cleanup_text_ Text text = { 0 };
+
+        irq_plan_line(&e->plan, &text);
+        assert_string_equal(text.data, expected);
+}
+
+IRQ_TEST(one_line) {
+        assert_line(e,
+                    "Interrupts: 3 of eth0 to CPUs 1,8-9, 1 of nvme0 managed, 1 of nvme0 left\n");
+        e->plan.devices++;
+        e->plan.n_devices = 1; /* which has no interrupt here */
+        assert_line(e, "Interrupts: none to steer\n");
+        e->plan.devices += 2; /* what no entry names */
+        assert_line(e, "Interrupts: no device matches an entry of irq\n");
+}
+
 static void assert_last_lines(const IrqExample *e, const char *expected) {
         _cleanup_text_ Text text = { 0 };
         const char *lines;

@@ -12,22 +12,19 @@ PLAN_TEST(plan) {
         assert_string_equal(
                 text.data,
                 "INSTANCE    POLICY  NODES  CPUS       MEMORY     WHY\n"
-                "tikv-1      tikv    1      4-7,12-15  bind       nearest to its device (R4); "
-                "leaves reserved nodes free (R2)\n"
+                "tikv-1      tikv    1      4-7,12-15  bind       nearest to its device (R4)\n"
                 "tikv-20160  tikv    1      4-7,12-15  bind       it is bound there and still "
                 "fits\n"
                 "pd-\\x1b[1m  pd      -      -          -          fewer nodes are available to it "
                 "than place.count asks for; lower place.count or widen place.nodes\n"
                 "pd-2        pd      0      0          preferred  its policy names the node\n"
                 "\n"
-                "NODE  SOCKET  CPUS       MEMORY    FREE     USE                           "
-                "DEVICES          INSTANCES\n"
-                "0     0       0-3,8-11   64.0 GiB  1.5 GiB  reserved                      eth0   "
-                "          pd-2\n"
-                "1     1       4-7,12-15  64.0 GiB  512 B                                  nvme0n1 "
-                "nvme1n1  tikv-1 tikv-20160\n"
-                "4     1       -          1.0 TiB   0 B      no home: memory without CPUs\n"
-                "?                                                                         sda\n"
+                "NODE  SOCKET  CPUS       MEMORY    FREE     DEVICES          INSTANCES\n"
+                "0     0       0-3,8-11   64.0 GiB  1.5 GiB  eth0             reserved; pd-2\n"
+                "1     1       4-7,12-15  64.0 GiB  512 B    nvme0n1 nvme1n1  tikv-1 tikv-20160\n"
+                "4     1       -          1.0 TiB   0 B                       no home: memory "
+                "without CPUs\n"
+                "?                                           sda\n"
                 "\n"
                 "warning: pd-2: it uses a reserved node: no other node was free when it was "
                 "placed, or its device is there (R2)\n"
@@ -56,10 +53,30 @@ PLAN_TEST(nothing_to_place) {
         plan_table_render(&e->report, 0, &text);
         assert_string_equal(
                 text.data,
-                "NODE  SOCKET  CPUS       MEMORY    FREE  USE                  DEVICES  INSTANCES\n"
-                "0     0       0-3,8-11   64.0 GiB  -     reserved\n"
+                "NODE  SOCKET  CPUS       MEMORY    FREE  DEVICES  INSTANCES\n"
+                "0     0       0-3,8-11   64.0 GiB  -              reserved\n"
                 "1     ?       4-7,12-15  ?         -\n"
-                "4     1       -          1.0 TiB   -     no home: GPU memory\n");
+                "4     1       -          1.0 TiB   -              no home: GPU memory\n");
+}
+
+/* Of what runs, the nodes that it has now and what is to be moved. */
+PLAN_TEST(running) {
+        _cleanup_text_ Text text = { 0 };
+
+        for (size_t i = 0; i < PLAN_INSTANCES; i++)
+                e->instances[i].pid = 7;
+        e->instances[0].in_force = node_set("0");
+        e->instances[0].cost_known = true;
+        plan_table_render(&e->report, 0, &text);
+        assert_non_null(strstr(text.data,
+                               "INSTANCE    NOW  TO  CPUS       MOVE     WHY\n"
+                               "tikv-1      0    1   4-7,12-15  -        nearest to its device "
+                               "(R4)\n"
+                               "tikv-20160  1    1   4-7,12-15  12 B     it is bound there and "
+                               "still fits\n"
+                               "pd-\\x1b[1m  -    -   -          -        fewer nodes "));
+        assert_non_null(
+                strstr(text.data, "\npd-2        -    0   0          unknown  its policy "));
 }
 
 PLAN_TEST(explain) {
@@ -115,11 +132,10 @@ PLAN_TEST(changes) {
         changes[3] = (PlanChange){ .name = "pd-2", .after = &e->instances[3], .to = node_set("0") };
         plan_table_changes(changes, 4, 0, &text);
         assert_string_equal(text.data,
-                            "INSTANCE    FROM  TO  TO MOVE  WHY\n"
+                            "INSTANCE    FROM  TO  MOVE     WHY\n"
                             "tikv-20160  -     1   12 B     it is bound there and still fits\n"
                             "gone        0-1   -   -        no policy matches it any more\n"
-                            "tikv-1      0     1   -        nearest to its device (R4); leaves "
-                            "reserved nodes free (R2)\n"
+                            "tikv-1      0     1   -        nearest to its device (R4)\n"
                             "pd-2        -     0   unknown  its policy names the node\n");
         text_reset(&text);
         plan_table_changes(NULL, 0, 0, &text);

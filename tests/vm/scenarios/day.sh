@@ -74,8 +74,8 @@ bash -c "$(sed -n 's/^  huge-pages: //p' <<<"$out")"
 check 'what it prints mends it' grep -qF '[never]' /sys/kernel/mm/transparent_hugepage/enabled
 check "README's first policy is valid" tidbnumactl validate
 play 'tidbnumactl plan' 0
-shows '^tikv-20160 +tikv +3 '
-shows '^tikv-20161 +tikv +6 '
+shows '^tikv-20160 +[-0-9]+ +3 '
+shows '^tikv-20161 +[-0-9]+ +6 '
 is "$(cpus_of tikv-20160)" cpus=0-7 'nothing is bound yet'
 
 # --- it is enforced, looked at, and repaired --------------------------------------------------------------------------------
