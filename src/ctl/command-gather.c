@@ -1,15 +1,19 @@
 /* tidbnumactl gather: collects the inputs of a plan of this host in one file, for somebody else. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tidbnumad/ctl/archive.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/dump.h"
 #include "tidbnumad/sys/journalctl.h"
 #include "tidbnumad/sys/unit-file.h"
@@ -117,8 +121,27 @@ static int fill(const char *output, const Situation *s, const Case *c, int out) 
         return r < 0 ? cannot("run tar for", output, r) : 0;
 }
 
+/* Of several hosts and days side by side: "tidbnumad-gather-db7-20261127.tar.gz". */
+typedef char ArchiveName[HOST_NAME_MAX + 64];
+
+static const char *archive_name(ArchiveName name) {
+        const time_t now = (time_t)clock_realtime_seconds();
+        char host[HOST_NAME_MAX + 1] = "", day[16] = "";
+        struct tm tm;
+
+        (void)gethostname(host, HOST_NAME_MAX);
+        for (char *c = host; *c; c++)
+                if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
+                        *c = '_';
+        if (localtime_r(&now, &tm))
+                (void)strftime(day, sizeof(day), "%Y%m%d", &tm);
+        (void)snprintf(name, sizeof(ArchiveName), "tidbnumad-gather-%s-%s.tar.gz", host, day);
+        return name;
+}
+
 int command_gather(const Args *args) {
-        const char *output = args->output ? args->output : "tidbnumad-gather.tar.gz";
+        ArchiveName name;
+        const char *output = args->output ? args->output : archive_name(name);
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
         _cleanup_case_ Case c = { 0 };
         _cleanup_close_ int out = -EBADF;

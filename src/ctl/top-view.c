@@ -13,6 +13,9 @@
 /* Maximum columns of a name, minimum columns of the bar, maximum lines of problems. */
 enum { NAME_MAX_COLUMNS = 24, BAR_MIN = 8, PROBLEM_LINES = 6 };
 
+/* An empty line, the heading, a node, and how many are left. */
+enum { NODE_LINES_MIN = 4 };
+
 #define REVERSE "\x1b[7m"
 #define RED "\x1b[31m"
 #define PLAIN "\x1b[0m"
@@ -67,6 +70,14 @@ static void put_text(Screen *s, Text *line, const char *color) {
         text_reset(line);
 }
 
+static unsigned count_lines(const Text *lines) {
+        unsigned n = 0;
+
+        for (const char *p = lines->data; p && *p; p++)
+                n += *p == '\n';
+        return n;
+}
+
 /* Puts at most `most` lines of a text. */
 static void put_lines(Screen *s, const Text *lines, unsigned most) {
         const char *rest = lines->data ? lines->data : "";
@@ -82,27 +93,34 @@ static void put_lines(Screen *s, const Text *lines, unsigned most) {
         }
 }
 
-static void put_header(Screen *s) {
+/* `first` and `n_shown` of `n` instances are on the screen. */
+static void put_header(Screen *s, size_t first, size_t n_shown, size_t n) {
         const Snapshot *f = s->view->question->status;
         _cleanup_text_ Text line = { 0 };
 
-        text_appendf(&line, "tidbnumad: %s, %zu instance%s, by %s | q, s sort, i %s",
-                     !s->view->question->alive ? "not running"
-                     : f->enforcing            ? "enforcing"
-                                               : "changing nothing",
-                     f->n_instances, f->n_instances == 1 ? "" : "s", sorts[s->view->sort],
+        text_appendf(&line, "tidbnumad: %s, ",
+                     s->view->question->alive ? daemon_mode_to_string(f->mode) : "not running");
+        if (n_shown < n)
+                text_appendf(&line, "instances %zu-%zu of %zu", first + 1, first + n_shown, n);
+        else
+                text_appendf(&line, "%zu instance%s", n, n == 1 ? "" : "s");
+        text_appendf(&line, ", by %s | q, s sort, i %s", sorts[s->view->sort],
                      s->view->detail ? "back" : "view");
         put_text(s, &line, REVERSE);
 }
 
-static void put_problems(Screen *s) {
-        _cleanup_text_ Text problems = { 0 }, fitting = { 0 };
+/* What does not fit is counted in the last line. */
+static void put_problems(Screen *s, const Text *lines) {
+        const unsigned n = count_lines(lines);
+        _cleanup_text_ Text more = { 0 };
 
-        status_problems_render(s->view->question, &problems);
-        if (problems.length == 0)
+        if (n == 0)
                 return;
-        output_fit(&problems, s->view->columns, false, true, &fitting);
-        put_lines(s, &(Text){ .data = fitting.data ? fitting.data + 1 : NULL }, PROBLEM_LINES);
+        put_lines(s, lines, n > PROBLEM_LINES ? PROBLEM_LINES - 1 : n);
+        if (n > PROBLEM_LINES) {
+                text_appendf(&more, "  … %u more lines: tidbnumactl status", n - PROBLEM_LINES + 1);
+                put_text(s, &more, NULL);
+        }
         put(s, "", NULL);
 }
 
@@ -177,18 +195,18 @@ static unsigned name_columns(const Snapshot *f) {
         return (unsigned)(longest < NAME_MAX_COLUMNS ? longest : NAME_MAX_COLUMNS);
 }
 
-/* If there is no room for all, those around the selected one are shown. */
-static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, unsigned room) {
+/* From `first` on, `n_shown` of them. */
+static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size_t first,
+                          size_t n_shown) {
         const unsigned name = name_columns(s->view->question->status);
-        const size_t selected = s->view->selected < n ? s->view->selected : n > 0 ? n - 1 : 0;
-        const size_t first = selected >= room ? selected - room + 1 : 0;
         _cleanup_text_ Text line = { 0 };
 
         text_appendf(&line, " %-*s %-8s %-7s %10s %-17s %s", name, "INSTANCE", "STATE", "NODES",
                      "REMOTE", "TO MOVE", "MEMORY BY NODE");
         put_text(s, &line, NULL);
-        for (size_t i = first; i < n && i < first + room; i++)
-                put_instance(s, sorted[i], name, i == selected);
+        for (size_t i = first; i < first + n_shown; i++)
+                put_instance(s, sorted[i], name,
+                             i == (s->view->selected < n ? s->view->selected : n - 1));
         if (n == 0)
                 put(s, status_no_instances(s->view->question->status), NULL);
 }
@@ -198,12 +216,24 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, unsi
 static void put_nodes(Screen *s) {
         _cleanup_text_ Text line = { 0 };
 
+        if (s->view->rows < s->used + NODE_LINES_MIN && s->view->n_nodes > 1) {
+                text_appendf(&line, " … %zu nodes: a higher terminal shows them", s->view->n_nodes);
+                put_text(s, &line, NULL);
+                return;
+        }
+
         put(s, "", NULL);
         put(s, " NODE       FREE      TOTAL  SOFTIRQ", NULL);
         for (size_t i = 0; i < s->view->n_nodes; i++) {
+                const size_t n_left = s->view->n_nodes - i, room = s->view->rows - s->used;
                 const TopNode *n = &s->view->nodes[i];
                 _cleanup_text_ Text free_text = { 0 }, total = { 0 };
 
+                if (room == 1 && n_left > 1) {
+                        text_appendf(&line, "    … %zu more nodes", n_left);
+                        put_text(s, &line, NULL);
+                        return;
+                }
                 plan_words_bytes(n->free_bytes, &free_text);
                 plan_words_bytes(n->total_bytes, &total);
                 text_appendf(&line, " %4" PRIu32 " %10s %10s", n->id,
@@ -230,10 +260,10 @@ static void put_detail(Screen *s, const InstanceInfo *i) {
 void top_view_render(const TopView *view, Text *text) {
         const Snapshot *f = view->question->status;
         _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
+        _cleanup_text_ Text problems = { 0 }, lines = { 0 };
         Screen s = { .view = view, .text = text };
+        size_t n = 0, first, n_shown, room, selected, left, nodes;
         TopSort sort = view->sort;
-        unsigned below;
-        size_t n = 0;
 
         if (!sorted) {
                 text->error = -ENOMEM;
@@ -243,18 +273,33 @@ void top_view_render(const TopView *view, Text *text) {
                 if (status_is_asked(view->question, &f->instances[i]))
                         sorted[n++] = &f->instances[i];
         qsort_r(sorted, n, sizeof(*sorted), compare, &sort);
-        put_header(&s);
+        selected = view->selected < n ? view->selected : n > 0 ? n - 1 : 0;
         if (view->detail && n > 0) {
-                put_detail(&s, sorted[view->selected < n ? view->selected : n - 1]);
+                put_header(&s, 0, n, n);
+                put_detail(&s, sorted[selected]);
                 return;
         }
-        put_problems(&s);
-        /* Nodes get their lines if both fit, but instances at least half of the screen. */
-        below = (unsigned)(view->n_nodes > 0 ? view->n_nodes + 2 : 0);
-        if (below > (view->rows - s.used) / 2)
-                below = (view->rows - s.used) / 2;
-        put_instances(&s, sorted, n,
-                      view->rows > s.used + below + 1 ? view->rows - s.used - below - 1 : 1);
+        status_problems_render(view->question, &problems);
+        if (problems.length > 0) /* without the empty line before them */
+                output_fit(&(Text){ .data = problems.data + 1, .length = problems.length - 1 },
+                           view->columns, false, true, &lines);
+        /* Instances get half of the lines at least, nodes the rest, or one that counts them. */
+        left = count_lines(&lines) > PROBLEM_LINES ? PROBLEM_LINES : count_lines(&lines);
+        left = view->rows > left + 2 ? view->rows - left - 1 - (left > 0) : 1;
+        nodes = view->n_nodes > 0 ? view->n_nodes + 2 : 0;
+        if (n + 1 + nodes > left) {
+                const size_t rest = left > n + 1 ? left - n - 1 : 0;
+
+                nodes = rest > left / 2 ? rest : left / 2;
+                nodes = nodes < NODE_LINES_MIN ? 1 : nodes;
+                nodes = view->n_nodes > 0 ? nodes : 0;
+        }
+        room = left > nodes + 1 ? left - nodes - 1 : 1;
+        n_shown = n < room ? n : room;
+        first = selected >= room ? selected - room + 1 : 0;
+        put_header(&s, first, n_shown, n);
+        put_problems(&s, &lines);
+        put_instances(&s, sorted, n, first, n_shown);
         if (view->n_nodes > 0)
                 put_nodes(&s);
 }

@@ -104,6 +104,27 @@ EXAMPLE_TEST(one_instance) {
         assert_null(strstr(text.data, "\nb "));
 }
 
+static void assert_in_rows(Example *e, unsigned rows, const char *part) {
+        _cleanup_text_ Text text = { 0 };
+
+        e->view.rows = rows;
+        top_view_render(&e->view, &text);
+        if (!strstr(text.data, part))
+                fail_msg("'%s' is not in:\n%s", part, text.data);
+}
+
+/* What there is no room for is counted: on each side of the window, and below. */
+EXAMPLE_TEST(hidden) {
+        assert_in_rows(e, 10, "enforcing, 3 instances, ");
+        assert_in_rows(e, 10, "\n … 2 nodes: a higher terminal shows them");
+        assert_in_rows(e, 9, "enforcing, instances 1-2 of 3, ");
+        e->view.selected = 2;
+        assert_in_rows(e, 9, "enforcing, instances 2-3 of 3, ");
+        e->view.nodes = (TopNode[6]){ 0 };
+        e->view.n_nodes = 6;
+        assert_in_rows(e, 13, "\n    … 5 more nodes");
+}
+
 /* Any size, colours or not; a selected instance is always on it. */
 EXAMPLE_TEST(fits) {
         for (unsigned columns = 20; columns < 220; columns += 7)
