@@ -7,6 +7,9 @@
 #include "tidbnumad/publish/advice.h"
 #include "tidbnumad/publish/table.h"
 
+/* Of lines that are not for a terminal. */
+#define COMMENT_WIDTH 90u
+
 /* --- words --- */
 
 #define KIB UINT64_C(1024)
@@ -211,8 +214,29 @@ void advice_text_append_reason(Text *text, const AdviceReport *report, const Adv
 
 /* --- a table --- */
 
+static bool is_same_setting(const Advice *a, const Advice *b) {
+        return a->rule == b->rule && strcmp(a->setting, b->setting) == 0 && a->unit == b->unit &&
+               (a->unit == ADVICE_TEXT ? strcmp(a->text, b->text) == 0 : a->value == b->value);
+}
+
+static bool is_same_reason(const Advice *a, const Advice *b) {
+        return a->rule == b->rule && strcmp(a->reason, b->reason) == 0 &&
+               strcmp(a->note, b->note) == 0;
+}
+
+/* The first item that is the same as item `index`, by `same`; itself: no earlier one is. */
+static size_t first_of(const AdviceReport *report, size_t index,
+                       bool (*same)(const Advice *, const Advice *)) {
+        size_t first = 0;
+
+        while (!same(&report->items[first], &report->items[index]))
+                first++;
+        return first;
+}
+
+/* A row for each setting and value, with the instances that should have it. */
 static void append_rows(Text *text, const AdviceReport *report, unsigned width) {
-        static const char *const headings[] = { "INSTANCE", "SETTING", "VALUE", "RULE", "REASON" };
+        static const char *const headings[] = { "SETTING", "VALUE", "RULE", "INSTANCES" };
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
 
@@ -220,15 +244,41 @@ static void append_rows(Text *text, const AdviceReport *report, unsigned width) 
         for (size_t i = 0; i < report->n_items; i++) {
                 const Advice *advice = &report->items[i];
 
-                table_add(&table, report->subjects[advice->subject].name);
+                if (first_of(report, i, is_same_setting) != i)
+                        continue;
                 table_add(&table, advice->setting);
                 advice_text_append_value(&cell, advice);
                 table_add_text(&table, &cell);
                 table_add(&table, advice_rule_to_id(advice->rule));
-                advice_text_append_reason(&cell, report, advice);
+                for (size_t k = i; k < report->n_items; k++)
+                        if (is_same_setting(advice, &report->items[k]))
+                                text_appendf(&cell, "%s%s", k > i ? ", " : "",
+                                             report->subjects[report->items[k].subject].name);
                 table_add_text(&table, &cell);
         }
         table_render(&table, width, text);
+}
+
+/* Each reason once, with the figures of the first instance that has it. */
+static void append_reasons(Text *text, const AdviceReport *report, unsigned width) {
+        text_append(text, "\nWhy:\n");
+        for (size_t i = 0; i < report->n_items; i++) {
+                const Advice *advice = &report->items[i];
+                _cleanup_text_ Text line = { 0 };
+
+                if (first_of(report, i, is_same_reason) != i)
+                        continue;
+                text_appendf(&line, "%s, ", advice_rule_to_id(advice->rule));
+                text_append_printable(&line, report->subjects[advice->subject].name);
+                text_append(&line, ": ");
+                advice_text_append_reason(&line, report, advice);
+                if (line.error < 0)
+                        text->error = line.error;
+                text_append(text, "  ");
+                advice_text_append_wrapped(text, line.data ? line.data : "",
+                                           (width > 0 ? width : COMMENT_WIDTH) - 4, "    ");
+                text_append(text, "\n");
+        }
 }
 
 static void append_memory_note(Text *text, const AdviceReport *report) {
@@ -259,9 +309,10 @@ static bool would_get_advice(const AdviceSubject *subject) {
 
 int advice_render_table(const AdviceReport *report, unsigned width, Text *text) {
         text_reset(text);
-        if (report->n_items > 0)
+        if (report->n_items > 0) {
                 append_rows(text, report, width);
-        else
+                append_reasons(text, report, width);
+        } else
                 text_append(text, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
@@ -352,8 +403,6 @@ int advice_render_json(const AdviceReport *report, Text *text) {
 /* --- a fragment of a TiUP topology: YAML ---
  *
  * Each value has its reason in a comment, and so has what TiUP has no key for. */
-
-#define COMMENT_WIDTH 90u
 
 /* How a section of the file names things; tiup's pkg/cluster/spec. */
 typedef struct Section {

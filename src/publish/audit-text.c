@@ -20,6 +20,9 @@ static void append_rules(const AuditReport *report, AuditState state, const char
                 text_append(text, "\n");
 }
 
+/* So many findings of a rule are listed in its row. */
+enum { FOUND_LISTED = 4 };
+
 static void append_findings(const AuditReport *report, unsigned width, bool colors, Text *text) {
         static const char *const headings[] = { "RESULT", "RULE", "FOUND" };
         _cleanup_table_ Table table;
@@ -27,14 +30,24 @@ static void append_findings(const AuditReport *report, unsigned width, bool colo
         table_init(&table, headings, ELEMENTSOF(headings));
         table.state_column = 0;
         table.colors = colors;
-        for (size_t i = 0; i < report->n_findings; i++) {
-                const AuditFinding *f = &report->findings[i];
-                const char *rule = audit_rule_to_rule(f->rule);
+        for (size_t i = 0; i < report->n_findings;) {
+                const AuditFinding *first = &report->findings[i];
+                const char *rule = audit_rule_to_rule(first->rule);
+                _cleanup_text_ Text found = { 0 };
+                size_t n = 0;
 
-                table_add(&table, audit_state_to_string(f->state));
-                table_addf(&table, "%s%s%s%s", audit_rule_to_id(f->rule), *rule ? " (" : "", rule,
-                           *rule ? ")" : "");
-                table_addf(&table, "%s (%s)", f->found, f->where);
+                for (; i < report->n_findings && report->findings[i].rule == first->rule &&
+                       report->findings[i].state == first->state;
+                     i++, n++)
+                        if (n < FOUND_LISTED)
+                                text_appendf(&found, "%s%s (%s)", n > 0 ? "; " : "",
+                                             report->findings[i].found, report->findings[i].where);
+                if (n > FOUND_LISTED)
+                        text_appendf(&found, "; and %zu more, see --json", n - FOUND_LISTED);
+                table_add(&table, audit_state_to_string(first->state));
+                table_addf(&table, "%s%s%s%s", audit_rule_to_id(first->rule), *rule ? " (" : "",
+                           rule, *rule ? ")" : "");
+                table_add_text(&table, &found);
         }
         table_render(&table, width, text);
 }

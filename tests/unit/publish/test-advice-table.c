@@ -17,37 +17,44 @@ static void assert_table(const AdviceReport *report, unsigned width, const char 
 ADVICE_TEST(whole_table) {
         assert_table(
                 &e->report, 0,
-                "INSTANCE    SETTING                            VALUE    RULE  REASON\n"
-                "tidb-4000   performance.max-procs              8        A1    It has 8 of the 16 "
-                "CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It takes effect after "
-                "a restart.\n"
-                "tidb-4000   tidb_server_memory_limit           13107MB  A2    80 % of its 16 GiB "
-                "of the 32 GiB of node 1, shared with tikv-20161.\n"
-                "tidb-4000   GOGC                               200      A3    2.5 GiB beside 3 "
-                "GiB. It takes effect after a restart.\n"
-                "tikv-20161  readpool.unified.max-thread-count  6        A4    80 % of its CPUs.\n"
-                "tikv-20161  gc.max-write-bytes-per-sec         300KB    A8    nvme0n1 serves "
-                "pd-2379.\n"
-                "tikv-20161  storage.block-cache.capacity       7GB      A9    45 % of its 16 GiB "
-                "of the 32 GiB of node 1, shared with tidb-4000.\n"
-                "haproxy     nbthread                           16       A10   It is bound to 16 "
-                "CPUs of node 1.\n"
-                "haproxy     maxconn                            20000    A10   They take 644 MiB.\n"
+                "SETTING                            VALUE    RULE  INSTANCES\n"
+                "performance.max-procs              8        A1    tidb-4000\n"
+                "tidb_server_memory_limit           13107MB  A2    tidb-4000\n"
+                "GOGC                               200      A3    tidb-4000\n"
+                "readpool.unified.max-thread-count  6        A4    tikv-20161\n"
+                "gc.max-write-bytes-per-sec         300KB    A8    tikv-20161\n"
+                "storage.block-cache.capacity       7GB      A9    tikv-20161\n"
+                "nbthread                           16       A10   haproxy\n"
+                "maxconn                            20000    A10   haproxy\n"
+                "\n"
+                "Why:\n"
+                "  A1, tidb-4000: It has 8 of the 16 CPUs of node 1, shared with tikv-20161. Now\n"
+                "    GOMAXPROCS=64. It takes effect after a restart.\n"
+                "  A2, tidb-4000: 80 % of its 16 GiB of the 32 GiB of node 1, shared with "
+                "tikv-20161.\n"
+                "  A3, tidb-4000: 2.5 GiB beside 3 GiB. It takes effect after a restart.\n"
+                "  A4, tikv-20161: 80 % of its CPUs.\n"
+                "  A8, tikv-20161: nvme0n1 serves pd-2379.\n"
+                "  A9, tikv-20161: 45 % of its 16 GiB of the 32 GiB of node 1, shared with "
+                "tidb-4000.\n"
+                "  A10, haproxy: It is bound to 16 CPUs of node 1.\n"
+                "  A10, haproxy: They take 644 MiB.\n"
                 "tidb-4001: no advice: no nodes are left\n");
 }
 
-ADVICE_TEST(wrapped_table) {
-        e->report.n_items = 1;
+/* Instances with one value share a row, and those with one reason its sentence. */
+ADVICE_TEST(shared_rows) {
+        e->items[1] = e->items[0];
+        e->items[1].subject = EXAMPLE_TIKV;
+        e->report.n_items = 2;
         e->report.n_subjects = 2;
         assert_table(&e->report, 80,
-                     "INSTANCE   SETTING                VALUE  RULE  REASON\n"
-                     "tidb-4000  performance.max-procs  8      A1    It has 8 of the 16 CPUs of "
-                     "node\n"
-                     "                                               1, shared with tikv-20161. "
-                     "Now\n"
-                     "                                               GOMAXPROCS=64. It takes "
-                     "effect\n"
-                     "                                               after a restart.\n");
+                     "SETTING                VALUE  RULE  INSTANCES\n"
+                     "performance.max-procs  8      A1    tidb-4000, tikv-20161\n"
+                     "\n"
+                     "Why:\n"
+                     "  A1, tidb-4000: It has 8 of the 16 CPUs of node 1, shared with tikv-20161.\n"
+                     "    Now GOMAXPROCS=64. It takes effect after a restart.\n");
 }
 
 ADVICE_TEST(no_items) {
@@ -65,7 +72,7 @@ ADVICE_TEST(hostile_names) {
         e->subjects[EXAMPLE_TIDB].name = "a\nb\x1b[2J";
         e->subjects[EXAMPLE_NOWHERE].name = "c\rd";
         assert_int_equal(advice_render_table(&e->report, 0, &text), 0);
-        assert_non_null(strstr(text.data, "\na\\x0ab\\x1b[2J  performance.max-procs"));
+        assert_non_null(strstr(text.data, "A1    a\\x0ab\\x1b[2J"));
         assert_non_null(strstr(text.data, "shared with a\\x0ab\\x1b[2J."));
         assert_non_null(strstr(text.data, "\nc\\x0dd: no advice"));
         assert_null(strchr(text.data, '\x1b'));
@@ -80,6 +87,9 @@ ADVICE_TEST(columns_count_characters) {
         e->report.n_items = 1;
         e->report.n_subjects = 1;
         assert_table(&e->report, 0,
-                     "INSTANCE  SETTING                VALUE  RULE  REASON\n"
-                     "тидб      performance.max-procs  8      A1    x\n");
+                     "SETTING                VALUE  RULE  INSTANCES\n"
+                     "performance.max-procs  8      A1    тидб\n"
+                     "\n"
+                     "Why:\n"
+                     "  A1, тидб: x\n");
 }

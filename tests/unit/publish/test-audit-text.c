@@ -33,8 +33,8 @@ TEST(text) {
         assert_int_equal(text.error, 0);
         assert_non_null(strstr(text.data, "RESULT   RULE              FOUND\n"
                                           "failure  cpuset            none (/proc/x)\n"
-                                          "warning  shared-disk (A8)  a and b (/proc/x)\n"
-                                          "warning  shared-disk (A8)  a and\\x1b c (/proc/x)\n"
+                                          "warning  shared-disk (A8)  a and b (/proc/x); a "
+                                          "and\\x1b c (/proc/x)\n"
                                           "\n"
                                           "What to do:\n"
                                           "  cpuset: boot\n"
@@ -42,6 +42,18 @@ TEST(text) {
                                           "\n"
                                           "In order: node-exceeded, "));
         assert_non_null(strstr(text.data, "Not known, or nothing to judge: governor\n"));
+}
+
+/* A rule has one row, however many findings. */
+TEST(many_findings) {
+        _cleanup_audit_report_ AuditReport report = { 0 };
+        _cleanup_text_ Text text = { 0 };
+
+        for (unsigned i = 0; i < 6; i++)
+                assert_int_equal(add(&report, AUDIT_SWAP, AUDIT_WARNING, "one", "r"), 0);
+        audit_render_text(&report, 0, false, &text);
+        assert_non_null(strstr(text.data, "\nwarning  swap  one (/proc/x); one (/proc/x); one "
+                                          "(/proc/x); one (/proc/x); and 2 more, see --json\n"));
 }
 
 TEST(no_memory_for_a_finding) {
