@@ -431,35 +431,29 @@ static int load_section(Loader *l, const YamlNode *node, const char *path, void 
 
 /* --- what is watched on a host without any policy --- */
 
-/* Four policies that change nothing: after the installation of the package the report has the
- * host's database before anybody has written a line. Only services: a program of that name that
- * some user starts is no part of it. */
+/* A policy for each product, which changes nothing: after the installation of the package the
+ * report has the host's database before anybody has written a line. Only services: a program of
+ * that name that some user starts is no part of it. */
 static int add_builtin(PolicySet *set) {
-        static const struct {
-                const char *name, *exe;
-        } watched[] = {
-                { "tidb", "tidb-server" },
-                { "tikv", "tikv-server" },
-                { "pd", "pd-server" },
-                { "haproxy", "haproxy" },
-        };
-
-        set->policies = calloc(ELEMENTSOF(watched), sizeof(*set->policies));
+        set->policies = calloc(N_PRODUCTS, sizeof(*set->policies));
         if (!set->policies)
                 return -ENOMEM;
-        for (size_t i = 0; i < ELEMENTSOF(watched); i++) {
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++) {
+                const ProductInfo *info = product_info(i);
                 Policy *policy = &set->policies[set->n_policies++];
 
                 if (set_defaults("policies[]", policy) < 0)
                         return -ENOMEM;
-                policy->name = strdup(watched[i].name);
-                policy->match.exe = strdup(watched[i].exe);
+                policy->name = strdup(info->name);
+                policy->match.exe = strdup(info->exe);
+                policy->match.args = info->words ? text_new("* %s*", info->words) : NULL;
                 policy->match.only_services = true;
                 policy->file = strdup("");
                 policy->memory = MEMORY_NONE;
                 policy->migrate = MIGRATE_NONE;
                 policy->built_in = true;
-                if (!policy->name || !policy->match.exe || !policy->file)
+                if (!policy->name || !policy->match.exe || !policy->file ||
+                    (info->words && !policy->match.args))
                         return -ENOMEM;
         }
         return 0;

@@ -151,10 +151,10 @@ static const PolicyKey keys[] = {
                     WORDS([POLICY_BACKEND_AUTO] = "auto", [POLICY_BACKEND_AFFINITY] = "affinity")),
         KEY("policies[].weight", AUTO_NUMBER, PLACE,
             "How much of a node each instance counts for when instances share nodes: the weights "
-            "on a node are kept in proportion to its CPUs. auto: 8 for TiDB, TiKV, TiFlash and "
-            "Java, 2 for HAProxy and other programs, 1 for PD; or the number of CPUs that the "
-            "instance has used on average since its start, rounded up to a power of two, where "
-            "that is more.",
+            "on a node are kept in proportion to its CPUs. auto: that of its product, see PRODUCTS "
+            "in "
+            "tidbnumad(7), 2 for other programs; or the number of CPUs that the instance has used "
+            "on average since its start, rounded up to a power of two, where that is more.",
             IN_POLICY(weight), .default_text = "auto", .min = 1, .max = WEIGHT_MAX),
         KEY("policies[].instances", LIST, NONE,
             "Instances with explicit nodes. These override place."),

@@ -8,30 +8,24 @@
 #include "tidbnumad/config/policy-yaml.h"
 #include "tidbnumad/config/tiup.h"
 
-/* tiup's pkg/cluster/spec: names and defaults. */
-static const struct Section {
-        const char *name;
-        TiupComponent component;
-        const char *port_keys[2];
-        uint16_t ports[2];
-        bool has_data;
-} sections[] = {
-        { "pd_servers", TIUP_PD, { "client_port", "peer_port" }, { 2379, 2380 }, true },
-        { "tidb_servers", TIUP_TIDB, { "port", "status_port" }, { 4000, 10080 }, false },
-        { "tikv_servers", TIUP_TIKV, { "port", "status_port" }, { 20160, 20180 }, true },
-};
+/* The user of a topology that names none, and the folder of one that names none (pkg/cluster/spec
+ * of TiUP, GlobalOptions). */
+#define TIUP_USER "tidb"
+#define TIUP_DEPLOY_DIR "deploy"
+#define TIUP_DATA_DIR "data"
+#define SERVERS "_servers"
 
 typedef struct Reader {
         const SourceFile *file;
-        const YamlNode *global; /* NULL: none */
+        const YamlNode *root, *global; /* `global` NULL: none */
         TiupTopology *topology;
         Diagnostics *errors;
 } Reader;
 
 #define REFUSE(r, at, ...) diagnostics_add_at((r)->errors, (r)->file, (at), __VA_ARGS__)
 
-/* The value of a key; NULL: not given. */
-static const YamlNode *find(const YamlNode *mapping, const char *key) {
+/* The value of one of its own keys; NULL: not given. */
+static const YamlNode *find_own(const YamlNode *mapping, const char *key) {
         for (size_t i = 0; mapping && mapping->kind == YAML_KIND_MAPPING && i < mapping->n_children;
              i += 2)
                 if (mapping->children[i].kind == YAML_KIND_SCALAR &&
@@ -39,6 +33,19 @@ static const YamlNode *find(const YamlNode *mapping, const char *key) {
                     mapping->children[i + 1].kind != YAML_KIND_EMPTY)
                         return &mapping->children[i + 1];
         return NULL;
+}
+
+/* Likewise, or of the mappings that it merges (`<<`, https://yaml.org/type/merge.html): its own
+ * keys come first, then the first mapping of several. */
+static const YamlNode *find(const YamlNode *mapping, const char *key) {
+        const YamlNode *found = find_own(mapping, key), *merged = find_own(mapping, "<<");
+
+        if (!found && merged && merged->kind == YAML_KIND_MAPPING)
+                return find(merged, key);
+        for (size_t i = 0;
+             !found && merged && merged->kind == YAML_KIND_LIST && i < merged->n_children; i++)
+                found = find(&merged->children[i], key);
+        return found;
 }
 
 static const char *find_text(const YamlNode *mapping, const char *key) {
@@ -55,47 +62,87 @@ static bool is_in_lines(const YamlNode *mapping) {
                mapping->at.column == mapping->children[0].at.column;
 }
 
-static void read_ports(const Reader *r, const YamlNode *entry, const struct Section *section,
+static void read_ports(const Reader *r, const YamlNode *entry, const ProductTiup *tiup,
                        TiupServer *server) {
-        for (size_t i = 0; i < 2; i++) {
-                const YamlNode *node = find(entry, section->port_keys[i]);
-                uint64_t port = section->ports[i];
+        for (size_t i = 0; i < ELEMENTSOF(tiup->ports) && tiup->port_keys[i]; i++) {
+                const YamlNode *node = find(entry, tiup->port_keys[i]);
+                uint64_t port = tiup->ports[i];
 
                 if (node && (node->kind != YAML_KIND_SCALAR || parse_u64(node->text, &port) < 0 ||
                              port == 0 || port > UINT16_MAX))
                         REFUSE(r, node->at, "`%s` is not a port, expected a number from 1 to 65535",
-                               section->port_keys[i]);
+                               tiup->port_keys[i]);
                 server->ports[i] = (uint16_t)port;
         }
 }
 
-/* TiUP: an absolute directory is meant; of `global`, each server has one of its own below it; what
- * is relative is below the deploy directory. NULL in *ret: not known. */
-static int find_dir(const Reader *r, const YamlNode *entry, const char *key, const char *below,
-                    const TiupServer *server, char **ret) {
-        const char *own = find_text(entry, key), *global = find_text(r->global, key);
-        int n = 0;
+/* Appends the folder: what is relative is below `base`. Without blanks around it, as TiUP's Abs()
+ * takes it. */
+static void append_dir(Text *text, const char *base, const char *dir, size_t length) {
+        while (length > 0 && *dir == ' ') {
+                dir++;
+                length--;
+        }
+        while (length > 0 && dir[length - 1] == ' ')
+                length--;
+        if (length == 0 || *dir != '/')
+                text_appendf(text, "%s/", base);
+        text_appendf(text, "%.*s", (int)length, dir);
+}
 
-        *ret = NULL;
-        if (own && own[0] == '/')
-                n = asprintf(ret, "%s", own);
-        else if (!own && global && global[0] == '/')
-                n = asprintf(ret, "%s/%s", global, server->name);
-        else if (below)
-                n = asprintf(ret, "%s/%s", below, own ? own : global ? global : "data");
-        if (n < 0)
-                *ret = NULL;
-        return n < 0 ? -ENOMEM : 0;
+/* TiUP's rules (pkg/cluster/spec, setCustomDefaults() and expandRelativePath()): a deploy directory
+ * is below the user's home. A data directory that the entry names is below its deploy directory;
+ * without one, each server has its own below that of `global`, where that is absolute. A list is
+ * TiFlash's: one directory a disk. */
+static int read_data_dirs(const Reader *r, const YamlNode *entry, TiupServer *server) {
+        const char *own = find_text(entry, "data_dir"), *global = find_text(r->global, "data_dir");
+        const char *deploy = find_text(entry, "deploy_dir"), *user = find_text(r->global, "user");
+        const char *all = find_text(r->global, "deploy_dir");
+        _cleanup_text_ Text home = { 0 }, base = { 0 }, dirs = { 0 };
+
+        text_appendf(&home, "/home/%s", user ? user : TIUP_USER);
+        if (!home.data)
+                return -ENOMEM;
+        if (deploy)
+                append_dir(&base, home.data, deploy, strlen(deploy));
+        else {
+                all = all ? all : TIUP_DEPLOY_DIR;
+                append_dir(&base, home.data, all, strlen(all));
+                text_appendf(&base, "/%s", server->name);
+        }
+        if (!base.data)
+                return -ENOMEM;
+        if (!own && global && global[0] == '/')
+                text_appendf(&dirs, "%s/%s", global, server->name);
+        else
+                for (const char *dir = own ? own : global ? global : TIUP_DATA_DIR;; dir++) {
+                        const size_t length = strcspn(dir, ",");
+
+                        append_dir(&dirs, base.data, dir, length);
+                        dir += length;
+                        if (*dir == '\0')
+                                break;
+                        text_append(&dirs, ",");
+                }
+        if (home.error < 0 || base.error < 0 || dirs.error < 0)
+                return -ENOMEM;
+        server->data_dirs = TAKE_PTR(dirs.data);
+        return 0;
 }
 
 /* TiUP takes "a.b: 1" and "a: {b: 1}" alike. Recursion is bounded by YAML_DEPTH_MAX. */
 static int add_settings(const YamlNode *mapping, const char *prefix, TiupServer *server) {
+        if (mapping->kind == YAML_KIND_LIST && strcmp(prefix, "<<") == 0)
+                for (size_t i = 0; i < mapping->n_children; i++)
+                        if (add_settings(&mapping->children[i], "", server) < 0)
+                                return -ENOMEM;
         for (size_t i = 0; mapping->kind == YAML_KIND_MAPPING && i < mapping->n_children; i += 2) {
+                const char *key = mapping->children[i].text ? mapping->children[i].text : "";
+                const bool below = *prefix && strcmp(prefix, "<<") != 0;
                 _cleanup_free_ char *path = NULL;
                 int r;
 
-                if (asprintf(&path, "%s%s%s", prefix, *prefix ? "." : "",
-                             mapping->children[i].text ? mapping->children[i].text : "") < 0) {
+                if (asprintf(&path, "%s%s%s", below ? prefix : "", below ? "." : "", key) < 0) {
                         path = NULL;
                         return -ENOMEM;
                 }
@@ -108,20 +155,34 @@ static int add_settings(const YamlNode *mapping, const char *prefix, TiupServer 
         return 0;
 }
 
+/* What is set for all servers of a component counts as well: TiUP puts `config` over it. */
+static int read_server_configs(const Reader *r, const ProductTiup *tiup, TiupServer *server) {
+        const YamlNode *all = find(r->root, "server_configs");
+
+        for (size_t i = 0; all && all->kind == YAML_KIND_MAPPING && i < all->n_children; i += 2) {
+                const char *key = all->children[i].text;
+
+                if (key && *key && strncmp(tiup->section, key, strlen(key)) == 0 &&
+                    strcmp(tiup->section + strlen(key), SERVERS) == 0 &&
+                    add_settings(&all->children[i + 1], "", server) < 0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 static int read_config(const YamlNode *entry, TiupServer *server) {
         const YamlNode *config = NULL;
 
-        server->config_fits = true;
         for (size_t i = 0; i < entry->n_children; i += 2)
                 if (entry->children[i].kind == YAML_KIND_SCALAR &&
                     strcmp(entry->children[i].text, "config") == 0)
                         config = &entry->children[i + 1];
-        if (!config)
-                return 0;
-        server->config_fits = is_in_lines(config);
-        if (server->config_fits)
+        if (!config) /* one of its own would replace what it merges */
+                config = find(entry, "config");
+        else if (is_in_lines(config))
                 server->config_at = config->children[0].at;
-        return add_settings(config, "", server);
+        server->config_fits = !config || server->config_at.line > 0;
+        return config ? add_settings(config, "", server) : 0;
 }
 
 /* systemd's syntax, in which a letter is a power of 1024; a percentage, or what it refuses, counts
@@ -138,56 +199,82 @@ static uint64_t parse_limit(const char *text) {
         return parse_size(size, &bytes) == 0 ? bytes : 0;
 }
 
-static int read_server(const Reader *r, const struct Section *section, const YamlNode *entry) {
-        /* The host name is used as the name of a folder, so it must be safe as one. */
-        static const char safe[] =
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-";
-        const char *component = tiup_component_to_string(section->component);
-        const YamlNode *host = find(entry, "host"), *nodes = find(entry, "numa_node");
-        const char *limit = find_text(find(entry, "resource_control"), "memory_limit");
-        _cleanup_free_ char *deploy = NULL;
+/* "200%" of one CPU, as systemd takes it. 0: none, or not known. */
+static uint32_t parse_quota(const char *text) {
+        const size_t n = text ? strcspn(text, "%") : 0;
+        char digits[8];
+        uint64_t percent;
+
+        if (n == 0 || n >= sizeof(digits) || strcmp(text + n, "%") != 0)
+                return 0;
+        (void)snprintf(digits, sizeof(digits), "%.*s", (int)n, text);
+        return parse_u64(digits, &percent) == 0 ? (uint32_t)percent : 0;
+}
+
+/* Its own before those of all servers. */
+static void read_limits(const Reader *r, const YamlNode *entry, TiupServer *server) {
+        const YamlNode *own = find(entry, "resource_control");
+        const YamlNode *all = find(r->global, "resource_control");
+        const char *memory = find_text(own, "memory_limit"), *quota = find_text(own, "cpu_quota");
+
+        server->memory_limit = parse_limit(memory ? memory : find_text(all, "memory_limit"));
+        server->cpu_quota = parse_quota(quota ? quota : find_text(all, "cpu_quota"));
+}
+
+/* What numactl(8) takes beside a list: its meaning depends on the host, or on who starts it. */
+static bool is_numactl_word(const char *text) {
+        static const char *const prefixes[] = { "!",   "+",      "netdev:", "file:",
+                                                "ip:", "block:", "pci:" };
+
+        for (size_t i = 0; i < ELEMENTSOF(prefixes); i++)
+                if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
+                        return text[strlen(prefixes[i])] != '\0';
+        return strcmp(text, "all") == 0 || strcmp(text, "same") == 0;
+}
+
+static void read_nodes(const Reader *r, const YamlNode *entry, TiupServer *server) {
+        const YamlNode *nodes = find(entry, "numa_node"), *own = find_own(entry, "numa_node");
+
+        if (!nodes)
+                return;
+        if (nodes->kind == YAML_KIND_SCALAR && is_numactl_word(nodes->text))
+                server->nodes_unknown = true;
+        else if (nodes->kind != YAML_KIND_SCALAR ||
+                 (*nodes->text && id_set_parse_list(nodes->text, &server->nodes) < 0))
+                REFUSE(r, nodes->at,
+                       "`numa_node` is not a list of nodes, expected such as \"0,1\"");
+        if (own)
+                server->numa_at = own->at;
+}
+
+/* `host`: the name of another server's host, for what `entry` describes on each; NULL: its own. */
+static int read_server(const Reader *r, Product product, const YamlNode *entry, const char *host) {
+        const ProductInfo *info = product_info(product);
         TiupTopology *t = r->topology;
         TiupServer *server;
 
-        if (!host || host->kind != YAML_KIND_SCALAR || !*host->text || strchr(".-", *host->text) ||
-            host->text[strspn(host->text, safe)] != '\0') {
-                REFUSE(r, host ? host->at : entry->at, "%s, expected the name or address of a host",
-                       host ? "not a host" : "no `host`");
-                return 0;
-        }
         if (ARRAY_RESERVE(t->servers, t->allocated, t->n_servers + 1) < 0)
                 return -ENOMEM;
         server = &t->servers[t->n_servers++];
-        *server = (TiupServer){ .component = section->component,
+        *server = (TiupServer){ .product = product,
                                 .at = entry->at,
-                                .host_at = host->at,
-                                .in_lines = is_in_lines(entry) };
-        read_ports(r, entry, section, server);
-        if (nodes) {
-                if (nodes->kind != YAML_KIND_SCALAR ||
-                    (*nodes->text && id_set_parse_list(nodes->text, &server->nodes) < 0))
-                        REFUSE(r, nodes->at,
-                               "`numa_node` is not a list of nodes, expected such as \"0,1\"");
-                server->numa_at = nodes->at;
-        }
-        if (!limit)
-                limit = find_text(find(r->global, "resource_control"), "memory_limit");
-        server->memory_limit = parse_limit(limit);
-        server->host = strdup(host->text);
-        if (asprintf(&server->name, "%s-%u", component, server->ports[0]) < 0)
-                server->name = NULL;
-        if (asprintf(&server->unit, "%s-%u.service", component, server->ports[0]) < 0)
-                server->unit = NULL;
-        if (!server->host || !server->name || !server->unit)
-                return -ENOMEM;
-        if (section->has_data &&
-            (find_dir(r, entry, "deploy_dir", NULL, server, &deploy) < 0 ||
-             find_dir(r, entry, "data_dir", deploy, server, &server->data_dir) < 0))
-                return -ENOMEM;
-        if (read_config(entry, server) < 0)
+                                .on_each_host = host,
+                                .in_lines = !host && is_in_lines(entry) && find_own(entry, "host"),
+                                .host = strdup(host ? host : find_text(entry, "host")) };
+        if (!host)
+                server->host_at = find(entry, "host")->at;
+        read_ports(r, entry, &info->tiup, server);
+        read_nodes(r, entry, server);
+        read_limits(r, entry, server);
+        server->name = text_new("%s-%u", info->name, server->ports[0]);
+        server->unit = text_new("%s-%u.service", info->name, server->ports[0]);
+        if (!server->host || !server->name || !server->unit ||
+            (info->tiup.has_data_dir && read_data_dirs(r, entry, server) < 0) ||
+            (!host &&
+             (read_server_configs(r, &info->tiup, server) < 0 || read_config(entry, server) < 0)))
                 return -ENOMEM;
         for (size_t i = 0; i + 1 < t->n_servers; i++)
-                if (t->servers[i].host && strcmp(t->servers[i].host, server->host) == 0 &&
+                if (strcmp(t->servers[i].host, server->host) == 0 &&
                     strcmp(t->servers[i].name, server->name) == 0) {
                         REFUSE(r, server->host_at,
                                "a second %s on host `%s`, expected another port; the first is in "
@@ -198,37 +285,105 @@ static int read_server(const Reader *r, const struct Section *section, const Yam
         return 0;
 }
 
+/* The host's name is used as the name of a folder, so it must be safe as one. */
+static bool has_host(const Reader *r, const YamlNode *entry) {
+        static const char safe[] =
+                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-";
+        const YamlNode *host = find(entry, "host");
+
+        if (host && host->kind == YAML_KIND_SCALAR && *host->text && !strchr(".-", *host->text) &&
+            host->text[strspn(host->text, safe)] == '\0')
+                return true;
+        REFUSE(r, host ? host->at : entry->at, "%s, expected the name or address of a host",
+               host ? "not a host" : "no `host`");
+        return false;
+}
+
+/* The product whose servers the section lists; PRODUCT_OTHER: none. */
+static Product product_of_section(const char *section) {
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++) {
+                const char *name = product_info(i)->tiup.section;
+
+                if (name && strcmp(name, section) == 0 && text_ends_with(name, SERVERS))
+                        return i;
+        }
+        return PRODUCT_OTHER;
+}
+
+static int read_section(Reader *r, const YamlNode *key, const YamlNode *list) {
+        const Product product = product_of_section(key->text);
+        TiupTopology *t = r->topology;
+
+        if (product != PRODUCT_OTHER && list->kind != YAML_KIND_LIST &&
+            list->kind != YAML_KIND_EMPTY)
+                REFUSE(r, list->at, "`%s` is not a list, expected one entry a server", key->text);
+        if (list->kind != YAML_KIND_LIST || list->n_children == 0)
+                return 0;
+        for (size_t i = 0; product != PRODUCT_OTHER && i < list->n_children; i++)
+                if (has_host(r, &list->children[i]) &&
+                    read_server(r, product, &list->children[i], NULL) < 0)
+                        return -ENOMEM;
+        if (product != PRODUCT_OTHER)
+                return 0;
+        if (ARRAY_RESERVE(t->others, t->others_allocated, t->n_others + 1) < 0)
+                return -ENOMEM;
+        t->others[t->n_others++] = (TiupOthers){ strdup(key->text), list->n_children };
+        return t->others[t->n_others - 1].section ? 0 : -ENOMEM;
+}
+
+static bool is_exporter_ignored(const YamlNode *root, const char *host) {
+        for (size_t i = 0; i + 1 < root->n_children; i += 2) {
+                const YamlNode *list = &root->children[i + 1];
+
+                for (size_t k = 0; list->kind == YAML_KIND_LIST && k < list->n_children; k++)
+                        if (text_equal(find_text(&list->children[k], "host"), host) &&
+                            text_equal(find_text(&list->children[k], "ignore_exporter"), "true"))
+                                return true;
+        }
+        return false;
+}
+
+/* TiUP runs exporters on the hosts of all servers, but for those with a server that says
+ * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()). */
+static int read_monitored(Reader *r, const YamlNode *root, const YamlNode *monitored) {
+        const size_t n = r->topology->n_servers;
+
+        for (size_t i = 0; i < n; i++) {
+                const char *host = r->topology->servers[i].host;
+                bool wanted = !is_exporter_ignored(root, host);
+
+                for (size_t k = 0; k < i; k++)
+                        wanted &= strcmp(r->topology->servers[k].host, host) != 0;
+                for (Product p = PRODUCT_OTHER + 1; wanted && p < N_PRODUCTS; p++)
+                        if (text_equal(product_info(p)->tiup.section, "monitored") &&
+                            read_server(r, p, monitored, host) < 0)
+                                return -ENOMEM;
+        }
+        return 0;
+}
+
 static int read_root(Reader *r, const YamlNode *root) {
+        const YamlNode *monitored;
+
         if (root->kind != YAML_KIND_MAPPING) {
                 REFUSE(r, root->at,
                        "not a topology of TiUP, expected sections such as `tidb_servers`");
                 return 0;
         }
+        r->root = root;
         r->global = find(root, "global");
-        for (size_t s = 0; s < ELEMENTSOF(sections); s++) {
-                const YamlNode *list = find(root, sections[s].name);
-
-                if (list && list->kind != YAML_KIND_LIST)
-                        REFUSE(r, list->at, "`%s` is not a list, expected one entry a server",
-                               sections[s].name);
-                for (size_t i = 0; list && list->kind == YAML_KIND_LIST && i < list->n_children;
-                     i++)
-                        if (read_server(r, &sections[s], &list->children[i]) < 0)
-                                return -ENOMEM;
-        }
-        for (size_t i = 0; i + 1 < root->n_children; i += 2) {
-                const char *key = root->children[i].text;
-                bool known = false;
-
-                for (size_t s = 0; s < ELEMENTSOF(sections); s++)
-                        known |= key && strcmp(key, sections[s].name) == 0;
-                if (!known && text_ends_with(key, "_servers") &&
-                    root->children[i + 1].kind == YAML_KIND_LIST)
-                        r->topology->n_others += root->children[i + 1].n_children;
-        }
+        r->topology->user_units = text_equal(find_text(r->global, "systemd_mode"), "user");
+        for (size_t i = 0; i + 1 < root->n_children; i += 2)
+                if (root->children[i].kind == YAML_KIND_SCALAR &&
+                    read_section(r, &root->children[i], &root->children[i + 1]) < 0)
+                        return -ENOMEM;
+        monitored = find(root, "monitored");
+        if (monitored && read_monitored(r, root, monitored) < 0)
+                return -ENOMEM;
         if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
                 REFUSE(r, root->at,
-                       "no servers, expected `pd_servers`, `tidb_servers` or `tikv_servers`");
+                       "no servers, expected such as `pd_servers`, `tidb_servers` or "
+                       "`tikv_servers`");
         return 0;
 }
 

@@ -67,10 +67,12 @@ static const OptionRow option_rows[] = {
         { "undo", NULL, FIELD(undo), RELEASE, "bind again what was released" },
         { "tiup", "FILE", FIELD(tiup_file), PLAN,
           "plan all hosts of the cluster in this topology file\n"
-          "of TiUP; with --hosts" },
+          "of TiUP; with --hosts, or with --topology or\n"
+          "--sysroot where all hosts are alike" },
         { "hosts", "DIR", FIELD(hosts), PLAN,
           "where the machines of these hosts are: HOST.tar.gz of\n"
           "gather, HOST.topology or HOST.xml; HOST may be a glob" },
+        { "afresh", NULL, FIELD(afresh), PLAN, "ignore the numa_node that the topology file has" },
         { "dry-run", NULL, FIELD(dry_run), CONTROL | REPLAN,
           "show what would change, and change nothing" },
         { "output", "PATH", FIELD(output), GATHER | PLAN,
@@ -510,10 +512,12 @@ static int take_arguments(Args *args, int n, char *words[]) {
         }
 }
 
+static const char *machine_given(const Args *args) {
+        return args->sysroot ? "--sysroot" : args->topology ? "--topology" : NULL;
+}
+
 static const char *planned_otherwise(const Args *args) {
-        return args->sysroot       ? "--sysroot"
-               : args->topology    ? "--topology"
-               : args->instances   ? "--instances"
+        return args->instances     ? "--instances"
                : args->against     ? "--against"
                : args->explain     ? "--explain"
                : args->export_path ? "--export"
@@ -522,7 +526,7 @@ static const char *planned_otherwise(const Args *args) {
 
 /* Options that exclude each other. */
 static int check_pairs(const Args *args) {
-        const char *other = planned_otherwise(args);
+        const char *other = planned_otherwise(args), *machine = machine_given(args);
         const struct {
                 const char *a, *b;
                 bool both;
@@ -532,10 +536,11 @@ static int check_pairs(const Args *args) {
                   args->n_policy_dirs > 0 && args->n_policy_files > 0 },
                 { "--explain", "--against", args->explain && args->against },
                 { "--export", "--against", args->export_path && args->against },
-                { "--ask", other, args->ask && other },
+                { "--ask", machine ? machine : other, args->ask && (machine || other) },
                 { "--json", "--tiup", args->json && args->tiup },
                 { "--json", "--watch", args->json && args->watch },
                 { "--tiup", other, args->tiup_file && other },
+                { "--hosts", machine, args->hosts && machine },
                 { "--all", "names", args->all && args->n_names > 0 },
         };
 
@@ -557,11 +562,15 @@ static int check(const Args *args) {
                 return REFUSE(
                         args,
                         "no process runs on --topology; give imagined instances with --instances");
-        if (!args->tiup_file != !args->hosts)
-                return REFUSE(args, "--tiup and --hosts are given together: the topology file of "
-                                    "the cluster and the folder with its machines");
-        if (args->command == COMMAND_PLAN && args->output && !args->tiup_file)
-                return REFUSE(args, "--output of plan needs --tiup and --hosts");
+        if (args->tiup_file && !args->hosts && !machine_given(args))
+                return REFUSE(args, "--tiup needs --hosts, the folder with the machines of the "
+                                    "cluster, or --topology or --sysroot, where all are alike");
+        if (args->command == COMMAND_PLAN && !args->tiup_file &&
+            (args->output || args->hosts || args->afresh))
+                return REFUSE(args, "%s of plan needs --tiup",
+                              args->output  ? "--output"
+                              : args->hosts ? "--hosts"
+                                            : "--afresh");
         return 1;
 }
 

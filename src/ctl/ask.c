@@ -4,7 +4,6 @@
 #include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/output.h"
-#include "tidbnumad/plan/advice.h"
 #include "tidbnumad/sys/go-version.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/ports.h"
@@ -55,7 +54,7 @@ static uint16_t port_in(const char *value) {
         return parse_u64(text, &port) < 0 || port > UINT16_MAX ? 0 : (uint16_t)port;
 }
 
-uint16_t ask_port_of(AdviceProduct product, const char *bytes, size_t size) {
+uint16_t ask_port_of(Product product, const char *bytes, size_t size) {
         const char *argument = cmdline_next(bytes, size, NULL), *next;
         uint16_t port = ports[product].port;
 
@@ -89,7 +88,7 @@ uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret
         *ret_port = 0;
         if (!sysroot->live || cmdline_read(o->members[0].handle, &bytes, &size) < 0)
                 return 0;
-        port = ask_port_of(advice_product_of(o->members[0].process.exe), bytes, size);
+        port = ask_port_of(product_of(o->members[0].process.exe, NULL, o->unit), bytes, size);
         if (port == 0 || !is_its_port(sysroot, o, port))
                 return 0;
         *ret_port = port;

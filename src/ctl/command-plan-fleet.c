@@ -12,11 +12,14 @@
 
 /* --- the table --- */
 
-static void append_note(const PlanReportInstance *row, const TiupServer *server, Text *cell) {
+static void append_note(const PlanReportInstance *row, const TiupServer *server, bool afresh,
+                        Text *cell) {
         if (!plan_report_places(row)) {
                 text_append(cell, placement_refusal_to_string(row->refusal));
                 return;
         }
+        if (server->nodes_unknown && !afresh)
+                text_append(cell, "numa_node is in words of numactl");
         if (!id_set_is_empty(&server->nodes) &&
             !id_set_equal(&server->nodes, &row->placement->nodes)) {
                 text_append(cell, "was ");
@@ -46,15 +49,19 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
         _cleanup_text_ Text note = { 0 };
 
         table_add(table, host->name);
-        table_add(table, basename(host->class->path));
+        table_add(table, !host->class                       ? "-"
+                         : host->class->kind != FLEET_GIVEN ? basename(host->class->path)
+                         : fleet->args->topology            ? "--topology"
+                                                            : "--sysroot");
         table_add(table, server->name);
         table_add(table, row ? row->policy->name : "-");
         plan_words_add_set(table, ID_VIEW(&placement->nodes));
         plan_words_add_set(table, ID_VIEW(&placement->cpus));
         if (row)
-                append_note(row, server, &note);
+                append_note(row, server, fleet->args->afresh, &note);
         else
-                text_append(&note, "no policy matches it");
+                text_append(&note,
+                            host->class ? "no policy matches it" : "no machine for its host");
         table_add_text(table, &note);
 }
 
@@ -77,7 +84,8 @@ static size_t count_without_card(const Fleet *fleet) {
         size_t n = 0;
 
         for (size_t h = 0; h < fleet->n_hosts; h++)
-                n += fleet->hosts[h].class->policies.set.host.reserve.kind == RESERVE_NIC &&
+                n += fleet->hosts[h].class &&
+                     fleet->hosts[h].class->policies.set.host.reserve.kind == RESERVE_NIC &&
                      id_set_is_empty(&report_of(fleet, h)->nic_nodes);
         return n;
 }
@@ -106,6 +114,22 @@ static void append_count(Text *text, size_t n, const char *what) {
                 text_appendf(text, "  %s: %zu\n", what, n);
 }
 
+static size_t count_without_machine(const Fleet *fleet) {
+        size_t n = 0;
+
+        for (size_t h = 0; h < fleet->n_hosts; h++)
+                n += !fleet->hosts[h].class;
+        return n;
+}
+
+static void append_others(const Fleet *fleet, Text *text) {
+        for (size_t i = 0; i < fleet->topology.n_others; i++) {
+                text_append(text, "  ");
+                text_append_printable(text, fleet->topology.others[i].section);
+                text_appendf(text, " is not planned: %zu\n", fleet->topology.others[i].n);
+        }
+}
+
 static void append_notes(const Fleet *fleet, Text *text) {
         const size_t before = text->length;
 
@@ -115,11 +139,17 @@ static void append_notes(const Fleet *fleet, Text *text) {
         append_warnings(fleet, text);
         append_count(text, count_without_card(fleet),
                      "hosts whose network card is unknown, so that nothing is reserved for it");
-        append_count(text, fleet->topology.n_others,
-                     "servers in other sections of the topology, which are not planned");
+        append_count(text, count_without_machine(fleet),
+                     "hosts without a machine, whose servers are not planned");
+        append_others(fleet, text);
         append_count(text, fleet->n_kept, "settings that the topology has already, and keeps");
         append_count(text, fleet->n_unfilled,
                      "servers written in braces or by an alias, which are not filled in entirely");
+        if (fleet->topology.user_units)
+                text_append(text,
+                            "  systemd_mode: user: the servers are services of a user's own "
+                            "manager, which policies with `unit` do not match; name exe and user "
+                            "instead\n");
         if (fleet->daemon_binds)
                 append_count(text, count_bound_by_tiup(fleet),
                              "servers with numa_node, although the daemon binds them: remove it");
@@ -175,15 +205,17 @@ static int print_json(const Fleet *fleet) {
                                 const FleetHost *host = &fleet->hosts[i];
 
                                 json_put_string(&json, "host", host->name);
-                                json_put_string(&json, "machine", host->class->path);
+                                json_put_string(&json, "machine",
+                                                host->class ? host->class->path : NULL);
                                 JSON_ARRAY(&json, "unmatched", k, host->n_servers)
                                         if (!row_of(host, k))
                                                 json_put_string(
                                                         &json, NULL,
                                                         fleet->topology.servers[host->servers[k]]
                                                                 .name);
-                                JSON_OBJECT(&json, "plan")
-                                        plan_json_report(&json, &host->planned.report);
+                                if (host->class)
+                                        JSON_OBJECT(&json, "plan")
+                                                plan_json_report(&json, &host->planned.report);
                         }
         }
         return output_json(&text);

@@ -60,11 +60,13 @@ static int open_archive(const char *path, TemporaryFolder *folder, Machine *mach
         return machine_open(&args, machine);
 }
 
-static int open_machine(FleetClass *class, TemporaryFolder *folder) {
+static int open_machine(const Fleet *fleet, FleetClass *class, TemporaryFolder *folder) {
         Args args = { 0 };
         int r;
 
-        if (class->kind == FLEET_DESCRIPTION)
+        if (class->kind == FLEET_GIVEN)
+                r = machine_open(fleet->args, &class->machine);
+        else if (class->kind == FLEET_DESCRIPTION)
                 r = open_description(class->path, &class->machine);
         else if (class->kind == FLEET_ARCHIVE)
                 r = open_archive(class->path, folder, &class->machine);
@@ -72,16 +74,23 @@ static int open_machine(FleetClass *class, TemporaryFolder *folder) {
                 *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
                 r = machine_open(&args, &class->machine);
         }
-        if (r < 0 && r != -ENOMEM)
+        if (r < 0 && r != -ENOMEM && class->kind != FLEET_GIVEN)
                 output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
         return r;
 }
 
+/* The default policies are of the products in the topology: on their way to the hosts they must not
+ * name anybody else's processes. */
 static int load_policies(const Fleet *fleet, FleetClass *class) {
-        int r = fleet->args->policy_is_set
-                        ? policies_load(fleet->args, &class->machine, &class->policies)
-                        : policies_load_defaults(&class->machine, &class->policies);
+        bool wanted[N_PRODUCTS] = { 0 };
+        int r;
 
+        for (size_t i = 0; i < fleet->topology.n_servers; i++)
+                wanted[fleet->topology.servers[i].product] = true;
+        wanted[PRODUCT_HAPROXY] = true; /* in front of TiDB, and nothing that TiUP deploys */
+        r = fleet->args->policy_is_set
+                    ? policies_load(fleet->args, &class->machine, &class->policies)
+                    : policies_load_defaults(&class->machine, wanted, &class->policies);
         if (r != -EINVAL)
                 return r;
         if (policies_print(&class->policies.errors, "") < 0)
@@ -97,8 +106,8 @@ static int load_policies(const Fleet *fleet, FleetClass *class) {
 static bool policy_takes(const Policy *policy, const TiupServer *server) {
         const PolicyMatch *match = &policy->match;
 
-        if (match->exe && advice_product_of_pattern(match->exe) !=
-                                  advice_product_of(tiup_component_to_exe(server->component)))
+        if (match->exe &&
+            product_of_pattern(match->exe, match->args, server->unit) != server->product)
                 return false;
         return !match->unit || fnmatch(match->unit, server->unit, FNM_NOESCAPE) == 0;
 }
@@ -110,22 +119,30 @@ static const Policy *find_policy(const PolicySet *policies, const TiupServer *se
         return NULL;
 }
 
-/* The disk under its data directory, where the machine is one that shows it. */
-static int find_disk(const Machine *machine, const TiupServer *server, Imagined *ret) {
-        _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        _cleanup_free_ char *mountinfo = NULL;
-        int r;
+/* The disks under its data directories, where the machine is one that shows them. */
+static int find_disks(const Machine *machine, const TiupServer *server, Imagined *ret) {
+        _cleanup_free_ char *mountinfo = NULL, *dirs = NULL;
+        char *rest, *dir;
 
-        if (!machine->runs || !server->data_dir ||
+        if (!machine->runs || !server->data_dirs ||
             path_read_alloc(machine->sysroot.proc_fd, &mountinfo, NULL, "1/mountinfo") < 0)
                 return 0;
-        r = storage_find(&machine->sysroot, mountinfo, server->data_dir, &storage);
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        ret->device_nodes = storage.nodes;
-        if (storage.disks.n_devices > 0)
-                ret->disk = device_list_find(&machine->devices, DEVICE_DISK,
-                                             storage.disks.devices[0].name);
+        rest = dirs = strdup(server->data_dirs);
+        if (!dirs)
+                return -ENOMEM;
+        while ((dir = strsep(&rest, ","))) {
+                _cleanup_storage_devices_ StorageDevices storage = { 0 };
+                int r = storage_find(&machine->sysroot, mountinfo, dir, &storage);
+
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0)
+                        continue;
+                id_set_union(&ret->device_nodes, &storage.nodes);
+                if (!ret->disk && storage.disks.n_devices > 0)
+                        ret->disk = device_list_find(&machine->devices, DEVICE_DISK,
+                                                     storage.disks.devices[0].name);
+        }
         return 0;
 }
 
@@ -140,14 +157,15 @@ static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
                                 .policy = policy,
                                 .need_bytes = server->memory_limit,
                                 .unit = server->unit,
-                                .exe = tiup_component_to_exe(server->component),
+                                .exe = product_info(server->product)->exe,
                                 .ports = server->ports,
-                                .n_ports = ELEMENTSOF(server->ports),
-                                .in_force = server->nodes };
+                                .n_ports = server->ports[1] ? 2 : 1 };
         if (!imagined->name)
                 return -ENOMEM;
+        if (!fleet->args->afresh)
+                imagined->in_force = server->nodes;
         host->imagined_from[host->imagined.n_instances++] = index;
-        return find_disk(&host->class->machine, server, imagined);
+        return find_disks(&host->class->machine, server, imagined);
 }
 
 static int imagine_host(const Fleet *fleet, FleetHost *host) {
@@ -192,6 +210,7 @@ static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *
                         (AdviceInstance){ .name = imagined->name,
                                           .policy = imagined->policy,
                                           .exe = imagined->exe,
+                                          .unit = imagined->unit,
                                           .ports = imagined->ports,
                                           .n_ports = imagined->n_ports,
                                           .device = imagined->disk ? imagined->disk->name : NULL };
@@ -207,7 +226,7 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
                 TiupFilled filled;
 
-                r = tiup_fill(server, &report, i, &fleet->edits, &filled);
+                r = tiup_fill(server, &report, i, fleet->args->afresh, &fleet->edits, &filled);
                 if (r < 0)
                         return r;
                 fleet->n_kept += filled.n_kept;
@@ -249,7 +268,7 @@ static bool is_used(const Fleet *fleet, const FleetClass *class) {
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
 static int plan_class(Fleet *fleet, FleetClass *class) {
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
-        int r = open_machine(class, &folder);
+        int r = open_machine(fleet, class, &folder);
 
         if (r >= 0)
                 r = load_policies(fleet, class);

@@ -13,29 +13,38 @@
 
 /* --- the nodes of a host's instances, in its policies --- */
 
-static void append_entry(Text *text, const PlanReportInstance *row, unsigned indent) {
+/* Services of a user's own manager are no units that match. */
+static void append_entry(Text *text, const FleetHost *host, size_t index, bool user_units,
+                         unsigned indent) {
+        const Imagined *imagined = &host->imagined.instances[index];
         char nodes[ID_SET_LIST_MAX];
 
-        if (id_set_render_list(&row->placement->nodes, nodes, sizeof(nodes)) < 0)
+        if (id_set_render_list(&host->planned.rows[index].placement->nodes, nodes, sizeof(nodes)) <
+            0)
                 text->error = -ENOMEM;
-        text_appendf(text, "%*s  - match: {unit: %s}\n%*s    nodes: %s\n", (int)indent, "",
-                     row->unit, (int)indent, "", nodes);
+        text_appendf(text, "%*s  - match: {", (int)indent, "");
+        if (user_units)
+                text_appendf(text, "port: %u", imagined->ports[0]);
+        else
+                text_appendf(text, "unit: %s", imagined->unit);
+        text_appendf(text, "}\n%*s    nodes: %s\n", (int)indent, "", nodes);
 }
 
 /* Before the first key of the policy. One that has entries already keeps them, and no more. */
-static int pin(const PlanRun *planned, const Policy *policy, SourceEditList *edits) {
+static int pin(const FleetHost *host, bool user_units, const Policy *policy,
+               SourceEditList *edits) {
         const SourceSpan at = { policy->line, policy->column, 0 };
         _cleanup_text_ Text text = { 0 };
 
         if (policy->n_instances > 0 || policy->column == 0)
                 return 0;
-        for (size_t i = 0; i < planned->report.n_instances; i++) {
-                const PlanReportInstance *row = &planned->rows[i];
+        for (size_t i = 0; i < host->planned.report.n_instances; i++) {
+                const PlanReportInstance *row = &host->planned.rows[i];
 
                 if (row->policy != policy || !plan_report_places(row))
                         continue;
                 text_append(&text, text.length == 0 ? "instances:\n" : "");
-                append_entry(&text, row, policy->column - 1);
+                append_entry(&text, host, i, user_units, policy->column - 1);
         }
         if (text.length == 0)
                 return text.error;
@@ -43,20 +52,20 @@ static int pin(const PlanRun *planned, const Policy *policy, SourceEditList *edi
         return source_edit_add(edits, at, &text);
 }
 
-static int pin_file(const FleetHost *host, const SourceFile *file, Text *ret) {
+static int pin_file(const FleetHost *host, bool user_units, const SourceFile *file, Text *ret) {
         const PolicySet *set = &host->class->policies.set;
         _cleanup_source_edit_list_ SourceEditList edits = { 0 };
         int r = 0;
 
         for (size_t i = 0; i < set->n_policies && r >= 0; i++)
                 if (strcmp(set->policies[i].file, file->path) == 0)
-                        r = pin(&host->planned, &set->policies[i], &edits);
+                        r = pin(host, user_units, &set->policies[i], &edits);
         return r < 0 ? r : source_edit_apply(file, &edits, ret);
 }
 
 /* All files with the nodes in them, where the daemon would take them: two exclusive instances of
  * one node would be refused, for example. */
-static int pin_files(const FleetHost *host, SourceFileList *ret) {
+static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret) {
         const SourceFileList *files = &host->class->policies.files;
         const Machine *machine = &host->class->machine;
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
@@ -66,7 +75,7 @@ static int pin_files(const FleetHost *host, SourceFileList *ret) {
         for (size_t i = 0; i < files->n_files && r >= 0; i++) {
                 _cleanup_text_ Text text = { 0 };
 
-                r = pin_file(host, &files->files[i], &text);
+                r = pin_file(host, user_units, &files->files[i], &text);
                 if (r >= 0)
                         r = source_file_list_add(ret, files->files[i].path,
                                                  text.data ? text.data : "", text.length);
@@ -108,7 +117,7 @@ static int write_policies(const Fleet *fleet, const FleetHost *host, const Sourc
 
 static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
         _cleanup_source_file_list_ SourceFileList pinned = { 0 };
-        int r = pin_files(host, &pinned);
+        int r = pin_files(host, fleet->topology.user_units, &pinned);
 
         if (r == -ENOMEM)
                 return r;
@@ -148,6 +157,7 @@ int fleet_write(Fleet *fleet) {
         }
         r = write_topology(fleet, fd);
         for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++)
-                r = write_host(fleet, &fleet->hosts[i], fd);
+                if (fleet->hosts[i].class)
+                        r = write_host(fleet, &fleet->hosts[i], fd);
         return r;
 }

@@ -103,6 +103,21 @@ static int read_folder(Fleet *fleet) {
         return r;
 }
 
+static int add_given(Fleet *fleet) {
+        const Args *args = fleet->args;
+        FleetClass *class = calloc(1, sizeof(*class));
+
+        if (!class)
+                return -ENOMEM;
+        *class = (FleetClass){ .path = strdup(args->topology ? args->topology : args->sysroot),
+                               .pattern = strdup("*"),
+                               .kind = FLEET_GIVEN,
+                               .machine = MACHINE_NONE };
+        fleet->classes = class;
+        fleet->n_classes = fleet->classes_allocated = 1;
+        return class->path && class->pattern ? 0 : -ENOMEM;
+}
+
 /* Its own file, else the longest glob; of equal ones the first by name. NULL: none. */
 static FleetClass *find_class(const Fleet *fleet, const char *host) {
         FleetClass *best = NULL;
@@ -128,26 +143,33 @@ static FleetHost *find_host(const Fleet *fleet, const char *name) {
         return NULL;
 }
 
-static int add_host(Fleet *fleet, const TiupServer *server, Diagnostics *errors, FleetHost **ret) {
+static int add_host(Fleet *fleet, const TiupServer *server, FleetHost **ret) {
         if (ARRAY_RESERVE(fleet->hosts, fleet->hosts_allocated, fleet->n_hosts + 1) < 0)
                 return -ENOMEM;
         *ret = &fleet->hosts[fleet->n_hosts++];
         **ret = (FleetHost){ .name = server->host, .class = find_class(fleet, server->host) };
-        if (!(*ret)->class)
+        return 0;
+}
+
+/* A host without a machine cannot be planned: an error where servers that size themselves by it, or
+ * PD, would be left out; a host of monitoring alone is only reported. */
+static void check_machine(const Fleet *fleet, const FleetHost *host, const TiupServer *server,
+                          Diagnostics *errors) {
+        if (!host->class && (product_info(server->product)->heavy || server->product == PRODUCT_PD))
                 diagnostics_add_at(errors, &fleet->files.files[0], server->host_at,
                                    "no machine for host `%s` in %s, expected %s.tar.gz of "
                                    "tidbnumactl gather, or %s.topology; a name may be a glob",
                                    server->host, fleet->args->hosts, server->host, server->host);
-        return 0;
 }
 
 static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
         const TiupServer *server = &fleet->topology.servers[index];
         FleetHost *host = find_host(fleet, server->host);
-        int r = host ? 0 : add_host(fleet, server, errors, &host);
+        int r = host ? 0 : add_host(fleet, server, &host);
 
         if (r < 0 || ARRAY_RESERVE(host->servers, host->servers_allocated, host->n_servers + 1) < 0)
                 return -ENOMEM;
+        check_machine(fleet, host, server, errors);
         host->servers[host->n_servers++] = index;
         return 0;
 }
@@ -174,7 +196,7 @@ static int read_all(Fleet *fleet, Diagnostics *errors) {
         if (r >= 0)
                 r = tiup_parse(&fleet->files.files[0], &fleet->topology, errors);
         if (r >= 0)
-                r = read_folder(fleet);
+                r = fleet->args->hosts ? read_folder(fleet) : add_given(fleet);
         return r < 0 ? r : find_hosts(fleet, errors);
 }
 

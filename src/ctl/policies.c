@@ -7,28 +7,11 @@
 #include "tidbnumad/config/policy-load.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/model/product.h"
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 #include "tidbnumad/sys/unit-file.h"
 #include "tidbnumad/world/processes.h"
-
-/* Policies for a host that these four products share. */
-static const char defaults[] = "version: 1\n"
-                               "host:\n"
-                               "  reserve: {nodes: nic}\n"
-                               "policies:\n"
-                               "  - name: tidb\n"
-                               "    match: {exe: tidb-server}\n"
-                               "    place: {count: 1, share: exclusive}\n"
-                               "  - name: tikv\n"
-                               "    match: {exe: tikv-server}\n"
-                               "    place: {count: auto, near: storage, share: exclusive}\n"
-                               "  - name: pd\n"
-                               "    match: {exe: pd-server}\n"
-                               "    place: {share: shared}\n"
-                               "  - name: haproxy\n"
-                               "    match: {exe: haproxy}\n"
-                               "    place: {share: shared}\n";
 
 void policies_done(Policies *policies) {
         policy_set_done(&policies->set);
@@ -165,12 +148,30 @@ int policies_load_path(const char *path, const Machine *machine, Policies *ret) 
         return load(&path, is_dir ? 1 : 0, &path, 1, machine, ret);
 }
 
-int policies_load_defaults(const Machine *machine, Policies *ret) {
+static void render_defaults(const bool *wanted, Text *text) {
+        text_append(text, "version: 1\nhost:\n  reserve: {nodes: nic}\npolicies:\n");
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++) {
+                const ProductInfo *info = product_info(i);
+
+                if (wanted && !wanted[i])
+                        continue;
+                text_appendf(text, "  - name: %s\n    match: {exe: %s", info->name, info->exe);
+                if (info->words)
+                        text_appendf(text, ", args: \"* %s*\"", info->words);
+                text_appendf(text, "}\n    place: %s\n    memory: %s\n", info->place, info->memory);
+        }
+}
+
+int policies_load_defaults(const Machine *machine, const bool *wanted, Policies *ret) {
+        _cleanup_text_ Text text = { 0 };
         int r;
 
         *ret = (Policies){ .defaults = true };
         policy_set_init(&ret->set);
-        r = source_file_list_add(&ret->files, "(defaults)", defaults, strlen(defaults));
+        render_defaults(wanted, &text);
+        r = text.error < 0
+                    ? text.error
+                    : source_file_list_add(&ret->files, "(defaults)", text.data, text.length);
         if (r < 0)
                 return r;
         r = parse(machine, 0, ret);

@@ -68,14 +68,14 @@ static int load_policies(const Situation *s, const char *path, Policies *ret) {
         int r;
 
         if (!path && !args->policy_is_set && !s->machine.live)
-                return policies_load_defaults(&s->machine, ret);
+                return policies_load_defaults(&s->machine, NULL, ret);
         r = path ? policies_load_path(path, &s->machine, ret)
                  : policies_load(args, &s->machine, ret);
         r = report_policies(ret, r);
         if (r < 0 || !policies_are_built_in(ret) || path || args->policy_is_set || !args->instances)
                 return r;
         policies_done(ret);
-        return policies_load_defaults(&s->machine, ret);
+        return policies_load_defaults(&s->machine, NULL, ret);
 }
 
 static int find_running(const Situation *s, Case *c) {
@@ -126,8 +126,9 @@ static int note_source(const Case *c, PlanRun *p) {
         if (c->policies.defaults)
                 return plan_run_add_note(p,
                                          "no policies given: planned with tidb (exclusive), tikv "
-                                         "(exclusive, near storage), pd and haproxy (shared), and "
-                                         "the network card's node reserved, if it is known");
+                                         "and tiflash (exclusive, near storage), jvm (exclusive), "
+                                         "pd, haproxy and the others (shared), and the network "
+                                         "card's node reserved, if it is known");
         return 0;
 }
 
@@ -197,7 +198,7 @@ static int note_idle(const Case *c, PlanRun *p) {
         _cleanup_text_ Text names = { 0 };
         size_t n = 0;
 
-        if (c->running.n_denied > 0 && geteuid() != 0)
+        if (c->policies.defaults || (c->running.n_denied > 0 && geteuid() != 0))
                 return 0;
         for (size_t i = 0; i < set->n_policies; i++)
                 if (is_idle(c, &set->policies[i]))

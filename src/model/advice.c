@@ -4,18 +4,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/model/advice.h"
 
-static const char *const advice_product_strings[N_PRODUCTS] = {
-        [PRODUCT_OTHER] = "other",      [PRODUCT_TIDB] = "tidb-server",
-        [PRODUCT_TIKV] = "tikv-server", [PRODUCT_TIFLASH] = "tiflash",
-        [PRODUCT_PD] = "pd-server",     [PRODUCT_HAPROXY] = "haproxy",
-        [PRODUCT_JAVA] = "java",
-};
-DEFINE_STRING_TABLE(advice_product_to_string, AdviceProduct, advice_product_strings)
-
-bool advice_product_is_heavy(AdviceProduct product) {
-        return product == PRODUCT_TIDB || product == PRODUCT_TIKV;
-}
-
 static const char *const advice_rule_ids[N_ADVICE_RULES] = {
         [ADVICE_MAX_PROCS] = "A1",  [ADVICE_MEMORY_LIMIT] = "A2", [ADVICE_GOGC] = "A3",
         [ADVICE_READPOOL] = "A4",   [ADVICE_GRPC] = "A5",         [ADVICE_SCHEDULER] = "A6",

@@ -99,6 +99,17 @@ MatchVerdict match_judge(const PolicySet *policies, const Process *process, cons
         return found;
 }
 
+/* A running program is recognized by its own name: the pattern may fit others too. */
+Product match_product(const char *exe, const PolicyMatch *match, const char *unit) {
+        const char *args = match ? match->args : NULL;
+
+        if (!unit && match)
+                unit = match->unit;
+        if (exe || !match)
+                return product_of(exe, args, unit);
+        return product_of_pattern(match->exe, args, unit);
+}
+
 const Policy *match_process(const PolicySet *policies, const Process *process) {
         const Policy *policy = NULL;
 

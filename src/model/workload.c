@@ -137,19 +137,6 @@ int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, v
         return -EEXIST;
 }
 
-const char *tiup_component_to_string(TiupComponent component) {
-        static const char *const names[N_TIUP_COMPONENTS] = { "pd", "tidb", "tikv" };
-
-        return names[component];
-}
-
-const char *tiup_component_to_exe(TiupComponent component) {
-        static const char *const names[N_TIUP_COMPONENTS] = { "pd-server", "tidb-server",
-                                                              "tikv-server" };
-
-        return names[component];
-}
-
 void tiup_topology_done(TiupTopology *topology) {
         for (size_t i = 0; i < topology->n_servers; i++) {
                 TiupServer *server = &topology->servers[i];
@@ -160,9 +147,12 @@ void tiup_topology_done(TiupTopology *topology) {
                 free(server->host);
                 free(server->unit);
                 free(server->name);
-                free(server->data_dir);
+                free(server->data_dirs);
         }
         free(topology->servers);
+        for (size_t i = 0; i < topology->n_others; i++)
+                free(topology->others[i].section);
+        free(topology->others);
         *topology = (TiupTopology){ 0 };
 }
 

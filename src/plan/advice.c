@@ -1,12 +1,12 @@
 /* Sizing advice: what is each instance's own of the CPUs and the memory where it is placed, and the
  * rules that are applied to that. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/advice.h"
 
 /* Constants of the rules, with their sources. */
@@ -23,7 +23,6 @@
 #define ADVICE_HAPROXY_CONNECTION_BYTES (UINT64_C(33) << 10) /* HAProxy's management guide */
 
 #define ADVICE_JVM_PERCENT 60u /* of the memory; the rest is for what a JVM has beside its heap */
-#define ADVICE_JVM_BESIDE_PERCENT 15u /* beside TiDB or TiKV, which take 80 % */
 #define ADVICE_POOLS_CPUS 16u
 
 #define ADVICE_MIB (UINT64_C(1024) * 1024)
@@ -209,20 +208,11 @@ static bool give_haproxy_connections(const AdviceScope *scope, Advice *advice) {
 
 static bool give_jvm(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
-        const bool beside = subject->n_sharers > 0;
-        const uint32_t n_cpus = subject->n_cpus;
-        uint64_t heap, n = 0;
+        const uint32_t n_cpus = subject->cpu_share;
+        const uint64_t heap = advice_whole_mib(
+                advice_percent_of(subject->memory_share_bytes, ADVICE_JVM_PERCENT));
         char xmx[32] = "";
 
-        for (size_t i = 0; i < scope->report->n_subjects; i++) {
-                const AdviceSubject *other = &scope->report->subjects[i];
-
-                n += other->product == PRODUCT_JAVA &&
-                     id_set_intersects(&other->nodes, &subject->nodes);
-        }
-        heap = advice_percent_of(subject->memory_bytes,
-                                 beside ? ADVICE_JVM_BESIDE_PERCENT : ADVICE_JVM_PERCENT);
-        heap = advice_whole_mib(heap / advice_max(n, 1));
         if (heap > 0)
                 (void)snprintf(xmx, sizeof(xmx), " -Xmx%" PRIu64 "m", heap / ADVICE_MIB);
         /* HotSpot's own formula, see -XX:ParallelGCThreads of java(1). */
@@ -230,10 +220,6 @@ static bool give_jvm(const AdviceScope *scope, Advice *advice) {
                        "-XX:ActiveProcessorCount=%u -XX:ParallelGCThreads=%u%s%s", n_cpus,
                        n_cpus <= 8 ? n_cpus : 8 + (n_cpus - 8) * 5 / 8, xmx,
                        id_set_count(&subject->nodes) == 1 ? " -XX:-UseNUMA" : "");
-        if (beside)
-                advice->reason = "It has {cpus}, which a JVM counts when it starts. The heap is 15 "
-                                 "% of the memory there, for TiDB and TiKV may use 80 %. Flags on "
-                                 "its command line override these.";
         return true;
 }
 
@@ -249,7 +235,7 @@ static bool give_jvm(const AdviceScope *scope, Advice *advice) {
 /* In the order in which they are reported. `give` fills in the value, and what is different from
  * the usual; it returns whether the setting is advised. */
 static const struct {
-        AdviceProduct product;
+        Product product;
         AdviceRule rule;
         const char *setting;
         AdviceWhere where;
@@ -322,7 +308,7 @@ static const struct {
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_JAVA, ADVICE_JVM, "JAVA_TOOL_OPTIONS", IN_ENVIRONMENT, ADVICE_TEXT, HOLDS_RESTART,
           give_jvm,
-          "It has {cpus}, which a JVM counts when it starts. The heap is 60 % of the memory there. "
+          "It has {cpu_part}. A JVM counts CPUs when it starts. The heap is 60 % of {memory_part}. "
           "Flags on its command line override these." },
         { PRODUCT_HAPROXY, ADVICE_HAPROXY, "nbthread", IN_HAPROXY, ADVICE_INTEGER, HOLDS_RELOAD,
           give_haproxy_threads,
@@ -359,26 +345,6 @@ static int apply_rules(AdviceReport *report, size_t index, uint64_t light_bytes)
 
 /* --- what is an instance's own of the CPUs and the memory where it is placed --- */
 
-AdviceProduct advice_product_of(const char *exe) {
-        for (unsigned i = PRODUCT_OTHER + 1; exe && i < N_PRODUCTS; i++)
-                if (strcmp(basename(exe), advice_product_to_string(i)) == 0)
-                        return i;
-        return PRODUCT_OTHER;
-}
-
-AdviceProduct advice_product_of_pattern(const char *pattern) {
-        AdviceProduct found = PRODUCT_OTHER;
-
-        for (unsigned i = PRODUCT_OTHER + 1; pattern && i < N_PRODUCTS; i++) {
-                if (fnmatch(basename(pattern), advice_product_to_string(i), 0) != 0)
-                        continue;
-                if (found != PRODUCT_OTHER)
-                        return PRODUCT_OTHER;
-                found = i;
-        }
-        return found;
-}
-
 static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subject) {
         const AdviceInstance *instance = &input->instances[i];
         const PlacementChoice *choice = &input->plan->choices[i];
@@ -408,11 +374,8 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .card = instance->card,
                 .address = instance->address,
         };
-        /* A running program is recognized by its own name: the pattern may fit others too. */
-        if (instance->exe || !instance->policy)
-                subject->product = advice_product_of(instance->exe);
-        else
-                subject->product = advice_product_of_pattern(instance->policy->match.exe);
+        subject->product = match_product(
+                instance->exe, instance->policy ? &instance->policy->match : NULL, instance->unit);
         /* A part of the memory is no size to give advice on. */
         for (size_t k = 0; k < input->topology->n_nodes; k++)
                 if (id_set_has(&placement->nodes, input->topology->nodes[k].id) &&
@@ -424,7 +387,7 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
 
 /* TiDB and TiKV instances that are placed share the memory and CPUs of their nodes. */
 static bool is_sharer(const AdviceSubject *subject) {
-        return advice_product_is_heavy(subject->product) && subject->unplaced[0] == '\0';
+        return product_info(subject->product)->heavy && subject->unplaced[0] == '\0';
 }
 
 /* Each CPU that `k` instances share is a k-th of a CPU for each of them. */
@@ -498,7 +461,7 @@ static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *sub
                 const NodeSet both = id_set_and(&subject->nodes, &other->nodes);
                 const uint64_t common = id_set_count(&both);
 
-                if (advice_product_is_heavy(other->product) || common == 0)
+                if (product_info(other->product)->heavy || common == 0)
                         continue;
                 if (__builtin_add_overflow(
                             bytes, other->resident_bytes / id_set_count(&other->nodes) * common,

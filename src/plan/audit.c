@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/plan/advice.h"
+#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/audit.h"
 
 typedef struct Audit {
@@ -516,7 +516,7 @@ static void storage_node(Audit *a, const AuditInstance *i) {
         const Device *disk;
 
         if (!i->disk || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
-            advice_product_of(i->exe) != PRODUCT_TIKV)
+            match_product(i->exe, &i->policy->match, i->unit) != PRODUCT_TIKV)
                 return;
         audit_hold(a, AUDIT_STORAGE_NODE);
         if (id_set_intersects(&i->nodes, &i->disk_nodes))
@@ -534,7 +534,7 @@ static void storage_node(Audit *a, const AuditInstance *i) {
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
 static bool writes_much(const AuditInstance *i) {
-        const AdviceProduct product = advice_product_of(i->exe);
+        const Product product = match_product(i->exe, &i->policy->match, i->unit);
 
         return i->disk && (product == PRODUCT_TIKV || product == PRODUCT_PD);
 }

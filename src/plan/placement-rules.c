@@ -40,18 +40,12 @@ NodeSet placement_devices(const PlacementInput *input, const PlacementInstance *
 /* --- what an instance weighs and needs, and what a node has of it --- */
 
 uint32_t placement_weight(const PlacementInstance *in) {
-        static const uint32_t weights[N_PRODUCTS] = {
-                [PRODUCT_OTHER] = 2,   [PRODUCT_TIDB] = 8, [PRODUCT_TIKV] = 8,
-                [PRODUCT_TIFLASH] = 8, [PRODUCT_PD] = 1,   [PRODUCT_HAPROXY] = 2,
-                [PRODUCT_JAVA] = 8,
-        };
         const Policy *policy = in->policy;
         uint32_t weight;
 
         if (policy->weight != WEIGHT_AUTO)
                 return policy->weight;
-        weight = weights[in->exe ? advice_product_of(in->exe)
-                                 : advice_product_of_pattern(policy->match.exe)];
+        weight = product_info(match_product(in->exe, &policy->match, in->unit))->weight;
         while (weight < in->cpus_used && weight <= WEIGHT_MAX / 2)
                 weight *= 2;
         return weight;

@@ -85,8 +85,8 @@ static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
                 warnings |= WARN_MEMORY;
         if (choice->basis == BASIS_EXPLICIT && item_spans_packages(planner, item))
                 warnings |= WARN_PACKAGES;
-        if (item->count > 1 && policy->match.exe &&
-            strcmp(basename(policy->match.exe), "tidb-server") == 0)
+        if (item->count > 1 &&
+            match_product(item->in->exe, &policy->match, item->in->unit) == PRODUCT_TIDB)
                 warnings |= WARN_MANY_NODES;
         if (item->n_former > 0 && !id_set_is_subset(&item->in->in_force, &choice->placement.nodes))
                 warnings |= WARN_MOVED;

@@ -288,7 +288,7 @@ static void append_memory_note(Text *text, const AdviceReport *report) {
                 const AdviceSubject *subject = &report->subjects[i];
 
                 if (subject->unplaced[0] != '\0' || subject->memory_bytes > 0 ||
-                    !advice_product_is_heavy(subject->product))
+                    !product_info(subject->product)->heavy)
                         continue;
                 text_append(&names, names.length > 0 ? ", " : "");
                 text_append_printable(&names, subject->name);
@@ -302,9 +302,9 @@ static void append_memory_note(Text *text, const AdviceReport *report) {
                 text_appendf(text, "%s\n", names.data);
 }
 
-/* PD and JVMs would get none either way. */
+/* The others would get none either way. */
 static bool would_get_advice(const AdviceSubject *subject) {
-        return advice_product_is_heavy(subject->product) || subject->product == PRODUCT_HAPROXY;
+        return product_info(subject->product)->heavy || subject->product == PRODUCT_HAPROXY;
 }
 
 int advice_render_table(const AdviceReport *report, unsigned width, Text *text) {
@@ -313,7 +313,7 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
                 append_rows(text, report, width);
                 append_reasons(text, report, width);
         } else
-                text_append(text, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
+                text_append(text, "No advice: no instance that has a place needs any.\n");
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
 
@@ -388,7 +388,7 @@ int advice_render_json(const AdviceReport *report, Text *text) {
 
                                 json_put_string(&json, "name", subject->name);
                                 json_put_string(&json, "product",
-                                                advice_product_to_string(subject->product));
+                                                product_to_string(subject->product));
                                 JSON_ARRAY(&json, "ports", k, subject->n_ports)
                                         json_put_count(&json, NULL, subject->ports[k]);
                                 json_put_string(&json, "unplaced", subject->unplaced);
@@ -404,20 +404,6 @@ int advice_render_json(const AdviceReport *report, Text *text) {
  *
  * Each value has its reason in a comment, and so has what TiUP has no key for. */
 
-/* How a section of the file names things; tiup's pkg/cluster/spec. */
-typedef struct Section {
-        AdviceProduct product;
-        const char *name;
-        const char *port_key, *second_key;
-        uint16_t port, second; /* the defaults */
-        bool has_numa_cores;
-} Section;
-
-static const Section sections[] = {
-        { PRODUCT_TIDB, "tidb_servers", "port", "status_port", 4000, 10080, true },
-        { PRODUCT_TIKV, "tikv_servers", "port", "status_port", 20160, 20180, true },
-        { PRODUCT_PD, "pd_servers", "client_port", "peer_port", 2379, 2380, false },
-};
 
 static void append_comment(Text *text, const char *indent, const char *comment) {
         _cleanup_text_ Text next = { 0 };
@@ -466,33 +452,33 @@ static uint16_t port_of_name(const char *name) {
 }
 
 /* 0: not known. */
-static uint16_t main_port(const Section *section, const AdviceSubject *subject) {
+static uint16_t main_port(const ProductTiup *tiup, const AdviceSubject *subject) {
         const uint16_t named = port_of_name(subject->name);
 
         if (named > 0 && (subject->n_ports == 0 || has_port(subject, named)))
                 return named;
         if (subject->n_ports == 1)
                 return subject->ports[0];
-        return has_port(subject, section->port) ? section->port : 0;
+        return has_port(subject, tiup->ports[0]) ? tiup->ports[0] : 0;
 }
 
-static uint16_t second_port(const Section *section, const AdviceSubject *subject, uint16_t first) {
+static uint16_t second_port(const ProductTiup *tiup, const AdviceSubject *subject, uint16_t first) {
         if (first != 0 && subject->n_ports == 2)
                 return subject->ports[0] == first ? subject->ports[1] : subject->ports[0];
-        return first != section->second && has_port(subject, section->second) ? section->second : 0;
+        return first != tiup->ports[1] && has_port(subject, tiup->ports[1]) ? tiup->ports[1] : 0;
 }
 
-static void append_ports(Text *text, const Section *section, const AdviceSubject *subject) {
-        const uint16_t first = main_port(section, subject);
-        const uint16_t second = second_port(section, subject, first);
+static void append_ports(Text *text, const ProductTiup *tiup, const AdviceSubject *subject) {
+        const uint16_t first = main_port(tiup, subject);
+        const uint16_t second = second_port(tiup, subject, first);
 
         if (first > 0)
-                text_appendf(text, "    %s: %u\n", section->port_key, first);
+                text_appendf(text, "    %s: %u\n", tiup->port_keys[0], first);
         else
                 text_appendf(text, "    # %s: not known here; %u where it is left out\n",
-                             section->port_key, section->port);
+                             tiup->port_keys[0], tiup->ports[0]);
         if (second > 0)
-                text_appendf(text, "    %s: %u\n", section->second_key, second);
+                text_appendf(text, "    %s: %u\n", tiup->port_keys[1], second);
 }
 
 /* numactl would take ranges too; the list is the form of TiUP's own examples. */
@@ -505,12 +491,12 @@ static void append_node_list(Text *text, const NodeSet *nodes) {
         }
 }
 
-static void append_cores(Text *text, const Section *section, const AdviceSubject *subject) {
+static void append_cores(Text *text, const ProductTiup *tiup, const AdviceSubject *subject) {
         char list[ID_SET_LIST_ANY];
 
         if (subject->whole_nodes || id_set_render_list(&subject->cpus, list, sizeof(list)) < 0)
                 return;
-        if (section->has_numa_cores)
+        if (tiup->has_numa_cores)
                 text_appendf(text, "    numa_cores: \"%s\"\n", list);
         else
                 text_appendf(text,
@@ -520,7 +506,7 @@ static void append_cores(Text *text, const Section *section, const AdviceSubject
 
 /* TiUP binds with numactl --membind: what its policy does not bind strictly must not be so by TiUP.
  */
-static void append_numa(Text *text, const Section *section, const AdviceSubject *subject,
+static void append_numa(Text *text, const ProductTiup *tiup, const AdviceSubject *subject,
                         bool daemon_binds) {
         _cleanup_text_ Text line = { 0 };
 
@@ -535,7 +521,7 @@ static void append_numa(Text *text, const Section *section, const AdviceSubject 
                 text_append(text, "    numa_node: \"");
                 append_node_list(text, &subject->nodes);
                 text_append(text, "\"\n");
-                append_cores(text, section, subject);
+                append_cores(text, tiup, subject);
                 return;
         }
         text_append(&line, "No numa_node: \"");
@@ -616,7 +602,7 @@ static const char *announced(const AdviceSubject *subject, const char *host) {
         return subject->card && subject->address ? subject->address : host;
 }
 
-static void append_entry(Text *text, const Section *section, const AdviceReport *report,
+static void append_entry(Text *text, const ProductTiup *tiup, const AdviceReport *report,
                          size_t index, const char *host) {
         const AdviceSubject *subject = &report->subjects[index];
 
@@ -624,34 +610,40 @@ static void append_entry(Text *text, const Section *section, const AdviceReport 
         advice_text_append_quoted(text, announced(subject, host));
         text_append(text, "\n");
         append_name(text, "    ", subject, "");
-        append_ports(text, section, subject);
-        append_numa(text, section, subject, report->daemon_binds);
+        append_ports(text, tiup, subject);
+        append_numa(text, tiup, subject, report->daemon_binds);
         append_config(text, report, index);
         append_others(text, "    ", report, index);
 }
 
+/* With an entry of its own, which can name nodes: the exporters have one for all hosts. */
+static bool is_in_topology(Product product) {
+        const ProductTiup *tiup = &product_info(product)->tiup;
+
+        return text_ends_with(tiup->section, "_servers") && tiup->has_numa_node;
+}
+
 /* Returns whether there was any entry. */
-static bool append_section(Text *text, const Section *section, const AdviceReport *report,
+static bool append_section(Text *text, Product product, const AdviceReport *report,
                            const char *host) {
+        const ProductTiup *tiup = &product_info(product)->tiup;
         bool open = false;
 
         for (size_t i = 0; i < report->n_subjects; i++) {
-                if (report->subjects[i].product != section->product ||
+                if (report->subjects[i].product != product || !is_in_topology(product) ||
                     report->subjects[i].unplaced[0] != '\0')
                         continue;
                 if (!open)
-                        text_appendf(text, "%s:\n", section->name);
+                        text_appendf(text, "%s:\n", tiup->section);
                 open = true;
-                append_entry(text, section, report, i, host);
+                append_entry(text, tiup, report, i, host);
         }
         return open;
 }
 
 static bool would_have_entry(const AdviceSubject *subject) {
-        for (size_t i = 0; i < ELEMENTSOF(sections); i++)
-                if (sections[i].product == subject->product)
-                        return true;
-        return subject->product == PRODUCT_HAPROXY || subject->product == PRODUCT_JAVA;
+        return is_in_topology(subject->product) || subject->product == PRODUCT_HAPROXY ||
+               subject->product == PRODUCT_JAVA;
 }
 
 /* What has no section: HAProxy and JVMs, which TiUP does not know, and what has no nodes. */
@@ -682,8 +674,8 @@ int advice_render_tiup(const AdviceReport *report, const char *host, Text *text)
                        "Sizing advice of tidbnumad for one host. Merge each entry into the entry "
                        "with the same host and port (tiup cluster edit-config), then reload the "
                        "cluster (tiup cluster reload), which restarts its servers one by one.");
-        for (size_t i = 0; i < ELEMENTSOF(sections); i++)
-                any |= append_section(text, &sections[i], report, host);
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++)
+                any |= append_section(text, i, report, host);
         append_rest(text, report);
         if (!any)
                 text_append(text, "{}\n");

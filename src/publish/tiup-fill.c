@@ -91,21 +91,27 @@ static size_t count_kept(const TiupServer *server, const AdviceReport *report, s
         return n;
 }
 
-int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index,
+int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret) {
         const AdviceSubject *subject = &report->subjects[index];
         const SourceSpan below = { server->host_at.line, SOURCE_EDIT_LINE_END, 0 };
-        const bool binds = !report->daemon_binds && subject->memory == MEMORY_BIND;
+        const bool binds = !report->daemon_binds && subject->memory == MEMORY_BIND &&
+                           product_info(server->product)->tiup.has_numa_node;
         _cleanup_text_ Text text = { 0 };
         int r = 0;
 
+        *ret = (TiupFilled){ 0 };
+        if (server->on_each_host)
+                return 0;
         *ret = (TiupFilled){ .skipped = !server->in_lines || !server->config_fits,
                              .n_kept = count_kept(server, report, index) };
         if (!server->in_lines || subject->unplaced[0] != '\0')
                 return 0;
         append_line(&text, server->at.column);
         append_place(&text, subject);
-        if (binds && server->numa_at.line > 0)
+        if (server->nodes_unknown && !afresh)
+                text_append(&text, ", if numa_node did not say otherwise");
+        else if (binds && server->numa_at.line > 0)
                 r = replace_nodes(server, subject, edits);
         else if (binds) {
                 append_line(&text, server->at.column);

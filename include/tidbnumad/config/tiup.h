@@ -4,7 +4,7 @@
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/model/workload.h"
 
-/* Reads pd_servers, tidb_servers and tikv_servers, and `global` for their data directories. Other
- * sections are counted, other keys are TiUP's business. -EINVAL, with each error at its place in
- * `errors`; -ENOMEM. `ret` is untouched then. */
+/* Reads the section of each product (model/product.h), `monitored` for each host, and `global` for
+ * directories and limits. Servers of other sections are counted, other keys are TiUP's business.
+ * -EINVAL, with each error at its place in `errors`; -ENOMEM. `ret` is untouched then. */
 int tiup_parse(const SourceFile *file, TiupTopology *ret, Diagnostics *errors);

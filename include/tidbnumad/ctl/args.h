@@ -41,14 +41,15 @@ typedef struct Args {
         const char *export_path; /* --export: file for hwloc XML */
         const char *output;      /* of gather: the archive; of plan: a folder */
         const char *tiup_file;   /* of plan: a topology file of TiUP */
-        const char *hosts;       /* of plan: a folder with its machines */
+        const char *hosts;       /* of plan: a folder with its machines; NULL: all are alike */
         const char *runtime_dir;
         const char *subject; /* of explain and locality */
         bool help, version;
         bool json;
         bool explain;
         bool tiup;
-        bool ask;                              /* of advise: running servers */
+        bool afresh; /* of plan: without what the topology file of TiUP binds */
+        bool ask;    /* of advise: running servers */
         const char *names[ARGS_NAMES_MAX + 1]; /* of status: names; of release and replan: globs;
                                                 * ends with NULL */
         size_t n_names;

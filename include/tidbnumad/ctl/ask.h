@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tidbnumad/model/advice.h"
+#include "tidbnumad/model/product.h"
 #include "tidbnumad/world/instances.h"
 
 /* The port with the metrics of a server that was started with these arguments, by its command line
  * or its product's default: TiDB's --status, PD's first of --client-urls. 0: of no such product. */
-uint16_t ask_port_of(AdviceProduct product, const char *bytes, size_t size);
+uint16_t ask_port_of(Product product, const char *bytes, size_t size);
 
 /* GOMAXPROCS as the running server reports it. Only TiDB and PD are queried, at that port, if the
  * process itself listens on the port in our network namespace, for at most two seconds. 0: not

@@ -15,9 +15,10 @@ typedef enum FleetMachineKind {
         FLEET_DUMP,        /* unpacked */
         FLEET_XML,         /* hwloc's */
         FLEET_DESCRIPTION, /* a file with what --topology takes */
+        FLEET_GIVEN,       /* what --topology or --sysroot names, for all hosts */
 } FleetMachineKind;
 
-/* A file of the folder --hosts. */
+/* A file of the folder --hosts, or what is given for all hosts. */
 typedef struct FleetClass {
         char *path;    /* owned, as `pattern` */
         char *pattern; /* name or glob of its hosts */
@@ -28,7 +29,7 @@ typedef struct FleetClass {
 
 typedef struct FleetHost {
         const char *name;  /* of the topology */
-        FleetClass *class; /* of the fleet */
+        FleetClass *class; /* of the fleet; NULL: none, and nothing is planned */
         size_t *servers;   /* indexes in the topology; owned */
         size_t n_servers, servers_allocated;
         ImaginedList imagined; /* those of `servers` that a policy matches, in that order */

@@ -28,9 +28,9 @@ int policies_read_file(const char *path, SourceFileList *list, Diagnostics *erro
 /* The same for one path: a file of any owner, or a folder. */
 int policies_load_path(const char *path, const Machine *machine, Policies *ret);
 
-/* Loads the defaults: tidb with one node each, exclusive; tikv near its disk, exclusive; pd and
- * haproxy, shared; the network card's node reserved. */
-int policies_load_defaults(const Machine *machine, Policies *ret);
+/* Loads the defaults: a policy for each product that is `wanted` (by Product; NULL: all), as
+ * model/product.h has it; the network card's node reserved. */
+int policies_load_defaults(const Machine *machine, const bool *wanted, Policies *ret);
 
 /* Are there no policy files, so that only the built-in policies apply? */
 bool policies_are_built_in(const Policies *policies);

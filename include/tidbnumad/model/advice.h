@@ -9,25 +9,8 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/product.h"
 #include "tidbnumad/model/workload.h"
-
-/* What an instance is, by the base name of its executable. */
-typedef enum AdviceProduct {
-        PRODUCT_OTHER,
-        PRODUCT_TIDB,    /* tidb-server */
-        PRODUCT_TIKV,    /* tikv-server */
-        PRODUCT_TIFLASH, /* tiflash */
-        PRODUCT_PD,      /* pd-server */
-        PRODUCT_HAPROXY, /* haproxy */
-        PRODUCT_JAVA,    /* java */
-        N_PRODUCTS,
-} AdviceProduct;
-
-const char *advice_product_to_string(AdviceProduct product); /* "tidb-server"; "other" */
-
-/* TiDB and TiKV: those that take all CPUs and all memory that they see, and among which those of
- * their nodes are divided. */
-bool advice_product_is_heavy(AdviceProduct product);
 
 /* The sizing rules, see the command advise in tidbnumactl(8). */
 typedef enum AdviceRule {
@@ -104,7 +87,7 @@ typedef struct Advice {
 /* An instance, and what was weighed for it. */
 typedef struct AdviceSubject {
         const char *name; /* borrowed */
-        AdviceProduct product;
+        Product product;
         const uint16_t *ports; /* borrowed; may be NULL */
         size_t n_ports;
         const char *unplaced; /* a sentence: why it has no nodes, and so no advice; "" else */

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/product.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 
@@ -53,6 +54,10 @@ typedef enum MatchKey {
 /* The first key that does not hold: why match_judge() passes over a policy, or leaves the process
  * alone. */
 MatchKey match_failing_key(const PolicyMatch *match, const Process *process);
+
+/* What an instance is: by its executable (NULL: not known, as of an imagined one), its policy
+ * (NULL: none) and its unit (NULL: none). */
+Product match_product(const char *exe, const PolicyMatch *match, const char *unit);
 
 /* The policy that it belongs to, or NULL. */
 const Policy *match_process(const PolicySet *policies, const Process *process);

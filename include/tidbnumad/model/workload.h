@@ -9,6 +9,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/id-set.h"
+#include "tidbnumad/model/product.h"
 
 /* A process for as long as the machine is up: a pid alone may have been given to another one. */
 typedef struct ProcessId {
@@ -127,34 +128,40 @@ int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, v
 /* A topology file of TiUP: the servers of a cluster, and where in the file each of them is. Plain
  * data; config/tiup.h parses it, publish/tiup-fill.h fills it in. */
 
-typedef enum TiupComponent { TIUP_PD, TIUP_TIDB, TIUP_TIKV, N_TIUP_COMPONENTS } TiupComponent;
-
-const char *tiup_component_to_string(TiupComponent component); /* "tidb": of its unit, too */
-const char *tiup_component_to_exe(TiupComponent component);    /* "tidb-server" */
-
 typedef struct TiupServer {
-        TiupComponent component;
+        Product product;
         char *host;            /* owned, as the other strings */
         char *unit;            /* "tidb-4000.service" */
         char *name;            /* "tidb-4000" */
-        uint16_t ports[2];     /* that clients use, and the second one */
-        char *data_dir;        /* NULL: none, or relative to a directory that is not known */
+        uint16_t ports[2];     /* that clients use, and the second one; 0: it has none */
+        char *data_dirs;       /* absolute ones, with commas between them; NULL: none */
         uint64_t memory_limit; /* resource_control.memory_limit; 0: none, or a percentage */
-        NodeSet nodes;         /* `numa_node`; empty: not given */
+        uint32_t cpu_quota;    /* resource_control.cpu_quota, in percent of one CPU; 0: none */
+        NodeSet nodes;         /* `numa_node`; empty: not given, or in words of numactl ("all") */
+        bool nodes_unknown;    /* in such words, whose meaning depends on the host */
         char **settings; /* keys of `config`, with dots: "readpool.unified.max-thread-count" */
         size_t n_settings, settings_allocated;
         SourceSpan at;        /* its first key */
         SourceSpan host_at;   /* the value of `host` */
-        SourceSpan numa_at;   /* the value of `numa_node`; line 0: not given */
-        SourceSpan config_at; /* the first key of `config`; line 0: no such key */
+        SourceSpan numa_at;   /* the value of its own `numa_node`; line 0: it has none */
+        SourceSpan config_at; /* the first key of its own `config`; line 0: it has none */
+        bool on_each_host;    /* of `monitored`, where nothing can be filled in for one host */
         bool in_lines;        /* one key a line: nothing can be filled into braces and aliases */
         bool config_fits;     /* likewise, `config`; also: there is none */
 } TiupServer;
 
+/* Servers of a section that is not planned, such as tispark_masters. */
+typedef struct TiupOthers {
+        char *section; /* owned */
+        size_t n;
+} TiupOthers;
+
 typedef struct TiupTopology {
-        TiupServer *servers; /* in file order; owned */
+        TiupServer *servers; /* in file order, those of `monitored` last; owned */
         size_t n_servers, allocated;
-        size_t n_others; /* servers of sections that are not planned, such as tiflash_servers */
+        TiupOthers *others; /* in file order; owned */
+        size_t n_others, others_allocated;
+        bool user_units; /* global.systemd_mode is user: services of a user's own manager */
 } TiupTopology;
 
 void tiup_topology_done(TiupTopology *topology);

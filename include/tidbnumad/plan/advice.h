@@ -1,9 +1,9 @@
 /* Sizing advice for instances where they are placed: the rules A1 to A12 and R12. Pure. It suggests
  * and never applies anything.
  *
- * N and M are what is an instance's own. Where TiDB and TiKV instances share CPUs or nodes, each
- * has an equal part of them: 16 CPUs and 32 GiB with a TiDB and a TiKV on them are 8 CPUs and 16
- * GiB for each, which gives the figures of the field's three-node host. PD, HAProxy and JVMs take
+ * N and M are what is an instance's own. Where heavy instances (model/product.h) share CPUs or
+ * nodes, each has an equal part of them: 16 CPUs and 32 GiB with a TiDB and a TiKV on them are 8
+ * CPUs and 16 GiB for each, which gives the figures of the field's three-node host. The others take
  * no part in that; what they hold now only lessens what A3 may spend.
  *
  * - A1 tidb performance.max-procs: N, at least 1; PD GOMAXPROCS: the CPUs bound
@@ -21,8 +21,7 @@
  * - A9 tikv storage.block-cache.capacity: 45 % of M, at least 1 MiB
  * - A10 haproxy nbthread: the CPUs bound, at most 64; maxconn: 20000, less where they would take
  * more than a tenth of its nodes' memory. No cpu-map: its threads would have chosen fewer CPUs
- * - A11 JVM: ActiveProcessorCount: the CPUs bound; ParallelGCThreads by HotSpot's own formula;
- * -Xmx: 60 % of the memory of its nodes, beside TiDB or TiKV 15 %, divided among the JVMs there;
+ * - A11 JVM: ActiveProcessorCount: N; ParallelGCThreads by HotSpot's own formula; -Xmx: 60 % of M;
  *   -UseNUMA on one node
  * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2.
  *   Not tidb tikv-client.max-batch-wait-time: from 8.3 on batch-policy decides
@@ -46,8 +45,9 @@
 typedef struct AdviceInstance {
         const char *name;
         const Policy
-                *policy; /* its match.exe gives the product where `exe` does not; may be NULL */
-        const char *exe; /* path or base name; NULL: not known, as for an imagined instance */
+                *policy;  /* its match.exe gives the product where `exe` does not; may be NULL */
+        const char *exe;  /* path or base name; NULL: not known, as for an imagined instance */
+        const char *unit; /* NULL: none */
         const uint16_t *ports;
         size_t n_ports;
         const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
@@ -67,13 +67,6 @@ typedef struct AdviceInput {
         const PlacementPlan *plan; /* its choices have the same index as the instances */
         bool daemon_binds;         /* the policies are enforced */
 } AdviceInput;
-
-/* What an executable is, by its path or base name; PRODUCT_OTHER for NULL. */
-AdviceProduct advice_product_of(const char *exe);
-
-/* The product that the `match.exe` of a policy means: the one product that its last component fits;
- * PRODUCT_OTHER where it fits none or several, and for NULL. */
-AdviceProduct advice_product_of_pattern(const char *pattern);
 
 /* 0, -EINVAL (the plan is not one of these instances) or -ENOMEM. */
 int advice_build(const AdviceInput *input, AdviceReport *ret);

@@ -96,9 +96,9 @@ void placement_plan_done(PlacementPlan *plan);
 int placement_plan_build(const PlacementInput *input, PlacementPlan *ret);
 
 /* The share of a node's CPUs that an instance counts for: the `weight` of its policy. With `auto`,
- * the CPUs that its product needs under load (8 for TiDB, TiKV, TiFlash and JVMs, 2 for HAProxy and
- * unknown programs, 1 for PD), or the CPUs that it uses if these are more, as a power of two. So an
- * idle server has the weight of a busy one, and a varying load does not change the weight. */
+ * the CPUs that its product needs under load (model/product.h), or the CPUs that it uses if these
+ * are more, as a power of two. So an idle server has the weight of a busy one, and a varying load
+ * does not change the weight. */
 uint32_t placement_weight(const PlacementInstance *in);
 
 /* The nodes that `host.reserve` selects. Reads `topology`, `host` and `nic_nodes` only. */

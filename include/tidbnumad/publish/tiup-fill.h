@@ -13,7 +13,7 @@ typedef struct TiupFilled {
 
 /* Adds the edits for a server: a comment with its place, `numa_node` unless the daemon binds it or
  * its memory is not bound strictly, and under `config` what `report` advises for its subject
- * `index` there, but not GOGC and SQL variables. A `numa_node` that the file has is replaced. 0 or
- * -ENOMEM. */
-int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index,
+ * `index` there, but not GOGC and SQL variables. A `numa_node` that the file has is replaced, one
+ * in words of numactl only `afresh`. 0 or -ENOMEM. */
+int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret);

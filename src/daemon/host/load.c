@@ -132,8 +132,8 @@ static void log_loaded(const Host *h) {
                 journal_log(&h->journal, LOG_WARNING, NULL, "%s", h->policy_warnings.messages[i]);
         if (policy_set_count_written(&h->policies) == 0)
                 journal_log(&h->journal, LOG_INFO, &fields,
-                            "No policies: tidb-server, tikv-server, pd-server and haproxy are "
-                            "watched, and nothing is changed. Write a policy in %s",
+                            "No policies: the services of TiDB and its tools are watched, and "
+                            "nothing is changed. Write a policy in %s",
                             h->args->policy_dirs[h->args->n_policy_dirs > 1 ? 1 : 0]);
         else
                 journal_log(&h->journal, LOG_INFO, &fields, "Policies in force: %zu%s",

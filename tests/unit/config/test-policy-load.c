@@ -239,23 +239,20 @@ TEST(table_agrees_with_model) {
         }
 }
 
-/* --- A host without any policy: four programs are watched, and nothing else is said of them --- */
+/* --- A host without any policy: the products are watched, and nothing else is said of them --- */
 
 static void assert_built_in(const Load *load) {
-        static const char *const expected[][2] = { { "tidb", "tidb-server" },
-                                                   { "tikv", "tikv-server" },
-                                                   { "pd", "pd-server" },
-                                                   { "haproxy", "haproxy" } };
-
         assert_int_equal(load->result, 0);
         assert_int_equal(load->warnings.n_messages, 0);
         assert_int_equal(policy_set_count_written(&load->set), 0);
-        assert_int_equal(load->set.n_policies, ELEMENTSOF(expected));
-        for (size_t i = 0; i < ELEMENTSOF(expected); i++) {
+        assert_int_equal(load->set.n_policies, N_PRODUCTS - 1);
+        for (size_t i = 0; i < load->set.n_policies; i++) {
+                const ProductInfo *info = product_info((Product)i + 1);
                 const Policy *policy = &load->set.policies[i];
 
-                assert_string_equal(policy->name, expected[i][0]);
-                assert_string_equal(policy->match.exe, expected[i][1]);
+                assert_string_equal(policy->name, info->name);
+                assert_string_equal(policy->match.exe, info->exe);
+                assert_int_equal(product_of_pattern(info->exe, policy->match.args, NULL), i + 1);
                 assert_null(policy->match.unit); /* or every service would be prepared */
                 assert_true(policy->match.only_services);
                 assert_null(policy->match.user);

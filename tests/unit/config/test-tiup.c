@@ -35,28 +35,165 @@ TEST(servers_have_tiups_names_ports_and_directories) {
                                    "  - host: b\n    data_dir: /nvme1/tikv\n"
                                    "  - host: c\n    data_dir: kv\n"
                                    "pd_servers:\n  - host: 10.0.0.1\n    client_port: 3379\n"
-                                   "tiflash_servers:\n  - host: d\n  - host: e\n"),
+                                   "tiflash_servers:\n  - host: d\n"
+                                   "  - host: e\n    deploy_dir: x\n"
+                                   "    data_dir: \"/a, /b c ,d,/e\"\n"
+                                   "tispark_masters:\n  - host: d\n  - host: e\n"),
                          0);
         s = p.topology.servers;
-        assert_int_equal(p.topology.n_servers, 5);
-        assert_int_equal(p.topology.n_others, 2);
-        assert_string_equal(s[0].name, "pd-3379");
-        assert_string_equal(s[0].unit, "pd-3379.service");
-        assert_string_equal(s[0].data_dir, "/data/pd-3379");
-        assert_int_equal(s[0].ports[1], 2380);
-        assert_string_equal(s[1].name, "tidb-4001");
-        assert_int_equal(s[1].ports[1], 10080);
-        assert_null(s[1].data_dir);
-        assert_string_equal(s[2].data_dir, "/data/tikv-20160");
-        assert_string_equal(s[3].data_dir, "/nvme1/tikv");
-        assert_string_equal(s[4].data_dir, "/deploy/tikv-20160/kv");
+        assert_int_equal(p.topology.n_servers, 7);
+        assert_int_equal(p.topology.n_others, 1);
+        assert_string_equal(p.topology.others[0].section, "tispark_masters");
+        assert_int_equal(p.topology.others[0].n, 2);
+        assert_string_equal(s[0].name, "tidb-4001");
+        assert_int_equal(s[0].ports[1], 10080);
+        assert_null(s[0].data_dirs);
+        assert_string_equal(s[1].data_dirs, "/data/tikv-20160");
+        assert_string_equal(s[2].data_dirs, "/nvme1/tikv");
+        assert_string_equal(s[3].data_dirs, "/deploy/tikv-20160/kv");
+        assert_string_equal(s[4].name, "pd-3379");
+        assert_string_equal(s[4].unit, "pd-3379.service");
+        assert_string_equal(s[4].data_dirs, "/data/pd-3379");
+        assert_int_equal(s[4].ports[1], 2380);
+        assert_string_equal(s[5].name, "tiflash-9000");
+        assert_string_equal(s[5].data_dirs, "/data/tiflash-9000");
+        assert_string_equal(s[6].data_dirs, "/a,/b c,/home/tidb/x/d,/e");
 }
 
-TEST(a_relative_data_dir_below_an_unknown_directory_is_not_known) {
-        _cleanup_parsed_ Parsed p = { 0 };
+/* TiUP's own rules, see config/tiup.c. */
+TEST(what_is_relative_is_below_the_home_of_the_user) {
+        static const struct {
+                const char *text, *dirs;
+        } cases[] = {
+                { "tikv_servers:\n  - host: a\n    data_dir: kv\n",
+                  "/home/tidb/deploy/tikv-20160/kv" },
+                { "tikv_servers:\n  - host: a\n", "/home/tidb/deploy/tikv-20160/data" },
+                { "global: {user: ops}\ntikv_servers:\n  - host: a\n    deploy_dir: x\n",
+                  "/home/ops/x/data" },
+                { "global: {user: ops, deploy_dir: d, data_dir: v}\ntikv_servers:\n  - host: a\n",
+                  "/home/ops/d/tikv-20160/v" },
+                { "global: {data_dir: /v}\ntikv_servers:\n  - host: a\n    deploy_dir: /d\n",
+                  "/v/tikv-20160" },
+        };
 
-        assert_int_equal(parse(&p, "tikv_servers:\n  - host: a\n    data_dir: kv\n"), 0);
-        assert_null(p.topology.servers[0].data_dir);
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_parsed_ Parsed p = { 0 };
+
+                assert_int_equal(parse(&p, cases[i].text), 0);
+                assert_string_equal(p.topology.servers[0].data_dirs, cases[i].dirs);
+        }
+}
+
+/* Every row of the table that is a server of a topology, at its section and its port. */
+TEST(each_section_gives_its_product) {
+        _cleanup_text_ Text text = { 0 };
+        _cleanup_parsed_ Parsed p = { 0 };
+        size_t n = 0;
+
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++)
+                if (text_ends_with(product_info(i)->tiup.section, "_servers"))
+                        text_appendf(&text, "%s:\n  - host: h%d\n    %s: %d\n",
+                                     product_info(i)->tiup.section, (int)i,
+                                     product_info(i)->tiup.port_keys[0], 7000 + (int)i);
+        assert_int_equal(parse(&p, text.data), 0);
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++)
+                if (text_ends_with(product_info(i)->tiup.section, "_servers")) {
+                        const TiupServer *s = &p.topology.servers[n++];
+
+                        assert_int_equal(s->product, i);
+                        assert_int_equal(s->ports[0], 7000 + (int)i);
+                        assert_int_equal(product_of(product_info(i)->exe, NULL, s->unit), i);
+                        assert_int_equal(s->data_dirs != NULL, product_info(i)->tiup.has_data_dir);
+                }
+        assert_int_equal(p.topology.n_servers, n);
+        assert_int_equal(p.topology.n_others, 0);
+}
+
+TEST(exporters_are_on_each_host_that_has_not_said_no) {
+        _cleanup_parsed_ Parsed p = { 0 };
+        const TiupServer *s;
+
+        assert_int_equal(parse(&p, "monitored: {node_exporter_port: 9101, numa_node: \"1\"}\n"
+                                   "pd_servers:\n  - host: a\n"
+                                   "tidb_servers:\n  - host: a\n  - host: b\n"
+                                   "tiproxy_servers:\n  - host: b\n    ignore_exporter: true\n"),
+                         0);
+        s = p.topology.servers;
+        assert_int_equal(p.topology.n_servers, 6);
+        assert_string_equal(s[4].name, "node_exporter-9101");
+        assert_string_equal(s[4].host, "a");
+        assert_ids(s[4].nodes, "1");
+        assert_true(s[4].on_each_host && !s[0].on_each_host);
+        assert_string_equal(s[5].unit, "blackbox_exporter-9115.service");
+}
+
+TEST(words_of_numactl_are_not_known) {
+        static const char *const words[] = { "all", "+0", "!0", "netdev:eth0", "same", "pci:1:0" };
+
+        for (size_t i = 0; i < ELEMENTSOF(words); i++) {
+                _cleanup_parsed_ Parsed p = { 0 };
+                _cleanup_text_ Text text = { 0 };
+
+                text_appendf(&text, "tidb_servers:\n  - host: a\n    numa_node: \"%s\"\n",
+                             words[i]);
+                assert_int_equal(parse(&p, text.data), 0);
+                assert_true(p.topology.servers[0].nodes_unknown);
+                assert_true(id_set_is_empty(&p.topology.servers[0].nodes));
+                assert_int_equal(p.topology.servers[0].numa_at.line, 3);
+        }
+}
+
+/* Of what is merged, nothing may be changed where it was written: others have it too. */
+TEST(keys_are_merged) {
+        _cleanup_parsed_ Parsed p = { 0 };
+        const TiupServer *s;
+
+        assert_int_equal(parse(&p, "tikv_servers:\n"
+                                   "  - &kv\n    host: a\n    port: 21160\n    numa_node: \"1\"\n"
+                                   "    config: {log.level: warn}\n"
+                                   "  - <<: *kv\n    host: b\n"
+                                   "  - host: c\n    <<: [{port: 5, data_dir: /x}, *kv]\n"
+                                   "    numa_node: \"2\"\n"
+                                   "    config:\n      <<: {a.b: 1}\n      c: 2\n"),
+                         0);
+        s = p.topology.servers;
+        assert_string_equal(s[1].name, "tikv-21160");
+        assert_string_equal(s[1].host, "b");
+        assert_ids(s[1].nodes, "1");
+        assert_int_equal(s[1].numa_at.line, 0);
+        assert_true(tiup_server_sets(&s[1], "log.level"));
+        assert_true(s[1].in_lines && !s[1].config_fits);
+        assert_string_equal(s[2].name, "tikv-5");
+        assert_string_equal(s[2].data_dirs, "/x");
+        assert_ids(s[2].nodes, "2");
+        assert_true(tiup_server_sets(&s[2], "a.b") && tiup_server_sets(&s[2], "c"));
+        assert_false(tiup_server_sets(&s[2], "log.level"));
+        assert_true(s[2].config_fits);
+}
+
+TEST(limits_and_settings_of_all_servers_count) {
+        _cleanup_parsed_ Parsed p = { 0 };
+        const TiupServer *s;
+
+        assert_int_equal(parse(&p, "global:\n  systemd_mode: user\n"
+                                   "  resource_control: {memory_limit: 8G, cpu_quota: 400%}\n"
+                                   "server_configs:\n  tikv: {server.grpc-concurrency: 4}\n"
+                                   "tikv_servers:\n  - host: a\n"
+                                   "  - host: b\n    resource_control: {cpu_quota: 50%}\n"
+                                   "tidb_servers:\n  - host: a\n"
+                                   "    resource_control: {cpu_quota: 1.5%, memory_limit: 1G}\n"),
+                         0);
+        s = p.topology.servers;
+        assert_true(p.topology.user_units);
+        assert_int_equal(s[0].memory_limit, UINT64_C(8) << 30);
+        assert_int_equal(s[0].cpu_quota, 400);
+        assert_int_equal(s[1].memory_limit, UINT64_C(8) << 30);
+        assert_int_equal(s[1].cpu_quota, 50);
+        assert_int_equal(s[2].memory_limit, UINT64_C(1) << 30);
+        assert_int_equal(s[2].cpu_quota, 0);
+        assert_true(tiup_server_sets(&s[0], "server.grpc-concurrency"));
+        assert_false(tiup_server_sets(&s[2], "server.grpc-concurrency"));
+        assert_true(s[0].config_fits);
 }
 
 TEST(numa_node_and_limits_are_read) {

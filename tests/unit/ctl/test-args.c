@@ -196,8 +196,11 @@ TEST(wrong_options) {
         WRONG("--ask cannot be combined with --instances", "advise", "--ask", "--instances=1:a");
         WRONG("--ask cannot be combined with --sysroot", "advise", "--ask", "--sysroot=a");
         WRONG("--ask cannot be combined with --topology", "advise", "--ask", "--topology=a");
-        WRONG("--tiup and --hosts are given together", "plan", "--tiup=a");
-        WRONG("--tiup and --hosts are given together", "plan", "--hosts=a");
+        WRONG("--tiup needs --hosts, the folder", "plan", "--tiup=a");
+        WRONG("--hosts of plan needs --tiup", "plan", "--hosts=a");
+        WRONG("--afresh of plan needs --tiup", "plan", "--afresh");
+        WRONG("--hosts cannot be combined with --topology", "plan", "--tiup=a", "--hosts=b",
+              "--topology=c");
         WRONG("--output of plan needs --tiup", "plan", "--output=a");
         WRONG("--tiup cannot be combined with --instances", "plan", "--tiup=a", "--hosts=b",
               "--instances=1:tidb");

@@ -38,12 +38,12 @@ WORLD_TEST(defaults) {
         _cleanup_policies_ Policies p = { 0 };
         const Policy *tikv;
 
-        assert_int_equal(policies_load_defaults(&w->machine, &p), 0);
+        assert_int_equal(policies_load_defaults(&w->machine, NULL, &p), 0);
         assert_true(p.defaults);
         assert_false(policies_are_built_in(&p));
         assert_int_equal(p.errors.n_messages, 0);
         assert_int_equal(p.warnings.n_messages, 0);
-        assert_int_equal(p.set.n_policies, 4);
+        assert_int_equal(p.set.n_policies, N_PRODUCTS - 1);
         assert_int_equal(p.set.host.reserve.kind, RESERVE_NIC);
         assert_false(p.set.host.reserve.strict);
         assert_string_equal(p.set.policies[0].name, "tidb");
@@ -55,10 +55,22 @@ WORLD_TEST(defaults) {
         assert_int_equal(tikv->place.count, PLACE_COUNT_AUTO);
         assert_int_equal(tikv->place.near, NEAR_STORAGE);
         assert_int_equal(tikv->place.share, SHARE_EXCLUSIVE);
-        for (size_t i = 2; i < 4; i++)
-                assert_int_equal(p.set.policies[i].place.share, SHARE_SHARED);
-        assert_string_equal(p.set.policies[2].name, "pd");
-        assert_string_equal(p.set.policies[3].name, "haproxy");
+        for (size_t i = 0; i < p.set.n_policies; i++)
+                assert_int_equal(p.set.policies[i].place.share, product_info((Product)i + 1)->heavy
+                                                                        ? SHARE_EXCLUSIVE
+                                                                        : SHARE_SHARED);
+}
+
+/* For the hosts of a topology: nothing that is not in it is named. */
+WORLD_TEST(defaults_of_some_products) {
+        const bool wanted[N_PRODUCTS] = { [PRODUCT_TSO] = true, [PRODUCT_PD] = true };
+        _cleanup_policies_ Policies p = { 0 };
+
+        assert_int_equal(policies_load_defaults(&w->machine, wanted, &p), 0);
+        assert_int_equal(p.set.n_policies, 2);
+        assert_string_equal(p.set.policies[0].name, "tso");
+        assert_string_equal(p.set.policies[0].match.args, "* services tso*");
+        assert_string_equal(p.set.policies[1].name, "pd");
 }
 
 static void check_loaded(const Policies *p, int r, const char *names) {

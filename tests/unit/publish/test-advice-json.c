@@ -86,8 +86,8 @@ TEST(products_and_rules) {
         assert_int_equal(N_ADVICE_RULES, ELEMENTSOF(rules));
         for (unsigned i = 0; i < N_ADVICE_RULES; i++)
                 assert_string_equal(advice_rule_to_id(i), rules[i]);
-        assert_string_equal(advice_product_to_string(PRODUCT_OTHER), "other");
-        assert_string_equal(advice_product_to_string(PRODUCT_JAVA), "java");
+        assert_string_equal(product_to_string(PRODUCT_OTHER), "other");
+        assert_string_equal(product_to_string(PRODUCT_JAVA), "java");
 }
 
 TEST(empty) {

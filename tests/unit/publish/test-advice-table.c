@@ -39,7 +39,8 @@ ADVICE_TEST(whole_table) {
                 "tidb-4000.\n"
                 "  A10, haproxy: It is bound to 16 CPUs of node 1.\n"
                 "  A10, haproxy: They take 644 MiB.\n"
-                "tidb-4001: no advice: no nodes are left\n");
+                "tidb-4001: no advice: no nodes are left\n"
+                "app: no advice: it has no place\n");
 }
 
 /* Instances with one value share a row, and those with one reason its sentence. */
@@ -60,10 +61,11 @@ ADVICE_TEST(shared_rows) {
 ADVICE_TEST(no_items) {
         e->report.n_items = 0;
         assert_table(&e->report, 40,
-                     "No advice: no TiDB, TiKV or HAProxy instance has a place.\n"
-                     "tidb-4001: no advice: no nodes are left\n");
+                     "No advice: no instance that has a place needs any.\n"
+                     "tidb-4001: no advice: no nodes are left\n"
+                     "app: no advice: it has no place\n");
         e->report.n_subjects = 0;
-        assert_table(&e->report, 40, "No advice: no TiDB, TiKV or HAProxy instance has a place.\n");
+        assert_table(&e->report, 40, "No advice: no instance that has a place needs any.\n");
 }
 
 ADVICE_TEST(hostile_names) {
