@@ -94,8 +94,10 @@ static const ReasonText texts[N_REASONS] = {
                                "find and stop the other program; the daemon tries again after a "
                                "minute" },
         [REASON_OWN_CPUS] = { "own-cpus",
-                              "some of its threads have chosen fewer CPUs within its nodes",
-                              "nothing, if that is intended; else restart it without taskset" },
+                              "its threads have chosen CPUs themselves, and together leave some of "
+                              "those of its place unused",
+                              "nothing, if that is intended; else restart it without taskset, or "
+                              "let its own setting (HAProxy: cpu-map) name all of them" },
         [REASON_UNIT_AFFINITY] = { "unit-affinity",
                                    "CPUAffinity= of its unit leaves out some of the CPUs of its "
                                    "place",

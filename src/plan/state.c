@@ -190,8 +190,9 @@ static bool is_placed(const VerdictInput *in) {
         return in->binding && !id_set_is_empty(&in->placement->nodes);
 }
 
-/* A thread that has fewer of the CPUs by its own choice (a haproxy's cpu-map) is where it belongs;
- * in a group of its own making that leaves it fewer, it is not as it is wanted. */
+/* A thread that has fewer of the CPUs by its own choice is where it belongs: HAProxy's cpu-map and
+ * cpu-policy, and TiFlash's read pools, give each thread a part, and together they have all. In a
+ * group of its own making that leaves it fewer, it is not as it is wanted. */
 static bool are_cpus_bound(const VerdictInput *in) {
         const Binding *b = in->binding;
 

@@ -404,7 +404,8 @@ static Step step_own_cpus(StartSource start) {
         default:
                 return step_for(
                         STEP_PARTLY, REASON_OWN_CPUS,
-                        "some of its threads have chosen fewer CPUs (taskset, sched_setaffinity)");
+                        "its threads have chosen CPUs themselves (taskset, sched_setaffinity), and "
+                        "together leave some of its CPUs unused");
         }
 }
 
@@ -441,7 +442,7 @@ Step step_next(const StepInput *in) {
         if (next.kind == STEP_DONE && binding->inner_group[0] != '\0' &&
             !id_set_equal(&binding->inner_cpus, &binding->cpus))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
-        if (next.kind == STEP_DONE && binding->n_threads_off_cpus > 0)
+        if (next.kind == STEP_DONE && !id_set_is_empty(&binding->unused_cpus))
                 return step_own_cpus(in->start);
         return next;
 }

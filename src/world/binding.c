@@ -93,6 +93,7 @@ static int load_thread(pid_t tid, void *userdata) {
         load->binding.n_threads++;
         load->binding.n_threads_off_cpus += !id_set_equal(&cpus, load->cpus);
         load->binding.n_threads_outside += !id_set_is_subset(&cpus, load->cpus);
+        id_set_subtract(&load->binding.unused_cpus, &cpus);
         /* Where it has no place to be, where it is counts. */
         if (id_set_is_empty(load->cpus) && load->binding.n_threads <= OTHERS_THREAD_FILES_MAX &&
             proc_stat_read(load->member, tid, &stat) == 0)
@@ -237,7 +238,8 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const Member 
                       .sysroot = sysroot,
                       .members = members,
                       .n_members = n_members,
-                      .cpus = cpus };
+                      .cpus = cpus,
+                      .binding.unused_cpus = *cpus };
         int r = load_groups(&load, groups);
 
         if (r < 0)
@@ -279,6 +281,7 @@ int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, cons
                 load.binding.mems = binding->mems;
         load.binding.n_threads_off_cpus = binding->n_threads_off_cpus;
         load.binding.n_threads_outside = binding->n_threads_outside;
+        load.binding.unused_cpus = binding->unused_cpus;
         load.binding.last_nodes = binding->last_nodes;
         *binding = load.binding;
         return 0;

@@ -24,6 +24,7 @@ typedef struct Binding {
         size_t n_threads;          /* of all its processes */
         size_t n_threads_off_cpus; /* whose Cpus_allowed is not exactly the requested CPUs */
         size_t n_threads_outside;  /* of them, those that may run outside the requested CPUs */
+        CpuSet unused_cpus; /* of the requested CPUs, those on which none of its threads may run */
         NodeSet last_nodes; /* nodes of the CPUs on which its threads last ran; only if no CPUs are
                              * requested */
         bool alone;         /* no unrelated process shares its group: its unit on v2, its

@@ -262,7 +262,7 @@ static inline void assert_harmless(const Kernel *k, const Step *step) {
                 assert_true(k->placement.memory != MEMORY_BIND ||
                             id_set_equal(&k->binding.mems, nodes));
                 assert_true(k->placement.memory == MEMORY_NONE || k->in.outside_bytes == 0);
-                assert_int_equal(k->binding.n_threads_off_cpus, 0);
+                assert_true(id_set_is_empty(&k->binding.unused_cpus));
                 break;
         case STEP_WIDENED:
                 assert_false(id_set_is_empty(&k->in.extra));

@@ -173,7 +173,7 @@ static void make_stubborn(Kernel *k, uint32_t *seed) {
                 k->in.no_scope = "no";
         k->deaf_scope_moves = one_in(seed, 4) ? 100 : 0;
         if (one_in(seed, 8))
-                k->binding.n_threads_off_cpus = 1;
+                id_set_add(&k->binding.unused_cpus, 0);
         if (one_in(seed, 4))
                 k->slice_cpus = true;
         if (one_in(seed, 4))

@@ -187,15 +187,22 @@ SITUATION_TEST(memory_none, MEMORY_NONE) {
         assert_step(s, STEP_PARTLY, "could not be widened");
 }
 
-SITUATION_TEST(threads_with_cpus_of_their_own, MEMORY_BIND) {
+/* HAProxy's cpu-map and TiFlash's read pools: each thread has a part, and together they have all. */
+SITUATION_TEST(threads_that_share_the_cpus_out, MEMORY_BIND) {
+        s->binding.n_threads_off_cpus = 4;
+        assert_step(s, STEP_DONE, "");
+}
+
+SITUATION_TEST(threads_that_leave_cpus_unused, MEMORY_BIND) {
         s->binding.n_threads_off_cpus = 1;
-        assert_step(s, STEP_PARTLY, "fewer CPUs");
+        s->binding.unused_cpus = cpu_set("7");
+        assert_step(s, STEP_PARTLY, "unused");
         /* They do not keep the memory from coming over. */
         s->in.outside_bytes = 100;
         assert_step(s, STEP_PULL, "");
         init(s, MEMORY_NONE);
-        s->binding.n_threads_off_cpus = 1;
-        assert_step(s, STEP_PARTLY, "fewer CPUs");
+        s->binding.unused_cpus = cpu_set("4-6");
+        assert_step(s, STEP_PARTLY, "unused");
 }
 
 SITUATION_TEST(unknown_memory_mode, MEMORY_BIND) {
@@ -322,7 +329,9 @@ static void init_by(Situation *s, BackendKind backend, MemoryMode memory) {
 BACKEND_TEST(affinity_cpus, BACKEND_AFFINITY, MEMORY_NONE) {
         assert_step(s, STEP_DONE, "");
         s->binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
-        assert_step(s, STEP_PARTLY, "fewer CPUs");
+        assert_step(s, STEP_DONE, "");
+        s->binding.unused_cpus = cpu_set("5");
+        assert_step(s, STEP_PARTLY, "leave some of its CPUs unused");
         s->in.cpus_applied = false;
         assert_step(s, STEP_SET_CPUS, "");
         s->in.cpus_applied = true;
@@ -872,7 +881,7 @@ OPEN_TEST(memory, BACKEND_SYSTEMD, MEMORY_PREFERRED) {
 }
 
 OPEN_TEST(own_cpus, BACKEND_SYSTEMD, MEMORY_NONE) {
-        s->binding.n_threads_off_cpus = 1;
+        s->binding.unused_cpus = cpu_set("4");
         assert_code(s, STEP_PARTLY, REASON_OWN_CPUS);
         s->in.start = START_SCRIPT;
         assert_code(s, STEP_PARTLY, REASON_OWN_CPUS);
@@ -884,7 +893,7 @@ OPEN_TEST(own_cpus, BACKEND_SYSTEMD, MEMORY_NONE) {
         assert_code(s, STEP_PARTLY, REASON_START_AFFINITY);
         s->in.start = START_TASKSET;
         assert_code(s, STEP_PARTLY, REASON_START_AFFINITY);
-        s->binding.n_threads_off_cpus = 0;
+        s->binding.unused_cpus = (CpuSet){ 0 };
         assert_code(s, STEP_DONE, REASON_NONE);
 }
 

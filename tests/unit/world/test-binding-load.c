@@ -24,12 +24,29 @@ HOST_TEST(threads) {
         assert_int_equal(b.n_threads, 4);
         assert_int_equal(b.n_threads_off_cpus, 2);
         assert_int_equal(b.n_threads_outside, 1);
+        assert_ids(b.unused_cpus, "");
         assert_ids(b.last_nodes, ""); /* an instance with a place is not asked */
         /* Ended while its folder was read. */
         fake_remove(&h->tree, "proc/50/task/52/status");
         b = load_good(h);
         assert_int_equal(b.n_threads, 3);
         assert_int_equal(b.n_threads_off_cpus, 1);
+}
+
+/* Read pools of TiFlash: a thread for each node of the host, of which some fit. */
+HOST_TEST(threads_that_choose_cpus) {
+        Binding b;
+
+        fake_thread(&h->tree, 50, 50, "4", 4);
+        fake_thread(&h->tree, 50, 51, "5,7", 5);
+        b = load_good(h);
+        assert_int_equal(b.n_threads_off_cpus, 2);
+        assert_int_equal(b.n_threads_outside, 0);
+        assert_ids(b.unused_cpus, "6");
+        fake_thread(&h->tree, 50, 52, "6", 6);
+        b = load_good(h);
+        assert_int_equal(b.n_threads_off_cpus, 3);
+        assert_ids(b.unused_cpus, "");
 }
 
 /* What it was says of its threads stays, though one of them has changed since. */
