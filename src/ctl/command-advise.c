@@ -48,6 +48,8 @@ static void add_running(const Situation *s, const Case *c, size_t i, AdviceInsta
         const AskedGo go = ask_go(&s->machine.sysroot, &c->running.instances[i], s->args->ask);
 
         ret->by_hand = case_by_hand(s, c, i);
+        ret->unit = c->running.instances[i].unit;
+        ret->limit_bytes = c->running.instances[i].limit_bytes;
         ret->gomaxprocs = go.gomaxprocs;
         ret->go = go.count;
         ret->bound_after_start = published && published->bound_after_start;

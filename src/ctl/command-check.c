@@ -120,6 +120,7 @@ static void add_running(const Situation *s, const Case *c, size_t i, AuditInstan
         ret->exe = o->members[0].process.exe;
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
+        ret->limit_bytes = o->limit_bytes;
         ret->memory_policy = o->memory_policy;
         ret->disks = &o->storage.disks;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;

@@ -205,6 +205,7 @@ static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
                 const Imagined *imagined = &host->imagined.instances[i];
+                const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
 
                 subjects[i] =
                         (AdviceInstance){ .name = imagined->name,
@@ -213,6 +214,8 @@ static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *
                                           .unit = imagined->unit,
                                           .ports = imagined->ports,
                                           .n_ports = imagined->n_ports,
+                                          .limit_bytes = server->memory_limit,
+                                          .cpu_quota = server->cpu_quota,
                                           .device = imagined->disk ? imagined->disk->name : NULL };
         }
         return advice_build(&input, ret);

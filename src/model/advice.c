@@ -9,7 +9,7 @@ static const char *const advice_rule_ids[N_ADVICE_RULES] = {
         [ADVICE_READPOOL] = "A4",   [ADVICE_GRPC] = "A5",         [ADVICE_SCHEDULER] = "A6",
         [ADVICE_COMPACTION] = "A7", [ADVICE_DISK_RATE] = "A8",    [ADVICE_BLOCK_CACHE] = "A9",
         [ADVICE_HAPROXY] = "A10",   [ADVICE_JVM] = "A11",         [ADVICE_POOLS] = "A12",
-        [ADVICE_ADDRESS] = "R12",
+        [ADVICE_TIFLASH] = "A14",   [ADVICE_BACKUP] = "A15",      [ADVICE_ADDRESS] = "R12",
 };
 DEFINE_STRING_TABLE(advice_rule_to_id, AdviceRule, advice_rule_ids)
 

@@ -9,6 +9,7 @@ static const struct {
 } names[N_AUDIT_RULES] = {
         [AUDIT_CPUSET] = { "cpuset", "" },
         [AUDIT_NODE_EXCEEDED] = { "node-exceeded", "R10" },
+        [AUDIT_SERVER_SIZES] = { "server-sizes", "A9" },
         [AUDIT_HUGE_POOL] = { "huge-pool", "R10" },
         [AUDIT_HIDDEN_NODES] = { "hidden-nodes", "R9" },
         [AUDIT_NODE_SIZES] = { "node-sizes", "R8" },
@@ -27,6 +28,7 @@ static const struct {
         [AUDIT_LOST_CPUS] = { "lost-cpus", "" },
         [AUDIT_NUMA_BALANCING] = { "numa-balancing", "R7" },
         [AUDIT_ZONE_RECLAIM] = { "zone-reclaim", "" },
+        [AUDIT_MIN_FREE] = { "min-free", "" },
         [AUDIT_HUGE_PAGES] = { "huge-pages", "" },
         [AUDIT_SWAP] = { "swap", "" },
         [AUDIT_GOVERNOR] = { "governor", "" },

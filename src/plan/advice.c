@@ -44,7 +44,7 @@ static inline uint64_t advice_whole_mib(uint64_t bytes) {
         return bytes / ADVICE_MIB * ADVICE_MIB;
 }
 
-/* --- the rules A1 to A12 and R12 for one instance: their table is in plan/advice.h; the sentences
+/* --- the rules A1 to A15 and R12 for one instance: their table is in plan/advice.h; the sentences
  * have placeholders that publish/advice.h lists --- */
 
 typedef struct AdviceScope {
@@ -76,12 +76,23 @@ static const char *gomaxprocs_note(const AdviceSubject *subject) {
                "does not set the number itself.";
 }
 
+/* Does the process count on CPUs that it had before it was bound? */
+static bool counts_on_others(const AdviceSubject *subject, uint32_t n) {
+        return subject->running &&
+               (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
+                                        : subject->go == GO_ONCE && subject->bound_after_start);
+}
+
+static bool shares_cpus(const AdviceSubject *subject) {
+        return subject->cpu_share < subject->n_cpus;
+}
+
 static bool give_go_threads(const AdviceSubject *subject, uint32_t n, Advice *advice) {
         advice->value = n;
         advice->note = gomaxprocs_note(subject);
         if (subject->running && subject->gomaxprocs == n)
                 advice->effect = HOLDS_ALREADY;
-        return true;
+        return shares_cpus(subject) || counts_on_others(subject, n);
 }
 
 static bool give_max_procs(const AdviceScope *scope, Advice *advice) {
@@ -103,7 +114,7 @@ static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         if (bytes < ADVICE_MEMORY_LIMIT_MIN)
                 advice->reason = "The minimum that TiDB accepts: 80 % of {memory_part} is less, "
                                  "and too little for a TiDB server.";
-        return scope->subject->memory_share_bytes > 0;
+        return scope->subject->memory_share_bytes > 0 && !scope->subject->limited;
 }
 
 /* By published measurements, memory grows from 1 to 8 times as GOGC goes from 100 to 1000; values
@@ -138,13 +149,18 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
 static bool give_readpool(const AdviceScope *scope, Advice *advice) {
         advice->value =
                 advice_max(advice_percent_of(scope->subject->cpu_share, 80), ADVICE_READPOOL_LEAST);
-        return true;
+        return shares_cpus(scope->subject) || scope->subject->bound_after_start;
+}
+
+/* TiKV, BackupConfig: half of the CPUs that it sees when it starts, 1 to 8. */
+static bool give_backup(const AdviceScope *scope, Advice *advice) {
+        advice->value = advice_min(advice_max(scope->subject->cpu_share / 2, 1), 8);
+        return scope->subject->bound_after_start && advice->value < 8;
 }
 
 /* On CPUs of its own TiKV's defaults suit: they count the CPUs that it has when it starts. */
 static bool give_on_few_cpus(const AdviceScope *scope, _unused_ Advice *advice) {
-        return scope->subject->cpu_share <= ADVICE_FEW_CPUS &&
-               scope->subject->cpu_share < scope->subject->n_cpus;
+        return scope->subject->cpu_share <= ADVICE_FEW_CPUS && shares_cpus(scope->subject);
 }
 
 static bool give_grpc(const AdviceScope *scope, Advice *advice) {
@@ -165,7 +181,15 @@ static bool give_block_cache(const AdviceScope *scope, Advice *advice) {
         const uint64_t bytes = scope->subject->memory_share_bytes;
 
         advice->value = advice_max(advice_whole_mib(advice_percent_of(bytes, 45)), ADVICE_MIB);
-        return bytes > 0;
+        return bytes > 0 && !scope->subject->limited;
+}
+
+/* A number of bytes, to TiFlash: a fraction would be one of the host (Settings.h, from 6.6 on). */
+static bool give_tiflash_memory(const AdviceScope *scope, Advice *advice) {
+        const uint64_t bytes = scope->subject->memory_share_bytes;
+
+        advice->value = advice_whole_mib(advice_percent_of(bytes, 80));
+        return bytes > 0 && !scope->subject->limited;
 }
 
 /* The field's 8-node hosts; with fewer CPUs TiKV's default of 2 suits. */
@@ -294,6 +318,15 @@ static const struct {
         { PRODUCT_TIKV, ADVICE_BLOCK_CACHE, "storage.block-cache.capacity", IN_CONFIG, ADVICE_BYTES,
           HOLDS_ONLINE, give_block_cache,
           "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes." },
+        { PRODUCT_TIKV, ADVICE_BACKUP, "backup.num-threads", IN_CONFIG, ADVICE_INTEGER,
+          HOLDS_ONLINE, give_backup,
+          "Half of its CPUs: it has {cpu_part}. TiKV's default is half of the CPUs that it had "
+          "when "
+          "it started, before it was bound." },
+        { PRODUCT_TIFLASH, ADVICE_TIFLASH, "profiles.default.max_memory_usage_for_all_queries",
+          IN_CONFIG, ADVICE_INTEGER, HOLDS_ONLINE, give_tiflash_memory,
+          "80 % of {memory_part}, in bytes. TiFlash's default uses the memory of the host, not of "
+          "the nodes." },
         { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.store-pool-size", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_ONLINE, give_pool, POOL_REASON, 3 },
         { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.apply-pool-size", IN_CONFIG, ADVICE_INTEGER,
@@ -302,8 +335,8 @@ static const struct {
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_PD, ADVICE_MAX_PROCS, "GOMAXPROCS", IN_ENVIRONMENT, ADVICE_INTEGER, HOLDS_RESTART,
           give_pd_max_procs,
-          "It has {cpus}. Without the setting it runs as many threads as it sees CPUs when it "
-          "starts." },
+          "It has {cpus}. Without the setting it runs as many threads as it saw CPUs when it "
+          "started." },
         { PRODUCT_PD, ADVICE_ADDRESS, "--advertise-client-urls", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_JAVA, ADVICE_JVM, "JAVA_TOOL_OPTIONS", IN_ENVIRONMENT, ADVICE_TEXT, HOLDS_RESTART,
@@ -424,6 +457,19 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
         return bytes;
 }
 
+/* What its unit sets itself. */
+static void limit_share(const AdviceInstance *instance, AdviceSubject *subject) {
+        const uint32_t quota = instance->cpu_quota / 100;
+
+        if (instance->cpu_quota > 0 && quota < subject->cpu_share)
+                subject->cpu_share = quota > 0 ? quota : 1;
+        subject->limited =
+                instance->limit_bytes > 0 && (subject->memory_share_bytes == 0 ||
+                                              instance->limit_bytes < subject->memory_share_bytes);
+        if (subject->limited)
+                subject->memory_share_bytes = instance->limit_bytes;
+}
+
 static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         AdviceSubject *subject = &report->subjects[index];
 
@@ -434,6 +480,7 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
                 if (subject->memory_bytes > 0)
                         subject->memory_share_bytes = memory_share(input, report, subject);
         }
+        limit_share(&input->instances[index], subject);
         subject->sharers = calloc(report->n_subjects, sizeof(*subject->sharers));
         subject->device_sharers = calloc(report->n_subjects, sizeof(*subject->device_sharers));
         if (!subject->sharers || !subject->device_sharers)

@@ -154,6 +154,30 @@ static void swappiness(Audit *a) {
         sysctl_at_most(a, AUDIT_SWAP, "vm.swappiness", a->in->facts->swappiness, SWAPPINESS_MAX);
 }
 
+enum { MIN_FREE_NODE_MIB = 1024, MIN_FREE_MOST_PART = 20, MIN_FREE_HOST_MIB = 16384 };
+
+static void min_free(Audit *a) {
+        const Topology *topology = a->in->topology;
+        uint64_t mib = 0, wanted_mib = 0;
+
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                mib += topology->nodes[i].memory_bytes >> 20;
+                wanted_mib += topology_is_home(&topology->nodes[i]) ? MIN_FREE_NODE_MIB : 0;
+        }
+        if (wanted_mib > mib / MIN_FREE_MOST_PART)
+                wanted_mib = mib / MIN_FREE_MOST_PART;
+        if (a->in->facts->min_free_kib == HOST_FACT_UNKNOWN || mib == 0)
+                return;
+        audit_hold(a, AUDIT_MIN_FREE);
+        if (mib < MIN_FREE_HOST_MIB || (uint64_t)a->in->facts->min_free_kib >= wanted_mib << 10)
+                return;
+        audit_find(a, AUDIT_MIN_FREE, AUDIT_WARNING, text_new("/proc/sys/vm/min_free_kbytes"),
+                   text_new("sysctl -w vm.min_free_kbytes=%" PRIu64, wanted_mib << 10),
+                   "vm.min_free_kbytes is %d, which is divided among the nodes; expected at least "
+                   "%" PRIu64 ": where a node is nearly full, allocations wait for reclaim",
+                   a->in->facts->min_free_kib, wanted_mib << 10);
+}
+
 static void numa_balancing(Audit *a) {
         const int value = a->in->facts->numa_balancing;
 
@@ -448,6 +472,64 @@ static void irqbalance(Audit *a) {
 }
 
 /* --- rules on single instances --- */
+
+/* What it takes by itself, of each of its nodes; 0: what it needs is known, or nothing by itself.
+ */
+static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
+        const ProductInfo *info = product_info(match_product(i->exe, &i->policy->match, i->unit));
+        const uint32_t n = id_set_count(&i->nodes);
+        uint64_t seen = 0;
+
+        if (!i->placed || n == 0 || i->policy->memory == MEMORY_NONE ||
+            (i->pid == 0 && i->need_bytes > 0))
+                return 0;
+        for (size_t k = 0; k < a->in->topology->n_nodes; k++)
+                if (__builtin_add_overflow(seen, a->in->topology->nodes[k].memory_bytes, &seen))
+                        return 0;
+        if (i->limit_bytes > 0 && i->limit_bytes < seen)
+                seen = i->limit_bytes;
+        return seen / 100 * info->takes_percent / n;
+}
+
+/* Without settings of their own, which are not read. The same servers are named once. */
+static void server_sizes(Audit *a) {
+        _cleanup_text_ Text before = { 0 };
+
+        for (size_t k = 0; k < a->in->topology->n_nodes; k++) {
+                const Node *node = &a->in->topology->nodes[k];
+                _cleanup_text_ Text names = { 0 };
+                uint64_t sum = 0;
+
+                for (size_t i = 0; i < a->in->n_instances; i++) {
+                        const AuditInstance *instance = &a->in->instances[i];
+                        const uint64_t taken = id_set_has(&instance->nodes, node->id)
+                                                       ? taken_of_node(a, instance)
+                                                       : 0;
+
+                        if (taken > 0)
+                                text_appendf(&names, "%s%s", names.length > 0 ? ", " : "",
+                                             instance->name);
+                        sum += taken;
+                }
+                if (sum == 0 || node->memory_unknown)
+                        continue;
+                audit_hold(a, AUDIT_SERVER_SIZES);
+                if (sum <= node->memory_bytes || text_equal(names.data, before.data))
+                        continue;
+                audit_find(
+                        a, AUDIT_SERVER_SIZES, AUDIT_WARNING,
+                        text_new("/sys/devices/system/node/node%" PRIu32 "/meminfo", node->id),
+                        text_new("the sizes that tidbnumactl advise shows, or MemoryMax= in "
+                                 "their units, by which they size themselves when they start"),
+                        "%s size%s for the memory of the host, unless set otherwise: up to %" PRIu64
+                        " GiB of node %" PRIu32 ", which has %" PRIu64 " GiB",
+                        names.data ? names.data : "",
+                        strchr(names.data, ',') ? " themselves" : "s itself", sum >> 30, node->id,
+                        node->memory_bytes >> 30);
+                text_reset(&before);
+                text_append(&before, names.data);
+        }
+}
 
 static void node_exceeded(Audit *a, const AuditInstance *i) {
         const uint64_t bytes = topology_memory_bytes(a->in->topology, &i->nodes);
@@ -778,13 +860,14 @@ static void starts(Audit *a) {
 /* --- all rules, in the order of their findings --- */
 
 static void (*const rules_of_facts[])(Audit *a) = {
-        numa_balancing, demotion, zone_reclaim, huge_pages, swap,
-        swappiness,     governor, kernel,       cpuset,
+        numa_balancing, demotion,   zone_reclaim, min_free, huge_pages,
+        swap,           swappiness, governor,     kernel,   cpuset,
 };
 
 static void (*const rules_of_machine[])(Audit *a) = {
-        hidden_nodes, node_sizes, nodes_without_memory, trust,        unknown_nodes, nic_node,
-        softirq,      interrupts, irqbalance,           offline_cpus, taken_cpus,    starts,
+        server_sizes,  hidden_nodes, node_sizes, nodes_without_memory, trust,
+        unknown_nodes, nic_node,     softirq,    interrupts,           irqbalance,
+        offline_cpus,  taken_cpus,   starts,
 };
 
 /* Of an instance that is placed. */

@@ -404,7 +404,6 @@ int advice_render_json(const AdviceReport *report, Text *text) {
  *
  * Each value has its reason in a comment, and so has what TiUP has no key for. */
 
-
 static void append_comment(Text *text, const char *indent, const char *comment) {
         _cleanup_text_ Text next = { 0 };
 

@@ -113,6 +113,7 @@ void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts
                 .numa_balancing = read_number(sysroot->proc_fd, "sys/kernel/numa_balancing"),
                 .zone_reclaim_mode = read_number(sysroot->proc_fd, "sys/vm/zone_reclaim_mode"),
                 .swappiness = read_number(sysroot->proc_fd, "sys/vm/swappiness"),
+                .min_free_kib = read_number(sysroot->proc_fd, "sys/vm/min_free_kbytes"),
                 .demotion = HOST_FACT_UNKNOWN,
                 .n_packages = count_packages(sysroot, &cpus),
                 /* Unknown in a dump without processes. */

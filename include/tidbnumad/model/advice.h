@@ -26,6 +26,8 @@ typedef enum AdviceRule {
         ADVICE_HAPROXY,      /* A10 */
         ADVICE_JVM,          /* A11 */
         ADVICE_POOLS,        /* A12 */
+        ADVICE_TIFLASH,      /* A14 */
+        ADVICE_BACKUP,       /* A15 */
         ADVICE_ADDRESS,      /* R12 */
         N_ADVICE_RULES,
 } AdviceRule;
@@ -98,8 +100,9 @@ typedef struct AdviceSubject {
         uint32_t n_cpus;             /* of `cpus` */
         uint32_t cpu_share;          /* N: what is left of them for each heavy instance there */
         uint64_t memory_bytes;       /* M: of `nodes`, together */
-        uint64_t memory_share_bytes; /* likewise divided */
-        size_t *sharers;             /* indexes of the other heavy instances on its nodes; owned */
+        uint64_t memory_share_bytes; /* likewise divided; at most what limits its control group */
+        bool limited; /* that limit is less than its part: it sizes itself by it when it starts */
+        size_t *sharers; /* indexes of the other heavy instances on its nodes; owned */
         size_t n_sharers;
         const char *device;     /* under its data directory; borrowed; NULL: not known */
         size_t *device_sharers; /* indexes of the others on `device`; owned */

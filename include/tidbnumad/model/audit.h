@@ -12,6 +12,7 @@
 typedef enum AuditRule {
         AUDIT_CPUSET,        /* the cpuset controller, without which memory cannot be bound */
         AUDIT_NODE_EXCEEDED, /* R10: strict binding whose need exceeds the nodes */
+        AUDIT_SERVER_SIZES,  /* A2, A9: what the servers on a node take by themselves */
         AUDIT_HUGE_POOL,     /* R10: the same for reserved huge pages */
         AUDIT_HIDDEN_NODES,  /* R9 */
         AUDIT_NODE_SIZES,    /* R8 */
@@ -30,6 +31,7 @@ typedef enum AuditRule {
         AUDIT_LOST_CPUS,      /* offline or isolated CPUs of an instance's nodes */
         AUDIT_NUMA_BALANCING, /* R7 */
         AUDIT_ZONE_RECLAIM,
+        AUDIT_MIN_FREE,
         AUDIT_HUGE_PAGES,
         AUDIT_SWAP,
         AUDIT_GOVERNOR,
@@ -86,6 +88,7 @@ typedef struct HostFacts {
         int demotion;          /* /sys/kernel/mm/numa/demotion_enabled: 0 or 1 */
         int zone_reclaim_mode; /* vm.zone_reclaim_mode */
         int swappiness;        /* vm.swappiness */
+        int min_free_kib;      /* vm.min_free_kbytes */
         bool swap_known;
         uint64_t swap_used_bytes;
         char huge_pages[16]; /* "always", "madvise", "never"; "": not known */

@@ -55,6 +55,8 @@ typedef struct ProductInfo {
         uint32_t weight;   /* the CPUs that it needs under load, beside others on a node */
         bool heavy; /* it sizes itself by all CPUs and all memory that it sees: those of its nodes
                      * are divided among the heavy ones there */
+        uint32_t takes_percent; /* that of the memory that it sees, the least of the host's and its
+                                 * unit's MemoryMax=, which it takes by itself; 0: by need */
         const char *place, *memory; /* of its default policy, in the words of tidbnumad.d(5) */
         ProductTiup tiup;
 } ProductInfo;

@@ -1,4 +1,4 @@
-/* Sizing advice for instances where they are placed: the rules A1 to A12 and R12. Pure. It suggests
+/* Sizing advice for instances where they are placed: the rules A1 to A15 and R12. Pure. It suggests
  * and never applies anything.
  *
  * N and M are what is an instance's own. Where heavy instances (model/product.h) share CPUs or
@@ -6,12 +6,19 @@
  * CPUs and 16 GiB for each, which gives the figures of the field's three-node host. The others take
  * no part in that; what they hold now only lessens what A3 may spend.
  *
- * - A1 tidb performance.max-procs: N, at least 1; PD GOMAXPROCS: the CPUs bound
+ * M is at most the limit of its control group, N at most its quota. A server that starts bound has
+ * the right CPUs by itself (model/product.h has what each takes), and where that limit is less than
+ * its part of the nodes, the right memory as well: then there is no advice.
+ *
+ * - A1 tidb performance.max-procs: N, at least 1, where it shares its CPUs, or counts on others
+ * since it started before it was bound and was built with Go before 1.25; PD GOMAXPROCS: the CPUs
+ * bound, where it does
  * - A2 tidb tidb_server_memory_limit: 80 % of M, at least the 512 MiB TiDB takes
  * - A3 tidb tidb_gogc_tuner_max_value: 1000, where that fits into A2's 80 %, by the field's 2 GB ->
  *   16 GB. Not GOGC: TiDB sets it itself since 5.2 (performance.gogc), and its tuner goes up to 500
  *   since 6.4
- * - A4 tikv readpool.unified.max-thread-count: 80 % of N, at least 4 as TiKV's own
+ * - A4 tikv readpool.unified.max-thread-count: 80 % of N, at least 4 as TiKV's own, where it
+ * started before it was bound or shares its CPUs
  * - A5 tikv server.grpc-concurrency: 2 for N < 8 beside a TiDB; else TiKV's own: 5, from 8.5.4 by
  * its CPUs 5 to 14
  * - A6 tikv storage.scheduler-worker-pool-size: 2 for N <= 8 on shared CPUs; else TiKV's own
@@ -25,6 +32,9 @@
  *   -UseNUMA on one node
  * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2.
  *   Not tidb tikv-client.max-batch-wait-time: from 8.3 on batch-policy decides
+ * - A14 tiflash max_memory_usage_for_all_queries: 80 % of M
+ * - A15 tikv backup.num-threads: half of N, at least 1 and at most 8 as TiKV's own, where it
+ * started before it was bound
  * - R12 where the policies name several network cards: the address of the card of its own node
  *
  * What depends on M is left out where M is 0 (a machine description without memory). What is not
@@ -52,6 +62,8 @@ typedef struct AdviceInstance {
         size_t n_ports;
         const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
         uint64_t resident_bytes; /* 0: not known */
+        uint64_t limit_bytes;    /* of its control group, such as MemoryMax=; 0: none */
+        uint32_t cpu_quota;      /* CPUQuota=, in percent of one CPU; 0: none, not known */
         bool running;
         ByHand by_hand;             /* it has only what that leaves of its place's CPUs */
         uint32_t gomaxprocs;        /* of a running Go process; 0: not known */

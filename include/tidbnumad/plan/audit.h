@@ -6,6 +6,9 @@
  * - soft interrupts: 10 % of a node's CPU time. The field's machines lost their instances' time at
  *   38 % and more (R2), and idle ones stay below 1 %. Reserved CPUs of the node may be busy with
  *   nothing else: their share is added to the limit.
+ * - vm.min_free_kbytes: 1 GiB a node from 16 GiB of memory on, and at most a twentieth of it.
+ * Below, allocations of a busy node wait for reclaim; the kernel's own value is at most 256 MiB
+ *   (mm/page_alloc.c, calculate_min_free_kbytes()).
  * - swappiness: 10, what TiDB's own checks of a host accept.
  * - irqbalance (R11): up to 10 Gbit/s it is wanted, from 100 Gbit/s on it is not. */
 #pragma once
@@ -38,6 +41,7 @@ typedef struct AuditInstance {
         const DeviceList *disks;   /* all of them; NULL: not known */
         NodeSet disk_nodes;        /* empty: not known */
         uint64_t need_bytes;       /* 0: not known */
+        uint64_t limit_bytes;      /* of its control group, such as MemoryMax=; 0: none */
         const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */
         uint32_t gomaxprocs;       /* in its environment, or as it reports itself; 0: not known */
         bool gomaxprocs_reported;  /* by itself */

@@ -117,7 +117,7 @@ FILES_TEST(answers) {
                 { "explain tidb-3 --instances 2:tidb" MACHINE, 1, NULL,
                   "no instance, process or unit 'tidb-3', did you mean" },
                 /* advise */
-                { "advise --instances 1:tidb" MACHINE, 0, "performance.max-procs",
+                { "advise --instances 1:tidb" MACHINE, 0, "tidb_server_memory_limit",
                   "note: no policies given" },
                 { "advise --instances 1:tidb --topology 'numa:2 pu:4'", 0,
                   "tidb-1: no advice on memory: the size of the nodes' memory is unknown\n",

@@ -51,6 +51,7 @@ static inline void init_machine(World *w) {
         w->device_list = (DeviceList){ .devices = w->devices, .n_devices = 2 };
         w->facts = (HostFacts){ .swap_known = true,
                                 .swappiness = 1,
+                                .min_free_kib = 2 << 20,
                                 .huge_pages = "never",
                                 .governor_known = true,
                                 .kernel_known = true,
@@ -86,6 +87,7 @@ static inline void init(World *w) {
                                            .cpus = cpu_set("0-2"),
                                            .allowed_cpus = cpu_set("0-2"),
                                            .need_bytes = 8 * GIB,
+                                           .limit_bytes = 64 * GIB,
                                            .gomaxprocs = 3 };
         w->instances[1] = (AuditInstance){ .name = "tikv-20160",
                                            .policy = &w->policies[1],
@@ -97,7 +99,8 @@ static inline void init(World *w) {
                                            .allowed_cpus = cpu_set("4-7"),
                                            .disk = "nvme0n1",
                                            .disk_nodes = node_set("1"),
-                                           .need_bytes = 8 * GIB };
+                                           .need_bytes = 8 * GIB,
+                                           .limit_bytes = 85 * GIB };
         /* A node's pool holds what the TiDB has reserved, another's has pages as well. */
         huge_need_add(
                 &w->huge,

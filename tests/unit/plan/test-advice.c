@@ -29,24 +29,77 @@ static uint64_t value_for(const char *exe, const char *setting, uint32_t cpus, u
 
 #define NONE UINT64_MAX
 
+/* A server that starts bound counts the right CPUs by itself; beside another one, half of them are
+ * its own. */
 TEST(threads) {
         static const struct {
                 uint32_t cpus;
                 uint64_t procs, readpool;
-        } cases[] = {
-                { 1, 1, 4 }, { 2, 2, 4 },    { 5, 5, 4 },    { 6, 6, 4 },    { 7, 7, 5 },
-                { 8, 8, 6 }, { 15, 15, 12 }, { 16, 16, 12 }, { 17, 17, 13 }, { 512, 512, 409 }
-        };
+        } cases[] = { { 2, 1, 4 },  { 4, 2, 4 },    { 10, 5, 4 },   { 14, 7, 5 },
+                      { 16, 8, 6 }, { 32, 16, 12 }, { 34, 17, 13 }, { 1024, 512, 409 } };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 const uint32_t n = cases[i].cpus;
+                _cleanup_host_ Host host;
 
-                assert_int_equal(value_for("tidb-server", "performance.max-procs", n, GIB),
-                                 cases[i].procs);
+                assert_int_equal(value_for("tidb-server", "performance.max-procs", n, GIB), NONE);
                 assert_int_equal(
                         value_for("tikv-server", "readpool.unified.max-thread-count", n, GIB),
-                        cases[i].readpool);
+                        NONE);
+                host_init(&host, 1, n, GIB);
+                host_add(&host, "tidb", "tidb-server", "0");
+                host_add(&host, "tikv", "tikv-server", "0");
+                host_advise(&host);
+                host_assert(&host, "tidb", "performance.max-procs", cases[i].procs);
+                host_assert(&host, "tikv", "readpool.unified.max-thread-count", cases[i].readpool);
         }
+}
+
+/* One that started before it was bound keeps its pools. */
+HOST_TEST(threads_of_a_late_binding, 1, 16, GIB) {
+        AdviceInstance *tikv = host_add(host, "tikv", "tikv-server", "0");
+
+        tikv->running = true;
+        host_advise(host);
+        assert_null(host_find(host, "tikv", "readpool.unified.max-thread-count"));
+        assert_null(host_find(host, "tikv", "backup.num-threads"));
+        advice_report_done(&host->report);
+        tikv->bound_after_start = true;
+        host_advise(host);
+        host_assert(host, "tikv", "readpool.unified.max-thread-count", 12);
+        assert_null(host_find(host, "tikv", "backup.num-threads")); /* 8 is the most anyway */
+        advice_report_done(&host->report);
+        tikv->cpu_quota = 650;
+        host_advise(host);
+        host_assert(host, "tikv", "readpool.unified.max-thread-count", 4);
+        host_assert(host, "tikv", "backup.num-threads", 3);
+}
+
+/* What its unit sets, it sizes itself by. */
+HOST_TEST(memory_that_its_unit_limits, 1, 16, 64 * GIB) {
+        static const char *const settings[][2] = {
+                { "tidb-server", "tidb_server_memory_limit" },
+                { "tikv-server", "storage.block-cache.capacity" },
+                { "tiflash", "profiles.default.max_memory_usage_for_all_queries" },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(settings); i++)
+                for (unsigned limited = 0; limited < 2; limited++) {
+                        host->n = 0;
+                        host_add(host, "x", settings[i][0], "0")->limit_bytes =
+                                limited ? 64 * GIB - 1 : 64 * GIB;
+                        host_advise(host);
+                        assert_int_equal(host_find(host, "x", settings[i][1]) == NULL, limited);
+                        assert_int_equal(host->report.subjects[0].limited, limited);
+                        advice_report_done(&host->report);
+                }
+        host->n = 0;
+}
+
+TEST(tiflash) {
+        assert_int_equal(value_for("tiflash", "profiles.default.max_memory_usage_for_all_queries",
+                                   16, 100 * GIB),
+                         80 * GIB);
 }
 
 /* On CPUs of its own TiKV's own values suit. */
@@ -219,10 +272,10 @@ HOST_TEST(address, 4, 8, GIB) {
 
 /* Threads on half of the CPUs use no more, however many the place has. */
 HOST_TEST(cpus_that_are_left, 1, 16, 64 * GIB) {
-        host_add(host, "x", "tidb-server", "0")->by_hand.thread_cpus = cpu_set("0-7,16-23");
+        host_add(host, "x", "haproxy", "0")->by_hand.thread_cpus = cpu_set("0-7,16-23");
         host_advise(host);
         assert_int_equal(host->report.subjects[0].n_cpus, 8);
-        host_assert(host, "x", "performance.max-procs", 8);
+        host_assert(host, "x", "nbthread", 8);
 }
 
 /* --- Sizing advice: the most GOGC, what a running process has, what a disk shares, and none at all
@@ -311,24 +364,35 @@ HOST_TEST(gogc_on_two_nodes, 2, 4, 15 * GIB) {
         assert_true(gogc_fits(host, "a"));
 }
 
+/* Alone on its CPUs, and beside a TiKV with which it shares them. */
 TEST(max_procs_of_a_running_process) {
         static const struct {
-                bool running;
+                bool shared, running;
                 uint32_t gomaxprocs;
+                bool given;
                 AdviceEffect effect;
                 const char *note;
                 GoCount go;
                 bool late;
         } cases[] = {
-                { false, 0, HOLDS_RESTART, NULL },
-                { false, 4, HOLDS_RESTART, NULL }, /* there is none that could have it */
-                { true, 0, HOLDS_RESTART, "unknown" },
-                { true, 64, HOLDS_RESTART, "has {gomaxprocs}: a Go" },
-                { true, 4, HOLDS_ALREADY, "already has {gomaxprocs}" },
-                { true, 4, HOLDS_ALREADY, "already has {gomaxprocs}", GO_ONCE, true },
-                { true, 0, HOLDS_RESTART, "that started before it was bound", GO_ONCE, true },
-                { true, 0, HOLDS_RESTART, "has read the number when it started", GO_ONCE, false },
-                { true, 0, HOLDS_RESTART, "Go 1.25 or later and follows", GO_FOLLOWS, true },
+                { false, false, 0, false },
+                { false, true, 0, false },
+                { false, true, 4, false },
+                { false, true, 0, false, .go = GO_FOLLOWS, .late = true },
+                { false, true, 0, false, .go = GO_ONCE },
+                { false, true, 64, true, HOLDS_RESTART, "has {gomaxprocs}: a Go" },
+                { false, true, 0, true, HOLDS_RESTART, "that started before it was bound", GO_ONCE,
+                  true },
+                { true, false, 0, true, HOLDS_RESTART, NULL },
+                { true, false, 2, true, HOLDS_RESTART,
+                  NULL }, /* there is none that could have it */
+                { true, true, 0, true, HOLDS_RESTART, "unknown" },
+                { true, true, 2, true, HOLDS_ALREADY, "already has {gomaxprocs}" },
+                { true, true, 2, true, HOLDS_ALREADY, "already has {gomaxprocs}", GO_ONCE, true },
+                { true, true, 0, true, HOLDS_RESTART, "has read the number when it started",
+                  GO_ONCE, false },
+                { true, true, 0, true, HOLDS_RESTART, "Go 1.25 or later and follows", GO_FOLLOWS,
+                  true },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -336,14 +400,20 @@ TEST(max_procs_of_a_running_process) {
                 AdviceInstance *instance;
                 const Advice *advice;
 
+                print_message("%zu\n", i);
                 host_init(&host, 1, 4, GIB);
                 instance = host_add(&host, "x", "tidb-server", "0");
                 instance->running = cases[i].running;
                 instance->gomaxprocs = cases[i].gomaxprocs;
                 instance->go = cases[i].go;
                 instance->bound_after_start = cases[i].late;
+                if (cases[i].shared)
+                        host_add(&host, "y", "tikv-server", "0");
                 host_advise(&host);
                 advice = host_find(&host, "x", "performance.max-procs");
+                assert_int_equal(advice != NULL, cases[i].given);
+                if (!advice)
+                        continue;
                 assert_int_equal(advice->effect, cases[i].effect);
                 if (cases[i].note)
                         assert_non_null(strstr(advice->note, cases[i].note));
@@ -382,12 +452,12 @@ HOST_TEST(disk_rate_with_one_not_placed, 1, 4, 16 * GIB) {
         host->choices[1].placement.cpus = cpu_set("0-3");
         host_advise(host);
         host_assert(host, "a", "rocksdb.rate-bytes-per-sec", 200 * MIB);
-        host_assert(host, "a", "readpool.unified.max-thread-count", 4); /* it has all CPUs */
+        assert_null(host_find(host, "a", "readpool.unified.max-thread-count")); /* all CPUs */
         assert_int_equal(host_count(host, "b"), 0);
 }
 
 HOST_TEST(no_advice, 1, 4, 16 * GIB) {
-        host_add(host, "tiflash", "tiflash", "0");
+        host_add(host, "cdc", "cdc", "0");
         host_add(host, "cat", "/bin/cat", "0");
         host_add(host, "other", "/bin/sleep", "0");
         host_add(host, "nowhere", "tidb-server", "");
@@ -435,8 +505,8 @@ HOST_TEST(small_mixed_host, 1, 16, 32 * GIB) {
         host_assert(host, "tikv", "rocksdb.rate-bytes-per-sec", 200 * MIB);
         host_assert(host, "tikv", "storage.block-cache.capacity", 7372 * MIB);
         assert_int_equal(host_count(host, "tikv"), 6);
-        assert_int_equal(host_count(host, "pd"), 1); /* GOMAXPROCS */
-        assert_int_equal(host->report.n_items, 9);
+        assert_int_equal(host_count(host, "pd"), 0);
+        assert_int_equal(host->report.n_items, 8);
         for (size_t i = 1; i < host->report.n_items; i++) { /* by instance, then by rule */
                 const Advice *a = &host->report.items[i - 1], *b = &host->report.items[i];
 
@@ -455,11 +525,10 @@ HOST_TEST(epyc_with_eight_tikv, 8, 16, 64 * GIB) {
                 host_add(host, nodes[i], "tikv-server", nodes[i])->device = devices[i];
         host_advise(host);
         for (size_t i = 0; i < 8; i++) {
-                host_assert(host, nodes[i], "readpool.unified.max-thread-count", 12);
                 host_assert(host, nodes[i], "storage.block-cache.capacity", 29491 * MIB);
                 host_assert(host, nodes[i], "raftstore.store-pool-size", 3);
                 host_assert(host, nodes[i], "raftstore.apply-pool-size", 3);
-                assert_int_equal(host_count(host, nodes[i]), 4);
+                assert_int_equal(host_count(host, nodes[i]), 3);
         }
 }
 
@@ -470,10 +539,8 @@ HOST_TEST(epyc_with_four_tikv, 8, 16, 64 * GIB) {
         for (size_t i = 0; i < 4; i++)
                 host_add(host, nodes[i], "tikv-server", nodes[i]);
         host_advise(host);
-        for (size_t i = 0; i < 4; i++) {
-                host_assert(host, nodes[i], "readpool.unified.max-thread-count", 25);
+        for (size_t i = 0; i < 4; i++)
                 host_assert(host, nodes[i], "storage.block-cache.capacity", 58982 * MIB);
-        }
 }
 
 /* 2 × Xeon 6252, 48 CPUs and 192 GiB a socket: a TiDB a socket, PD and HAProxy between. */
@@ -486,7 +553,6 @@ HOST_TEST(two_xeons, 2, 48, 192 * GIB) {
         for (size_t i = 0; i < 2; i++) {
                 const char *name = host->instances[i].name;
 
-                host_assert(host, name, "performance.max-procs", 48);
                 host_assert(host, name, "tidb_server_memory_limit", 157286 * MIB);
                 host_assert(host, name, "tidb_gogc_tuner_max_value", 1000);
                 assert_int_equal(host->report.subjects[i].n_sharers, 0);
@@ -547,7 +613,7 @@ HOST_TEST(more_instances_than_cpus, 1, 1, GIB) {
         for (size_t i = 0; i < 5; i++)
                 host_add(host, "x", "tidb-server", "0");
         host_advise(host);
-        host_assert(host, "x", "performance.max-procs", 1);
+        assert_int_equal(host->report.subjects[4].cpu_share, 1);
 }
 
 /* CPUs of its own on a node that it shares: the memory is divided, the CPUs are not. */
@@ -557,8 +623,8 @@ HOST_TEST(own_cpus, 2, 16, 32 * GIB) {
         host_add(host, "tikv", "tikv-server", "0");
         host->choices[1].placement.cpus = cpu_set("10-15");
         host_advise(host);
-        host_assert(host, "tidb", "performance.max-procs", 10);
-        host_assert(host, "tikv", "readpool.unified.max-thread-count", 4);
+        assert_int_equal(host->report.subjects[0].cpu_share, 10);
+        assert_int_equal(host->report.subjects[1].cpu_share, 6);
         host_assert(host, "tikv", "storage.block-cache.capacity", 7372 * MIB);
         assert_int_equal(host->report.subjects[0].n_sharers, 1);
         assert_false(host->report.subjects[0].whole_nodes);
@@ -570,7 +636,7 @@ HOST_TEST(light_instances_take_no_part, 1, 16, 32 * GIB) {
         host_add(host, "haproxy", "haproxy", "0");
         host_add(host, "prometheus", "prometheus", "0");
         host_advise(host);
-        host_assert(host, "tidb", "performance.max-procs", 16);
+        assert_int_equal(host->report.subjects[0].cpu_share, 16);
         host_assert(host, "tidb", "tidb_server_memory_limit", 26214 * MIB);
         host_assert(host, "haproxy", "nbthread", 16);
         assert_int_equal(host->report.subjects[2].n_sharers, 1); /* it knows the TiDB */
@@ -584,7 +650,7 @@ HOST_TEST(cpus_by_the_nodes, 2, 4, GIB) {
         host_advise(host);
         assert_ids(host->report.subjects[0].cpus, "4-7");
         assert_true(host->report.subjects[0].whole_nodes);
-        host_assert(host, "x", "performance.max-procs", 4);
+        assert_int_equal(host->report.subjects[0].cpu_share, 4);
 }
 
 HOST_TEST(memory_of_several_nodes_does_not_overflow, 2, 4, UINT64_MAX) {

@@ -56,6 +56,21 @@ static void swappiness(World *w) {
         w->facts.swappiness = 60;
 }
 
+static void min_free(World *w) {
+        w->facts.min_free_kib = (2 << 20) - 1;
+}
+
+/* 75 % of 128 GiB, on a node of 64. */
+static void sized_for_the_host(World *w) {
+        w->instances[1].limit_bytes = 0;
+}
+
+/* Each has room alone: 51 and 63.75 GiB. */
+static void sized_for_more_than_a_node(World *w) {
+        w->instances[0].nodes = node_set("1");
+        w->instances[0].cpus = w->instances[0].allowed_cpus = cpu_set("4-6");
+}
+
 static void governor(World *w) {
         (void)strcpy(w->facts.governor, "powersave");
         w->facts.governor_cpu = 3;
@@ -87,6 +102,7 @@ static void nodes_hidden(World *w) {
 
 static void smaller_node(World *w) {
         w->nodes[1].memory_bytes = 48 * GIB;
+        w->instances[1].limit_bytes = 32 * GIB;
 }
 
 static void node_not_trusted(World *w) {
@@ -233,6 +249,13 @@ TEST(each_mistake) {
                   "sysctl -w vm.zone_reclaim_mode=0" },
                 { huge_pages, AUDIT_HUGE_PAGES, AUDIT_WARNING, "'always'", "echo never" },
                 { swap_used, AUDIT_SWAP, AUDIT_WARNING, "1024 MiB", "swapoff -a" },
+                { min_free, AUDIT_MIN_FREE, AUDIT_WARNING, "is 2097151", "=2097152" },
+                { sized_for_the_host, AUDIT_SERVER_SIZES, AUDIT_WARNING,
+                  "tikv-20160 sizes itself for the memory of the host, unless set otherwise: up to "
+                  "95 GiB of node 1, which has 64 GiB",
+                  "MemoryMax=" },
+                { sized_for_more_than_a_node, AUDIT_SERVER_SIZES, AUDIT_WARNING,
+                  "tidb-4000, tikv-20160 size themselves", "tidbnumactl advise" },
                 { swappiness, AUDIT_SWAP, AUDIT_WARNING, "is 60", "sysctl -w vm.swappiness=10" },
                 { governor, AUDIT_GOVERNOR, AUDIT_WARNING, "'powersave'", "cpupower" },
                 { no_pidfds, AUDIT_KERNEL, AUDIT_WARNING, "0.5 s late", "5.3" },
@@ -425,7 +448,7 @@ WORLD_TEST(settings_that_cannot_be_read) {
         _cleanup_audit_report_ AuditReport report = { 0 };
 
         w->facts.numa_balancing = w->facts.zone_reclaim_mode = w->facts.swappiness =
-                HOST_FACT_UNKNOWN;
+                w->facts.min_free_kib = HOST_FACT_UNKNOWN;
         w->facts.huge_pages[0] = '\0';
         w->facts.governor_known = w->facts.cpuset_known = false;
         w->before[0].cpu_known = w->now[1].cpu_known = false;

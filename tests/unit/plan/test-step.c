@@ -187,7 +187,8 @@ SITUATION_TEST(memory_none, MEMORY_NONE) {
         assert_step(s, STEP_PARTLY, "could not be widened");
 }
 
-/* HAProxy's cpu-map and TiFlash's read pools: each thread has a part, and together they have all. */
+/* HAProxy's cpu-map and TiFlash's read pools: each thread has a part, and together they have all.
+ */
 SITUATION_TEST(threads_that_share_the_cpus_out, MEMORY_BIND) {
         s->binding.n_threads_off_cpus = 4;
         assert_step(s, STEP_DONE, "");

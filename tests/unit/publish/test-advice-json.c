@@ -80,8 +80,8 @@ ADVICE_TEST(others) {
 }
 
 TEST(products_and_rules) {
-        static const char *const rules[] = { "A1", "A2", "A3",  "A4",  "A5",  "A6", "A7",
-                                             "A8", "A9", "A10", "A11", "A12", "R12" };
+        static const char *const rules[] = { "A1", "A2",  "A3",  "A4",  "A5",  "A6",  "A7", "A8",
+                                             "A9", "A10", "A11", "A12", "A14", "A15", "R12" };
 
         assert_int_equal(N_ADVICE_RULES, ELEMENTSOF(rules));
         for (unsigned i = 0; i < N_ADVICE_RULES; i++)

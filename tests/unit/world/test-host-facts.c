@@ -30,6 +30,7 @@ FAKE_TEST(all_there) {
         fake_write(tree, "proc/sys/kernel/numa_balancing", "1\n");
         fake_write(tree, "proc/sys/vm/zone_reclaim_mode", "3\n");
         fake_write(tree, "proc/sys/vm/swappiness", "60\n");
+        fake_write(tree, "proc/sys/vm/min_free_kbytes", "67584\n");
         fake_write(tree, "proc/meminfo",
                    "MemTotal:  9 kB\nSwapTotal:  4096 kB\nSwapFree:  1024 kB\n");
         fake_write(tree, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
@@ -42,6 +43,7 @@ FAKE_TEST(all_there) {
         assert_int_equal(facts.numa_balancing, 1);
         assert_int_equal(facts.zone_reclaim_mode, 3);
         assert_int_equal(facts.swappiness, 60);
+        assert_int_equal(facts.min_free_kib, 67584);
         assert_true(facts.swap_known);
         assert_int_equal(facts.swap_used_bytes, 3 << 20);
         assert_string_equal(facts.huge_pages, "madvise");
