@@ -12,7 +12,6 @@
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/irq.h"
 #include "tidbnumad/plan/state.h"
-#include "tidbnumad/plan/step.h"
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/instances.h"
 #include "tidbnumad/world/irq-load.h"
@@ -26,6 +25,7 @@ void plan_run_done(PlanRun *planned) {
         free(planned->instances);
         free(planned->free_bytes);
         huge_pools_done(&planned->pools);
+        free(planned->ladders);
         free(planned->rows);
         *planned = (PlanRun){ 0 };
 }
@@ -88,15 +88,14 @@ static NodeSet bound_nodes(const PlanRunFrom *from, const Observed *o) {
         return placement_bound_nodes(&from->machine->topology, &o->cpus, &o->allowed_cpus);
 }
 
-static PlacementInstance input_running(const PlanRunFrom *from, Observed *o) {
+static PlacementInstance input_running(const PlanRunFrom *from, const Ladder *ladder, Observed *o) {
         const Members members = { .sysroot = &from->machine->sysroot,
                                   .list = o->members,
                                   .n = o->n_members,
                                   .unit = o->unit };
 
         if (from->machine->runs)
-                members_read_allowed(&members,
-                                     rung_stays_in_group(ladder_of(from, o).rung, o->policy),
+                members_read_allowed(&members, rung_stays_in_group(ladder->rung, o->policy),
                                      o->allowed_by, &o->allowed_cpus, &o->allowed_nodes);
         return (PlacementInstance){ .name = o->name,
                                     .policy = o->policy,
@@ -213,16 +212,15 @@ static void fill_published(const InstanceInfo *published, PlanReportInstance *ro
                 row->in_force = published->nodes;
 }
 
-static void fill_running(const PlanRunFrom *from, const Observed *r, const PlacementInstance *in,
-                         PlanReportInstance *row) {
+static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladder *ladder,
+                         const PlacementInstance *in, PlanReportInstance *row) {
         const InstanceInfo *published = published_of(from, r->name),
                            *daemons = daemons_of(from, in);
-        const Ladder ladder = ladder_of(from, r);
 
         row->storage = r->storage.chain;
         row->pid = r->members[0].process.id.pid;
-        row->bound_by = rung_to_string(ladder.rung);
-        row->bound_by_reason = ladder.why;
+        row->bound_by = rung_to_string(ladder->rung);
+        row->bound_by_reason = ladder->why;
         row->in_force = bound_nodes(from, r);
         if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;
@@ -257,7 +255,8 @@ static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
                                              .need_bytes = input->need_bytes };
                 fill_choice(&p->plan.choices[i], row);
                 if (from->running)
-                        fill_running(from, &from->running->instances[i], input, row);
+                        fill_running(from, &from->running->instances[i], &p->ladders[i], input,
+                                     row);
                 else if (from->imagined->instances[i].disk)
                         row->storage = from->imagined->instances[i].disk->name;
         }
@@ -358,14 +357,20 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
 
         *ret = (PlanRun){ 0 };
         ret->instances = calloc(n + 1, sizeof(*ret->instances));
+        ret->ladders = calloc(n + 1, sizeof(*ret->ladders));
         ret->rows = calloc(n + 1, sizeof(*ret->rows));
-        r = ret->instances && ret->rows ? read_free(from, &ret->free_bytes) : -ENOMEM;
+        r = ret->instances && ret->ladders && ret->rows ? read_free(from, &ret->free_bytes)
+                                                        : -ENOMEM;
         if (r >= 0 && from->machine->runs && !from->whole_memory)
                 r = huge_pools_load(&from->machine->sysroot, &from->machine->topology, &ret->pools);
         for (size_t i = 0; r >= 0 && i < n; i++)
-                ret->instances[i] = from->running
-                                            ? input_running(from, &from->running->instances[i])
-                                            : input_imagined(&from->imagined->instances[i]);
+                if (from->running) {
+                        Observed *o = &from->running->instances[i];
+
+                        ret->ladders[i] = ladder_of(from, o);
+                        ret->instances[i] = input_running(from, &ret->ladders[i], o);
+                } else
+                        ret->instances[i] = input_imagined(&from->imagined->instances[i]);
         if (r >= 0)
                 r = plan(from, ret);
         if (r < 0)

@@ -8,6 +8,7 @@
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/plan-report.h"
 #include "tidbnumad/plan/placement.h"
+#include "tidbnumad/plan/step.h"
 #include "tidbnumad/world/instances.h"
 
 /* Inputs of a plan. Borrowed. */
@@ -32,6 +33,7 @@ typedef struct PlanRun {
         PlacementPlan plan;
         uint64_t *free_bytes; /* NULL: not known */
         HugePools pools;      /* of reserved huge pages; owned */
+        Ladder *ladders;      /* by which method each that runs is bound, or would be */
         PlanReportInstance *rows;
         char **notes;
         size_t n_notes, notes_allocated;
