@@ -44,7 +44,7 @@ static void add_card(const Situation *s, const Case *c, size_t i, Address addres
 }
 
 static void add_running(const Situation *s, const Case *c, size_t i, AdviceInstance *ret) {
-        const InstanceInfo *published = case_published(s, c, i);
+        const InstanceInfo *published = c->planned.rows[i].published;
         const AskedGo go = ask_go(&s->machine.sysroot, &c->running.instances[i], s->args->ask);
 
         ret->by_hand = case_by_hand(s, c, i);

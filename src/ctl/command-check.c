@@ -109,7 +109,7 @@ static int read_machine(const Situation *s, Check *check) {
 
 static void add_running(const Situation *s, const Case *c, size_t i, AuditInstance *ret) {
         const Observed *o = &c->running.instances[i];
-        const InstanceInfo *published = case_published(s, c, i);
+        const InstanceInfo *published = c->planned.rows[i].published;
         const AskedGo go = ask_go(&s->machine.sysroot, o, s->args->ask);
 
         ret->unit = o->unit;

@@ -69,7 +69,8 @@ static bool is_any_in_force(const PlanReport *report) {
 }
 
 static bool is_unbound(const PlanReportInstance *row) {
-        return row->basis != BASIS_REFUSED && (!row->state || strcmp(row->state, "bound") != 0);
+        return row->basis != BASIS_REFUSED &&
+               (!row->published || row->published->state != INSTANCE_BOUND);
 }
 
 /* Those with the same sentence share a line. The plan does not show whether an instance is bound:

@@ -201,27 +201,19 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->n_alternatives = c->n_alternatives;
 }
 
-/* The daemon's verdict: with CPUs of one node only, or on a machine of one node, the nodes of the
- * threads do not show whether an instance is bound. */
-static void fill_published(const InstanceInfo *published, PlanReportInstance *row) {
-        row->state = instance_state_to_string(published->state);
-        row->state_reason = published->reason;
-        row->cpu_bound = published->cpu_bound;
-        row->memory_bound = published->memory_bound;
-        if (published->cpu_bound)
-                row->in_force = published->nodes;
-}
-
 static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladder *ladder,
                          const PlacementInstance *in, PlanReportInstance *row) {
-        const InstanceInfo *published = published_of(from, r->name),
-                           *daemons = daemons_of(from, in);
+        const InstanceInfo *daemons = daemons_of(from, in);
 
+        row->published = published_of(from, r->name);
         row->storage = r->storage.chain;
         row->pid = r->members[0].process.id.pid;
         row->bound_by = rung_to_string(ladder->rung);
         row->bound_by_reason = ladder->why;
-        row->in_force = bound_nodes(from, r);
+        /* The daemon's verdict, if there is one: with CPUs of one node only, or on a machine of one
+         * node, the nodes of the threads do not show whether an instance is bound. */
+        row->in_force = row->published && row->published->cpu_bound ? row->published->nodes
+                                                                    : bound_nodes(from, r);
         if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;
                 row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
@@ -229,8 +221,6 @@ static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladde
                                           .anon_bytes;
         }
         row->memory_policy = r->memory_policy;
-        if (published)
-                fill_published(published, row);
         row->bound = plan_report_places(row) &&
                      (daemons ? daemons->cpu_bound
                               : row->basis == BASIS_KEPT &&
@@ -401,12 +391,14 @@ static void append_means(const PlanReportInstance *row, Text *text) {
 }
 
 void plan_run_append_now(const PlanRun *planned, const PlanReportInstance *row, Text *text) {
-        if (row->state) {
-                text_appendf(text, "%s (CPUs %s, memory %s)", row->state,
-                             row->cpu_bound ? "bound" : "not bound",
-                             verdict_memory_word(row->placement->memory, row->memory_bound));
-                text_append(text, *row->state_reason ? ": " : "");
-                text_append_printable(text, row->state_reason);
+        const InstanceInfo *now = row->published;
+
+        if (now) {
+                text_appendf(text, "%s (CPUs %s, memory %s)", instance_state_to_string(now->state),
+                             now->cpu_bound ? "bound" : "not bound",
+                             verdict_memory_word(row->placement->memory, now->memory_bound));
+                text_append(text, *now->reason ? ": " : "");
+                text_append_printable(text, now->reason);
                 append_means(row, text);
         } else if (planned->report.daemon_runs)
                 text_append(text, "the daemon does not list it");

@@ -287,14 +287,10 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         return r;
 }
 
-const InstanceInfo *case_published(const Situation *s, const Case *c, size_t i) {
-        return s->daemon_runs ? status_file_find(&s->status, c->planned.rows[i].name) : NULL;
-}
-
 ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
         const Observed *o = &c->running.instances[i];
-        const InstanceInfo *published = case_published(s, c, i);
+        const InstanceInfo *published = row->published;
         const ByHandInput input = {
                 .topology = &s->machine.topology,
                 .thread_cpus = &o->thread_cpus,
@@ -304,7 +300,7 @@ ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
                 .above_nodes = &o->allowed_nodes,
                 .place_cpus = &row->placement->cpus,
                 .place_nodes = &row->placement->nodes,
-                .bound_by_daemon = row->state && row->cpu_bound,
+                .bound_by_daemon = published && published->cpu_bound,
                 .cpu_source = start_source_from_string(published ? published->start_cpus_by : NULL),
         };
 

@@ -18,11 +18,18 @@ static void put_alternatives(Json *json, const PlanReportInstance *instance) {
                 }
 }
 
-static void put_bound(Json *json, const char *key, const PlanReportInstance *i, bool bound) {
-        if (i->state)
-                json_put_bool(json, key, bound);
-        else
-                json_put_null(json, key);
+/* Null where no daemon reports it. */
+static void put_published(Json *json, const InstanceInfo *published) {
+        json_put_string(json, "state",
+                        published ? instance_state_to_string(published->state) : NULL);
+        json_put_string(json, "state_reason", published ? published->reason : NULL);
+        if (published) {
+                json_put_bool(json, "cpu_bound", published->cpu_bound);
+                json_put_bool(json, "memory_bound", published->memory_bound);
+        } else {
+                json_put_null(json, "cpu_bound");
+                json_put_null(json, "memory_bound");
+        }
 }
 
 void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i) {
@@ -59,10 +66,7 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
                 json_put_string(json, "bound_by", runs ? i->bound_by : NULL);
                 json_put_string(json, "bound_by_reason", i->bound_by_reason);
                 json_put_string(json, "memory_policy", i->memory_policy);
-                json_put_string(json, "state", i->state);
-                json_put_string(json, "state_reason", i->state_reason);
-                put_bound(json, "cpu_bound", i, i->cpu_bound);
-                put_bound(json, "memory_bound", i, i->memory_bound);
+                put_published(json, i->published);
         }
 }
 

@@ -31,9 +31,6 @@ typedef struct Case {
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 } Case;
 
-/* What a daemon that runs publishes about this instance of the case; NULL: nothing. */
-const InstanceInfo *case_published(const Situation *situation, const Case *c, size_t i);
-
 /* What restricts this running instance of the case beside the daemon. */
 ByHand case_by_hand(const Situation *situation, const Case *c, size_t i);
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
@@ -40,11 +41,9 @@ typedef struct PlanReportInstance {
                                       * would; "": not known */
         const char *bound_by_reason; /* why by affinity; NULL: it is not, or the host has no more */
         const char *memory_policy;   /* that it has set itself, as numa(7) has it; NULL: none */
-        const char *state;           /* as the daemon reports it; NULL: it does not */
-        const char *state_reason;
+        const InstanceInfo *published; /* as the daemon reports it; NULL: it does not */
         const char
                 *unplaced; /* why the daemon has no place for it; NULL: it has, or is not asked */
-        bool cpu_bound, memory_bound; /* likewise; false without `state` */
 } PlanReportInstance;
 
 /* One that is released has a place in the daemon's plan that is not in force. */
@@ -63,7 +62,7 @@ typedef struct PlanReport {
         const PlanReportInstance *instances;
         size_t n_instances;
         PlacementScore score;
-        bool daemon_runs;         /* on this host; `state` of the instances is what it reports */
+        bool daemon_runs; /* on this host; `published` of the instances is what it reports */
         const char *const *notes; /* how the input came about: whole sentences */
         size_t n_notes;
 } PlanReport;

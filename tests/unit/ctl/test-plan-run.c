@@ -176,13 +176,12 @@ WORLD_TEST(running) {
         assert_int_equal(p.rows[0].pid, 100);
         assert_true(p.rows[0].cost_known);
         assert_int_equal(p.rows[0].cost_bytes, 7);
-        assert_string_equal(p.rows[0].state, "bound");
-        assert_string_equal(p.rows[0].state_reason, "r");
+        assert_ptr_equal(p.rows[0].published, &told);
         assert_string_equal(p.rows[1].storage, "/d: ext4 on sda");
         assert_ids(p.rows[1].placement->nodes, "0"); /* its device's */
         assert_int_equal(p.rows[1].need_bytes, 4096);
         assert_false(p.rows[1].cost_known);
-        assert_null(p.rows[1].state);
+        assert_null(p.rows[1].published);
         assert_int_equal(p.report.n_notes, 0);
 }
 

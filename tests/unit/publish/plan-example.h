@@ -16,6 +16,7 @@ typedef struct PlanExample {
         Policy policies[2];
         Placement placements[PLAN_INSTANCES];
         PlacementAlternative alternatives[3]; /* the last one is spare */
+        InstanceInfo published;
         PlanReportInstance instances[PLAN_INSTANCES];
         const char *notes[1];
         PlanReport report;
@@ -66,6 +67,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                       .n_feasible = 9,
                                       .alternatives = e->alternatives,
                                       .n_alternatives = 2 };
+        e->published = (InstanceInfo){ .state = INSTANCE_BOUND, .reason = "", .cpu_bound = true };
         e->instances[1] = (PlanReportInstance){ .name = "tikv-20160",
                                                 .unit = "tikv-20160.service",
                                                 .policy = &e->policies[0],
@@ -81,9 +83,7 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .bound_by = "affinity",
                                                 .bound_by_reason = "its unit is shared",
                                                 .memory_policy = "interleave:0-7",
-                                                .state = "bound",
-                                                .state_reason = "",
-                                                .cpu_bound = true };
+                                                .published = &e->published };
         e->instances[2] = (PlanReportInstance){ .name = "pd-\x1b[1m",
                                                 .policy = &e->policies[1],
                                                 .basis = BASIS_REFUSED,
