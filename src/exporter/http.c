@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "config.h"
 #include "tidbnumad/exporter/answer.h"
 #include "tidbnumad/exporter/http.h"
 
@@ -277,20 +276,8 @@ static void free_answer(void *userdata) {
         free(answer);
 }
 
-#if HAVE_MHD_RESPONSE_FROM_IOVEC
-static struct MHD_Response *response_of(Answer *answer) {
-        struct MHD_IoVec parts[2];
-        unsigned n = 0;
-
-        if (answer->body && answer->body->file.size > 0)
-                parts[n++] = (struct MHD_IoVec){ answer->body->file.data, answer->body->file.size };
-        if (answer->text.length > 0)
-                parts[n++] = (struct MHD_IoVec){ answer->text.data, answer->text.length };
-        return MHD_create_response_from_iovec(parts, n, free_answer, answer);
-}
-#else
 /* Bytes that are copied at a time, into memory that each answer has. */
-#define BLOCK_BYTES 4096
+#define BLOCK_BYTES 16384
 
 /* Copies at most `max` bytes from that position of the body and the text after it. */
 static ssize_t copy_answer(void *userdata, uint64_t position, char *buffer, size_t max) {
@@ -317,7 +304,6 @@ static struct MHD_Response *response_of(Answer *answer) {
         return MHD_create_response_from_callback(body_size + answer->text.length, BLOCK_BYTES,
                                                  copy_answer, answer, free_answer);
 }
-#endif
 
 /* Sends the body from the store without a copy of the whole. MHD_NO closes the connection without
  * an answer: no memory. Takes over the answer's parts. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
+#include <libudev.h>
 #include <limits.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -15,9 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "config.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/devices.h"
 
@@ -368,65 +369,72 @@ bool link_events_drain(int fd) {
 
 /* --- events of devices that come and go --- */
 
-#if HAVE_SD_DEVICE
-#include <systemd/sd-device.h>
+/* Events that one turn of the loop reads; the rest make it turn again. */
+enum { UEVENTS_A_TURN = 64 };
 
 /* Interfaces of containers come and go all day. */
-static bool is_virtual(sd_device *device) {
+static bool is_virtual(struct udev_device *device) {
         static const char folder[] = "/sys/devices/virtual/";
-        const char *path;
+        const char *path = udev_device_get_syspath(device);
 
-        return sd_device_get_syspath(device, &path) >= 0 &&
-               strncmp(path, folder, strlen(folder)) == 0;
+        return path && strncmp(path, folder, strlen(folder)) == 0;
 }
 
-static int on_event(_unused_ sd_device_monitor *monitor, sd_device *device, void *userdata) {
+static int on_uevents(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
+                      void *userdata) {
         const Uevents *uevents = userdata;
+        bool any = false;
 
-        if (!is_virtual(device))
+        for (unsigned i = 0; i < UEVENTS_A_TURN; i++) {
+                struct udev_device *device;
+
+                errno = 0;
+                device = udev_monitor_receive_device(uevents->monitor);
+                if (!device) {
+                        any |= errno == ENOBUFS; /* events were lost */
+                        break;
+                }
+                any |= !is_virtual(device);
+                udev_device_unref(device);
+        }
+        if (any)
                 uevents->handler(uevents->userdata);
         return 0;
 }
 
-static int open_monitor(Uevents *uevents, sd_event *event, const char *const *subsystems) {
-        int r = sd_device_monitor_new(&uevents->monitor);
+static int monitor_open(Uevents *uevents, sd_event *event, const char *const *subsystems) {
+        struct udev *udev = udev_new();
+        int r = 0;
 
+        uevents->monitor = udev ? udev_monitor_new_from_netlink(udev, "udev") : NULL;
+        udev_unref(udev); /* the monitor has a reference of its own */
+        if (!uevents->monitor)
+                return errno > 0 ? -errno : -ENOMEM;
         /* The kernel filters: a host has thousands of other events. */
         for (size_t i = 0; r >= 0 && subsystems[i]; i++)
-                r = sd_device_monitor_filter_add_match_subsystem_devtype(uevents->monitor,
-                                                                         subsystems[i], NULL);
+                r = udev_monitor_filter_add_match_subsystem_devtype(uevents->monitor, subsystems[i],
+                                                                    NULL);
         if (r >= 0)
-                r = sd_device_monitor_attach_event(uevents->monitor, event);
-        return r < 0 ? r : sd_device_monitor_start(uevents->monitor, on_event, uevents);
+                r = udev_monitor_enable_receiving(uevents->monitor);
+        return r < 0 ? r
+                     : sd_event_add_io(event, &uevents->source,
+                                       udev_monitor_get_fd(uevents->monitor), EPOLLIN, on_uevents,
+                                       uevents);
 }
-
-static void close_monitor(Uevents *uevents) {
-        sd_device_monitor_unref(uevents->monitor);
-}
-
-#else
-
-static int open_monitor(_unused_ Uevents *uevents, _unused_ sd_event *event,
-                        _unused_ const char *const *subsystems) {
-        return -EOPNOTSUPP;
-}
-
-static void close_monitor(_unused_ Uevents *uevents) {}
-
-#endif
 
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
                  UeventsHandler handler, void *userdata) {
         int r;
 
         *uevents = (Uevents){ .handler = handler, .userdata = userdata };
-        r = open_monitor(uevents, event, subsystems);
+        r = monitor_open(uevents, event, subsystems);
         if (r < 0)
                 uevents_close(uevents);
         return r < 0 ? r : 0;
 }
 
 void uevents_close(Uevents *uevents) {
-        close_monitor(uevents);
+        sd_event_source_unref(uevents->source);
+        udev_monitor_unref(uevents->monitor);
         *uevents = (Uevents){ 0 };
 }

@@ -7,7 +7,7 @@ build_options() {
         local sanitizers='--buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false'
         case $1 in
         gcc) echo --buildtype=debugoptimized -Dc_args=-D_FORTIFY_SOURCE=2 ;;
-        clang) echo "$sanitizers" -Doldest_api=true ;;
+        clang) echo "$sanitizers" -Doldest_api=all ;;
         coverage) echo --buildtype=debug -Db_coverage=true ;;
         fuzz) echo "$sanitizers" -Dfuzzers=true -Dc_args=-fsanitize=fuzzer-no-link ;;
         esac
@@ -180,11 +180,18 @@ start_sandbox() {
         follow "$1"
 }
 
+# The programs of the rpm that is handed out take a tree of another release: for the long run.
+build_packages() {
+        local -a options=()
+        [[ -n ${TIDBNUMAD_LONG:-} ]] || options=(--host-rpm)
+        "$repo/packaging/build" "${options[@]}" "$dist"
+}
+
 # Beside the machines, which use the same packages; who comes first builds them.
 packages_suite() {
         local results=$1
         : >"$results"
-        "$repo/packaging/build" "$dist" && TIDBNUMAD_DIST=$dist tap_suite packages "$results"
+        build_packages && TIDBNUMAD_DIST=$dist tap_suite packages "$results"
 }
 
 start_packages() {
@@ -244,7 +251,7 @@ end_fuzzing() {
 }
 
 start_package() {
-        start "$1" 'building the packages' package "$repo/packaging/build" "$dist"
+        start "$1" 'building the packages' package build_packages
 }
 
 end_package() {
@@ -260,6 +267,7 @@ end_package() {
 # own_package MACHINE: is it of another release or architecture than this host? Then tests/vm/run builds its package.
 own_package() {
         local file=$repo/tests/vm/machines/$1.machine
+        ! grep -qs '^rpm=' "$file" || return 1
         grep -qs '^arch=' "$file" || { grep -qs '^release=' "$file" && ! grep -qE '^release=bookworm([+]|$)' "$file"; }
 }
 

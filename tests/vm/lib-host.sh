@@ -64,7 +64,8 @@ list_machines() {
 }
 
 # Each key's form. append=, more words for the kernel line, cpu=, another CPU of QEMU's, sanitized=, programs with sanitizers in the
-# package (see sanitized-deb), and arch= (amd64) may be missing. A key that is not here is an error.
+# package (see sanitized-deb), rpm=, the rpm instead of the Debian package (see rpm-as-deb), and arch= (amd64) may be missing. A key
+# that is not here is an error.
 declare -rA MACHINE_KEYS=(
         [include]='[a-z0-9-]+'
         [release]='[a-z]+([+][a-z]+)?'
@@ -83,6 +84,7 @@ declare -rA MACHINE_KEYS=(
         [append]='[[:graph:] ]+'
         [cpu]='[A-Za-z0-9_.,=+-]+'
         [sanitized]='yes'
+        [rpm]='yes'
 )
 
 # load_machine NAME: fills machine, machine_nvme, machine_nic; stops the program with FILE:LINE on the first mistake.
@@ -120,7 +122,7 @@ check_machine() {
         local file=$1 key device node
 
         for key in "${!MACHINE_KEYS[@]}"; do
-                [[ $key =~ ^(include|nvme|nic|append|cpu|sanitized)$ || -v machine[$key] ]] || die "$file: '$key=' is missing"
+                [[ $key =~ ^(include|nvme|nic|append|cpu|sanitized|rpm)$ || -v machine[$key] ]] || die "$file: '$key=' is missing"
         done
         ((machine[nodes] % machine[sockets] == 0)) ||
                 die "$file: nodes=${machine[nodes]} is not a multiple of sockets=${machine[sockets]}"

@@ -69,14 +69,14 @@ bool link_events_drain(int fd);
 typedef void (*UeventsHandler)(void *userdata);
 
 typedef struct Uevents {
-        struct sd_device_monitor *monitor; /* owned */
+        struct udev_monitor *monitor; /* owned, as the next one */
+        sd_event_source *source;
         UeventsHandler handler;
         void *userdata;
 } Uevents;
 
 /* Events of these subsystems (a list that NULL ends) but of no virtual device. `uevents` must stay
- * where it is until uevents_close(). Without udev no event ever comes, and that is no error.
- * -EOPNOTSUPP: built with libsystemd 239, which has no sd-device(3). */
+ * where it is until uevents_close(). Without udev no event ever comes, and that is no error. */
 int uevents_open(Uevents *uevents, sd_event *event, const char *const *subsystems,
                  UeventsHandler handler, void *userdata);
 void uevents_close(Uevents *uevents);

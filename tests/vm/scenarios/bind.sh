@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: every instance of the demo host gets its nodes: all threads, all anonymous memory, and nobody else is touched
 # machines: epyc8 epyc8-cgroup1
-# long machines: arm16 epyc8-bullseye epyc8-trixie epyc8-sanitized
+# long machines: arm16 epyc8-bullseye epyc8-trixie epyc8-sanitized rpm-bullseye rpm-bookworm rpm-trixie rpm-cgroup1
 # timeout: 900
 # The demo is this scenario as far as its table (--set demo=1).
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: the scrape is what promtool accepts, its ratios are those of numa_maps, observing changes nothing; accesses are counted, or not and told
 # machines: epyc8
-# long machines: epyc8-bullseye epyc8-trixie epyc8-sanitized arm16
+# long machines: epyc8-bullseye epyc8-trixie epyc8-sanitized arm16 rpm-bullseye rpm-bookworm rpm-trixie
 # timeout: 600
 
 # shellcheck source=tests/vm/guest/lib.sh

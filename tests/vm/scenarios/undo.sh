@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: all that was bound is given back byte for byte, also after the daemon was restarted or killed in the middle
 # in turn: epyc8
-# long machines: epyc8-cgroup1 epyc8-trixie
+# long machines: epyc8-cgroup1 epyc8-trixie rpm-bullseye rpm-bookworm rpm-trixie rpm-cgroup1
 # timeout: 1500
 
 # shellcheck source=tests/vm/guest/lib.sh
