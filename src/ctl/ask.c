@@ -1,15 +1,19 @@
+#include <math.h>
 #include <string.h>
 
+#include "tidbnumad/base/prometheus.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/sys/go-version.h"
+#include "tidbnumad/sys/http.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"
 
-enum { ASK_TIMEOUT_MSEC = 2000 };
+/* A body of TiDB has some 500 kB. */
+static const HttpLimits ask_limits = { .timeout_msec = 2000, .body_max_bytes = 16 << 20 };
 
 /* By product: the option, and the port without it. */
 static const struct {
@@ -21,8 +25,7 @@ static const struct {
 };
 
 /* Go's metric, and TiDB's own, which is older. */
-static const char *const metrics[] = { "go_sched_gomaxprocs_threads", "tidb_server_maxprocs",
-                                       NULL };
+static const char *const metrics[] = { "go_sched_gomaxprocs_threads", "tidb_server_maxprocs" };
 
 /* Of "--status=10080", "-status 10080" (`next` follows it). NULL: it is another option. */
 static const char *value_of(const char *argument, const char *option, const char *next) {
@@ -79,11 +82,32 @@ static bool is_its_port(const Sysroot *sysroot, const Observed *o, uint16_t port
         return false;
 }
 
+static void take_gomaxprocs(const PromSample *sample, void *userdata) {
+        uint32_t *n = userdata;
+
+        for (size_t i = 0; i < ELEMENTSOF(metrics); i++)
+                if (!sample->labelled && strcmp(sample->name, metrics[i]) == 0 &&
+                    sample->value >= 1 && sample->value <= UINT32_MAX &&
+                    sample->value <= floor(sample->value))
+                        *n = (uint32_t)sample->value;
+}
+
+/* The rest of the body is not of interest. */
+static int read_until_found(const char *bytes, size_t size, void *userdata) {
+        PromReader *reader = userdata;
+        const uint32_t *n = reader->userdata;
+
+        prom_reader_add(reader, bytes, size);
+        return *n > 0;
+}
+
 uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port) {
         _cleanup_free_ char *bytes = NULL;
+        PromReader reader = { .handler = take_gomaxprocs };
+        HttpAddress address;
         size_t size = 0;
         uint16_t port;
-        uint32_t n;
+        uint32_t n = 0;
 
         *ret_port = 0;
         if (!sysroot->live || cmdline_read(o->members[0].handle, &bytes, &size) < 0)
@@ -92,7 +116,10 @@ uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret
         if (port == 0 || !is_its_port(sysroot, o, port))
                 return 0;
         *ret_port = port;
-        return metric_get(port, metrics, ASK_TIMEOUT_MSEC, &n) < 0 ? 0 : n;
+        reader.userdata = &n;
+        address = http_loopback(port);
+        return http_get(&address, "/metrics", &ask_limits, read_until_found, &reader, NULL) < 0 ? 0
+                                                                                                : n;
 }
 
 static GoCount go_count_of(const Observed *o) {

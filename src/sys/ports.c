@@ -1,4 +1,4 @@
-/* The TCP ports of a server: on which it listens, and the metrics behind one. */
+/* The TCP ports of a server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -7,7 +7,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,13 +14,9 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/base/text.h"
-#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/namespace.h"
 #include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"
-
-/* --- ports --- */
 
 enum {
         DIAG_DATAGRAM_MAX_BYTES = 32768, /* the kernel fills what we offer, up to this */
@@ -255,110 +250,4 @@ int port_set_list(const PortSet *set, ListenPorts *ret) {
 void listen_ports_done(ListenPorts *ports) {
         free(ports->ports);
         *ports = (ListenPorts){ 0 };
-}
-
-/* --- metrics --- */
-
-/* The request of a scraper; with HTTP/1.0 the answer is not encoded in chunks, and ends with the
- * connection. */
-static const char REQUEST[] = "GET /metrics HTTP/1.0\r\n"
-                              "Host: localhost\r\n"
-                              "Accept: text/plain\r\n"
-                              "User-Agent: tidbnumactl\r\n"
-                              "\r\n";
-
-static void end_line(MetricReader *reader) {
-        const bool first = !reader->begun;
-        uint64_t n;
-
-        reader->begun = true;
-        if (reader->length > 0 && reader->line[reader->length - 1] == '\r')
-                reader->length--;
-        reader->line[reader->length] = '\0';
-        if (!reader->body) {
-                /* "HTTP/1.1 200 OK" */
-                if (first && (strncmp(reader->line, "HTTP/1.", 7) != 0 ||
-                              strncmp(reader->line + 8, " 200", 4) != 0))
-                        reader->result = -EBADMSG;
-                reader->body = reader->length == 0;
-        }
-        /* NAME VALUE; some write 8 as 8.0 or 8e+00, which no number of threads needs. */
-        else if (!reader->cut)
-                for (size_t i = 0; reader->names[i] && reader->result == 0; i++) {
-                        const size_t length = strlen(reader->names[i]);
-
-                        if (strncmp(reader->line, reader->names[i], length) == 0 &&
-                            reader->line[length] == ' ' &&
-                            parse_u64(reader->line + length + 1, &n) >= 0 && n > 0 &&
-                            n <= UINT32_MAX) {
-                                reader->value = (uint32_t)n;
-                                reader->result = 1;
-                        }
-                }
-        reader->length = 0;
-        reader->cut = false;
-}
-
-int metric_reader_add(MetricReader *reader, const char *bytes, size_t size) {
-        for (size_t i = 0; i < size && reader->result == 0; i++)
-                if (bytes[i] == '\n')
-                        end_line(reader);
-                else if (reader->length + 1 < sizeof(reader->line))
-                        reader->line[reader->length++] = bytes[i];
-                else
-                        reader->cut = true;
-        return reader->result;
-}
-
-/* Waits until then for the socket; 0 or -errno. */
-static int await(int fd, short events, uint64_t end_usec) {
-        struct pollfd poll_fd = { .fd = fd, .events = events };
-        const uint64_t now = clock_monotonic_usec();
-        int r = now < end_usec ? poll(&poll_fd, 1, (int)((end_usec - now + 999) / 1000)) : 0;
-
-        if (r < 0)
-                return -errno;
-        return r == 0 ? -ETIMEDOUT : 0;
-}
-
-int metric_get(uint16_t port, const char *const *names, uint32_t timeout_msec, uint32_t *ret) {
-        const struct sockaddr_in to = { .sin_family = AF_INET,
-                                        .sin_port = htons(port),
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)timeout_msec * 1000;
-        _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        MetricReader reader = { .names = names };
-        socklen_t size = sizeof(int);
-        char bytes[4096];
-        int error = 0, r = 0;
-        ssize_t n = 1;
-
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0)
-                r = errno == EINPROGRESS ? await(fd, POLLOUT, end_usec) : -errno;
-        if (r == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-                r = -errno;
-        if (r < 0 || error != 0)
-                return r < 0 ? r : -error;
-        /* The request fits into the empty buffer of a new socket. */
-        if (send(fd, REQUEST, sizeof(REQUEST) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(REQUEST) - 1)
-                return errno ? -errno : -EIO;
-        /* Until something is found, or the answer ends. */
-        while (r == 0 && n != 0) {
-                r = await(fd, POLLIN, end_usec);
-                if (r < 0)
-                        return r;
-                n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-                if (n < 0 && errno != EAGAIN)
-                        return -errno;
-                if (n > 0)
-                        r = metric_reader_add(&reader, bytes, (size_t)n);
-        }
-        if (r < 0)
-                return r;
-        if (r == 0)
-                return reader.body ? -ENODATA : -EBADMSG;
-        *ret = reader.value;
-        return 0;
 }

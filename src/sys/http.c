@@ -1,0 +1,176 @@
+/* One request, one answer, one deadline. No redirections, no names, no TLS: the servers are on this
+ * host, and what they answer is not trusted. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/http.h"
+
+enum { REQUEST_MAX = 512, HEADERS_MAX_BYTES = 16384 };
+
+/* A server that speaks TLS answers plain text with an alert record, RFC 8446, 5.1. */
+enum { TLS_ALERT = 0x15, TLS_MAJOR_VERSION = 3 };
+
+typedef struct Answer {
+        HttpSink sink;
+        void *userdata;
+        size_t body_max_bytes, body_bytes, header_bytes;
+        char status_line[sizeof("HTTP/1.1 200")]; /* its beginning */
+        size_t line_length;                       /* of the line of the headers that arrives */
+        bool status_known, in_body;
+        unsigned status;
+} Answer;
+
+HttpAddress http_loopback(uint16_t port) {
+        return (HttpAddress){ .in = { .sin_family = AF_INET,
+                                      .sin_port = htons(port),
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
+}
+
+/* "HTTP/1.1 200 OK" */
+static int take_status_line(Answer *a) {
+        const char *line = a->status_line;
+        char digit;
+
+        a->status_known = true;
+        if (line[0] == TLS_ALERT && line[1] == TLS_MAJOR_VERSION)
+                return -EPROTO;
+        if (sscanf(line, "HTTP/1.%c %3u", &digit, &a->status) != 2 ||
+            (digit != '0' && digit != '1'))
+                return -EBADMSG;
+        return a->status == 200 ? 0 : -EREMOTEIO;
+}
+
+/* How many of the bytes are of the headers, or negative errno. */
+static ssize_t take_headers(Answer *a, const char *bytes, size_t size) {
+        for (size_t i = 0; i < size; i++) {
+                if (++a->header_bytes > HEADERS_MAX_BYTES)
+                        return -EBADMSG;
+                if (bytes[i] == '\n') {
+                        const int r = a->status_known ? 0 : take_status_line(a);
+
+                        if (r < 0)
+                                return r;
+                        a->in_body = a->line_length == 0;
+                        a->line_length = 0;
+                        if (a->in_body)
+                                return (ssize_t)i + 1;
+                } else if (bytes[i] != '\r') {
+                        if (!a->status_known && a->line_length + 1 < sizeof(a->status_line))
+                                a->status_line[a->line_length] = bytes[i];
+                        a->line_length++;
+                }
+        }
+        return (ssize_t)size;
+}
+
+static int take_bytes(Answer *a, const char *bytes, size_t size) {
+        if (!a->in_body) {
+                const ssize_t n = take_headers(a, bytes, size);
+
+                if (n < 0)
+                        return (int)n;
+                bytes += n;
+                size -= (size_t)n;
+        }
+        if (size > a->body_max_bytes - a->body_bytes)
+                return -EFBIG;
+        a->body_bytes += size;
+        return size > 0 ? a->sink(bytes, size, a->userdata) : 0;
+}
+
+/* Waits until then for the socket; 0 or -errno. */
+static int await(int fd, short events, uint64_t end_usec) {
+        struct pollfd poll_fd = { .fd = fd, .events = events };
+        const uint64_t now = clock_monotonic_usec();
+        const int r = now < end_usec ? poll(&poll_fd, 1, (int)((end_usec - now + 999) / 1000)) : 0;
+
+        if (r < 0)
+                return -errno;
+        return r == 0 ? -ETIMEDOUT : 0;
+}
+
+static int open_connection(const HttpAddress *to, uint64_t end_usec, int *ret_fd) {
+        _cleanup_close_ int fd =
+                socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        socklen_t size = sizeof(int);
+        int error = 0, r = 0;
+
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, &to->any,
+                    to->any.sa_family == AF_INET6 ? sizeof(to->in6) : sizeof(to->in)) < 0)
+                r = errno == EINPROGRESS ? await(fd, POLLOUT, end_usec) : -errno;
+        if (r == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+                r = -errno;
+        if (r < 0 || error != 0)
+                return r < 0 ? r : -error;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+static int send_request(int fd, const HttpAddress *to, const char *path) {
+        char request[REQUEST_MAX], host[INET6_ADDRSTRLEN];
+        const bool six = to->any.sa_family == AF_INET6;
+        int n;
+
+        if (!inet_ntop(to->any.sa_family,
+                       six ? (const void *)&to->in6.sin6_addr : (const void *)&to->in.sin_addr,
+                       host, sizeof(host)))
+                return -errno;
+        n = snprintf(request, sizeof(request),
+                     "GET %s HTTP/1.0\r\n"
+                     "Host: %s%s%s\r\n"
+                     "Accept: */*\r\n"
+                     "User-Agent: tidbnumactl\r\n"
+                     "\r\n",
+                     path, six ? "[" : "", host, six ? "]" : "");
+        if (n < 0 || (size_t)n >= sizeof(request))
+                return -ENAMETOOLONG;
+        /* It fits into the empty buffer of a new socket. */
+        errno = EIO;
+        return send(fd, request, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -errno;
+}
+
+int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, HttpSink sink,
+             void *userdata, unsigned *ret_status) {
+        const uint64_t end_usec = clock_monotonic_usec() + (uint64_t)limits->timeout_msec * 1000;
+        Answer answer = { .sink = sink,
+                          .userdata = userdata,
+                          .body_max_bytes = limits->body_max_bytes };
+        _cleanup_close_ int fd = -EBADF;
+        int r = open_connection(to, end_usec, &fd);
+
+        if (r >= 0)
+                r = send_request(fd, to, path);
+        while (r == 0) {
+                char bytes[16384];
+                ssize_t n;
+
+                r = await(fd, POLLIN, end_usec);
+                if (r < 0)
+                        break;
+                n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+                if (n == 0) {
+                        /* An alert has no newline. */
+                        if (!answer.status_known)
+                                r = take_status_line(&answer) == -EPROTO ? -EPROTO : -EBADMSG;
+                        else if (!answer.in_body)
+                                r = -EBADMSG;
+                        break;
+                }
+                if (n > 0)
+                        r = take_bytes(&answer, bytes, (size_t)n);
+                else if (errno != EAGAIN)
+                        r = -errno;
+        }
+        if (ret_status)
+                *ret_status = answer.status;
+        return r;
+}
