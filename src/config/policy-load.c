@@ -412,7 +412,10 @@ static void check_given(Loader *l, const Section *s) {
         }
         if (choice.length > 0 && !chosen)
                 REFUSE(l, s->node, "`%s` is %s, expected at least %s", s->path,
-                       s->node->n_children == 0 ? "empty" : "too wide", choice.data);
+                       s->node->n_children == 0            ? "empty"
+                       : text_ends_with(s->path, ".match") ? "too wide"
+                                                           : "incomplete",
+                       choice.data);
 }
 
 /* `path` is "" at the top. Returns 0, also when something was refused; -ENOMEM. */

@@ -66,6 +66,7 @@ static const Scalar SCALARS[] = {
         [POLICY_KEY_UNIT] = { .pattern = "^([^ /(|){}+]+\\.(service|scope)|[^ /(|){}+]*[*?\\]])$" },
         [POLICY_KEY_USER] = { .pattern = "^[^- :/*?\\[][^ :/*?\\[]*$", .integer = INTEGER_AS_TEXT },
         [POLICY_KEY_ARGS] = { .pattern = "." },
+        [POLICY_KEY_METRIC] = { .pattern = "^[A-Za-z_:][A-Za-z0-9_:]{0,254}$" },
         [POLICY_KEY_PORT] = { .pattern = "^[0-9]+$",
                               .integer = INTEGER_BETWEEN,
                               .minimum = 1,

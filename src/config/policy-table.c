@@ -156,6 +156,19 @@ static const PolicyKey keys[] = {
             "tidbnumad(7), 2 for other programs; or the number of CPUs that the instance has used "
             "on average since its start, rounded up to a power of two, where that is more.",
             IN_POLICY(weight), .default_text = "auto", .min = 1, .max = WEIGHT_MAX),
+        KEY("policies[].metrics", SECTION, NONE,
+            "Where the program reports its requests, for tidbnumactl trial: "
+            "http://127.0.0.1:PORT/metrics, in the text format of Prometheus. TiDB, TiKV and PD "
+            "need none.",
+            .example = "{port: 9404, duration: http_server_requests_seconds}"),
+        KEY("policies[].metrics.port", PORT, NONE, "The TCP port.", IN_POLICY(metrics.port),
+            .need = POLICY_KEY_REQUIRED),
+        KEY("policies[].metrics.count", METRIC, NONE,
+            "A counter of requests. Default: the count of duration.", IN_POLICY(metrics.count),
+            .need = POLICY_KEY_ONE_OF),
+        KEY("policies[].metrics.duration", METRIC, NONE,
+            "A histogram of their durations in seconds, by its name without _bucket.",
+            IN_POLICY(metrics.duration), .need = POLICY_KEY_ONE_OF),
         KEY("policies[].instances", LIST, NONE,
             "Instances with explicit nodes. These override place."),
         KEY("policies[].instances[].match", SECTION, PLACE,
@@ -317,6 +330,7 @@ static const char *const allowed[] = {
                 "a service or scope such as tidb-4000.service, or a glob such as tidb-*.service",
         [POLICY_KEY_USER] = "the name or the number of a user",
         [POLICY_KEY_ARGS] = "a glob such as \"*--store=tikv*\"",
+        [POLICY_KEY_METRIC] = "the name of a metric such as http_requests_total, without labels",
         [POLICY_KEY_NODES] = "node numbers such as 1, 2-3 or 0,4, or a list such as [0, 4]",
         [POLICY_KEY_CPUS] = "all, one-per-core, or CPU numbers such as 8-15 or 8,10",
         [POLICY_KEY_RESERVE] = "none, nic, or node numbers such as 0 or [0, 4]",

@@ -20,9 +20,10 @@
 /* --- what is wrong with a name, a path, a glob --- */
 
 #define POLICY_NAME_MAX 64u
-#define UNIT_NAME_MAX 255u      /* systemd.unit(5) */
-#define USER_NAME_MAX 255u      /* LOGIN_NAME_MAX less its NUL */
-#define ARGS_MAX 4096u          /* length of a command line that is compared */
+#define UNIT_NAME_MAX 255u /* systemd.unit(5) */
+#define USER_NAME_MAX 255u /* LOGIN_NAME_MAX less its NUL */
+#define ARGS_MAX 4096u     /* length of a command line that is compared */
+#define METRIC_NAME_MAX 255u
 #define INTERFACE_NAME_MAX 15u  /* IFNAMSIZ less its NUL */
 #define CONTROLLER_NAME_MAX 32u /* "nvme" and a number are far below */
 
@@ -129,6 +130,21 @@ static const char *args_fault(const char *args) {
         return glob_fault(args);
 }
 
+static const char *metric_fault(const char *name) {
+        static const char allowed[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789";
+
+        if (*name == '\0')
+                return "it is empty";
+        if (strlen(name) > METRIC_NAME_MAX)
+                return "it is too long";
+        if (name[strspn(name, allowed)] == '{')
+                return "labels; all label sets are added up";
+        return name[strspn(name, allowed)] || isdigit((unsigned char)*name)
+                       ? "no metric has such a name"
+                       : NULL;
+}
+
 /* The kernel's rules for names of interfaces, and of devices in general. */
 static const char *device_fault(const char *name, size_t max, bool glob) {
         if (*name == '\0')
@@ -180,6 +196,8 @@ const char *policy_text_fault(PolicyKeyType type, const char *text) {
                 return user_fault(text);
         case POLICY_KEY_ARGS:
                 return args_fault(text);
+        case POLICY_KEY_METRIC:
+                return metric_fault(text);
         case POLICY_KEY_INTERFACES:
                 return device_fault(text, INTERFACE_NAME_MAX, false);
         case POLICY_KEY_NET_GLOBS:
@@ -501,6 +519,7 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
         case POLICY_KEY_UNIT:
         case POLICY_KEY_USER:
         case POLICY_KEY_ARGS:
+        case POLICY_KEY_METRIC:
                 *ret_reason = policy_text_fault(key->type, text);
                 if (*ret_reason)
                         return -EINVAL;

@@ -21,6 +21,8 @@ void policy_done(Policy *policy) {
         for (size_t i = 0; i < policy->n_instances; i++)
                 policy_match_done(&policy->instances[i].match);
         free(policy->instances);
+        free(policy->metrics.count);
+        free(policy->metrics.duration);
         free(policy->name);
         free(policy->file);
         *policy = (Policy){ 0 };

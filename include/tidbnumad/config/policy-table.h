@@ -10,11 +10,12 @@ typedef enum PolicyKeyType {
         POLICY_KEY_SECTION, /* a mapping; its keys are rows of their own */
         POLICY_KEY_LIST,    /* a list of mappings; the keys of an entry are rows under "path[]" */
         POLICY_KEY_VERSION, /* stored nowhere */
-        POLICY_KEY_NAME,    /* char *, owned, as the four below */
+        POLICY_KEY_NAME,    /* char *, owned, as the five below */
         POLICY_KEY_EXE,
         POLICY_KEY_UNIT,
         POLICY_KEY_USER,
         POLICY_KEY_ARGS,
+        POLICY_KEY_METRIC,
         POLICY_KEY_NODES,      /* NodeSet */
         POLICY_KEY_CPUS,       /* PolicyCpus */
         POLICY_KEY_RESERVE,    /* the fields `kind` and `nodes` of Reserve */

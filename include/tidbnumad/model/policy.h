@@ -123,6 +123,14 @@ typedef struct PolicyCpus {
         CpuSet list; /* of CPUS_LIST; never empty then */
 } PolicyCpus;
 
+/* What a program reports of its requests, at http://127.0.0.1:PORT/metrics, in the text format of
+ * Prometheus. */
+typedef struct PolicyMetrics {
+        uint16_t port;  /* 0: not given */
+        char *count;    /* a counter of requests; NULL: that of `duration`; owned */
+        char *duration; /* a histogram in seconds; NULL: none; owned */
+} PolicyMetrics;
+
 typedef struct Policy {
         char *name; /* owned */
         PolicyMatch match;
@@ -136,6 +144,7 @@ typedef struct Policy {
         PolicyBackend backend;
         PolicyInstance *instances; /* in file order; owned */
         size_t n_instances;
+        PolicyMetrics metrics; /* for tidbnumactl trial */
         uint32_t weight; /* beside others on a node; WEIGHT_AUTO: see placement_weight() */
         bool built_in;   /* of a host without any policy: watched and reported, never placed */
         bool adopted;    /* nobody wrote it: it holds what an earlier run bound, where no policies

@@ -103,7 +103,7 @@ TEST(unknown_keys) {
         assert_errors(P "  place.nodes: 1\n",
                       "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
                       "`name`, `match`, `max_instances`, `place`, `cpus`, `memory`, `on_full`, "
-                      "`migrate`, `rate`, `backend`, `weight`, `instances`");
+                      "`migrate`, `rate`, `backend`, `weight`, `metrics`, `instances`");
         assert_errors(P "  count: 2\n  strict: true\n",
                       "a.yaml:5:3: unknown key `count` in `policies[]`, expected it as "
                       "`policies[].place.count`",

@@ -255,6 +255,19 @@ TEST(args) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
+TEST(metrics) {
+        static const Case cases[] = {
+                { "", "it is empty" },
+                { "1a", "no metric has such a name" },
+                { "a-b", "no metric has such a name" },
+                { "a{b=\"c\"}", "labels; all label sets are added up" },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_METRIC };
+
+        assert_string_taken(POLICY_KEY_METRIC, "job:http_requests_total");
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
 TEST(devices) {
         static const Case names[] = {
                 { "", "it is empty" },
