@@ -77,6 +77,7 @@ struct Control {
         size_t n;
         uint64_t free_usec; /* when the next call may begin */
         bool refuses;       /* no connection can be taken for now */
+        Connection *trial;  /* who makes a trial; NULL: nobody */
 };
 
 /* What is answered: lines, or an error. */
@@ -95,6 +96,8 @@ struct Method {
         void (*await)(const Control *c, const Call *call, Text *missing);
         void (*tell)(const Control *c, const Call *call, ControlAnswer *answer);
 };
+
+static void end_connection(Connection *connection);
 
 /* --- answers --- */
 
@@ -221,7 +224,7 @@ static bool refuse_dry_run(const Control *c, ControlAnswer *answer) {
 }
 
 static bool is_same(const Requests *a, const Requests *b) {
-        bool same = a->paused == b->paused && a->n == b->n;
+        bool same = a->paused == b->paused && a->n == b->n && a->trial == b->trial;
 
         for (size_t i = 0; same && i < a->n; i++)
                 same = a->list[i].released == b->list[i].released &&
@@ -229,16 +232,17 @@ static bool is_same(const Requests *a, const Requests *b) {
         return same;
 }
 
-/* Puts `fresh` in the place of what was requested. The same once more costs little. */
-static void follow(Control *c, Call *call, Requests *fresh) {
+/* Puts `fresh` in the place of what was requested. The same once more costs little. Returns why it
+ * could not be written, or 0. */
+static int follow(Control *c, Requests *fresh) {
         Requests *requests = &c->m->host.requests;
-        const bool turns = requests->paused != fresh->paused, same = is_same(requests, fresh);
+        const bool turns = requests->paused != fresh->paused || requests->trial != fresh->trial;
+        const bool same = is_same(requests, fresh);
         int r;
 
         requests_done(requests);
         *requests = TAKE_STRUCT(*fresh);
         r = requested_write(&c->m->host);
-        call->unkept = r < 0 ? r : 0;
         if (r < 0)
                 journal_log(&c->m->host.journal, LOG_WARNING, NULL,
                             "What was requested cannot be written to %s: %s. It ends with this "
@@ -248,6 +252,24 @@ static void follow(Control *c, Call *call, Requests *fresh) {
                 undo_release_unwanted(&c->m->undo);
         else
                 turn_follow_requests(c->m, turns);
+        return r < 0 ? r : 0;
+}
+
+/* What a trial is followed by that has bound, and that is not kept. Where the mode is enforce, what
+ * was released before is released again. */
+static TrialRequest after_trial(const Control *c) {
+        return c->m->host.policies.mode == ENFORCEMENT_OBSERVE ? TRIAL_REQUEST_ENDS
+                                                               : TRIAL_REQUEST_NONE;
+}
+
+/* An operator's pause or release comes before somebody's trial, which ends. */
+static void interrupt_trial(Control *c, Requests *fresh) {
+        if (!c->trial)
+                return;
+        end_connection(c->trial);
+        c->trial = NULL;
+        if (fresh->trial == TRIAL_REQUEST_BINDS)
+                fresh->trial = after_trial(c);
 }
 
 static void set_paused(Control *c, Call *call, bool paused, ControlAnswer *answer) {
@@ -257,7 +279,8 @@ static void set_paused(Control *c, Call *call, bool paused, ControlAnswer *answe
         if (answer->result < 0)
                 return;
         fresh.paused = paused;
-        follow(c, call, &fresh);
+        interrupt_trial(c, &fresh);
+        call->unkept = follow(c, &fresh);
 }
 
 static void tell_notes(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -328,12 +351,12 @@ static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *ans
 
         (void)call;
         answer_add(answer, "%zu polic%s in force%s", n, n == 1 ? "y is" : "ies are",
-                   n == 0               ? ": instances are watched, and nothing "
-                                          "is changed"
-                   : host_enforces(h)   ? ""
-                   : h->requests.paused ? "; the daemon is paused"
-                   : h->policies.mode == ENFORCEMENT_OBSERVE ? ", mode observe: nothing is changed"
-                                                             : "; a dry run changes nothing");
+                   n == 0                             ? ": instances are watched, and nothing "
+                                                        "is changed"
+                   : host_enforces(h)                 ? ""
+                   : h->requests.paused               ? "; the daemon is paused"
+                   : host_mode(h) == DAEMON_OBSERVING ? ", mode observe: nothing is changed"
+                                                      : "; a dry run changes nothing");
         for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
                 answer_add(answer, "warning: %s", h->policy_warnings.messages[i]);
 }
@@ -369,7 +392,7 @@ static void resume(Control *c, Call *call, ControlAnswer *answer) {
         if (refuse_dry_run(c, answer))
                 return;
         set_paused(c, call, false, answer);
-        if (h->policies.mode == ENFORCEMENT_OBSERVE)
+        if (host_mode(h) == DAEMON_OBSERVING)
                 answer_refuse(answer, CONTROL_ERROR_REFUSED,
                               "%s: a policy file sets enforcement.mode: observe; change that file",
                               was_paused ? "the pause has ended, but the daemon still changes "
@@ -446,8 +469,10 @@ static void request(Control *c, Call *call, bool released, ControlAnswer *answer
                               REQUEST_NAME_MAX);
         else if (r < 0)
                 answer->result = r;
-        else
-                follow(c, call, &fresh);
+        else {
+                interrupt_trial(c, &fresh);
+                call->unkept = follow(c, &fresh);
+        }
 }
 
 static void release(Control *c, Call *call, ControlAnswer *answer) {
@@ -591,7 +616,7 @@ static void replan(Control *c, Call *call, ControlAnswer *answer) {
 
         if (refuse_dry_run(c, answer))
                 return;
-        if (h->policies.mode == ENFORCEMENT_OBSERVE) {
+        if (h->policies.mode == ENFORCEMENT_OBSERVE && !requests_override_mode(&h->requests)) {
                 answer_refuse(answer, CONTROL_ERROR_REFUSED,
                               "a policy file sets enforcement.mode: observe, so nothing is moved");
                 return;
@@ -630,6 +655,154 @@ static void tell_replanned(const Control *c, const Call *call, ControlAnswer *an
         }
 }
 
+/* --- a trial --- */
+
+static Connection *connection_of(Call *call) {
+        return (Connection *)((char *)call - offsetof(Connection, call));
+}
+
+/* It has a place, and is not bound to it. */
+static bool is_on_trial(const Control *c, const Instance *i) {
+        const InstanceState state = reconcile_verdict(&c->m->binding, i).state;
+
+        return !i->policy->built_in && i->planned.known &&
+               !id_set_is_empty(&i->planned.placement.nodes) &&
+               (c->m->host.policies.mode == ENFORCEMENT_OBSERVE
+                        ? state == INSTANCE_PLANNED || state == INSTANCE_WATCHED ||
+                                  state == INSTANCE_RELEASED
+                        : state == INSTANCE_RELEASED);
+}
+
+static void trial_begin(Control *c, Call *call, ControlAnswer *answer) {
+        const Host *h = &c->m->host;
+        size_t n = 0;
+
+        if (refuse_dry_run(c, answer) || !check_undo(c, answer))
+                return;
+        ROSTER_FOREACH(i, &c->m->roster)
+                n += is_on_trial(c, i);
+        if (c->trial && c->trial != connection_of(call))
+                answer_refuse(answer, CONTROL_ERROR_BUSY, "another trial is under way");
+        else if (h->requests.trial == TRIAL_REQUEST_ENDS)
+                answer_refuse(answer, CONTROL_ERROR_BUSY,
+                              "what an earlier trial has bound is still being released: see "
+                              "tidbnumactl status");
+        else if (h->requests.paused)
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "the daemon is paused: run tidbnumactl resume first");
+        else if (n == 0)
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "no instance is unbound and has a place, so there is nothing to "
+                              "compare: set enforcement.mode: observe, or release instances first; "
+                              "tidbnumactl status shows their states");
+        else if (h->policies.mode == ENFORCEMENT_OBSERVE && c->m->undo.records.n_records > 0)
+                answer_refuse(answer, CONTROL_ERROR_REFUSED,
+                              "bindings of before are kept, so it would not be known what was "
+                              "there without them: run tidbnumactl release --all, and then "
+                              "release --undo --all");
+        else
+                c->trial = connection_of(call);
+}
+
+static void tell_trial_begun(const Control *c, _unused_ const Call *call, ControlAnswer *answer) {
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (is_on_trial(c, i))
+                        answer_add(answer, "%s", i->name);
+}
+
+/* The requests as they are, for the one whose trial it is. */
+static int trial_requests(const Control *c, Call *call, ControlAnswer *answer, Requests *ret) {
+        if (c->trial == connection_of(call))
+                return answer->result = requests_copy(&c->m->host.requests, ret);
+        answer_refuse(answer, CONTROL_ERROR_REFUSED, "no trial of this connection is under way");
+        return -EPERM;
+}
+
+static void trial_bind(Control *c, Call *call, ControlAnswer *answer) {
+        _cleanup_requests_ Requests fresh = { 0 };
+
+        if (refuse_dry_run(c, answer) || trial_requests(c, call, answer, &fresh) < 0)
+                return;
+        fresh.trial = TRIAL_REQUEST_BINDS;
+        fresh.trial_seconds = (uint64_t)clock_realtime_seconds();
+        call->unkept = follow(c, &fresh);
+}
+
+static void trial_keep(Control *c, Call *call, ControlAnswer *answer) {
+        _cleanup_requests_ Requests fresh = { 0 };
+
+        if (trial_requests(c, call, answer, &fresh) < 0)
+                return;
+        while (fresh.n > 0)
+                requests_remove(&fresh, fresh.n - 1);
+        fresh.trial = c->m->host.policies.mode == ENFORCEMENT_OBSERVE ? TRIAL_REQUEST_KEPT
+                                                                      : TRIAL_REQUEST_NONE;
+        c->trial = NULL;
+        call->unkept = follow(c, &fresh);
+}
+
+static void trial_end(Control *c, Call *call, ControlAnswer *answer) {
+        _cleanup_requests_ Requests fresh = { 0 };
+
+        if (trial_requests(c, call, answer, &fresh) < 0)
+                return;
+        if (fresh.trial == TRIAL_REQUEST_BINDS)
+                fresh.trial = after_trial(c);
+        c->trial = NULL;
+        call->unkept = follow(c, &fresh);
+}
+
+static void await_trial_ended(const Control *c, _unused_ const Call *call, Text *missing) {
+        const UndoReleases *releases = &c->m->undo.releases;
+
+        for (size_t i = 0; i < releases->n; i++)
+                append_missing(missing, releases->list[i]->restore.record->instance,
+                               "release in progress", releases->list[i]->failure);
+        ROSTER_FOREACH(i, &c->m->roster)
+                if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !is_released(c, i))
+                        append_missing(missing, i->name, "not released yet", NULL);
+        if (missing->length == 0 && c->m->host.requests.trial == TRIAL_REQUEST_ENDS)
+                append_missing(missing, RELEASE_HOST, "being given back", NULL);
+}
+
+static void tell_trial_bound(const Control *c, const Call *call, ControlAnswer *answer) {
+        tell_notes(c, call, answer);
+}
+
+static void tell_trial_kept(const Control *c, const Call *call, ControlAnswer *answer) {
+        if (c->m->host.requests.trial == TRIAL_REQUEST_KEPT)
+                answer_add(answer,
+                           "What was bound stays bound, in spite of enforcement.mode: observe, "
+                           "until the policy files are loaded again. To keep it, set "
+                           "enforcement.mode: enforce; to end it, run tidbnumactl release --all.");
+        else
+                answer_add(answer, "What was bound stays bound.");
+        tell_notes(c, call, answer);
+}
+
+static void tell_trial_ended(const Control *c, const Call *call, ControlAnswer *answer) {
+        answer_add(answer, "Everything is bound as before the trial%s",
+                   c->m->host.policies.mode == ENFORCEMENT_OBSERVE
+                           ? "; memory that was moved stays where it is."
+                           : ": what was released is released again; memory that was moved stays "
+                             "where it is.");
+        tell_notes(c, call, answer);
+}
+
+/* Who made it has gone without a word: interrupted, or killed. */
+static void abandon_trial(Control *c) {
+        _cleanup_requests_ Requests fresh = { 0 };
+
+        c->trial = NULL;
+        if (c->m->host.requests.trial != TRIAL_REQUEST_BINDS ||
+            requests_copy(&c->m->host.requests, &fresh) < 0)
+                return;
+        fresh.trial = after_trial(c);
+        journal_log(&c->m->host.journal, LOG_NOTICE, NULL,
+                    "The trial was interrupted: what it has bound is released");
+        (void)follow(c, &fresh);
+}
+
 /* --- the methods --- */
 
 static const Method methods[] = {
@@ -639,6 +812,10 @@ static const Method methods[] = {
         { "Release", "asb", release, await_released, tell_released },
         { "Bind", "asb", bind_again, await_bound, tell_bound },
         { "Replan", "as", replan, await_planned, tell_replanned },
+        { "TrialBegin", "", trial_begin, NULL, tell_trial_begun },
+        { "TrialBind", "", trial_bind, NULL, tell_trial_bound },
+        { "TrialKeep", "", trial_keep, NULL, tell_trial_kept },
+        { "TrialEnd", "", trial_end, await_trial_ended, tell_trial_ended },
 };
 
 /* Has the timer look at everything at once. */
@@ -779,8 +956,12 @@ static void connection_free(Connection *connection) {
 }
 
 static void drop_connection(Control *c, size_t index) {
-        connection_free(c->connections[index]);
+        Connection *connection = c->connections[index];
+
         c->connections[index] = c->connections[--c->n];
+        if (connection == c->trial)
+                abandon_trial(c);
+        connection_free(connection);
 }
 
 /* Not at once: libsystemd uses it until its callback has returned. */
@@ -820,7 +1001,7 @@ static void make_room(Control *c) {
         size_t oldest = CONNECTIONS_MAX;
 
         for (size_t i = 0; i < c->n; i++)
-                if (!c->connections[i]->call.method &&
+                if (!c->connections[i]->call.method && c->connections[i] != c->trial &&
                     (oldest == CONNECTIONS_MAX ||
                      c->connections[i]->used_usec < c->connections[oldest]->used_usec))
                         oldest = i;
@@ -914,6 +1095,7 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
 static int on_loop_exit(_unused_ sd_event_source *source, void *userdata) {
         Control *c = userdata;
 
+        c->trial = NULL; /* the next daemon ends it */
         while (c->n > 0)
                 drop_connection(c, c->n - 1);
         return 0;
@@ -975,6 +1157,7 @@ int control_start(Manager *m, Control **ret) {
 Control *control_free(Control *c) {
         if (!c)
                 return NULL;
+        c->trial = NULL;
         while (c->n > 0)
                 drop_connection(c, c->n - 1);
         if (c->fd >= 0 && control_is_named(c->m->host.runtime_fd, c->inode))

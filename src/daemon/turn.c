@@ -242,6 +242,15 @@ static void finish_reload(Manager *m) {
                 turn_notify(m, "READY=1\n");
 }
 
+/* A trial has ended, and all is given back: what was requested before it counts again. Where the
+ * mode is enforce that is so at once, and what was released before is released again. */
+static bool trial_is_over(const Host *h, const Undoing *undo, const Interrupts *irq) {
+        return h->requests.trial == TRIAL_REQUEST_ENDS && h->ready && !h->reloading &&
+               (h->policies.mode == ENFORCEMENT_ENFORCE ||
+                (undo->records.n_records == 0 && undo->releases.n == 0 &&
+                 !(irq && irq->last_known && irq_is_asked_back(irq, &irq->last))));
+}
+
 int turn_reload(Manager *m) {
         int r;
 
@@ -255,6 +264,10 @@ int turn_reload(Manager *m) {
         r = turn_load_policies(m);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
+        else if (m->host.requests.trial == TRIAL_REQUEST_KEPT && m->host.policy_load_success) {
+                m->host.requests.trial = TRIAL_REQUEST_NONE; /* the files decide again */
+                (void)requested_write(&m->host);
+        }
         m->host.reloading = true; /* this turn ends it, or one that ends the scan */
         return r;
 }
@@ -306,6 +319,12 @@ void turn_run(Manager *m) {
                 bind_tidy(&m->binding);
         if (m->host.ready)
                 reconcile_log_found(&m->binding);
+        if (trial_is_over(&m->host, &m->undo, m->irq)) {
+                m->host.requests.trial = TRIAL_REQUEST_NONE;
+                (void)requested_write(
+                        &m->host); /* else a later daemon finds that nothing is left */
+                turn_follow_requests(m, true);
+        }
         arm_work(m);
         /* What a scan still finds is planned together. */
         if ((m->host.marks & HOST_MARK_PLAN) && !m->roster.scan_at_once)

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,15 @@
 #define PAUSE "pause"
 #define RELEASE "release "
 #define BIND "bind "
+#define TRIAL "trial "
+#define TRIAL_TIME "trial-time "
+
+static const char *const trials[N_TRIAL_REQUESTS] = {
+        [TRIAL_REQUEST_NONE] = NULL,
+        [TRIAL_REQUEST_BINDS] = TRIAL "binds",
+        [TRIAL_REQUEST_KEPT] = TRIAL "kept",
+        [TRIAL_REQUEST_ENDS] = TRIAL "ends",
+};
 
 void requests_done(Requests *requests) {
         for (size_t i = 0; i < requests->n; i++)
@@ -35,6 +45,13 @@ static bool voids(const char *glob, const Request *earlier) {
         return strcmp(glob, "*") == 0 || strcmp(glob, earlier->glob) == 0;
 }
 
+static bool list_releases_any(const Requests *requests) {
+        for (size_t i = 0; i < requests->n; i++)
+                if (requests->list[i].released)
+                        return true;
+        return false;
+}
+
 int requests_add(Requests *requests, const char *glob, bool released) {
         size_t n_void = 0;
         Request *list;
@@ -57,13 +74,15 @@ int requests_add(Requests *requests, const char *glob, bool released) {
                 if (voids(copy, &requests->list[i - 1]))
                         requests_remove(requests, i - 1);
         requests->list[requests->n++] = (Request){ .glob = copy, .released = released };
-        if (!requests_release_any(requests)) /* nothing is left that a bind could except */
+        if (!list_releases_any(requests)) /* nothing is left that a bind could except */
                 while (requests->n > 0)
                         requests_remove(requests, requests->n - 1);
         return 0;
 }
 
 bool requests_release(const Requests *requests, const char *name, const char *unit) {
+        if (requests->trial == TRIAL_REQUEST_BINDS || requests->trial == TRIAL_REQUEST_ENDS)
+                return requests->trial == TRIAL_REQUEST_ENDS;
         for (size_t i = requests->n; i > 0; i--) {
                 const Request *r = &requests->list[i - 1];
 
@@ -74,14 +93,23 @@ bool requests_release(const Requests *requests, const char *name, const char *un
 }
 
 bool requests_release_any(const Requests *requests) {
-        for (size_t i = 0; i < requests->n; i++)
-                if (requests->list[i].released)
-                        return true;
-        return false;
+        return requests->trial == TRIAL_REQUEST_ENDS ||
+               (requests->trial != TRIAL_REQUEST_BINDS && list_releases_any(requests));
+}
+
+bool requests_override_mode(const Requests *requests) {
+        return requests->trial == TRIAL_REQUEST_BINDS || requests->trial == TRIAL_REQUEST_KEPT;
+}
+
+bool requests_is_empty(const Requests *requests) {
+        return !requests->paused && requests->n == 0 && requests->trial == TRIAL_REQUEST_NONE &&
+               requests->trial_seconds == 0;
 }
 
 int requests_copy(const Requests *requests, Requests *ret) {
-        _cleanup_requests_ Requests copy = { .paused = requests->paused };
+        _cleanup_requests_ Requests copy = { .paused = requests->paused,
+                                             .trial = requests->trial,
+                                             .trial_seconds = requests->trial_seconds };
 
         for (size_t i = 0; i < requests->n; i++) {
                 int r = requests_add(&copy, requests->list[i].glob, requests->list[i].released);
@@ -97,6 +125,10 @@ void requests_render(const Requests *requests, Text *text) {
         text_append(text, FIRST_LINE "\n");
         if (requests->paused)
                 text_append(text, PAUSE "\n");
+        if (trials[requests->trial])
+                text_appendf(text, "%s\n", trials[requests->trial]);
+        if (requests->trial_seconds > 0)
+                text_appendf(text, TRIAL_TIME "%" PRIu64 "\n", requests->trial_seconds);
         for (size_t i = 0; i < requests->n; i++)
                 text_appendf(text, "%s%s\n", requests->list[i].released ? RELEASE : BIND,
                              requests->list[i].glob);
@@ -109,6 +141,13 @@ static int parse_line(const char *line, Requests *ret) {
                 ret->paused = true;
                 return 0;
         }
+        for (TrialRequest t = TRIAL_REQUEST_BINDS; t < N_TRIAL_REQUESTS; t++)
+                if (strcmp(line, trials[t]) == 0) {
+                        ret->trial = t;
+                        return 0;
+                }
+        if (strncmp(line, TRIAL_TIME, strlen(TRIAL_TIME)) == 0)
+                return parse_u64(line + strlen(TRIAL_TIME), &ret->trial_seconds) < 0 ? -EBADMSG : 0;
         if (strncmp(line, RELEASE, strlen(RELEASE)) == 0)
                 r = requests_add(ret, line + strlen(RELEASE), true);
         else if (strncmp(line, BIND, strlen(BIND)) == 0)

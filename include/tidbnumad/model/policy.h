@@ -145,11 +145,11 @@ typedef struct Policy {
         PolicyInstance *instances; /* in file order; owned */
         size_t n_instances;
         PolicyMetrics metrics; /* for tidbnumactl trial */
-        uint32_t weight; /* beside others on a node; WEIGHT_AUTO: see placement_weight() */
-        bool built_in;   /* of a host without any policy: watched and reported, never placed */
-        bool adopted;    /* nobody wrote it: it holds what an earlier run bound, where no policies
-                          * are in force */
-        char *file;      /* where it was defined, for messages; owned; "" of a built-in one */
+        uint32_t weight;       /* beside others on a node; WEIGHT_AUTO: see placement_weight() */
+        bool built_in; /* of a host without any policy: watched and reported, never placed */
+        bool adopted;  /* nobody wrote it: it holds what an earlier run bound, where no policies
+                        * are in force */
+        char *file;    /* where it was defined, for messages; owned; "" of a built-in one */
         uint32_t line, column;
 } Policy;
 

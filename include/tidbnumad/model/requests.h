@@ -1,9 +1,10 @@
-/* What an operator has requested from the running daemon: a pause, and the release of instances.
- * It is kept over a restart of the daemon; a reboot ends it. */
+/* What an operator has requested from the running daemon: a pause, the release of instances, and a
+ * trial. It is kept over a restart of the daemon; a reboot ends it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/text.h"
@@ -19,10 +20,23 @@ typedef struct Request {
         bool released; /* false: bound again, although an earlier request releases it */
 } Request;
 
+/* A trial binds everything, whatever the mode and the releases are, for as long as the one who
+ * asked for it is connected. */
+typedef enum TrialRequest {
+        TRIAL_REQUEST_NONE,
+        TRIAL_REQUEST_BINDS,
+        TRIAL_REQUEST_KEPT, /* it is over, and enforces in spite of enforcement.mode: observe, until
+                             * the policy files are loaded again */
+        TRIAL_REQUEST_ENDS, /* everything is being released, as it was before */
+        N_TRIAL_REQUESTS,
+} TrialRequest;
+
 /* Of several requests that name an instance, the last one counts. */
 typedef struct Requests {
         bool paused;
-        Request *list; /* owned */
+        TrialRequest trial;
+        uint64_t trial_seconds; /* when the last one bound, since the epoch; 0: none has */
+        Request *list;          /* owned */
         size_t n;
 } Requests;
 
@@ -38,8 +52,14 @@ void requests_remove(Requests *requests, size_t index);
 /* Is the instance (or device) released, by its name or its unit? `unit` may be NULL. */
 bool requests_release(const Requests *requests, const char *name, const char *unit);
 
-/* Does any request release something? */
+/* Is anything released, by requests or by the end of a trial? */
 bool requests_release_any(const Requests *requests);
+
+/* Does a trial bind in spite of enforcement.mode: observe? */
+bool requests_override_mode(const Requests *requests);
+
+/* Nothing is requested: there is nothing to keep. */
+bool requests_is_empty(const Requests *requests);
 
 int requests_copy(const Requests *requests, Requests *ret); /* 0 or -ENOMEM */
 

@@ -12,6 +12,12 @@
  *                                     kernel's files show it
  *   Bind(as globs, b wait)     → as   ends a release; when the instances are on their way
  *   Replan(as globs)           → as   places instances again; likewise
+ *   TrialBegin()               → as   begins a trial, and changes nothing: the instances that it
+ *                                     would bind. It is the connection's, and ends with it
+ *   TrialBind()                → as   binds, also in mode observe; when it has begun
+ *   TrialKeep()                → as   ends the trial, and keeps what is bound
+ *   TrialEnd()                 → as   ends the trial; when the kernel's files show what was there
+ *                                     before
  *
  * A refusal is an error of CONTROL_ERROR with a sentence. While a call waits, the signal
  * Progress(s) says what it waits for. A connection may have one call at a time. */

@@ -163,10 +163,11 @@ void host_close(Host *h) {
 }
 
 DaemonMode host_mode(const Host *h) {
-        return !h->sysroot.live || h->args->dry_run      ? DAEMON_DRY_RUN
-               : h->requests.paused                      ? DAEMON_PAUSED
-               : h->policies.mode == ENFORCEMENT_OBSERVE ? DAEMON_OBSERVING
-                                                         : DAEMON_ENFORCING;
+        return !h->sysroot.live || h->args->dry_run ? DAEMON_DRY_RUN
+               : h->requests.paused                 ? DAEMON_PAUSED
+               : h->policies.mode == ENFORCEMENT_OBSERVE && !requests_override_mode(&h->requests)
+                       ? DAEMON_OBSERVING
+                       : DAEMON_ENFORCING;
 }
 
 bool host_enforces(const Host *h) {

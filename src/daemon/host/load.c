@@ -261,7 +261,12 @@ void requested_read(Host *h) {
                 r = requests_parse(text, size, &h->requests);
         if (r < 0)
                 cannot_read(h, r);
-        else if (h->requests.paused || h->requests.n > 0)
+        else if (h->requests.trial == TRIAL_REQUEST_BINDS) {
+                h->requests.trial = TRIAL_REQUEST_ENDS;
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "A trial was under way when the daemon ended: what it has bound is "
+                            "released");
+        } else if (h->requests.paused || h->requests.n > 0)
                 journal_log(&h->journal, LOG_NOTICE, NULL, "As requested before this start: %s, %s",
                             h->requests.paused ? "paused" : "not paused",
                             requests_release_any(&h->requests) ? "some instances are released"
@@ -273,7 +278,7 @@ int requested_write(const Host *h) {
 
         if (h->runtime_fd < 0)
                 return 0;
-        if (!h->requests.paused && h->requests.n == 0)
+        if (requests_is_empty(&h->requests))
                 return unlinkat(h->runtime_fd, REQUESTS_FILE, 0) < 0 && errno != ENOENT ? -errno
                                                                                         : 0;
         requests_render(&h->requests, &text);

@@ -57,6 +57,39 @@ TEST(names_that_a_file_could_not_keep_and_too_many_are_refused) {
         assert_int_equal(r.n, 1);
 }
 
+/* While a trial binds, nothing is released; while it ends, everything is; afterwards the requests
+ * count that were there before. */
+TEST(a_trial_is_above_the_requests) {
+        static const struct {
+                TrialRequest trial;
+                bool one, other, any;
+        } rows[] = {
+                { TRIAL_REQUEST_NONE, true, false, true },
+                { TRIAL_REQUEST_BINDS, false, false, false },
+                { TRIAL_REQUEST_KEPT, true, false, true },
+                { TRIAL_REQUEST_ENDS, true, true, true },
+        };
+        _cleanup_requests_ Requests r = { 0 };
+
+        ask(&r, "tikv-*", true);
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                _cleanup_requests_ Requests again = { 0 };
+                _cleanup_text_ Text text = { 0 };
+
+                r.trial = rows[i].trial;
+                r.trial_seconds = 1790000000;
+                assert_int_equal(requests_release(&r, "tikv-1", NULL), rows[i].one);
+                assert_int_equal(requests_release(&r, "tidb-1", NULL), rows[i].other);
+                assert_int_equal(requests_release_any(&r), rows[i].any);
+                assert_false(requests_is_empty(&r));
+                requests_render(&r, &text);
+                assert_int_equal(requests_parse(text.data, text.length, &again), 0);
+                assert_int_equal(again.trial, rows[i].trial);
+                assert_int_equal(again.trial_seconds, 1790000000);
+                assert_int_equal(again.n, 1);
+        }
+}
+
 TEST(what_is_written_is_read_again) {
         _cleanup_requests_ Requests r = { .paused = true }, again = { 0 };
         _cleanup_text_ Text text = { 0 }, second = { 0 };
@@ -79,6 +112,8 @@ TEST(what_is_not_such_a_file_is_refused) {
                 "tidbnumad requests 1\nPause\n",
                 "tidbnumad requests 1\nrelease \n",
                 "tidbnumad requests 1\nrelease a\n\n",
+                "tidbnumad requests 1\ntrial\n",
+                "tidbnumad requests 1\ntrial-time x\n",
         };
         Requests r = { 0 };
 

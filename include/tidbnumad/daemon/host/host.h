@@ -132,6 +132,7 @@ void host_close(Host *host);
  * beside this one. */
 void host_keep_lock(Host *host);
 
+/* With a trial that binds in spite of the policies, or has. */
 DaemonMode host_mode(const Host *host);
 
 /* Does the daemon change anything on this host? Not while it ends. */
