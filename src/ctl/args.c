@@ -24,7 +24,8 @@
 #define READING (VALIDATE | PLANNING)
 #define CONTROL ((1u << COMMAND_PAUSE) | (1u << COMMAND_RESUME) | RELEASE)
 #define RELOAD (1u << COMMAND_RELOAD)
-#define ALL (READING | STATUS | LOCALITY | CONTROL | RELOAD | REPLAN | GATHER | TOP)
+#define TRIAL (1u << COMMAND_TRIAL)
+#define ALL (READING | STATUS | LOCALITY | CONTROL | RELOAD | REPLAN | GATHER | TOP | TRIAL)
 
 /* Column at which the help of an option begins. */
 enum { HELP_COLUMN = 27 };
@@ -32,7 +33,8 @@ enum { HELP_COLUMN = 27 };
 #define FIELD(name) offsetof(Args, name)
 
 static const OptionRow option_rows[] = {
-        { "policy-dir", "DIR", FIELD(policy_dirs), READING | LOCALITY | CONTROL | REPLAN | GATHER,
+        { "policy-dir", "DIR", FIELD(policy_dirs),
+          READING | LOCALITY | CONTROL | REPLAN | GATHER | TRIAL,
           "read policies here instead of the default folders;\n"
           "may be given several times, later ones override" },
         { "policy", "FILE", FIELD(policy_files), PLANNING | GATHER,
@@ -52,9 +54,9 @@ static const OptionRow option_rows[] = {
         { "export", "FILE", FIELD(export_path), PLAN,
           "write the plan as hwloc XML, which lstopo draws" },
         { "runtime-dir", "DIR", FIELD(runtime_dir),
-          PLANNING | STATUS | LOCALITY | CONTROL | RELOAD | REPLAN | GATHER | TOP,
+          PLANNING | STATUS | LOCALITY | CONTROL | RELOAD | REPLAN | GATHER | TOP | TRIAL,
           "where the daemon publishes (default: /run/tidbnumad)" },
-        { "json", NULL, FIELD(json), READING | STATUS | LOCALITY, "print JSON" },
+        { "json", NULL, FIELD(json), READING | STATUS | LOCALITY | TRIAL, "print JSON" },
         { "tiup", NULL, FIELD(tiup), ADVISE, "print a fragment of a TiUP topology file" },
         { "ask", NULL, FIELD(ask), ADVISE | CHECK,
           "ask the running TiDB and PD servers for GOMAXPROCS" },
@@ -82,6 +84,11 @@ static const OptionRow option_rows[] = {
           "creates" },
         { "watch", NULL, FIELD(watch), STATUS, "show it live, as top does" },
         { "yes", NULL, FIELD(yes), REPLAN, "do not ask" },
+        { "for", "TIME", FIELD(duration), TRIAL,
+          "how long to measure, half of it without binding and\n"
+          "half with it: from 1min to 24h (default: 10min)" },
+        { "revert-if-worse", NULL, FIELD(revert_if_worse), TRIAL,
+          "release what was bound if the verdict is worse" },
         { "no-wait", NULL, FIELD(no_wait), CONTROL, "do not wait for the daemon to finish" },
         { "help", NULL, FIELD(help), ALL, "show this help, or the help of a command" },
         { "version", NULL, FIELD(version), ALL, "show the version" },
@@ -186,6 +193,14 @@ static const CommandRow commands[N_COMMANDS] = {
           "Needs root.\n",
           "  tidbnumactl replan --dry-run\n"
           "  tidbnumactl replan tikv-20160 --yes\n" },
+        [COMMAND_TRIAL] = {
+          "trial", "", "measure what binding gains on this host",
+          "Measure the instances without binding, bind them, measure again, and print the\n"
+          "difference: CPU time a query and p99 first. The daemon must observe, or the\n"
+          "instances be released. What is bound stays bound; interrupted, everything is as\n"
+          "before. Exit status 4: it is worse with binding; 3: there was no trial.\n"
+          "Needs root.\n",
+          "  tidbnumactl trial --for 20min --revert-if-worse\n" },
 };
 /* clang-format on */
 
@@ -287,8 +302,8 @@ void options_append_help(Text *text) {
                     "tidbnumactl COMMAND [OPTION…]\n"
                     "\n"
                     "Checks policies, shows the plan and the state of tidbnumad, pauses it and\n"
-                    "releases instances. Only reload, pause, resume, release and replan change\n"
-                    "something.\n"
+                    "releases instances. Only reload, pause, resume, release, replan and trial\n"
+                    "change something.\n"
                     "\n"
                     "Commands:\n");
         for (unsigned c = 0; c < N_COMMANDS; c++)

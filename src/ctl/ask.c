@@ -41,6 +41,19 @@ static const char *value_of(const char *argument, const char *option, const char
         return argument[length] == '\0' ? next : NULL;
 }
 
+const char *ask_argument(const char *bytes, size_t size, const char *option) {
+        const char *argument = cmdline_next(bytes, size, NULL), *next, *found = NULL;
+
+        for (; argument; argument = next) {
+                const char *value;
+
+                next = cmdline_next(bytes, size, argument);
+                value = value_of(argument, option, next);
+                found = value ? value : found;
+        }
+        return found;
+}
+
 /* The port in "10080", or in the first address of "http://0.0.0.0:2379,http://…"; 0: none. */
 static uint16_t port_in(const char *value) {
         const size_t length = strcspn(value, ",");
@@ -58,18 +71,11 @@ static uint16_t port_in(const char *value) {
 }
 
 uint16_t ask_port_of(Product product, const char *bytes, size_t size) {
-        const char *argument = cmdline_next(bytes, size, NULL), *next;
-        uint16_t port = ports[product].port;
+        const char *value = NULL;
 
-        for (; argument && port > 0; argument = next) {
-                const char *value;
-
-                next = cmdline_next(bytes, size, argument);
-                value = value_of(argument, ports[product].option, next);
-                if (value)
-                        port = port_in(value);
-        }
-        return port;
+        if (ports[product].port > 0)
+                value = ask_argument(bytes, size, ports[product].option);
+        return value ? port_in(value) : ports[product].port;
 }
 
 /* Does the process itself listen there, in our network namespace? */

@@ -1,4 +1,5 @@
-/* tidbnumactl reload, pause, resume, release: calls on the daemon's control socket. */
+/* tidbnumactl reload, pause, resume, release, and the session of trial: calls on the daemon's
+ * control socket. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/control-session.h"
 #include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-file.h"
@@ -16,7 +18,7 @@
 
 typedef struct Control {
         const Args *args;
-        sd_bus *bus;
+        WordList *lines; /* that the answer is added to; NULL: it is printed */
         bool answered;
         int status; /* exit status, once it is answered; or a negative errno */
 } Control;
@@ -44,14 +46,14 @@ static int report_no_daemon(const Args *args) {
         return COMMAND_EXIT_NO_DAEMON;
 }
 
-static int connect_to_daemon(Control *c) {
-        int r = control_connect(c->args->runtime_dir, &c->bus);
+int control_session_open(const Args *args, sd_bus **ret) {
+        int r = control_connect(args->runtime_dir, ret);
 
         if (r == -ENOENT || r == -ECONNREFUSED)
-                return report_no_daemon(c->args);
+                return report_no_daemon(args);
         if (r < 0)
-                output_line(stderr, "tidbnumactl: cannot connect to %s/%s: %s%s",
-                            c->args->runtime_dir, CONTROL_SOCKET, strerror(-r),
+                output_line(stderr, "tidbnumactl: cannot connect to %s/%s: %s%s", args->runtime_dir,
+                            CONTROL_SOCKET, strerror(-r),
                             r == -EACCES || r == -EPERM ? "; run it as root" : "");
         return r;
 }
@@ -78,15 +80,19 @@ static int take_error(const sd_bus_error *error) {
                                                                 : EXIT_FAILURE;
 }
 
-static int print_lines(sd_bus_message *reply) {
+static int take_lines(sd_bus_message *reply, WordList *ret) {
         const char *line;
         int r = sd_bus_message_enter_container(reply, 'a', "s");
 
         while (r >= 0 && (r = sd_bus_message_read_basic(reply, 's', &line)) > 0)
-                output_line(strncmp(line, "note: ", 6) == 0 || strncmp(line, "warning: ", 9) == 0
-                                    ? stderr
-                                    : stdout,
-                            "%s", line);
+                if (ret)
+                        r = word_list_add(ret, line);
+                else
+                        output_line(strncmp(line, "note: ", 6) == 0 ||
+                                                    strncmp(line, "warning: ", 9) == 0
+                                            ? stderr
+                                            : stdout,
+                                    "%s", line);
         return r < 0 ? r : EXIT_SUCCESS;
 }
 
@@ -95,7 +101,7 @@ static int on_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error
         Control *c = userdata;
 
         c->answered = true;
-        c->status = error ? take_error(error) : print_lines(reply);
+        c->status = error ? take_error(error) : take_lines(reply, c->lines);
         return 1;
 }
 
@@ -114,12 +120,12 @@ static int on_message(sd_bus_message *message, _unused_ void *userdata,
         return 0;
 }
 
-static int await_answer(Control *c) {
+static int await_answer(Control *c, sd_bus *bus) {
         while (!c->answered) {
-                int r = sd_bus_process(c->bus, NULL);
+                int r = sd_bus_process(bus, NULL);
 
                 if (r == 0 && !c->answered)
-                        r = sd_bus_wait(c->bus, UINT64_MAX);
+                        r = sd_bus_wait(bus, UINT64_MAX);
                 if (r < 0 && !c->answered && r != -EINTR) {
                         print_error("the daemon has ended meanwhile: journalctl -u tidbnumad");
                         return COMMAND_EXIT_REFUSED;
@@ -138,16 +144,13 @@ static int append_arguments(const Args *args, sd_bus_message *call) {
                        : sd_bus_message_append(call, "b", !args->no_wait);
 }
 
-static int call(const Args *args, const char *method, bool has_arguments) {
-        _cleanup_(control_closep) sd_bus *bus = NULL;
+static int call_on(const Args *args, sd_bus *bus, const char *method, bool has_arguments,
+                   WordList *ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        Control c = { .args = args };
-        int r = connect_to_daemon(&c);
+        _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *filter = NULL;
+        Control c = { .args = args, .lines = ret };
+        int r = sd_bus_add_filter(bus, &filter, on_message, &c);
 
-        bus = c.bus;
-        if (r != 0)
-                return r;
-        r = sd_bus_add_filter(bus, NULL, on_message, &c);
         if (r >= 0)
                 r = sd_bus_message_new_method_call(bus, &message, NULL, CONTROL_PATH,
                                                    CONTROL_INTERFACE, method);
@@ -160,7 +163,26 @@ static int call(const Args *args, const char *method, bool has_arguments) {
                             args->runtime_dir, CONTROL_SOCKET, strerror(-r));
                 return r;
         }
-        return await_answer(&c);
+        return await_answer(&c, bus);
+}
+
+int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret) {
+        return call_on(args, bus, method, false, ret);
+}
+
+int control_session_process(sd_bus *bus) {
+        int r;
+
+        while ((r = sd_bus_process(bus, NULL)) > 0)
+                ;
+        return r < 0 ? r : sd_bus_is_open(bus) > 0 ? 0 : -ECONNRESET;
+}
+
+static int call(const Args *args, const char *method, bool has_arguments) {
+        _cleanup_(control_closep) sd_bus *bus = NULL;
+        int r = control_session_open(args, &bus);
+
+        return r != 0 ? r : call_on(args, bus, method, has_arguments, NULL);
 }
 
 /* --- a dry run: from what the daemon publishes --- */

@@ -15,6 +15,7 @@ static int (*const commands[N_COMMANDS])(const Args *) = {
         [COMMAND_GATHER] = command_gather,     [COMMAND_RELOAD] = command_reload,
         [COMMAND_PAUSE] = command_pause,       [COMMAND_RESUME] = command_resume,
         [COMMAND_RELEASE] = command_release,   [COMMAND_REPLAN] = command_replan,
+        [COMMAND_TRIAL] = command_trial,
 };
 
 int main(int argc, char *argv[]) {

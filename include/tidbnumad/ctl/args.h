@@ -23,6 +23,7 @@ typedef enum Command {
         COMMAND_RESUME,
         COMMAND_RELEASE,
         COMMAND_REPLAN,
+        COMMAND_TRIAL,
         N_COMMANDS,
 } Command;
 
@@ -53,14 +54,16 @@ typedef struct Args {
         const char *names[ARGS_NAMES_MAX + 1]; /* of status: names; of release and replan: globs;
                                                 * ends with NULL */
         size_t n_names;
-        bool exact;   /* of locality: read numa_maps */
-        bool all;     /* of release: "*"; of status: all that is published */
-        bool quiet;   /* of status: print nothing */
-        bool undo;    /* of release: bind them again */
-        bool dry_run; /* only print what would be written */
-        bool no_wait; /* do not wait for the daemon's status to show the change */
-        bool watch;   /* of status: refresh the output */
-        bool yes;     /* of replan: do not ask */
+        bool exact;           /* of locality: read numa_maps */
+        bool all;             /* of release: "*"; of status: all that is published */
+        bool quiet;           /* of status: print nothing */
+        bool undo;            /* of release: bind them again */
+        bool dry_run;         /* only print what would be written */
+        bool no_wait;         /* do not wait for the daemon's status to show the change */
+        bool watch;           /* of status: refresh the output */
+        bool yes;             /* of replan: do not ask */
+        const char *duration; /* of trial; NULL: the default */
+        bool revert_if_worse; /* of trial */
 } Args;
 
 /* 1: continue; 0: --help or --version was printed; -EINVAL: invalid; another

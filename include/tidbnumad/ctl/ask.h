@@ -9,6 +9,10 @@
 #include "tidbnumad/model/product.h"
 #include "tidbnumad/world/instances.h"
 
+/* The last value of an option on a command line, "--status=10080" or "-status 10080"; NULL: it is
+ * not given. */
+const char *ask_argument(const char *bytes, size_t size, const char *option);
+
 /* The port with the metrics of a server that was started with these arguments, by its command line
  * or its product's default: TiDB's --status, PD's first of --client-urls. 0: of no such product. */
 uint16_t ask_port_of(Product product, const char *bytes, size_t size);

@@ -8,6 +8,7 @@
 
 /* tidbnumactl(8), EXIT STATUS. */
 enum {
+        COMMAND_EXIT_WORSE = 4,        /* of trial */
         COMMAND_EXIT_REFUSED = 3,      /* also: not everything is bound, or not yet complete */
         COMMAND_EXIT_USAGE = EX_USAGE, /* the command line is wrong */
         COMMAND_EXIT_NO_DAEMON = EX_UNAVAILABLE, /* none runs, or it does not publish */
@@ -29,6 +30,7 @@ int command_pause(const Args *args);
 int command_resume(const Args *args);
 int command_release(const Args *args);
 int command_replan(const Args *args);
+int command_trial(const Args *args);
 
 /* Part of replan: makes the daemon place the instances of args->names again, once. */
 int control_replan(const Args *args);

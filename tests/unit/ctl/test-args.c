@@ -144,7 +144,8 @@ TEST(wrong_commands) {
         WRONG("unknown command 'plna', did you mean 'plan'?", "plna");
         WRONG("unknown command 'validat', did you mean 'validate'?", "validat", "x");
         WRONG("unknown command 'frobnicate', expected validate, plan, explain, advise, check, "
-              "status, top, locality, gather, reload, pause, resume, release or replan\n",
+              "status, top, locality, gather, reload, pause, resume, release, replan or "
+              "trial\n",
               "frobnicate");
         WRONG("release what?", "release");
         WRONG("release what?", "release", "--undo");

@@ -1,0 +1,565 @@
+/* tidbnumactl trial: measures, has the daemon bind, measures again, and judges. The daemon changes
+ * everything, and takes it back by itself when the connection ends: so does a kill of this command.
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "tidbnumad/base/json.h"
+#include "tidbnumad/ctl/commands.h"
+#include "tidbnumad/ctl/control-session.h"
+#include "tidbnumad/ctl/instances.h"
+#include "tidbnumad/ctl/machine.h"
+#include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/ctl/status-file.h"
+#include "tidbnumad/ctl/trial-source.h"
+#include "tidbnumad/publish/table.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/node.h"
+
+#define SECOND UINT64_C(1000000)
+#define DURATION_DEFAULT (600 * SECOND)
+#define DURATION_MIN (60 * SECOND)
+#define DURATION_MAX (24 * 3600 * SECOND)
+
+/* A sample is as long as a scrape of Prometheus, 10 s, unless the trial would have too few of them,
+ * or more than are of use. */
+#define SAMPLE_MIN SECOND
+#define SAMPLE_MAX (10 * SECOND)
+enum { SAMPLES_WANTED = 30 };
+
+#define BINDING_POLL (SECOND / 2)
+
+/* Binding moves gigabytes, which takes as long as it takes; it is given up where nothing moves. */
+#define BINDING_STALL (600 * SECOND)
+
+/* Any; it is in the answer of --json. */
+#define SEED UINT64_C(1)
+
+typedef struct Trial {
+        const Args *args;
+        uint64_t half_usec, sample_usec;
+        size_t n_samples; /* of each half */
+        int signals;      /* signalfd */
+        sd_bus *bus;
+        Machine machine;
+        Policies policies;
+        ObservedList observed;
+        Snapshot status;
+        WordList names;     /* of the instances on trial */
+        TrialInstance *all; /* as long as `names`, as the sources */
+        TrialSource *sources;
+        CpuSet cpus; /* of their places */
+        uint64_t softirq_ticks, all_ticks;
+        TrialSeries softirq; /* share of these CPUs' time */
+        TrialDifference softirq_difference;
+        TrialJudgement judgement;
+        WordList outcome; /* what the daemon answered at the end */
+        bool shows_progress;
+} Trial;
+
+static void trial_done(Trial *t) {
+        for (size_t i = 0; i < t->names.n_words && t->sources; i++)
+                trial_source_done(&t->sources[i]);
+        free(t->sources);
+        free(t->all);
+        control_close(t->bus);
+        word_list_done(&t->names);
+        word_list_done(&t->outcome);
+        status_done(&t->status);
+        observed_list_done(&t->observed);
+        policies_done(&t->policies);
+        machine_close(&t->machine);
+        text_done(&t->judgement.sentence);
+        closep(&t->signals);
+}
+
+/* --- waiting --- */
+
+/* One line that is written over, at a terminal; elsewhere each phase once. */
+static void show_progress(Trial *t, const char *what, uint64_t left_usec) {
+        const uint64_t seconds = (left_usec + SECOND - 1) / SECOND;
+
+        if (!isatty(STDERR_FILENO))
+                return;
+        t->shows_progress = true;
+        if (left_usec > 0)
+                (void)fprintf(stderr, "\r\x1b[K%s; %" PRIu64 " min %02" PRIu64 " s left", what,
+                              seconds / 60, seconds % 60);
+        else
+                (void)fprintf(stderr, "\r\x1b[K%s", what);
+        (void)fflush(stderr);
+}
+
+static void end_progress(Trial *t) {
+        if (t->shows_progress)
+                (void)fputs("\r\x1b[K", stderr);
+        t->shows_progress = false;
+}
+
+/* -EINTR: a signal asks to end; -ECONNRESET: the daemon has ended, or it has ended the trial. */
+static int wait_until(Trial *t, uint64_t due_usec, const char *what, uint64_t end_usec) {
+        for (;;) {
+                struct pollfd fds[] = { { .fd = t->signals, .events = POLLIN },
+                                        { .fd = sd_bus_get_fd(t->bus), .events = POLLIN } };
+                const uint64_t now = clock_monotonic_usec();
+                uint64_t wait_usec = due_usec > now ? due_usec - now : 0;
+
+                show_progress(t, what, end_usec > now ? end_usec - now : 0);
+                if (wait_usec > SECOND)
+                        wait_usec = SECOND;
+                if (poll(fds, ELEMENTSOF(fds), (int)((wait_usec + 999) / 1000)) < 0 &&
+                    errno != EINTR)
+                        return -errno;
+                if (fds[0].revents)
+                        return -EINTR;
+                if (fds[1].revents && control_session_process(t->bus) < 0)
+                        return -ECONNRESET;
+                if (clock_monotonic_usec() >= due_usec)
+                        return 0;
+        }
+}
+
+/* --- samples --- */
+
+static void read_softirq(Trial *t, bool first, TrialHalf half) {
+        CpuTimes times[CPU_SET_MAX];
+        const int n = cpu_times_read(&t->machine.sysroot, times, CPU_SET_MAX);
+        uint64_t softirq = 0, all = 0;
+
+        for (int i = 0; i < n; i++)
+                if (id_set_has(&t->cpus, times[i].cpu)) {
+                        softirq += times[i].softirq;
+                        all += times[i].user + times[i].nice + times[i].system + times[i].idle +
+                               times[i].iowait + times[i].irq + times[i].softirq + times[i].steal;
+                }
+        if (!first && all > t->all_ticks && t->softirq.n[half] < TRIAL_SAMPLES_MAX)
+                t->softirq.values[half][t->softirq.n[half]++] =
+                        (double)(softirq - t->softirq_ticks) / (double)(all - t->all_ticks);
+        t->softirq_ticks = softirq;
+        t->all_ticks = all;
+}
+
+static int read_status(Trial *t) {
+        status_done(&t->status);
+        t->status = (Snapshot){ 0 };
+        return status_file_read(t->args->runtime_dir, &t->status);
+}
+
+static int report_ended(Trial *t, const char *name) {
+        end_progress(t);
+        output_line(stderr,
+                    "tidbnumactl: %s has ended or was started again, so that the halves cannot be "
+                    "compared",
+                    name);
+        return -ESRCH;
+}
+
+/* -ESRCH: an instance has ended or was started again, which was said. */
+static int read_all(Trial *t, bool first, TrialHalf half) {
+        int r = read_status(t);
+
+        read_softirq(t, first, half);
+        for (size_t i = 0; i < t->names.n_words && r >= 0; i++) {
+                const InstanceInfo *published = status_file_find(&t->status, t->names.words[i]);
+
+                r = trial_source_read(&t->sources[i], &t->machine.sysroot, published);
+                if (r >= 0) {
+                        t->sources[i].readable = t->sources[i].readable && !first;
+                        trial_source_sample(&t->sources[i], half, published, &t->all[i]);
+                } else if (r == -ESRCH)
+                        return report_ended(t, t->names.words[i]);
+        }
+        return r;
+}
+
+static int measure(Trial *t, TrialHalf half) {
+        const char *what =
+                half == TRIAL_BEFORE ? "Measuring without binding" : "Measuring with binding";
+        const uint64_t begin_usec = clock_monotonic_usec();
+        int r = read_all(t, true, half);
+
+        if (!isatty(STDERR_FILENO))
+                output_line(stderr, "%s for %" PRIu64 " s", what, t->half_usec / SECOND);
+        for (size_t k = 1; r >= 0 && k <= t->n_samples; k++) {
+                r = wait_until(t, begin_usec + k * t->sample_usec, what, begin_usec + t->half_usec);
+                if (r >= 0)
+                        r = read_all(t, false, half);
+        }
+        return r;
+}
+
+/* --- binding --- */
+
+/* 1: all are bound; 0: not yet; -EPERM, -ESRCH: one never will be, which was said. */
+static int look_at_binding(Trial *t, size_t *ret_n, uint64_t *ret_pending) {
+        size_t n = 0;
+        uint64_t pending = 0;
+        int r = read_status(t);
+
+        for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
+                const InstanceInfo *p = status_file_find(&t->status, t->names.words[i]);
+
+                if (!p || p->pid != t->sources[i].observed->members[0].process.id.pid)
+                        return report_ended(t, t->names.words[i]);
+                if (p->state == INSTANCE_REFUSED) {
+                        end_progress(t);
+                        output_line(stderr, "tidbnumactl: %s is not bound: %s", t->names.words[i],
+                                    p->reason);
+                        return -EPERM;
+                }
+                n += p->state == INSTANCE_BOUND || p->state == INSTANCE_WIDENED ||
+                     p->state == INSTANCE_PARTLY;
+                pending += p->pending_bytes;
+        }
+        *ret_n = n;
+        *ret_pending = pending;
+        return r < 0 ? r : n == t->names.n_words;
+}
+
+static int await_bound(Trial *t) {
+        size_t n_before = SIZE_MAX, n = 0;
+        uint64_t pending_before = 0, pending = 0, moved_usec = clock_monotonic_usec();
+        int r;
+
+        while ((r = look_at_binding(t, &n, &pending)) == 0) {
+                _cleanup_text_ Text what = { 0 };
+                const uint64_t now = clock_monotonic_usec();
+
+                if (n != n_before || pending != pending_before)
+                        moved_usec = now;
+                n_before = n;
+                pending_before = pending;
+                if (now > moved_usec + BINDING_STALL) {
+                        end_progress(t);
+                        output_line(stderr,
+                                    "tidbnumactl: %zu of %zu instances are bound, and nothing has "
+                                    "moved for 10 minutes: see tidbnumactl status",
+                                    n, t->names.n_words);
+                        return -EPERM;
+                }
+                text_appendf(&what, "Binding: %zu of %zu bound, %" PRIu64 " MiB to move", n,
+                             t->names.n_words, pending >> 20);
+                r = wait_until(t, now + BINDING_POLL, what.data ? what.data : "", 0);
+                if (r < 0)
+                        return r;
+        }
+        return r < 0 ? r : 0;
+}
+
+static int bind_all(Trial *t) {
+        WordList lines = { 0 };
+        int r;
+
+        end_progress(t);
+        r = control_session_call(t->args, t->bus, "TrialBind", &lines);
+        word_list_done(&lines);
+        return r != 0 ? r : await_bound(t);
+}
+
+/* --- the report --- */
+
+static void append_value(Text *text, TrialMeasure measure, double value) {
+        switch (measure) {
+        case TRIAL_CPU_PER_QUERY:
+        case TRIAL_P50:
+        case TRIAL_P99:
+                if (value < 0.001)
+                        text_appendf(text, "%.1f µs", value * 1e6);
+                else
+                        text_appendf(text, value < 1 ? "%.2f ms" : "%.0f ms", value * 1e3);
+                break;
+        case TRIAL_RATE:
+                text_appendf(text, "%.0f", value);
+                break;
+        case TRIAL_CPU:
+                text_appendf(text, "%.2f", value);
+                break;
+        default:
+                text_appendf(text, "%.1f %%", value * 100);
+        }
+}
+
+static void add_row(Table *table, const char *name, const char *what, TrialMeasure measure,
+                    const TrialDifference *d) {
+        const bool share = measure >= TRIAL_CPU_PRESSURE;
+
+        if (isnan(d->median[TRIAL_BEFORE]) && isnan(d->median[TRIAL_AFTER]))
+                return;
+        table_add(table, name);
+        table_add(table, what);
+        for (TrialHalf half = 0; half < N_TRIAL_HALVES; half++) {
+                _cleanup_text_ Text cell = { 0 };
+
+                if (isnan(d->median[half]))
+                        text_append(&cell, "-");
+                else
+                        append_value(&cell, measure, d->median[half]);
+                table_add_text(table, &cell);
+        }
+        if (!d->known) {
+                table_add(table, "-");
+                table_add(table, "-");
+                return;
+        }
+        table_addf(table, share ? "%+.1f points" : "%+.1f %%", d->change * 100);
+        table_addf(table, "%+.1f to %+.1f", d->low * 100, d->high * 100);
+}
+
+static int print_text(const Trial *t) {
+        static const char *const headings[] = { "INSTANCE", "MEASURE", "WITHOUT",
+                                                "WITH",     "CHANGE",  "INTERVAL" };
+        _cleanup_table_ Table table = { 0 };
+        _cleanup_text_ Text text = { 0 };
+
+        text_appendf(&text,
+                     "%" PRIu64 " s without binding, %" PRIu64 " s with it; medians of %zu samples "
+                     "each, intervals of %.3g %%\n\n",
+                     t->half_usec / SECOND, t->half_usec / SECOND, t->n_samples,
+                     t->judgement.level * 100);
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < t->names.n_words; i++)
+                for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++)
+                        add_row(&table, t->names.words[i], trial_measure_to_string(m), m,
+                                &t->all[i].differences[m]);
+        add_row(&table, "host", "soft interrupts", TRIAL_CPU_PRESSURE, &t->softirq_difference);
+        table_render(&table, output_width(), &text);
+        text_append(&text, "\n");
+        for (size_t i = 0; i < t->names.n_words; i++) {
+                const TrialSource *s = &t->sources[i];
+
+                if (!t->all[i].judged || s->n_missed > 0) {
+                        text_append_printable(&text, t->names.words[i]);
+                        if (t->all[i].judged)
+                                text_appendf(&text, " lacks %zu of %zu samples: ", s->n_missed,
+                                             2 * t->n_samples);
+                        else
+                                text_append(&text, " is not judged: ");
+                        text_appendf(&text, "%s\n",
+                                     s->why.data ? s->why.data : "it had too few queries");
+                }
+        }
+        text_appendf(&text, "%s\n", t->judgement.sentence.data);
+        for (size_t i = 0; i < t->outcome.n_words; i++)
+                text_appendf(&text, "%s\n", t->outcome.words[i]);
+        return text.error < 0 ? text.error : output_text(&text);
+}
+
+static void put_difference(Json *json, const char *key, const TrialDifference *d) {
+        JSON_OBJECT(json, key) {
+                json_put_number(json, "without", d->median[TRIAL_BEFORE]);
+                json_put_number(json, "with", d->median[TRIAL_AFTER]);
+                json_put_number(json, "change", d->change);
+                json_put_number(json, "low", d->low);
+                json_put_number(json, "high", d->high);
+                json_put_bool(json, "shown", d->shown);
+        }
+}
+
+static int print_json(const Trial *t, bool reverted) {
+        _cleanup_text_ Text text = { 0 };
+        Json json = { .text = &text };
+
+        JSON_OBJECT(&json, NULL) {
+                json_put_string(&json, "verdict", trial_verdict_to_string(t->judgement.verdict));
+                json_put_string(&json, "sentence", t->judgement.sentence.data);
+                json_put_bool(&json, "reverted", reverted);
+                json_put_number(&json, "half_seconds", (double)t->half_usec / 1e6);
+                json_put_number(&json, "sample_seconds", (double)t->sample_usec / 1e6);
+                json_put_number(&json, "interval_level", t->judgement.level);
+                json_put_count(&json, "seed", SEED);
+                JSON_ARRAY(&json, "instances", i, t->names.n_words)
+                        JSON_OBJECT(&json, NULL) {
+                                const Text *why = &t->sources[i].why;
+
+                                json_put_string(&json, "name", t->names.words[i]);
+                                json_put_bool(&json, "judged", t->all[i].judged);
+                                json_put_bool(&json, "load_changed", t->all[i].load_changed);
+                                json_put_count(&json, "missed_samples", t->sources[i].n_missed);
+                                json_put_string(&json, "reason", why->length ? why->data : NULL);
+                                for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++)
+                                        put_difference(&json, trial_measure_key(m),
+                                                       &t->all[i].differences[m]);
+                        }
+                put_difference(&json, "softirq", &t->softirq_difference);
+        }
+        return output_json(&text);
+}
+
+/* --- the command --- */
+
+static int read_duration(const Args *args, Trial *t) {
+        uint64_t usec = DURATION_DEFAULT;
+
+        if (args->duration && (parse_duration(args->duration, &usec) < 0 || usec < DURATION_MIN ||
+                               usec > DURATION_MAX)) {
+                output_line(stderr,
+                            "tidbnumactl: --for '%s', expected a time from 1min to 24h with its "
+                            "unit, such as 10min",
+                            args->duration);
+                return COMMAND_EXIT_USAGE;
+        }
+        t->half_usec = usec / 2;
+        t->sample_usec = t->half_usec / SAMPLES_WANTED;
+        t->sample_usec = t->sample_usec < SAMPLE_MIN   ? SAMPLE_MIN
+                         : t->sample_usec > SAMPLE_MAX ? SAMPLE_MAX
+                                                       : t->sample_usec;
+        if (t->half_usec / t->sample_usec > TRIAL_SAMPLES_MAX)
+                t->sample_usec = t->half_usec / TRIAL_SAMPLES_MAX;
+        t->n_samples = (size_t)(t->half_usec / t->sample_usec);
+        return 0;
+}
+
+/* What asks to end is read when it is convenient: it ends a wait. */
+static int open_signals(Trial *t) {
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGHUP);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return -errno;
+        t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        return t->signals < 0 ? -errno : 0;
+}
+
+/* The instances that the daemon would bind, as processes that this command reads itself. */
+static int find_instances(Trial *t) {
+        int r = machine_open(t->args, &t->machine);
+
+        if (r >= 0)
+                r = policies_load(t->args, &t->machine, &t->policies);
+        if (r == -EINVAL) {
+                (void)policies_print(&t->policies.errors, "");
+                output_line(stderr, "tidbnumactl: the policies are refused");
+        }
+        if (r >= 0)
+                r = read_status(t);
+        if (r >= 0)
+                r = instances_find(&t->machine.sysroot, &t->policies.set, &t->status, &t->observed);
+        if (r >= 0)
+                r = observed_list_describe(&t->machine.sysroot, &t->machine.topology, &t->observed);
+        t->all = calloc(t->names.n_words + 1, sizeof(*t->all));
+        t->sources = calloc(t->names.n_words + 1, sizeof(*t->sources));
+        if (!t->all || !t->sources)
+                return -ENOMEM;
+        for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
+                const char *name = t->names.words[i], *why;
+                const InstanceInfo *published = status_file_find(&t->status, name);
+                TrialSource *s = &t->sources[i];
+
+                s->observed = observed_list_find_subject(&t->observed, name);
+                if (!s->observed || !published)
+                        return report_ended(t, name);
+                t->all[i].name = name;
+                id_set_union(&t->cpus, &published->cpus);
+                why = trial_port_find(&t->machine.sysroot, s->observed, &s->port);
+                if (why) {
+                        s->port.address = (HttpAddress){ .any.sa_family = AF_UNSPEC };
+                        text_append(&s->why, why);
+                }
+        }
+        return r;
+}
+
+/* Before anything is changed: is there anything to judge by? */
+static int check_ports(Trial *t) {
+        size_t n = 0;
+        int r = read_all(t, true, TRIAL_BEFORE);
+
+        for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
+                n += t->sources[i].last.has_queries;
+                if (!t->sources[i].last.has_queries)
+                        output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
+                                    t->sources[i].why.data ? t->sources[i].why.data : "");
+        }
+        if (r >= 0 && n == 0) {
+                output_line(stderr, "tidbnumactl: no instance reports its queries, so nothing can "
+                                    "be judged: see THE TRIAL in tidbnumactl(8)");
+                return COMMAND_EXIT_REFUSED;
+        }
+        return r;
+}
+
+static int judge(Trial *t) {
+        int r = trial_judge(t->all, t->names.n_words, SEED, &t->judgement);
+
+        return r < 0 ? r
+                     : trial_compare(&t->softirq, false, t->judgement.level, SEED,
+                                     &t->softirq_difference);
+}
+
+/* Once the trial has begun: 0: the judgement is there. */
+static int run_halves(Trial *t) {
+        int r = find_instances(t);
+
+        if (r >= 0)
+                r = check_ports(t);
+        if (r == 0)
+                r = measure(t, TRIAL_BEFORE);
+        if (r == 0)
+                r = bind_all(t);
+        if (r == 0)
+                r = measure(t, TRIAL_AFTER);
+        end_progress(t);
+        return r == 0 ? judge(t) : r;
+}
+
+/* It did not come to a judgement: everything is given back, and that is said. */
+static int break_off(Trial *t, int error) {
+        WordList lines = { 0 };
+        int r;
+
+        if (error == -EINTR)
+                output_line(stderr, "tidbnumactl: interrupted");
+        if (error == -ECONNRESET) {
+                output_line(stderr,
+                            "tidbnumactl: the daemon has ended, or somebody's pause or release has "
+                            "ended the trial: what it had bound is released, by the daemon that "
+                            "starts next if this one has ended; see tidbnumactl status");
+                return COMMAND_EXIT_REFUSED;
+        }
+        r = control_session_call(t->args, t->bus, "TrialEnd", &lines);
+        for (size_t i = 0; i < lines.n_words; i++)
+                output_line(stderr, "%s", lines.words[i]);
+        word_list_done(&lines);
+        return r == 0 && error == -ENOMEM ? error : COMMAND_EXIT_REFUSED;
+}
+
+static int conclude(Trial *t) {
+        const bool worse = t->judgement.verdict == TRIAL_WORSE,
+                   reverts = worse && t->args->revert_if_worse;
+        const int ended = control_session_call(t->args, t->bus, reverts ? "TrialEnd" : "TrialKeep",
+                                               &t->outcome);
+        const int r = t->args->json ? print_json(t, reverts && ended == 0) : print_text(t);
+
+        if (r < 0 || ended != 0)
+                return r < 0 ? r : ended;
+        return worse                                   ? COMMAND_EXIT_WORSE
+               : t->judgement.verdict == TRIAL_UNKNOWN ? COMMAND_EXIT_REFUSED
+                                                       : EXIT_SUCCESS;
+}
+
+int command_trial(const Args *args) {
+        _cleanup_(trial_done)
+                Trial t = { .args = args, .signals = -EBADF, .machine = MACHINE_NONE };
+        int r = read_duration(args, &t);
+
+        if (r == 0)
+                r = open_signals(&t);
+        if (r == 0)
+                r = control_session_open(args, &t.bus);
+        if (r == 0)
+                r = control_session_call(args, t.bus, "TrialBegin", &t.names);
+        if (r != 0)
+                return r == EXIT_FAILURE ? COMMAND_EXIT_REFUSED : r;
+        r = run_halves(&t);
+        return r != 0 ? break_off(&t, r) : conclude(&t);
+}

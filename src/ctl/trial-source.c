@@ -1,0 +1,296 @@
+/* A reading of an instance on trial. Servers with TLS at their status ports are left out: the trial
+ * would need the cluster's certificates, and a password of nobody. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tidbnumad/ctl/ask.h"
+#include "tidbnumad/ctl/trial-source.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/namespace.h"
+
+/* A sample takes a second at least. A body of TiDB or TiKV has some 500 kB. */
+static const HttpLimits limits = { .timeout_msec = 800, .body_max_bytes = 16 << 20 };
+
+/* Products, by the docs of their monitoring and their --help: v7.5 to v8.5. */
+static const struct {
+        const char *exe;
+        const char *options[3]; /* the first that is given counts */
+        const char *fallback;   /* the address without them */
+        const char *count, *duration;
+} products[] = {
+        { "tidb-server",
+          { "status" },
+          "10080",
+          "tidb_server_query_total",
+          "tidb_server_handle_query_duration_seconds" },
+        { "tikv-server",
+          { "status-addr", "advertise-status-addr" },
+          "127.0.0.1:20180",
+          NULL,
+          "tikv_grpc_msg_duration_seconds" },
+        { "pd-server", { "client-urls" }, "2379", NULL, "pd_server_handle_tso_duration_seconds" },
+};
+
+/* --- where it answers --- */
+
+static bool is_of_host(const HttpAddress *address) {
+        struct ifaddrs *list = NULL;
+        bool found = false;
+
+        if (getifaddrs(&list) < 0)
+                return false;
+        for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+                const void *a = i->ifa_addr;
+
+                if (!a || i->ifa_addr->sa_family != address->any.sa_family)
+                        continue;
+                found = address->any.sa_family == AF_INET
+                                ? ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+                                          address->in.sin_addr.s_addr
+                                : memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                                         &address->in6.sin6_addr, sizeof(struct in6_addr)) == 0;
+        }
+        freeifaddrs(list);
+        return found;
+}
+
+/* "10080", "0.0.0.0:20180", "[::]:20180", "http://10.0.1.5:2379,…". A wildcard or a host name is
+ * asked at the loopback interface: no name is looked up. */
+static const char *parse_address(const char *value, HttpAddress *ret) {
+        char text[128], *host, *port;
+        uint64_t number;
+
+        if (strncmp(value, "https://", 8) == 0)
+                return "its status port uses TLS";
+        value += strncmp(value, "http://", 7) == 0 ? 7 : 0;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(value, ",/"), value);
+        port = strrchr(text, ':');
+        host = port ? text : NULL;
+        if (port)
+                *port++ = '\0';
+        if (parse_u64(port ? port : text, &number) < 0 || number == 0 || number > UINT16_MAX)
+                return "its arguments name no status port";
+        *ret = http_loopback((uint16_t)number);
+        if (!host)
+                return NULL;
+        if (*host == '[' && strchr(host, ']')) {
+                *strchr(host, ']') = '\0';
+                host++;
+        }
+        if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
+                if (ret->in.sin_addr.s_addr == htonl(INADDR_ANY))
+                        *ret = http_loopback((uint16_t)number);
+        } else if (strchr(host, ':')) {
+                *ret = (HttpAddress){ .in6 = { .sin6_family = AF_INET6,
+                                               .sin6_port = htons((uint16_t)number) } };
+                if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) != 1)
+                        return "its arguments name no status port";
+                if (IN6_IS_ADDR_UNSPECIFIED(&ret->in6.sin6_addr))
+                        *ret = http_loopback((uint16_t)number);
+        } else
+                *ret = http_loopback((uint16_t)number);
+        return is_of_host(ret) ? NULL : "its status address is not of this host";
+}
+
+const char *trial_port_parse(const char *exe, const char *bytes, size_t size, TrialPort *ret) {
+        for (size_t p = 0; p < ELEMENTSOF(products); p++) {
+                const char *value = NULL;
+
+                if (strcmp(basename(exe), products[p].exe) != 0)
+                        continue;
+                for (size_t i = 0; products[p].options[i] && !value; i++)
+                        value = ask_argument(bytes, size, products[p].options[i]);
+                ret->count = products[p].count;
+                ret->duration = products[p].duration;
+                return parse_address(value && *value ? value : products[p].fallback, &ret->address);
+        }
+        return "its program is none whose status port is known: name one with metrics in its "
+               "policy";
+}
+
+const char *trial_port_find(const Sysroot *sysroot, const Observed *o, TrialPort *ret) {
+        const PolicyMetrics *metrics = &o->policy->metrics;
+        const Member *first = &o->members[0];
+        uint16_t port;
+
+        *ret = (TrialPort){ .count = metrics->count, .duration = metrics->duration };
+        if (metrics->port > 0)
+                ret->address = http_loopback(metrics->port);
+        else {
+                _cleanup_free_ char *bytes = NULL;
+                const char *why;
+                size_t size = 0;
+
+                if (cmdline_read(first->handle, &bytes, &size) < 0)
+                        return "its arguments cannot be read";
+                why = trial_port_parse(first->process.exe, bytes, size, ret);
+                if (why)
+                        return why;
+        }
+        /* In a container's own network another process may have the port here. */
+        if (proc_in_host_namespace(sysroot, first->handle, PROC_NAMESPACE_NETWORK) <= 0)
+                return "it has a network of its own";
+        port = ntohs(ret->address.any.sa_family == AF_INET6 ? ret->address.in6.sin6_port
+                                                            : ret->address.in.sin_port);
+        for (size_t i = 0; i < o->ports.n_ports; i++)
+                if (o->ports.ports[i] == port)
+                        return NULL;
+        return "it does not listen on its status port";
+}
+
+/* --- a reading --- */
+
+static void take_sample(const PromSample *sample, void *userdata) {
+        TrialReading *reading = userdata;
+
+        if (reading->count.name)
+                prom_metric_add(&reading->count, sample);
+        if (reading->duration.name)
+                prom_metric_add(&reading->duration, sample);
+}
+
+static int take_bytes(const char *bytes, size_t size, void *userdata) {
+        prom_reader_add(userdata, bytes, size);
+        return 0;
+}
+
+static const PromMetric *queries_of(const TrialReading *reading) {
+        return reading->count.name ? &reading->count : &reading->duration;
+}
+
+static void explain_answer(TrialSource *source, int r, unsigned status, uint64_t n_malformed) {
+        const HttpAddress *a = &source->port.address;
+        const unsigned port =
+                ntohs(a->any.sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port);
+
+        text_reset(&source->why);
+        text_appendf(&source->why, "its port %u ", port);
+        if (r == -EREMOTEIO)
+                text_appendf(&source->why, "answers with HTTP status %u%s", status,
+                             status == 400       ? ": it may use TLS"
+                             : status == 401     ? ": it wants a password"
+                             : status / 100 == 3 ? ", a redirection, which is not followed"
+                                                 : "");
+        else if (r < 0)
+                text_append(&source->why, r == -EPROTO         ? "uses TLS"
+                                          : r == -EBADMSG      ? "does not speak HTTP"
+                                          : r == -ETIMEDOUT    ? "does not answer in time"
+                                          : r == -EFBIG        ? "answers without end"
+                                          : r == -ECONNREFUSED ? "refuses connections"
+                                                               : strerror(-r));
+        else
+                text_appendf(&source->why, "does not report %s%s",
+                             source->port.count ? source->port.count : source->port.duration,
+                             n_malformed > 0 ? ", and other text than metrics" : "");
+}
+
+static void read_queries(TrialSource *source) {
+        PromReader reader = { .handler = take_sample, .userdata = &source->now };
+        unsigned status = 0;
+        int r;
+
+        source->now.count.name = source->port.count;
+        source->now.duration.name = source->port.duration;
+        r = http_get(&source->port.address, "/metrics", &limits, take_bytes, &reader, &status);
+        source->now.has_queries = r == 0 && queries_of(&source->now)->found;
+        if (!source->now.has_queries)
+                explain_answer(source, r, status, reader.n_malformed);
+}
+
+/* Of the unit's own group: a session's pressure is that of all who are in it. */
+static void read_pressure(const Sysroot *sysroot, const Observed *o, TrialReading *ret) {
+        static const char *const files[] = { "cpu.pressure", "memory.pressure" };
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        double seconds[ELEMENTSOF(files)];
+
+        if (!unit_is_service(o->unit) || o->shared ||
+            proc_cgroup_read(o->members[0].handle, &path) < 0 ||
+            cgroup_open(sysroot, path, &fd) < 0)
+                return;
+        for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+                Pressure pressure;
+                char text[512];
+
+                if (path_read(fd, text, sizeof(text), "%s", files[i]) < 0 ||
+                    pressure_parse(text, &pressure) < 0)
+                        return;
+                seconds[i] = (double)pressure.total_usec / 1e6;
+        }
+        ret->has_pressure = true;
+        ret->cpu_pressure_seconds = seconds[0];
+        ret->memory_pressure_seconds = seconds[1];
+}
+
+int trial_source_read(TrialSource *source, const Sysroot *sysroot, const InstanceInfo *published) {
+        const Observed *o = source->observed;
+        const double ticks = (double)sysconf(_SC_CLK_TCK);
+
+        source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6 };
+        if (!published || published->pid != o->members[0].process.id.pid)
+                return -ESRCH;
+        for (size_t i = 0; i < o->n_members; i++) {
+                ProcStat stat;
+                const int r = proc_stat_read(o->members[i].handle, 0, &stat);
+
+                if (r < 0 && i == 0)
+                        return r;
+                if (r >= 0)
+                        source->now.cpu_seconds += (double)stat.cpu_ticks / ticks;
+        }
+        read_pressure(sysroot, o, &source->now);
+        if (source->port.address.any.sa_family != AF_UNSPEC)
+                read_queries(source);
+        return 0;
+}
+
+static void add(TrialSeries *series, TrialHalf half, double value) {
+        if (series->n[half] < TRIAL_SAMPLES_MAX)
+                series->values[half][series->n[half]++] = value;
+}
+
+void trial_source_sample(TrialSource *source, TrialHalf half, const InstanceInfo *published,
+                         TrialInstance *ret) {
+        const TrialReading *last = &source->last, *now = &source->now;
+        const double seconds = now->seconds - last->seconds;
+        const double cpu = now->cpu_seconds - last->cpu_seconds;
+        const bool pressure = now->has_pressure && last->has_pressure;
+        double n = NAN, p50 = NAN, p99 = NAN;
+
+        if (source->readable) {
+                if (!now->has_queries || !last->has_queries ||
+                    !prom_metric_increase(queries_of(last), queries_of(now), &n)) {
+                        n = NAN;
+                        source->n_missed++;
+                } else if (now->duration.name) {
+                        if (!prom_metric_quantile(&last->duration, &now->duration, 0.5, &p50))
+                                p50 = NAN;
+                        if (!prom_metric_quantile(&last->duration, &now->duration, 0.99, &p99))
+                                p99 = NAN;
+                }
+                add(&ret->series[TRIAL_CPU_PER_QUERY], half, n > 0 && cpu >= 0 ? cpu / n : NAN);
+                add(&ret->series[TRIAL_RATE], half, n / seconds);
+                add(&ret->series[TRIAL_P50], half, p50);
+                add(&ret->series[TRIAL_P99], half, p99);
+                add(&ret->series[TRIAL_CPU], half, cpu >= 0 ? cpu / seconds : NAN);
+                add(&ret->series[TRIAL_CPU_PRESSURE], half,
+                    pressure ? (now->cpu_pressure_seconds - last->cpu_pressure_seconds) / seconds
+                             : NAN);
+                add(&ret->series[TRIAL_MEMORY_PRESSURE], half,
+                    pressure ? (now->memory_pressure_seconds - last->memory_pressure_seconds) /
+                                       seconds
+                             : NAN);
+                add(&ret->series[TRIAL_REMOTE], half, published->remote_ratio);
+        }
+        source->last = source->now;
+        source->readable = true;
+}
+
+void trial_source_done(TrialSource *source) {
+        text_done(&source->why);
+}
