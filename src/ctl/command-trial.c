@@ -475,10 +475,14 @@ static int check_ports(Trial *t) {
         int r = read_all(t, true, TRIAL_BEFORE);
 
         for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
-                n += t->sources[i].last.has_queries;
-                if (!t->sources[i].last.has_queries)
-                        output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
-                                    t->sources[i].why.data ? t->sources[i].why.data : "");
+                TrialSource *s = &t->sources[i];
+
+                n += s->last.has_queries;
+                if (s->last.has_queries)
+                        continue;
+                output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
+                            s->why.data ? s->why.data : "");
+                s->port.address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
         }
         if (r >= 0 && n == 0) {
                 output_line(stderr, "tidbnumactl: no instance reports its queries, so nothing can "
