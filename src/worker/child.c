@@ -16,104 +16,96 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
 
-/* --- jobs: their names, and what each of them waits for --- */
+/* --- jobs --- */
 
-static const char *const names[N_WORKER_JOBS] = {
-        [WORKER_HELLO] = "start",
-        [WORKER_ARGS] = "args",
-        [WORKER_VFORK] = "vfork",
-        [WORKER_EXE] = "exe",
-        [WORKER_PORTS] = "ports",
-        [WORKER_DATA_DIR] = "data-dir",
-        [WORKER_STORAGE] = "storage",
-        [WORKER_MEMORY_POLICY] = "memory-policy",
-        [WORKER_USER] = "user",
-        [WORKER_SCRIPT] = "script",
-        [WORKER_HUGE] = "huge-pages",
-        [WORKER_PROBE] = "probe",
-        [WORKER_DRAW] = "sample",
-        [WORKER_MOVE] = "move",
-        [WORKER_SWEEP] = "sweep",
-        [WORKER_ONCE] = "migrate",
-        [WORKER_MEMS] = "mems",
-        [WORKER_GROUP] = "cgroup",
-        [WORKER_MAKE_GROUP] = "make-group",
-        [WORKER_REMOVE_GROUPS] = "remove-groups",
+/* What is sent back beside the result. */
+typedef enum JobReply {
+        REPLY_NOTHING,
+        REPLY_TEXT,
+        REPLY_PORTS,
+        REPLY_HUGE,
+        REPLY_DRAW,
+        REPLY_MOVED,
+} JobReply;
+
+/* Most jobs take some ms, and a step of the mover moves one huge page. */
+#define JOB_USEC (UINT64_C(10) * 1000 * 1000)
+
+/* A write of memory nodes waits for the lock of each memory map: a process for which the kernel
+ * reclaims memory can hold its lock for half a minute, and a second write would only wait for the
+ * first one. */
+#define GROUP_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* Moves a node's memory, up to hundreds of GiB; no other job waits for this worker. */
+#define ONCE_USEC (UINT64_C(1800) * 1000 * 1000)
+
+typedef struct Job {
+        const char *name;
+        WorkerWait wait;
+        bool acts;
+        uint64_t deadline_usec;
+        JobReply reply;
+} Job;
+
+static const Job jobs[N_WORKER_JOBS] = {
+        [WORKER_HELLO] = { "start", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_NOTHING },
+        [WORKER_ARGS] = { "args", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_TEXT },
+        [WORKER_VFORK] = { "vfork", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_NOTHING },
+        [WORKER_EXE] = { "exe", WORKER_WAIT_FILES, false, JOB_USEC, REPLY_NOTHING },
+        [WORKER_PORTS] = { "ports", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_PORTS },
+        [WORKER_DATA_DIR] = { "data-dir", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_TEXT },
+        [WORKER_STORAGE] = { "storage", WORKER_WAIT_FILES, false, JOB_USEC, REPLY_TEXT },
+        [WORKER_MEMORY_POLICY] = { "memory-policy", WORKER_WAIT_MEMORY, false, JOB_USEC,
+                                   REPLY_TEXT },
+        [WORKER_USER] = { "user", WORKER_WAIT_NAMES, false, JOB_USEC, REPLY_TEXT },
+        [WORKER_SCRIPT] = { "script", WORKER_WAIT_FILES, false, JOB_USEC, REPLY_TEXT },
+        [WORKER_HUGE] = { "huge-pages", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_HUGE },
+        [WORKER_PROBE] = { "probe", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_NOTHING },
+        [WORKER_DRAW] = { "sample", WORKER_WAIT_MEMORY, false, JOB_USEC, REPLY_DRAW },
+        [WORKER_MOVE] = { "move", WORKER_WAIT_MEMORY, true, JOB_USEC, REPLY_MOVED },
+        [WORKER_SWEEP] = { "sweep", WORKER_WAIT_MEMORY, true, JOB_USEC, REPLY_NOTHING },
+        [WORKER_ONCE] = { "migrate", WORKER_WAIT_MEMORY, true, ONCE_USEC, REPLY_NOTHING },
+        [WORKER_MEMS] = { "mems", WORKER_WAIT_MEMORY, true, GROUP_USEC, REPLY_NOTHING },
+        [WORKER_GROUP] = { "cgroup", WORKER_WAIT_MEMORY, true, GROUP_USEC, REPLY_NOTHING },
+        [WORKER_MAKE_GROUP] = { "make-group", WORKER_WAIT_GROUPS, true, GROUP_USEC, REPLY_NOTHING },
+        [WORKER_REMOVE_GROUPS] = { "remove-groups", WORKER_WAIT_GROUPS, true, GROUP_USEC,
+                                   REPLY_NOTHING },
 };
 
 const char *worker_job_to_string(WorkerJob job) {
-        return names[job];
+        return jobs[job].name;
 }
 
 WorkerWait worker_job_wait(WorkerJob job) {
-        switch (job) {
-        case WORKER_USER:
-                return WORKER_WAIT_NAMES;
-        case WORKER_STORAGE:
-        case WORKER_EXE:
-        case WORKER_SCRIPT:
-                return WORKER_WAIT_FILES;
-        case WORKER_MAKE_GROUP:
-        case WORKER_REMOVE_GROUPS:
-                return WORKER_WAIT_GROUPS;
-        default:
-                return WORKER_WAIT_MEMORY;
-        }
+        return jobs[job].wait;
 }
 
 bool worker_job_acts(WorkerJob job) {
-        switch (job) {
-        case WORKER_MOVE:
-        case WORKER_SWEEP:
-        case WORKER_ONCE:
-        case WORKER_MEMS:
-        case WORKER_GROUP:
-        case WORKER_MAKE_GROUP:
-        case WORKER_REMOVE_GROUPS:
-                return true;
-        default:
-                return false;
-        }
+        return jobs[job].acts;
 }
 
-/* Most jobs take some ms, and a step of the mover moves one huge page. A write of memory nodes
- * waits for the lock of each memory map: a process for which the kernel reclaims memory can hold
- * its lock for half a minute, and a second write would only wait for the first one. */
 uint64_t worker_job_deadline_usec(WorkerJob job) {
-        switch (job) {
-        case WORKER_MEMS:
-        case WORKER_GROUP:
-        case WORKER_MAKE_GROUP:
-        case WORKER_REMOVE_GROUPS:
-                return 60 * UINT64_C(1000000);
-        case WORKER_ONCE: /* moves a node's memory, up to hundreds of GiB; no other job waits for
-                           * this worker */
-                return 1800 * UINT64_C(1000000);
-        default:
-                return 10 * UINT64_C(1000000);
-        }
+        return jobs[job].deadline_usec;
 }
 
 size_t worker_reply_size(const WorkerReply *reply) {
         const size_t head = offsetof(WorkerReply, moved);
 
-        switch (reply->job) {
-        case WORKER_ARGS:
-        case WORKER_DATA_DIR:
-        case WORKER_STORAGE:
-        case WORKER_MEMORY_POLICY:
-        case WORKER_USER:
-        case WORKER_SCRIPT:
+        switch (jobs[reply->job].reply) {
+        case REPLY_NOTHING:
+                break;
+        case REPLY_TEXT:
                 return head + strlen(reply->text) + 1;
-        case WORKER_PORTS:
+        case REPLY_PORTS:
                 return head + sizeof(reply->ports);
-        case WORKER_HUGE:
+        case REPLY_HUGE:
                 return head + sizeof(reply->huge);
-        case WORKER_DRAW:
+        case REPLY_DRAW:
                 return head + sizeof(reply->draw);
-        default:
+        case REPLY_MOVED:
                 return head + sizeof(reply->moved);
         }
+        return head;
 }
 
 /* --- processes for which a job was abandoned --- */
