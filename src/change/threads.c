@@ -137,15 +137,15 @@ typedef struct Seen {
 
 typedef struct ThreadWalk {
         UndoProcess *process;
-        const StartCpus *start;
-        CpuSet cpuset; /* empty: not known, every mask counts as chosen */
+        const StartCpus *start; /* NULL: none */
+        CpuSet cpuset;          /* empty: not known, every mask counts as chosen */
         Seen *seen;
         size_t n_seen, allocated;
 } ThreadWalk;
 
 /* What it was given at its start is ours: before that it had what its first thread had. */
 static CpuSet mask_before_start(const ThreadWalk *walk, const CpuSet *mask) {
-        if (!walk->start->set || !id_set_equal(mask, &walk->start->given))
+        if (!walk->start || !id_set_equal(mask, &walk->start->given))
                 return *mask;
         return id_set_is_empty(&walk->start->before) ? walk->cpuset : walk->start->before;
 }
@@ -174,7 +174,7 @@ static int compare_seen(const void *a, const void *b) {
 
 static int note_threads(Backend *backend, const Member *member, UndoProcess *entry) {
         const ProcHandle *handle = member->handle;
-        ThreadWalk walk = { .process = entry, .start = &member->start };
+        ThreadWalk walk = { .process = entry, .start = member->start };
         int r;
 
         if (undo_note_cpuset_cpus(backend, handle, member->process.cgroup, &walk.cpuset) < 0)

@@ -138,6 +138,7 @@ static void begin_round(Manager *m) {
 
 Instance *turn_free_instance(Instance *i) {
         binding_end(i);
+        place_end(i);
         sample_end(i);
         undo_end(i);
         return instance_free(i);

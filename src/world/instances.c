@@ -37,6 +37,7 @@ void member_done(Member *member) {
         if (member->handle)
                 proc_close(member->handle);
         free(member->handle);
+        free(member->start);
         *member = (Member){ 0 };
 }
 

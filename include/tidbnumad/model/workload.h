@@ -68,7 +68,7 @@ typedef struct Member {
         struct ProcHandle *handle; /* of sys/proc.h; owned */
         bool forks_reported;       /* the kernel reports each process that it forks */
         bool cpus_applied;         /* each of its threads got the CPUs of its placement once */
-        StartCpus start;           /* until its record is written */
+        StartCpus *start;          /* until its record is written; NULL: it was given none; owned */
 } Member;
 
 /* Are both the same process, with the same owner, executable and unit? */

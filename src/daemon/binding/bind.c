@@ -255,7 +255,7 @@ static int ask(const Binder *b, Instance *i, const Step *step) {
 
 static bool has_start_cpus(const Instance *i) {
         for (size_t k = 0; k < i->n_members; k++)
-                if (i->members[k].start.set)
+                if (i->members[k].start)
                         return true;
         return false;
 }

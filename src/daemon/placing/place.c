@@ -276,13 +276,20 @@ static bool is_same(const Placement *a, const Placement *b) {
                a->memory == b->memory && a->reason == b->reason;
 }
 
-static void note_refusal(const PlacementInstance *in, const PlacementChoice *c, Assignment *p) {
+void place_end(Instance *i) {
+        free(i->planned.refused);
+        i->planned.refused = NULL;
+}
+
+static void note_refusal(Instance *i, const PlacementInstance *in, const PlacementChoice *c) {
         const PlacementLimit limit = { in->allowed_by, in->allowed_cpus, in->allowed_nodes };
         _cleanup_text_ Text text = { 0 };
 
+        place_end(i);
+        if (c->refusal == REFUSAL_NONE)
+                return;
         placement_refusal_append(c->refusal, &limit, &text);
-        (void)snprintf(p->refused, sizeof(p->refused), "%s",
-                       text.error == 0 && text.data ? text.data : "");
+        i->planned.refused = text.error == 0 ? TAKE_PTR(text.data) : NULL;
 }
 
 /* True: the place has changed. */
@@ -296,7 +303,6 @@ static bool note(const Placing *placing, Assignment *p, const PlacementInstance 
         if (c->basis != BASIS_KEPT || !p->known)
                 p->basis = c->basis;
         p->refusal = c->refusal;
-        note_refusal(in, c, p);
         p->warnings = c->warnings;
         p->known = true;
         p->again = false;
@@ -310,6 +316,7 @@ static void copy_to_unit(const Placing *placing, const Instance *i) {
         if (!unit)
                 return;
         unit->planned = i->planned;
+        unit->planned.refused = NULL;
         unit->replanned = false; /* the instance acts on it */
 }
 
@@ -325,6 +332,7 @@ static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *p
                 }
                 if (changed)
                         instance_queue(e->instance, WORK_PLACE);
+                note_refusal(e->instance, &in->instances[k], &plan->choices[k]);
                 copy_to_unit(placing, e->instance);
         }
 }
@@ -405,8 +413,11 @@ static int plan_alone(const Placing *placing, Instance *i) {
         input.instances = &in;
         input.n_instances = 1;
         r = placement_plan_build(&input, &plan);
-        if (r >= 0 && note(placing, &i->planned, &in, &plan.choices[0]))
-                instance_queue(i, WORK_PLACE);
+        if (r >= 0) {
+                if (note(placing, &i->planned, &in, &plan.choices[0]))
+                        instance_queue(i, WORK_PLACE);
+                note_refusal(i, &in, &plan.choices[0]);
+        }
         host_mark(placing->host, HOST_MARK_OWNERS);
         return r;
 }

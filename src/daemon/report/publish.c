@@ -73,7 +73,7 @@ int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, s
 static const char *reason_of(const Instance *i, const Verdict *verdict) {
         const char *constant = placement_refusal_to_string(i->planned.refusal);
 
-        return *i->planned.refused && verdict->reason && strcmp(verdict->reason, constant) == 0
+        return i->planned.refused && verdict->reason && strcmp(verdict->reason, constant) == 0
                        ? i->planned.refused
                        : verdict->reason;
 }

@@ -1,5 +1,6 @@
 /* Identifies a process by /proc after an event or a scan, and assigns it to an instance. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -85,14 +86,20 @@ static int add_process(Roster *roster, const Policy *policy, Process *process, P
                        const StartCpus *start) {
         const pid_t pid = process->id.pid;
         Instance *instance = roster_find_owner(roster, process);
+        _cleanup_free_ StartCpus *own = start->set ? malloc(sizeof(*own)) : NULL;
         size_t index;
-        int r = instance ? join(roster, instance, process, handle)
-                         : found(roster, policy, process, handle);
+        int r;
 
+        if (start->set && !own)
+                return -ENOMEM;
+        r = instance ? join(roster, instance, process, handle)
+                     : found(roster, policy, process, handle);
         if (r < 0)
                 return r;
         instance = roster_find_pid(roster, pid, &index);
-        instance->members[index].start = *start;
+        if (own)
+                *own = *start;
+        instance->members[index].start = TAKE_PTR(own);
         describe_again(roster, instance, clock_monotonic_usec());
         if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
                 (void)describe_storage(roster, instance);

@@ -98,13 +98,17 @@ void start_recall(const Roster *roster, const Process *process, const ProcHandle
 }
 
 void start_forget(Instance *instance) {
-        for (size_t k = 0; k < instance->n_members; k++)
-                instance->members[k].start.set = false;
+        for (size_t k = 0; k < instance->n_members; k++) {
+                free(instance->members[k].start);
+                instance->members[k].start = NULL;
+        }
 }
 
 void start_take_back(const Roster *roster, Instance *instance) {
         for (size_t k = 0; k < instance->n_members; k++)
-                start_cpus_take_back(&roster->host->sysroot, instance->members[k].handle,
-                                     &roster->host->backend.n_pid_reuses,
-                                     &instance->members[k].start);
+                if (instance->members[k].start)
+                        start_cpus_take_back(&roster->host->sysroot, instance->members[k].handle,
+                                             &roster->host->backend.n_pid_reuses,
+                                             instance->members[k].start);
+        start_forget(instance);
 }

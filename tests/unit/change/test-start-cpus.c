@@ -186,13 +186,15 @@ CHILD_TEST(the_record_has_what_was_before) {
         const UndoProcess *entry;
         const CpuSet *mask;
         Backend backend;
+        StartCpus start;
         Member member;
         BackendTarget target = { .instance = "a", .members = &member, .n_members = 1 };
 
         member = (Member){ .process = { .id = { c->handle.pid, c->handle.start_ticks } },
-                           .handle = &c->handle };
+                           .handle = &c->handle,
+                           .start = &start };
         choose(c, &c->other);
-        start_cpus_set(&c->sysroot, &c->handle, &c->one, &c->n_reuses, &member.start);
+        start_cpus_set(&c->sysroot, &c->handle, &c->one, &c->n_reuses, &start);
         backend_init(&backend, &c->sysroot, NULL);
         assert_int_equal(undo_record_new("a", NULL, &record), 0);
         assert_int_equal(undo_note_processes(&backend, &target, record, NOTE_MASKS), 0);

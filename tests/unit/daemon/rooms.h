@@ -66,6 +66,7 @@ static inline void rooms_free_instance(Instance *i) {
         if (!i)
                 return;
         binding_end(i);
+        place_end(i);
         sample_end(i);
         undo_end(i);
         instance_free(i);

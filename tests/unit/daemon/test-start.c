@@ -60,9 +60,11 @@ static void host_init(TestHost *h, BackendKind kind) {
         p.id = (ProcessId){ h->pid, handle.start_ticks };
         h->instance = rooms_add(&h->m, &h->policy, &p, &handle);
         id_set_add(&h->instance->binding.placement.nodes, 0);
+        h->instance->members[0].start = calloc(1, sizeof(StartCpus));
+        assert_non_null(h->instance->members[0].start);
         start_cpus_set(&h->m.host.sysroot, h->instance->members[0].handle, &h->one,
-                       &h->m.host.backend.n_pid_reuses, &h->instance->members[0].start);
-        assert_true(h->instance->members[0].start.set);
+                       &h->m.host.backend.n_pid_reuses, h->instance->members[0].start);
+        assert_true(h->instance->members[0].start->set);
 }
 
 static void host_done(TestHost *h) {
@@ -83,7 +85,7 @@ static void assert_after_check(TestHost *h, const CpuSet *expected) {
         bind_check_start(&h->m.binding, h->instance);
         assert_int_equal(affinity_read_thread(h->pid, &now), 0);
         assert_true(id_set_equal(&now, expected));
-        assert_int_equal(h->instance->members[0].start.set, id_set_equal(expected, &h->one));
+        assert_int_equal(h->instance->members[0].start != NULL, id_set_equal(expected, &h->one));
 }
 
 /* Kept where the threads are bound themselves, and by an instance that is to be bound. */
@@ -156,7 +158,7 @@ STRANGER_TEST(given_at_its_exec) {
         announce(h);
         assert_int_equal(identify_exec(&h->m.roster, h->pid), 0);
         assert_int_equal(h->m.roster.n_instances, 1);
-        assert_true(h->m.roster.instances[0]->members[0].start.set);
+        assert_non_null(h->m.roster.instances[0]->members[0].start);
         assert_cpus(h, &h->one);
 }
 

@@ -84,6 +84,9 @@ size_t place_replan(Placing *placing, const WordList *globs);
  * and those that placement_weighs_again() names. */
 void place_note_policies(Placing *placing, const PolicySet *fresh);
 
+/* Frees what placing keeps of an instance that has ended. */
+void place_end(Instance *instance);
+
 /* --- its input --- */
 
 /* Fills in the input of one instance. */

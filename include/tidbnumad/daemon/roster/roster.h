@@ -177,9 +177,6 @@ typedef struct InstanceUndo {
         bool released;    /* on request of the operator */
 } InstanceUndo;
 
-/* A sentence, a group, and two lists. */
-enum { REFUSED_MAX = 640 };
-
 /* Where the planner wants an instance, or a unit before it starts. Written by the room of placing.
  */
 typedef struct Assignment {
@@ -196,7 +193,8 @@ typedef struct Assignment {
         NodeSet allowed_nodes; /* memory nodes that its parent cgroup allows; empty: all */
         CpuSet allowed_cpus;
         char allowed_by[MEMBERS_GROUP_MAX]; /* the group that allows no more; "": not known */
-        char refused[REFUSED_MAX]; /* why it has no place, with what limits it; "": it has one */
+        char *refused; /* why it has no place, with what limits it; NULL: it has one, or the group
+                        * is not known; owned; of a unit always NULL */
 } Assignment;
 
 /* The instance to which the answer of a call belongs. */
