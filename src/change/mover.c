@@ -51,7 +51,7 @@ static bool may_touch(Mover *mover, const PageBatch *batch) {
 
 /* Queries the hidden pages again, after touching them. A refused touch leaves them unchanged; a
  * successful one may already have moved them, which counts against the rate. If the kernel does not
- * report this, all of them that are now on the right nodes batch_count as moved: moving too slowly
+ * report this, all of them that are now on the right nodes count as moved: moving too slowly
  * is better than too fast. */
 static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *nodes, int *where,
                          uint64_t *moved_pages) {

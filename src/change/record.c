@@ -34,6 +34,8 @@ UndoRecord *undo_record_free(UndoRecord *record) {
                 return NULL;
         undo_values_clear(&record->cpus.ours);
         undo_values_clear(&record->mems.ours);
+        free(record->cpus.before);
+        free(record->mems.before);
         undo_values_clear(&record->given);
         for (size_t i = 0; i < record->n_processes; i++)
                 process_entry_done(&record->processes[i]);
@@ -146,6 +148,29 @@ int undo_process_inherit(UndoProcess *p, const UndoProcess *from) {
         p->cpuset = cpuset;
         p->leader = leader;
         p->n_threads = 0; /* each has the recorded values of its first one */
+        return 0;
+}
+
+/* --- properties --- */
+
+IdView undo_property_before(const UndoProperty *p) {
+        static const IdSet none = { 0 };
+
+        return ID_VIEW(p->before ? p->before : &none);
+}
+
+int undo_property_set(UndoProperty *p, IdView before, UndoOrigin origin) {
+        IdSet *set = NULL;
+
+        if (id_view_next(before, 0) >= 0) {
+                set = malloc(sizeof(*set));
+                if (!set)
+                        return -ENOMEM;
+                id_view_convert(before, ID_TARGET(set));
+        }
+        free(p->before);
+        p->before = set;
+        p->origin = set ? origin : UNDO_UNSET;
         return 0;
 }
 
@@ -419,9 +444,9 @@ static json_t *from_values(const UndoValues *v) {
 /* `file`: what the file of the unit's cgroup had; NULL: it had none. */
 static void append_property(json_t **list, const char *kind, const UndoRecord *r,
                             const UndoProperty *p, const IdView *file) {
-        json_t *before =
-                json_pack("{s:o, s:i, s:o}", "set", record_from_set(ID_VIEW(&p->before)), "origin",
-                          (int)p->origin, "file", file ? record_from_set(*file) : json_null());
+        json_t *before = json_pack(
+                "{s:o, s:i, s:o}", "set", record_from_set(undo_property_before(p)), "origin",
+                (int)p->origin, "file", file ? record_from_set(*file) : json_null());
 
         record_append(list, kind, record_from_bytes(undo_record_unit(r)), before,
                       from_values(&p->ours));
@@ -526,13 +551,16 @@ static int read_property(const RecordEntry *e, UndoProperty *ret, IdTarget ret_f
         const json_t *origin = json_object_get(e->before, "origin"),
                      *file = json_object_get(e->before, "file");
         const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
+        IdSet set;
+        int r;
 
         if (value < UNDO_UNSET || value > UNDO_PERSISTENT ||
-            record_to_set(json_object_get(e->before, "set"), ID_TARGET(&ret->before)) < 0 ||
-            !file || (!json_is_null(file) && record_to_set(file, ret_file) < 0))
+            record_to_set(json_object_get(e->before, "set"), ID_TARGET(&set)) < 0 ||
+            id_set_is_empty(&set) != (value == UNDO_UNSET) || !file ||
+            (!json_is_null(file) && record_to_set(file, ret_file) < 0))
                 return -EBADMSG;
-        ret->origin = (UndoOrigin)value;
-        return to_values(e->ours, &ret->ours);
+        r = undo_property_set(ret, ID_VIEW(&set), (UndoOrigin)value);
+        return r < 0 ? r : to_values(e->ours, &ret->ours);
 }
 
 /* The two of a unit, in this order, and whether its cgroup had files. */
@@ -666,7 +694,7 @@ int undo_text_parse(const char *text, size_t size, UndoRecord **ret) {
         if (error < 0)
                 return error;
         /* Half of a unit is nothing. */
-        if (!r->unit_noted && (r->files || r->cpus.ours.n > 0 || !id_set_is_empty(&r->cpus.before)))
+        if (!r->unit_noted && (r->files || r->cpus.ours.n > 0 || r->cpus.before))
                 return -EBADMSG;
         r->stale = false;
         *ret = TAKE_PTR(r);

@@ -35,12 +35,11 @@ static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet
 
 /* --- reading, for a record --- */
 
-static void note_property(const Sysroot *sysroot, UndoProperty *p, const char *unit,
-                          const char *name, IdView value) {
-        id_view_convert(value, ID_TARGET(&p->before));
-        p->origin = id_set_is_empty(&p->before)                   ? UNDO_UNSET
-                    : bus_manager_is_runtime(sysroot, unit, name) ? UNDO_RUNTIME
-                                                                  : UNDO_PERSISTENT;
+static int note_property(const Sysroot *sysroot, UndoProperty *p, const char *unit,
+                         const char *name, IdView value) {
+        return undo_property_set(p, value,
+                                 bus_manager_is_runtime(sysroot, unit, name) ? UNDO_RUNTIME
+                                                                             : UNDO_PERSISTENT);
 }
 
 static int note_files(const Sysroot *sysroot, const char *group, UndoFiles **ret) {
@@ -63,34 +62,39 @@ static int note_own_scope(UndoRecord *record, const BusUnit *unit) {
                         ? 0
                         : undo_values_add(&record->cpus.ours, ID_VIEW(&unit->cpus));
 
-        record->cpus.before = record->mems.before = (IdSet){ 0 };
-        record->cpus.origin = record->mems.origin = UNDO_UNSET;
+        (void)undo_property_set(&record->cpus, (IdView){ NULL, 0 }, UNDO_UNSET);
+        (void)undo_property_set(&record->mems, (IdView){ NULL, 0 }, UNDO_UNSET);
         if (r >= 0 && !id_set_is_empty(&unit->mems))
                 r = undo_values_add(&record->mems.ours, ID_VIEW(&unit->mems));
         return r;
 }
 
-void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
+static int note_service(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
+        int r = note_property(sysroot, &record->cpus, record->unit, "AllowedCPUs",
+                              ID_VIEW(&unit->cpus));
+
+        if (r >= 0)
+                r = note_property(sysroot, &record->mems, record->unit, "AllowedMemoryNodes",
+                                  ID_VIEW(&unit->mems));
+        return r < 0 ? r : note_files(sysroot, unit->group, &record->files);
+}
+
+int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
+        int r;
+
         free(record->files);
         record->files = NULL;
-        if (record->scope && note_own_scope(record, unit) < 0)
-                return; /* noted another time */
-        if (!record->scope) {
-                note_property(sysroot, &record->cpus, record->unit, "AllowedCPUs",
-                              ID_VIEW(&unit->cpus));
-                note_property(sysroot, &record->mems, record->unit, "AllowedMemoryNodes",
-                              ID_VIEW(&unit->mems));
-                if (note_files(sysroot, unit->group, &record->files) < 0)
-                        return; /* likewise */
-        }
-        record->unit_noted = record->stale = true;
+        r = record->scope ? note_own_scope(record, unit) : note_service(sysroot, record, unit);
+        if (r >= 0)
+                record->unit_noted = record->stale = true;
+        return r;
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {
         BackendNote *note = userdata;
 
         if (error == 0)
-                undo_note_unit(note->backend->sysroot, note->record, unit);
+                error = undo_note_unit(note->backend->sysroot, note->record, unit);
         note->call->reply(error, "", note->call->userdata);
 }
 
@@ -150,10 +154,10 @@ void undo_restore_done(UndoRestore *restore) {
         *restore = (UndoRestore){ 0 };
 }
 
-/* --- what systemd property_is_back --- */
+/* --- what systemd has --- */
 
-/* Only a property that still property_is_back our value is restored. Otherwise something else
- * property_is_back set it since. */
+/* Only a property that still has our value is restored. Otherwise something else
+ * has set it since. */
 static bool is_to_be_written(const UndoProperty *p, IdView now) {
         return undo_values_have(&p->ours, now);
 }
@@ -164,9 +168,9 @@ static int note_group(UndoRestore *restore, const BusUnit *unit) {
         return unit->group[0] && !restore->group ? -ENOMEM : 0;
 }
 
-/* For a unit that is masked, or property_is_back a mistake in its file, systemd restore_is_shown
+/* For a unit that is masked, or has a mistake in its file, systemd shows
  * properties but sets none: our values stay in force, also at its next start. A unit that is gone
- * property_is_back no properties. */
+ * has no properties. */
 static int restore_begin(UndoRestore *restore, const BusUnit *unit) {
         const UndoRecord *record = restore->record;
         const bool there = strcmp(unit->load_state, "not-found") != 0;
@@ -203,8 +207,8 @@ static int restore_read_unit(Backend *backend, UndoRestore *restore, BusUnitRepl
 /* --- writing --- */
 
 static IdView full_set(const UndoProperty *p, IdView file, IdView all) {
-        if (!id_set_is_empty(&p->before))
-                return ID_VIEW(&p->before);
+        if (p->before)
+                return undo_property_before(p);
         /* Written to the file by hand, past systemd: then that. */
         return id_view_next(file, 0) >= 0 ? file : all;
 }
@@ -246,23 +250,23 @@ static int write_sets(Backend *backend, UndoRestore *restore, IdView cpus, IdVie
         return r < 0 ? r : 0;
 }
 
-/* The unit's own value again, or none. Of one that was widened, what had a value property_is_back
- * it already. */
+/* The unit's own value again, or none. Of one that was widened, what had a value has it
+ * already. */
 static int restore_clear(Backend *backend, UndoRestore *restore) {
         const UndoRecord *r = restore->record;
         IdView cpus = { NULL, 0 }, mems = { NULL, 0 };
 
-        if (!restore->group || id_set_is_empty(&r->cpus.before))
-                cpus = ID_VIEW(&r->cpus.before);
-        if (!restore->group || id_set_is_empty(&r->mems.before))
-                mems = ID_VIEW(&r->mems.before);
+        if (!restore->group || !r->cpus.before)
+                cpus = undo_property_before(&r->cpus);
+        if (!restore->group || !r->mems.before)
+                mems = undo_property_before(&r->mems);
         return write_sets(backend, restore, cpus, mems);
 }
 
 /* The full set is ours, too: when the daemon is killed before it is cleared, or that fails,
  * nothing else would remove it. Where it cannot be recorded, opening is right anyway. */
 static int note_opening(UndoRestore *restore, UndoProperty *p, bool writes, IdView full) {
-        int r = writes && id_set_is_empty(&p->before) ? undo_values_add(&p->ours, full) : 0;
+        int r = writes && !p->before ? undo_values_add(&p->ours, full) : 0;
 
         restore->record->stale |= r > 0;
         return r;
@@ -283,7 +287,7 @@ static int restore_widen(Backend *backend, UndoRestore *restore) {
         return write_sets(backend, restore, cpus, mems);
 }
 
-/* --- what the kernel restore_is_shown --- */
+/* --- what the kernel shows --- */
 
 typedef int (*ReadEffective)(int cgroup_fd, IdSet *ret);
 
@@ -323,7 +327,7 @@ static bool restore_is_shown(const Backend *backend, const UndoRestore *restore)
         _cleanup_close_ int fd = -EBADF, above_fd = -EBADF;
 
         if (!restore->group || cgroup_open(backend->sysroot, restore->group, &fd) < 0)
-                return true; /* it property_is_back ended */
+                return true; /* it has ended */
         above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return (!restore->writes_cpus || is_wide(fd, above_fd, read_cpus, full_cpus(backend, r))) &&
                (!restore->writes_mems || is_wide(fd, above_fd, read_mems, full_mems(backend, r)));
@@ -333,10 +337,10 @@ static bool property_is_back(const UndoProperty *p, bool written, IdView now) {
         IdSet read;
 
         id_view_convert(now, ID_TARGET(&read));
-        return !written || id_set_equal(&p->before, &read);
+        return !written || id_view_equal(undo_property_before(p), ID_VIEW(&read));
 }
 
-/* systemd answers a write before it property_is_back carried it out, and does that before it reads
+/* systemd answers a write before it has carried it out, and does that before it reads
  * the next call: its answer now comes when all of it is in the cgroup files. Only then are the
  * masks of the threads restored, for kernels before 6.2 forget them at every such change. */
 static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
@@ -347,7 +351,7 @@ static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
             (!property_is_back(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
              !property_is_back(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems))))
                 error = -EBUSY; /* something else writes to it as well */
-        /* A process that was started in the meantime property_is_back inherited the narrow set. */
+        /* A process that was started in the meantime has inherited the narrow set. */
         if (error == 0)
                 error = note_group(restore, unit);
         if (error == 0)

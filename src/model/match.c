@@ -329,9 +329,9 @@ uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, b
 
 /* --- one property --- */
 
-void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before) {
+void known_property_read(KnownProperty *property, IdView value, bool ours, IdView before) {
         property->ours = ours;
-        property->before = ours ? *before : (IdSet){ 0 };
+        id_view_convert(ours ? before : (IdView){ NULL, 0 }, ID_TARGET(&property->before));
         id_view_convert(value, ID_TARGET(&property->value));
 }
 

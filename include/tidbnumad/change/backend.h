@@ -184,8 +184,8 @@ int backend_write_group(const Backend *backend, const ProcHandle *process, int g
 /* systemd: the bus, opened again where it was lost. -ENOTCONN: it was lost just now; try later. */
 int backend_systemd_ensure_bus(Backend *backend);
 
-/* systemd, for a record: he unit's properties of systemd, and the files of its cgroup. */
-void undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit);
+/* systemd, for a record: the unit's properties, and the files of its cgroup. -ENOMEM. */
+int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit);
 
 extern const BackendOps backend_systemd_ops;
 extern const BackendOps backend_cgroup1_ops;

@@ -36,7 +36,7 @@ typedef struct UndoValues {
 
 /* AllowedCPUs= or AllowedMemoryNodes= of a unit. */
 typedef struct UndoProperty {
-        IdSet before; /* empty: it was not set */
+        IdSet *before; /* NULL: it was not set; owned */
         UndoOrigin origin;
         UndoValues ours;
 } UndoProperty;
@@ -139,6 +139,13 @@ const CpuSet *undo_process_mask(const UndoProcess *process, pid_t tid, uint64_t 
 /* For a process that was forked by a bound process and has inherited its binding: without tidbnumad
  * the child would have had the parent's former values, so these are recorded. -ENOMEM. */
 int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
+
+/* What the property had; empty: it was not set. */
+IdView undo_property_before(const UndoProperty *property);
+
+/* Of the empty set the origin is UNDO_UNSET, whatever is given. -ENOMEM: the property is as it was.
+ */
+int undo_property_set(UndoProperty *property, IdView before, UndoOrigin origin);
 
 /* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */
 int undo_values_add(UndoValues *values, IdView value);

@@ -115,7 +115,7 @@ typedef struct KnownProperty {
 
 /* Takes a value that was read from systemd. `ours`: the value is the one that tidbnumad has set,
  * and `before` is the value before that. */
-void known_property_read(KnownProperty *property, IdView value, bool ours, const IdSet *before);
+void known_property_read(KnownProperty *property, IdView value, bool ours, IdView before);
 
 /* What others have set; empty: nothing. */
 const IdSet *known_property_own(const KnownProperty *property);

@@ -81,13 +81,11 @@ static void log_change(const Undoing *undo, const UndoRecord *record, const Sett
  * one: `systemctl revert` removes it. */
 static bool take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
                  const Setting *s) {
-        const bool set = !id_set_is_empty(&s->set);
-
-        if (id_set_equal(&property->before, &s->set) ||
+        if (id_view_equal(undo_property_before(property), ID_VIEW(&s->set)) ||
             (property->origin == UNDO_RUNTIME && s->at_run_time))
                 return false;
-        property->before = s->set;
-        property->origin = set ? UNDO_PERSISTENT : UNDO_UNSET;
+        if (undo_property_set(property, ID_VIEW(&s->set), UNDO_PERSISTENT) < 0)
+                return false; /* at the next reload */
         log_change(undo, record, s);
         return true;
 }

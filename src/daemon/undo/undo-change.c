@@ -166,8 +166,7 @@ int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n) {
 bool undo_admin_limits_plan(const Undoing *undo, const Instance *i) {
         const UndoRecord *record = admin_settings(undo, i);
 
-        return record &&
-               !(id_set_is_empty(&record->cpus.before) && id_set_is_empty(&record->mems.before));
+        return record && (record->cpus.before || record->mems.before);
 }
 
 void undo_after(Undoing *undo, Instance *i, StepKind step) {
@@ -208,7 +207,8 @@ void undo_end(Instance *i) {
 static void note_property(KnownProperty *property, IdView value, UndoProperty *record) {
         bool ours = record && undo_values_have(&record->ours, value);
 
-        known_property_read(property, value, ours, record ? &record->before : NULL);
+        known_property_read(property, value, ours,
+                            record ? undo_property_before(record) : (IdView){ NULL, 0 });
 }
 
 void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read, KnownProperty *cpus,
@@ -229,12 +229,12 @@ static int will_set(UndoRecord *record, UndoProperty *property, const KnownPrope
 }
 
 /* An idle unit has no cgroup: only its properties are recorded. */
-static void note_idle(const Undoing *undo, UndoRecord *record, const UnitChange *change) {
+static int note_idle(const Undoing *undo, UndoRecord *record, const UnitChange *change) {
         BusUnit unit = { .group = "" };
 
         id_set_convert(known_property_own(change->cpus), &unit.cpus);
         id_set_convert(known_property_own(change->mems), &unit.mems);
-        undo_note_unit(&undo->host->sysroot, record, &unit);
+        return undo_note_unit(&undo->host->sysroot, record, &unit);
 }
 
 int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) {
@@ -247,8 +247,9 @@ int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) 
         if (r < 0)
                 return r;
         if (!record->unit_noted)
-                note_idle(undo, record, change);
-        r = will_set(record, &record->cpus, change->next_cpus);
+                r = note_idle(undo, record, change);
+        if (r >= 0)
+                r = will_set(record, &record->cpus, change->next_cpus);
         if (r >= 0)
                 r = will_set(record, &record->mems, change->next_mems);
         if (r >= 0)
@@ -297,8 +298,8 @@ const char *undo_apply_admin_limits(const Undoing *undo, const Instance *i, Plac
 
         if (!record)
                 return NULL;
-        id_set_convert(&record->cpus.before, &cpus);
-        id_set_convert(&record->mems.before, &mems);
+        id_view_convert(undo_property_before(&record->cpus), ID_TARGET(&cpus));
+        id_view_convert(undo_property_before(&record->mems), ID_TARGET(&mems));
         return intersect_admin_limits(placement, &cpus, &mems);
 }
 
@@ -306,18 +307,19 @@ NodeSet undo_open_nodes(const Undoing *undo, const Instance *i) {
         const UndoRecord *record = admin_settings(undo, i);
         NodeSet nodes = topology_memory_nodes(&undo->host->topology), own;
 
-        if (record && !id_set_is_empty(&record->mems.before)) {
-                id_set_convert(&record->mems.before, &own);
+        if (record && record->mems.before) {
+                id_set_convert(record->mems.before, &own);
                 id_set_intersect(&nodes, &own);
         }
         return nodes;
 }
 
 static void add_own(IdTarget allowed, const IdSet *own) {
-        IdSet had, both = *own;
+        IdSet had, both;
 
-        if (id_set_is_empty(own))
+        if (!own)
                 return;
+        both = *own;
         id_view_convert((IdView){ allowed.words, allowed.n_words }, ID_TARGET(&had));
         if (!id_set_is_empty(&had))
                 id_set_intersect(&both, &had);
@@ -329,8 +331,8 @@ void undo_add_admin_limits(const Undoing *undo, const Instance *i, CpuSet *cpus,
 
         if (!record)
                 return;
-        add_own(ID_TARGET(cpus), &record->cpus.before);
-        add_own(ID_TARGET(nodes), &record->mems.before);
+        add_own(ID_TARGET(cpus), record->cpus.before);
+        add_own(ID_TARGET(nodes), record->mems.before);
 }
 
 /* The folder of undo records: opened at the start, or as soon as that is possible. */

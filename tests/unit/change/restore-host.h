@@ -4,6 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "set-before.h"
 #include "tidbnumad/change/cgroup1.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"

@@ -141,7 +141,7 @@ HOST_TEST(what_stands_in_a_scope_is_ours) {
         undo_note_unit(&h->tree.sysroot, h->record, &unit);
         assert_true(undo_values_have(&h->record->cpus.ours, ID_VIEW(&unit.cpus)));
         assert_true(undo_values_have(&h->record->mems.ours, ID_VIEW(&unit.mems)));
-        assert_ids(h->record->cpus.before, "");
-        assert_ids(h->record->mems.before, "");
+        assert_null(h->record->cpus.before);
+        assert_null(h->record->mems.before);
         assert_null(h->record->files);
 }

@@ -61,8 +61,8 @@ HOST_TEST(changed_meanwhile) {
 
 /* Back to a value narrower than the present one: that has to show as well. */
 HOST_TEST(narrower_than_ours) {
-        h->record->cpus.before = id_set("0");
-        h->record->mems.before = id_set("1");
+        set_before(&h->record->cpus, id_set("0"));
+        set_before(&h->record->mems, id_set("1"));
         undo_values_clear(&h->record->cpus.ours);
         add(&h->record->cpus, "0-2");
         bus.unit.cpus = cpu_set("0-2");

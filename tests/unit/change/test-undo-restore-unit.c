@@ -44,7 +44,7 @@ HOST_TEST(narrow_again_after_the_clearing) {
 
 HOST_TEST(idle_is_cleared_at_once) {
         bus.unit.group = "";
-        h->record->mems.before = id_set("0-1");
+        set_before(&h->record->mems, id_set("0-1"));
         step_and_answer(h);
         step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-1,CPUs=;");
@@ -52,7 +52,7 @@ HOST_TEST(idle_is_cleared_at_once) {
 }
 
 HOST_TEST(what_the_admin_had_set) {
-        h->record->cpus.before = id_set("0-3");
+        set_before(&h->record->cpus, id_set("0-3"));
         h->record->cpus.origin = UNDO_PERSISTENT;
         step_and_answer(h);
         step_and_answer(h);
@@ -66,8 +66,8 @@ HOST_TEST(what_the_admin_had_set) {
 }
 
 HOST_TEST(all_had_a_value) {
-        h->record->cpus.before = id_set("0-3");
-        h->record->mems.before = id_set("0-1");
+        set_before(&h->record->cpus, id_set("0-3"));
+        set_before(&h->record->mems, id_set("0-1"));
         h->record->cpus.origin = h->record->mems.origin = UNDO_RUNTIME;
         step_and_answer(h);
         step_and_answer(h);
@@ -140,7 +140,7 @@ HOST_TEST(begun_anew_in_the_middle) {
 HOST_TEST(what_stood_before_is_not_ours) {
         const IdSet before = id_set("0-3");
 
-        h->record->cpus.before = before;
+        assert_int_equal(undo_property_set(&h->record->cpus, ID_VIEW(&before), UNDO_RUNTIME), 0);
         step_and_answer(h);
         step_and_answer(h);
         assert_false(undo_values_have(&h->record->cpus.ours, ID_VIEW(&before)));

@@ -39,7 +39,7 @@ TEST(long_sets) {
         UndoRecord *r = example_record("a", "a.service");
 
         for (uint32_t i = 0; i < CPU_SET_MAX; i += 2)
-                id_set_add(&r->cpus.before, i);
+                id_set_add(r->cpus.before, i);
         assert_round_trip(r);
 }
 

@@ -320,7 +320,7 @@ HOST_TEST(disk_that_is_full) {
         UndoRecord *r = put(h, "a", "a.service");
         int result;
 
-        r->cpus.before = id_set("99");
+        set_before(&r->cpus, id_set("99"));
         r->stale = true;
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
         small = (struct rlimit){ .rlim_cur = 10, .rlim_max = before.rlim_max };
@@ -331,7 +331,7 @@ HOST_TEST(disk_that_is_full) {
         assert_int_equal(result, -EFBIG);
         assert_true(r->stale);
         load_again(h);
-        assert_ids(undo_find(&h->undo, "a.service", NULL)->cpus.before, "0-3");
+        assert_ids(*undo_find(&h->undo, "a.service", NULL)->cpus.before, "0-3");
 }
 
 /* A file that undo_load() would refuse as too large, and remove: it must not be written. */

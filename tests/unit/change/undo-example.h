@@ -1,7 +1,7 @@
 /* A record with something in each of its places. To be included after cmocka.h. */
 #pragma once
 
-#include "../../support/id-sets.h"
+#include "set-before.h"
 #include "tidbnumad/change/record.h"
 
 static inline UndoProcess *example_process(UndoRecord *r, pid_t pid, uint64_t start) {
@@ -31,7 +31,8 @@ static inline UndoRecord *example_record(const char *instance, const char *unit)
 
         assert_int_equal(undo_record_new(instance, unit, &r), 0);
         r->unit_noted = unit != NULL;
-        r->cpus = (UndoProperty){ .before = id_set("0-3"), .origin = UNDO_PERSISTENT };
+        set_before(&r->cpus, id_set("0-3"));
+        r->cpus.origin = UNDO_PERSISTENT;
         example_add(&r->cpus.ours, "3");
         example_add(&r->cpus.ours, "2");
         example_add(&r->mems.ours, "2");
@@ -63,7 +64,7 @@ static inline void assert_same_values(const UndoValues *a, const UndoValues *b) 
 }
 
 static inline void assert_same_property(const UndoProperty *a, const UndoProperty *b) {
-        assert_true(id_set_equal(&a->before, &b->before));
+        assert_true(id_view_equal(undo_property_before(a), undo_property_before(b)));
         assert_same_values(&a->ours, &b->ours);
         assert_int_equal(a->origin, b->origin);
 }

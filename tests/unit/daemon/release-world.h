@@ -70,8 +70,8 @@ static inline void assert_nothing_unknown(void) {
         r = undo.records[0];
         if (world.ops->kind == BACKEND_SYSTEMD) {
                 assert_true(r->unit_noted);
-                assert_true(is(ID_VIEW(&r->cpus.before), BEFORE_CPUS) &&
-                            is(ID_VIEW(&r->mems.before), BEFORE_MEMS));
+                assert_true(is(undo_property_before(&r->cpus), BEFORE_CPUS) &&
+                            is(undo_property_before(&r->mems), BEFORE_MEMS));
                 assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS) ||
                             undo_values_have(&r->cpus.ours, ID_VIEW(&world.cpus)));
                 /* What the guard opens in haste is told in the record afterwards: it opens nothing
@@ -167,8 +167,8 @@ static inline int widen_mems(Backend *backend, const BackendTarget *target, cons
 
 static inline void note_unit(UndoRecord *r) {
         assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS) && is(ID_VIEW(&world.mems), BEFORE_MEMS));
-        id_set_convert(&world.cpus, &r->cpus.before);
-        id_set_convert(&world.mems, &r->mems.before);
+        assert_int_equal(undo_property_set(&r->cpus, ID_VIEW(&world.cpus), UNDO_RUNTIME), 0);
+        assert_int_equal(undo_property_set(&r->mems, ID_VIEW(&world.mems), UNDO_RUNTIME), 0);
         r->unit_noted = r->stale = true;
 }
 
@@ -211,7 +211,7 @@ static inline int restore_systemd(Backend *backend, UndoRestore *restore, Backen
                 return answer(operate(NULL, NULL), call);
         case RESTORE_WIDEN:
                 restore->stage = RESTORE_WIDENING;
-                return answer(operate(do_mems, &r->mems.before), call);
+                return answer(operate(do_mems, undo_property_before(&r->mems).words), call);
         case RESTORE_WIDENING:
                 restore->stage = RESTORE_CLEAR;
                 return -EAGAIN;
@@ -219,7 +219,7 @@ static inline int restore_systemd(Backend *backend, UndoRestore *restore, Backen
                 restore->stage = RESTORE_CHECK;
                 if (is(ID_VIEW(&world.cpus), BEFORE_CPUS))
                         return 1;
-                return answer(operate(do_cpus, &r->cpus.before), call);
+                return answer(operate(do_cpus, undo_property_before(&r->cpus).words), call);
         }
 }
 

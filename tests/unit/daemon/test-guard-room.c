@@ -1,4 +1,5 @@
 /* The guard: what is room, and on which nodes. */
+#include "../change/set-before.h"
 #include "guard-host.h"
 
 HOST_TEST(reserved_nodes) {
@@ -29,7 +30,7 @@ HOST_TEST(nodes_that_the_unit_does_not_name) {
         assert_int_equal(undo_get(&h->rooms.undo.records, "x", "x.service", NULL, &record), 0);
         undo_adopt(&h->rooms.undo, i);
         record->unit_noted = true;
-        record->mems.before = id_set("1,3");
+        set_before(&record->mems, id_set("1,3"));
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));
         assert_ids(seen.widened, "1,3"); /* 0 and 2 are nearer */

@@ -4,7 +4,7 @@
 
 #include "../../support/test.h"
 
-#include "../../support/id-sets.h"
+#include "../change/set-before.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/undo/undoing.h"
@@ -297,7 +297,7 @@ HOST_TEST(own_limits_that_become_known) {
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it is not read yet */
         record->unit_noted = true;
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it sets nothing */
-        record->mems.before = id_set("3");
+        set_before(&record->mems, id_set("3"));
         assert_true(undo_admin_limits_plan(&h->rooms.undo, a));
         host_mark(&h->rooms.host, HOST_MARK_PLAN);
         assert_place(h, a, "3");

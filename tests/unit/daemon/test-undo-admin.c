@@ -1,6 +1,6 @@
 /* What the admin sets on bound units, read again. systemd and the files are the test's. */
-#include "../../support/id-sets.h"
 #include "../../support/test.h"
+#include "../change/set-before.h"
 
 #include "capture.h"
 #include "rooms.h"
@@ -92,21 +92,21 @@ WORLD_TEST(set_after_the_binding) {
         assert_false(read_again(w, NULL));
         systemd.drop_in = "[Service]\nAllowedCPUs=\nAllowedCPUs=0-6\n";
         assert_true(read_again(w, "50-AllowedCPUs.conf sets AllowedCPUs=0-6"));
-        assert_id_view(ID_VIEW(&w->record->cpus.before), "0-6");
+        assert_id_view(undo_property_before(&w->record->cpus), "0-6");
         assert_int_equal(w->record->cpus.origin, UNDO_PERSISTENT);
         assert_false(read_again(w, NULL)); /* once */
         systemd.drop_in = "[Service]\n";
         assert_true(read_again(w, "no file of x.service sets AllowedCPUs="));
         assert_int_equal(w->record->cpus.origin, UNDO_UNSET);
-        assert_id_view(ID_VIEW(&w->record->cpus.before), "");
+        assert_id_view(undo_property_before(&w->record->cpus), "");
 }
 
 WORLD_TEST(several_files) {
         systemd.fragment = "[Service]\nAllowedMemoryNodes=1\n";
         systemd.drop_in = "[Service]\nAllowedMemoryNodes=3\n";
         assert_true(read_again(w, "sets AllowedMemoryNodes=1,3"));
-        assert_id_view(ID_VIEW(&w->record->mems.before), "1,3");
-        assert_id_view(ID_VIEW(&w->record->cpus.before), "");
+        assert_id_view(undo_property_before(&w->record->mems), "1,3");
+        assert_id_view(undo_property_before(&w->record->cpus), "");
 }
 
 /* What is set at run time is in such files too: by us, or by somebody before us. */
@@ -118,29 +118,28 @@ WORLD_TEST(values_of_run_time) {
         assert_false(read_again(w, NULL));
         systemd.path = "/run/systemd/transient/x.service";
         assert_true(read_again(w, "sets AllowedCPUs=3"));
-        w->record->cpus.origin = UNDO_RUNTIME;
-        w->record->cpus.before = id_set("2");
+        set_before(&w->record->cpus, id_set("2"));
         systemd.path = "/run/systemd/system.control/x.service.d/50-AllowedCPUs.conf";
         assert_false(read_again(w, NULL));
-        assert_id_view(ID_VIEW(&w->record->cpus.before), "2");
+        assert_id_view(undo_property_before(&w->record->cpus), "2");
         systemd.path = "/etc/x.conf"; /* reverted */
         systemd.drop_in = "[Service]\n";
         assert_true(read_again(w, "no file of x.service sets AllowedCPUs="));
 }
 
 WORLD_TEST(what_is_not_known_changes_nothing) {
-        w->record->cpus.before = id_set("2");
+        set_before(&w->record->cpus, id_set("2"));
         w->record->cpus.origin = UNDO_PERSISTENT;
         systemd.drop_in = NULL;
         assert_false(read_again(w, NULL));
-        assert_id_view(ID_VIEW(&w->record->cpus.before), "2");
+        assert_id_view(undo_property_before(&w->record->cpus), "2");
         w->record->releasing = true;
         systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
         assert_false(read_again(w, NULL));
         undo_admin_read_all(&w->rooms.undo);
         systemd.reply(-ENOTCONN, NULL, systemd.userdata);
         assert_false(instance_take(&w->instance, WORK_ADMIN));
-        assert_id_view(ID_VIEW(&w->record->cpus.before), "2");
+        assert_id_view(undo_property_before(&w->record->cpus), "2");
 }
 
 /* Not of a scope of ours, and not before the unit's own values are noted. */

@@ -529,12 +529,12 @@ TEST(read_with_a_record) {
         const IdSet value = id_set("2"), before = id_set("0-3"), none = { 0 };
         KnownProperty p = { 0 };
 
-        known_property_read(&p, ID_VIEW(&value), true, &before);
+        known_property_read(&p, ID_VIEW(&value), true, ID_VIEW(&before));
         assert_ids(*known_property_own(&p), "0-3");
         assert_true(plan(&p, "", "0-3"));
-        known_property_read(&p, ID_VIEW(&value), true, &none);
+        known_property_read(&p, ID_VIEW(&value), true, ID_VIEW(&none));
         assert_true(plan(&p, "", ""));
-        known_property_read(&p, ID_VIEW(&value), false, &before);
+        known_property_read(&p, ID_VIEW(&value), false, ID_VIEW(&before));
         assert_ids(*known_property_own(&p), "2");
         assert_false(plan(&p, "", "2"));
 }
