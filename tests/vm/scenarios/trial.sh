@@ -39,7 +39,7 @@ policies:
     place: {nodes: 6}
     metrics: {port: 7001, duration: tikv_grpc_msg_duration_seconds}
 sampling: {interval: 1s}
-enforcement: {mode: ${1:-observe}}
+enforcement: {mode: observe}
 EOT
 }
 
