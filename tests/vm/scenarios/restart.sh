@@ -41,7 +41,8 @@ wait_until 60 'systemd starts the killed one again' killed
 wait_until 90 'a unit that was killed is bound again' all_on tidb-4000.service 0
 ok 'a unit that was killed is bound again'
 
-# The daemon itself.
+# The daemon itself, once it has verified this: what it was still moving, the next one would go on moving.
+wait_until 90 'and the daemon has seen that' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="memory"'
 cursor=$(journal_cursor)
 systemctl restart tidbnumad
 wait_until 60 'the daemon is up again' metric_is 1 tidbnumad_ready
