@@ -277,7 +277,7 @@ static void free_answer(void *userdata) {
 }
 
 /* Bytes that are copied at a time, into memory that each answer has. */
-#define BLOCK_BYTES 16384
+#define BLOCK_BYTES 4096
 
 /* Copies at most `max` bytes from that position of the body and the text after it. */
 static ssize_t copy_answer(void *userdata, uint64_t position, char *buffer, size_t max) {
