@@ -87,6 +87,7 @@ UNIT_LIFE_TEST(no_place_any_more) {
         undo_reset(&l->m.undo, record);
         l->instance->planned = (Assignment){ .known = false };
         bind(l, "2", "1");
+        place_end(l->instance);
         l->instance->planned = (Assignment){ .known = false };
         undo_release_without_place(&l->m.undo, l->instance);
         l->instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
