@@ -1,3 +1,5 @@
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,15 +16,6 @@
 
 /* A body of TiDB has some 500 kB. */
 static const HttpLimits ask_limits = { .timeout_msec = 2000, .body_max_bytes = 16 << 20 };
-
-/* By product: the option, and the port without it. */
-static const struct {
-        const char *option;
-        uint16_t port;
-} ports[N_PRODUCTS] = {
-        [PRODUCT_TIDB] = { "status", 10080 },
-        [PRODUCT_PD] = { "client-urls", 2379 },
-};
 
 /* Go's metric, and TiDB's own, which is older. */
 static const char *const metrics[] = { "go_sched_gomaxprocs_threads", "tidb_server_maxprocs" };
@@ -54,39 +47,108 @@ const char *ask_argument(const char *bytes, size_t size, const char *option) {
         return found;
 }
 
-/* The port in "10080", or in the first address of "http://0.0.0.0:2379,http://…"; 0: none. */
-static uint16_t port_in(const char *value) {
-        const size_t length = strcspn(value, ",");
-        char text[8];
-        size_t digits = 0;
-        uint64_t port;
+/* --- where it answers --- */
 
-        while (digits < length && strchr("0123456789", value[length - digits - 1]))
-                digits++;
-        if (digits >= sizeof(text))
-                return 0;
-        memcpy(text, value + length - digits, digits);
-        text[digits] = '\0';
-        return parse_u64(text, &port) < 0 || port > UINT16_MAX ? 0 : (uint16_t)port;
+static bool is_of_host(const HttpAddress *address) {
+        struct ifaddrs *list = NULL;
+        bool found = false;
+
+        if (getifaddrs(&list) < 0)
+                return false;
+        for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+                const void *a = i->ifa_addr;
+
+                if (!a || i->ifa_addr->sa_family != address->any.sa_family)
+                        continue;
+                found = address->any.sa_family == AF_INET
+                                ? ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+                                          address->in.sin_addr.s_addr
+                                : memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                                         &address->in6.sin6_addr, sizeof(struct in6_addr)) == 0;
+        }
+        freeifaddrs(list);
+        return found;
 }
 
-uint16_t ask_port_of(Product product, const char *bytes, size_t size) {
+/* "10080", "0.0.0.0:20180", "[::]:20180", "http://10.0.1.5:2379,…". A wildcard or a host name is
+ * asked at the loopback interface: no name is looked up. */
+static const char *parse_address(const char *value, HttpAddress *ret) {
+        char text[128], *host, *port;
+        uint64_t number;
+
+        if (strncmp(value, "https://", 8) == 0)
+                return "its status port uses TLS";
+        value += strncmp(value, "http://", 7) == 0 ? 7 : 0;
+        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(value, ",/"), value);
+        port = strrchr(text, ':');
+        host = port ? text : NULL;
+        if (port)
+                *port++ = '\0';
+        if (parse_u64(port ? port : text, &number) < 0 || number == 0 || number > UINT16_MAX)
+                return "its arguments name no status port";
+        *ret = http_loopback((uint16_t)number);
+        if (!host)
+                return NULL;
+        if (*host == '[' && strchr(host, ']')) {
+                *strchr(host, ']') = '\0';
+                host++;
+        }
+        if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
+                if (ret->in.sin_addr.s_addr == htonl(INADDR_ANY))
+                        *ret = http_loopback((uint16_t)number);
+        } else if (strchr(host, ':')) {
+                *ret = (HttpAddress){ .in6 = { .sin6_family = AF_INET6,
+                                               .sin6_port = htons((uint16_t)number) } };
+                if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) != 1)
+                        return "its arguments name no status port";
+                if (IN6_IS_ADDR_UNSPECIFIED(&ret->in6.sin6_addr))
+                        *ret = http_loopback((uint16_t)number);
+        } else
+                *ret = http_loopback((uint16_t)number);
+        return is_of_host(ret) ? NULL : "its status address is not of this host";
+}
+
+const char *ask_address_parse(Product product, const char *bytes, size_t size, HttpAddress *ret) {
+        const ProductStatus *status = &product_info(product)->status;
         const char *value = NULL;
 
-        if (ports[product].port > 0)
-                value = ask_argument(bytes, size, ports[product].option);
-        return value ? port_in(value) : ports[product].port;
+        if (!status->address)
+                return "its program is none whose status port is known: name one with metrics in "
+                       "its policy";
+        for (size_t i = 0; status->options[i] && !value; i++)
+                value = ask_argument(bytes, size, status->options[i]);
+        return parse_address(value && *value ? value : status->address, ret);
 }
 
-/* Does the process itself listen there, in our network namespace? */
-static bool is_its_port(const Sysroot *sysroot, const Observed *o, uint16_t port) {
-        if (proc_in_host_namespace(sysroot, o->members[0].handle, PROC_NAMESPACE_NETWORK) <= 0)
-                return false;
+const char *ask_address_find(const Sysroot *sysroot, const Observed *o, uint16_t port,
+                             HttpAddress *ret) {
+        const Member *first = &o->members[0];
+
+        if (port > 0)
+                *ret = http_loopback(port);
+        else {
+                _cleanup_free_ char *bytes = NULL;
+                const char *why;
+                size_t size = 0;
+
+                if (cmdline_read(first->handle, &bytes, &size) < 0)
+                        return "its arguments cannot be read";
+                why = ask_address_parse(product_of(first->process.exe, NULL, o->unit), bytes, size,
+                                        ret);
+                if (why)
+                        return why;
+        }
+        /* In a container's own network another process may have the port here. */
+        if (proc_in_host_namespace(sysroot, first->handle, PROC_NAMESPACE_NETWORK) <= 0)
+                return "it has a network of its own";
+        port = http_port(ret);
         for (size_t i = 0; i < o->ports.n_ports; i++)
                 if (o->ports.ports[i] == port)
-                        return true;
-        return false;
+                        return NULL;
+        return "it does not listen on its status port";
 }
+
+/* --- its answer --- */
 
 static void take_gomaxprocs(const PromSample *sample, void *userdata) {
         uint32_t *n = userdata;
@@ -108,22 +170,17 @@ static int read_until_found(const char *bytes, size_t size, void *userdata) {
 }
 
 uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port) {
-        _cleanup_free_ char *bytes = NULL;
+        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
         PromReader reader = { .handler = take_gomaxprocs };
         HttpAddress address;
-        size_t size = 0;
-        uint16_t port;
         uint32_t n = 0;
 
         *ret_port = 0;
-        if (!sysroot->live || cmdline_read(o->members[0].handle, &bytes, &size) < 0)
+        if (!sysroot->live || (product != PRODUCT_TIDB && product != PRODUCT_PD) ||
+            ask_address_find(sysroot, o, 0, &address))
                 return 0;
-        port = ask_port_of(product_of(o->members[0].process.exe, NULL, o->unit), bytes, size);
-        if (port == 0 || !is_its_port(sysroot, o, port))
-                return 0;
-        *ret_port = port;
+        *ret_port = http_port(&address);
         reader.userdata = &n;
-        address = http_loopback(port);
         return http_get(&address, "/metrics", &ask_limits, read_until_found, &reader, NULL) < 0 ? 0
                                                                                                 : n;
 }

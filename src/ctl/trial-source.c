@@ -1,8 +1,6 @@
 /* A reading of an instance on trial. Servers with TLS at their status ports are left out: the trial
  * would need the cluster's certificates, and a password of nobody. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,136 +9,28 @@
 #include "tidbnumad/ctl/trial-source.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/namespace.h"
 
 /* A sample takes a second at least. A body of TiDB or TiKV has some 500 kB. */
 static const HttpLimits limits = { .timeout_msec = 800, .body_max_bytes = 16 << 20 };
 
-/* Products, by the docs of their monitoring and their --help: v7.5 to v8.5. */
+/* By which metrics a product reports its queries. `count` NULL: the histogram counts them. */
 static const struct {
-        const char *exe;
-        const char *options[3]; /* the first that is given counts */
-        const char *fallback;   /* the address without them */
         const char *count, *duration;
-} products[] = {
-        { "tidb-server",
-          { "status" },
-          "10080",
-          "tidb_server_query_total",
-          "tidb_server_handle_query_duration_seconds" },
-        { "tikv-server",
-          { "status-addr", "advertise-status-addr" },
-          "127.0.0.1:20180",
-          NULL,
-          "tikv_grpc_msg_duration_seconds" },
-        { "pd-server", { "client-urls" }, "2379", NULL, "pd_server_handle_tso_duration_seconds" },
+} queries[N_PRODUCTS] = {
+        [PRODUCT_TIDB] = { "tidb_server_query_total", "tidb_server_handle_query_duration_seconds" },
+        [PRODUCT_TIKV] = { NULL, "tikv_grpc_msg_duration_seconds" },
+        [PRODUCT_PD] = { NULL, "pd_server_handle_tso_duration_seconds" },
 };
-
-/* --- where it answers --- */
-
-static bool is_of_host(const HttpAddress *address) {
-        struct ifaddrs *list = NULL;
-        bool found = false;
-
-        if (getifaddrs(&list) < 0)
-                return false;
-        for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
-                const void *a = i->ifa_addr;
-
-                if (!a || i->ifa_addr->sa_family != address->any.sa_family)
-                        continue;
-                found = address->any.sa_family == AF_INET
-                                ? ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-                                          address->in.sin_addr.s_addr
-                                : memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-                                         &address->in6.sin6_addr, sizeof(struct in6_addr)) == 0;
-        }
-        freeifaddrs(list);
-        return found;
-}
-
-/* "10080", "0.0.0.0:20180", "[::]:20180", "http://10.0.1.5:2379,…". A wildcard or a host name is
- * asked at the loopback interface: no name is looked up. */
-static const char *parse_address(const char *value, HttpAddress *ret) {
-        char text[128], *host, *port;
-        uint64_t number;
-
-        if (strncmp(value, "https://", 8) == 0)
-                return "its status port uses TLS";
-        value += strncmp(value, "http://", 7) == 0 ? 7 : 0;
-        (void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(value, ",/"), value);
-        port = strrchr(text, ':');
-        host = port ? text : NULL;
-        if (port)
-                *port++ = '\0';
-        if (parse_u64(port ? port : text, &number) < 0 || number == 0 || number > UINT16_MAX)
-                return "its arguments name no status port";
-        *ret = http_loopback((uint16_t)number);
-        if (!host)
-                return NULL;
-        if (*host == '[' && strchr(host, ']')) {
-                *strchr(host, ']') = '\0';
-                host++;
-        }
-        if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
-                if (ret->in.sin_addr.s_addr == htonl(INADDR_ANY))
-                        *ret = http_loopback((uint16_t)number);
-        } else if (strchr(host, ':')) {
-                *ret = (HttpAddress){ .in6 = { .sin6_family = AF_INET6,
-                                               .sin6_port = htons((uint16_t)number) } };
-                if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) != 1)
-                        return "its arguments name no status port";
-                if (IN6_IS_ADDR_UNSPECIFIED(&ret->in6.sin6_addr))
-                        *ret = http_loopback((uint16_t)number);
-        } else
-                *ret = http_loopback((uint16_t)number);
-        return is_of_host(ret) ? NULL : "its status address is not of this host";
-}
-
-const char *trial_port_parse(const char *exe, const char *bytes, size_t size, TrialPort *ret) {
-        for (size_t p = 0; p < ELEMENTSOF(products); p++) {
-                const char *value = NULL;
-
-                if (strcmp(basename(exe), products[p].exe) != 0)
-                        continue;
-                for (size_t i = 0; products[p].options[i] && !value; i++)
-                        value = ask_argument(bytes, size, products[p].options[i]);
-                ret->count = products[p].count;
-                ret->duration = products[p].duration;
-                return parse_address(value && *value ? value : products[p].fallback, &ret->address);
-        }
-        return "its program is none whose status port is known: name one with metrics in its "
-               "policy";
-}
 
 const char *trial_port_find(const Sysroot *sysroot, const Observed *o, TrialPort *ret) {
         const PolicyMetrics *metrics = &o->policy->metrics;
-        const Member *first = &o->members[0];
-        uint16_t port;
+        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
 
-        *ret = (TrialPort){ .count = metrics->count, .duration = metrics->duration };
-        if (metrics->port > 0)
-                ret->address = http_loopback(metrics->port);
-        else {
-                _cleanup_free_ char *bytes = NULL;
-                const char *why;
-                size_t size = 0;
-
-                if (cmdline_read(first->handle, &bytes, &size) < 0)
-                        return "its arguments cannot be read";
-                why = trial_port_parse(first->process.exe, bytes, size, ret);
-                if (why)
-                        return why;
-        }
-        /* In a container's own network another process may have the port here. */
-        if (proc_in_host_namespace(sysroot, first->handle, PROC_NAMESPACE_NETWORK) <= 0)
-                return "it has a network of its own";
-        port = ntohs(ret->address.any.sa_family == AF_INET6 ? ret->address.in6.sin6_port
-                                                            : ret->address.in.sin_port);
-        for (size_t i = 0; i < o->ports.n_ports; i++)
-                if (o->ports.ports[i] == port)
-                        return NULL;
-        return "it does not listen on its status port";
+        *ret = metrics->port > 0
+                       ? (TrialPort){ .count = metrics->count, .duration = metrics->duration }
+                       : (TrialPort){ .count = queries[product].count,
+                                      .duration = queries[product].duration };
+        return ask_address_find(sysroot, o, metrics->port, &ret->address);
 }
 
 /* --- a reading --- */
@@ -164,12 +54,8 @@ static const PromMetric *queries_of(const TrialReading *reading) {
 }
 
 static void explain_answer(TrialSource *source, int r, unsigned status, uint64_t n_malformed) {
-        const HttpAddress *a = &source->port.address;
-        const unsigned port =
-                ntohs(a->any.sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port);
-
         text_reset(&source->why);
-        text_appendf(&source->why, "its port %u ", port);
+        text_appendf(&source->why, "its port %u ", http_port(&source->port.address));
         if (r == -EREMOTEIO)
                 text_appendf(&source->why, "answers with HTTP status %u%s", status,
                              status == 400       ? ": it may use TLS"

@@ -33,6 +33,11 @@ HttpAddress http_loopback(uint16_t port) {
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) } };
 }
 
+uint16_t http_port(const HttpAddress *address) {
+        return ntohs(address->any.sa_family == AF_INET6 ? address->in6.sin6_port
+                                                        : address->in.sin_port);
+}
+
 /* "HTTP/1.1 200 OK" */
 static int take_status_line(Answer *a) {
         const char *line = a->status_line;

@@ -14,13 +14,8 @@ typedef struct TrialPort {
         const char *duration; /* NULL: it has none */
 } TrialPort;
 
-/* By the policy, else by the arguments of the process and its product's defaults: TiDB's --status,
- * TiKV's --status-addr or --advertise-status-addr, PD's first of --client-urls. Only an address of
- * this host, on which the instance itself listens. NULL, or why there is none, in words. */
+/* By the policy, else see ask_address_find(). NULL, or why there is none, in words. */
 const char *trial_port_find(const Sysroot *sysroot, const Observed *o, TrialPort *ret);
-
-/* The same of a command line and its program, without looking who listens. */
-const char *trial_port_parse(const char *exe, const char *bytes, size_t size, TrialPort *ret);
 
 typedef struct TrialReading {
         bool has_queries;

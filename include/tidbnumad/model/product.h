@@ -48,6 +48,12 @@ typedef struct ProductTiup {
         bool has_data_dir, has_numa_node, has_numa_cores;
 } ProductTiup;
 
+/* Where it reports its metrics, by the docs of TiDB 7.5 to 9.0 and their --help. */
+typedef struct ProductStatus {
+        const char *options[3]; /* of the address or port; the first that is given counts */
+        const char *address;    /* without them; NULL: not known */
+} ProductStatus;
+
 typedef struct ProductInfo {
         const char *name;  /* of its policy; TiUP calls its units NAME-PORT.service */
         const char *exe;   /* base name */
@@ -59,12 +65,13 @@ typedef struct ProductInfo {
                                  * unit's MemoryMax=, which it takes by itself; 0: by need */
         const char *place, *memory; /* of its default policy, in the words of tidbnumad.d(5) */
         ProductTiup tiup;
+        ProductStatus status;
 } ProductInfo;
 
 /* Of PRODUCT_OTHER the names are NULL, and the weight is that of an unknown program. */
 const ProductInfo *product_info(Product product);
 
-/* "tidb-server"; of those that share an executable the name, "tso"; "other". */
+/* The executable, "tidb-server"; where several products share it, the name, "tso"; else "other". */
 const char *product_to_string(Product product);
 
 /* What a process is, by the path or base name of its executable, and where several products share

@@ -12,6 +12,7 @@ typedef union HttpAddress {
 } HttpAddress;
 
 HttpAddress http_loopback(uint16_t port); /* 127.0.0.1 */
+uint16_t http_port(const HttpAddress *address);
 
 /* The next bytes of the body. 0: go on; positive: that is enough; negative errno. */
 typedef int (*HttpSink)(const char *bytes, size_t size, void *userdata);

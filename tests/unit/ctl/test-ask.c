@@ -1,4 +1,5 @@
 /* Which port a server is asked at, that no other process is asked in its place, and its answer. */
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -9,30 +10,63 @@
 
 #include "tidbnumad/ctl/ask.h"
 
-#define PORT(product, args) ask_port_of(product, args, sizeof(args) - 1)
+TEST(status_addresses) {
+        static const struct {
+                const char *exe, *args; /* words that end with "|" */
+                const char *address;    /* NULL: there is none */
+        } rows[] = {
+                { "/b/tidb-server", "tidb-server|-P|4000|", "127.0.0.1:10080" },
+                { "tidb-server", "tidb-server|--status=10081|--status-host=0.0.0.0|",
+                  "127.0.0.1:10081" },
+                { "tidb-server", "tidb-server|-status|10082|", "127.0.0.1:10082" },
+                { "tidb-server", "tidb-server|--status=0|", NULL },
+                { "tidb-server", "tidb-server|--status=off|", NULL },
+                { "tidb-server", "tidb-server|--status=123456|", NULL },
+                { "tidb-server", "tidb-server|--status=99999999999999999999|", NULL },
+                { "tidb-server", "tidb-server|--status|", "127.0.0.1:10080" },
+                { "tidb-server", "tidb-server|--status-host=h:1|", "127.0.0.1:10080" },
+                { "tikv-server", "tikv-server|--addr|0.0.0.0:20160|", "127.0.0.1:20180" },
+                { "tikv-server", "tikv-server|--status-addr|0.0.0.0:20181|", "127.0.0.1:20181" },
+                { "tikv-server", "tikv-server|--status-addr=[::]:20182|", "127.0.0.1:20182" },
+                { "tikv-server",
+                  "tikv-server|--advertise-status-addr|127.0.0.1:20183|--status-addr=:20184|",
+                  "127.0.0.1:20184" },
+                { "tikv-server", "tikv-server|--advertise-status-addr|127.0.0.1:20183|",
+                  "127.0.0.1:20183" },
+                { "tikv-server", "tikv-server|--status-addr=db7.example.com:20180|",
+                  "127.0.0.1:20180" },
+                { "tikv-server", "tikv-server|--status-addr=192.0.2.7:20180|",
+                  NULL }, /* not here */
+                { "tikv-server", "tikv-server|--status-addr=[2001:db8::7]:20180|", NULL },
+                { "tikv-server", "tikv-server|--status-addr=|", "127.0.0.1:20180" },
+                { "pd-server", "pd-server|--name=pd|", "127.0.0.1:2379" },
+                { "pd-server", "pd-server|--client-urls=http://0.0.0.0:12379,http://h:1|",
+                  "127.0.0.1:12379" },
+                { "pd-server", "pd-server|--client-urls=https://0.0.0.0:2379|", NULL },
+                { "haproxy", "haproxy|-f|x.cfg|", NULL },
+                { "tidb-server", "", "127.0.0.1:10080" },
+        };
 
-TEST(port) {
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0-P\0"
-                                            "4000\0"),
-                         10080);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0--status=10081\0-P\0"
-                                            "4001\0"),
-                         10081);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0-status\0"
-                                            "10082\0"),
-                         10082);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0--status-host=h:1\0"), 10080);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0--status=off\0"), 0);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0--status=123456\0"), 0);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0--status=12345678901\0"), 0);
-        assert_int_equal(PORT(PRODUCT_TIDB, "tidb-server\0--status\0"), 10080);
-        assert_int_equal(PORT(PRODUCT_TIDB, ""), 10080);
-        assert_int_equal(PORT(PRODUCT_PD, "pd-server\0--name=pd\0"), 2379);
-        assert_int_equal(PORT(PRODUCT_PD, "pd-server\0--client-urls=http://0.0.0.0:12379\0"),
-                         12379);
-        assert_int_equal(PORT(PRODUCT_PD, "pd-server\0--client-urls\0http://h:1,http://h:2\0"), 1);
-        assert_int_equal(PORT(PRODUCT_TIKV, "tikv-server\0--status=10080\0"), 0);
-        assert_int_equal(PORT(PRODUCT_OTHER, "x\0--status=10080\0"), 0);
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                const size_t size = strlen(rows[i].args);
+                char *args = malloc(size + 1), shown[INET_ADDRSTRLEN + 8] = "";
+                HttpAddress address;
+                const char *why;
+
+                print_message("row %zu: %s\n", i, rows[i].args);
+                memcpy(args, rows[i].args, size + 1);
+                for (size_t k = 0; k < size; k++)
+                        args[k] = (char)(args[k] == '|' ? '\0' : args[k]);
+                why = ask_address_parse(product_of(rows[i].exe, NULL, NULL), args, size, &address);
+                free(args);
+                assert_int_equal(why != NULL, rows[i].address == NULL);
+                if (why)
+                        continue;
+                assert_non_null(inet_ntop(AF_INET, &address.in.sin_addr, shown, sizeof(shown)));
+                (void)snprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), ":%u",
+                               http_port(&address));
+                assert_string_equal(shown, rows[i].address);
+        }
 }
 
 /* This process takes the place of a TiDB whose default port is another process's, or free. */
