@@ -724,7 +724,6 @@ static void trial_bind(Control *c, Call *call, ControlAnswer *answer) {
         if (refuse_dry_run(c, answer) || trial_requests(c, call, answer, &fresh) < 0)
                 return;
         fresh.trial = TRIAL_REQUEST_BINDS;
-        fresh.trial_seconds = (uint64_t)clock_realtime_seconds();
         call->unkept = follow(c, &fresh);
 }
 
@@ -763,10 +762,6 @@ static void await_trial_ended(const Control *c, _unused_ const Call *call, Text 
                         append_missing(missing, i->name, "not released yet", NULL);
         if (missing->length == 0 && c->m->host.requests.trial == TRIAL_REQUEST_ENDS)
                 append_missing(missing, RELEASE_HOST, "being given back", NULL);
-}
-
-static void tell_trial_bound(const Control *c, const Call *call, ControlAnswer *answer) {
-        tell_notes(c, call, answer);
 }
 
 static void tell_trial_kept(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -813,7 +808,7 @@ static const Method methods[] = {
         { "Bind", "asb", bind_again, await_bound, tell_bound },
         { "Replan", "as", replan, await_planned, tell_replanned },
         { "TrialBegin", "", trial_begin, NULL, tell_trial_begun },
-        { "TrialBind", "", trial_bind, NULL, tell_trial_bound },
+        { "TrialBind", "", trial_bind, NULL, tell_notes },
         { "TrialKeep", "", trial_keep, NULL, tell_trial_kept },
         { "TrialEnd", "", trial_end, await_trial_ended, tell_trial_ended },
 };

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #define RELEASE "release "
 #define BIND "bind "
 #define TRIAL "trial "
-#define TRIAL_TIME "trial-time "
 
 static const char *const trials[N_TRIAL_REQUESTS] = {
         [TRIAL_REQUEST_NONE] = NULL,
@@ -102,14 +100,11 @@ bool requests_override_mode(const Requests *requests) {
 }
 
 bool requests_is_empty(const Requests *requests) {
-        return !requests->paused && requests->n == 0 && requests->trial == TRIAL_REQUEST_NONE &&
-               requests->trial_seconds == 0;
+        return !requests->paused && requests->n == 0 && requests->trial == TRIAL_REQUEST_NONE;
 }
 
 int requests_copy(const Requests *requests, Requests *ret) {
-        _cleanup_requests_ Requests copy = { .paused = requests->paused,
-                                             .trial = requests->trial,
-                                             .trial_seconds = requests->trial_seconds };
+        _cleanup_requests_ Requests copy = { .paused = requests->paused, .trial = requests->trial };
 
         for (size_t i = 0; i < requests->n; i++) {
                 int r = requests_add(&copy, requests->list[i].glob, requests->list[i].released);
@@ -127,8 +122,6 @@ void requests_render(const Requests *requests, Text *text) {
                 text_append(text, PAUSE "\n");
         if (trials[requests->trial])
                 text_appendf(text, "%s\n", trials[requests->trial]);
-        if (requests->trial_seconds > 0)
-                text_appendf(text, TRIAL_TIME "%" PRIu64 "\n", requests->trial_seconds);
         for (size_t i = 0; i < requests->n; i++)
                 text_appendf(text, "%s%s\n", requests->list[i].released ? RELEASE : BIND,
                              requests->list[i].glob);
@@ -146,8 +139,6 @@ static int parse_line(const char *line, Requests *ret) {
                         ret->trial = t;
                         return 0;
                 }
-        if (strncmp(line, TRIAL_TIME, strlen(TRIAL_TIME)) == 0)
-                return parse_u64(line + strlen(TRIAL_TIME), &ret->trial_seconds) < 0 ? -EBADMSG : 0;
         if (strncmp(line, RELEASE, strlen(RELEASE)) == 0)
                 r = requests_add(ret, line + strlen(RELEASE), true);
         else if (strncmp(line, BIND, strlen(BIND)) == 0)

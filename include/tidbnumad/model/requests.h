@@ -35,8 +35,7 @@ typedef enum TrialRequest {
 typedef struct Requests {
         bool paused;
         TrialRequest trial;
-        uint64_t trial_seconds; /* when the last one bound, since the epoch; 0: none has */
-        Request *list;          /* owned */
+        Request *list; /* owned */
         size_t n;
 } Requests;
 
