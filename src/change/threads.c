@@ -363,7 +363,7 @@ static int restore_thread(pid_t tid, void *userdata) {
         if (!before && !pass->entry->masks_set)
                 return 0;
         r = restore_set(pass, tid, before ? before : &pass->all);
-        if (r == -EINVAL) /* all of those CPUs are gone */
+        if (r == -EINVAL) /* none of these CPUs is online any more */
                 r = restore_set(pass, tid, &pass->all);
         pass->n_changed += r > 0;
         if (r > 0 && --pass->backend->threads_left == 0)

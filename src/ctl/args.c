@@ -65,7 +65,7 @@ static const OptionRow option_rows[] = {
           "about 16 ms per resident GiB" },
         { "all", NULL, FIELD(all), RELEASE | STATUS,
           "release all instances; show all that is published" },
-        { "quiet", NULL, FIELD(quiet), STATUS, "print nothing (-q): the exit status tells" },
+        { "quiet", NULL, FIELD(quiet), STATUS, "print nothing, only set the exit status (-q)" },
         { "undo", NULL, FIELD(undo), RELEASE, "bind again what was released" },
         { "tiup", "FILE", FIELD(tiup_file), PLAN,
           "plan all hosts of the cluster in this topology file\n"

@@ -516,7 +516,7 @@ static int run_halves(Trial *t) {
         return r == 0 ? judge(t) : r;
 }
 
-/* It did not come to a judgement: everything is given back, and that is said. */
+/* Without a judgement: has the daemon restore everything, and prints what it answers. */
 static int break_off(Trial *t, int error) {
         WordList lines = { 0 };
         int r;

@@ -64,7 +64,7 @@ static const Field rows[] = {
         PUT("cpu_bound", cpu_bound),
         PUT("memory_bound", memory_bound),
         PUT("threads", n_threads, GAUGE("tidbnumad_instance_threads", "Threads of an instance.")),
-        PUT("threads_outside", n_threads_outside, GAUGE("tidbnumad_instance_threads_outside", "Threads of an instance that may run on CPUs outside its place.")),
+        PUT("threads_outside", n_threads_outside, GAUGE("tidbnumad_instance_threads_outside", "Threads of an instance whose CPUs are not exactly those of its place.")),
         FIELD_OF_KIND("memory_by_node", FIELD_LIST, InstanceInfo, memory_by_node, .flags = FIELD_ELSE_NULL, WHEN(memory_by_node),
                       .n_offset = offsetof(InstanceInfo, n_memory), .of = &memory_fields),
         PUT("memory_method", memory_method),

@@ -94,8 +94,8 @@ static const ReasonText texts[N_REASONS] = {
                                "find and stop the other program; the daemon tries again after a "
                                "minute" },
         [REASON_OWN_CPUS] = { "own-cpus",
-                              "its threads have chosen CPUs themselves, and together leave some of "
-                              "those of its place unused",
+                              "its threads have their own CPU affinity (taskset, "
+                              "sched_setaffinity), which leaves some CPUs of its place unused",
                               "nothing, if that is intended; else restart it without taskset, or "
                               "let its own setting (HAProxy: cpu-map) name all of them" },
         [REASON_UNIT_AFFINITY] = { "unit-affinity",

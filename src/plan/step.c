@@ -392,21 +392,12 @@ static const char inner_group[] =
         "widen cpuset.cpus and cpuset.mems of this cgroup";
 
 static Step step_own_cpus(StartSource start) {
-        switch (start) {
-        case START_AFFINITY:
-        case START_NUMA:
-                return step_for(STEP_PARTLY, REASON_UNIT_AFFINITY,
-                                reason_to_sentence(REASON_UNIT_AFFINITY));
-        case START_NUMACTL:
-        case START_TASKSET:
-                return step_for(STEP_PARTLY, REASON_START_AFFINITY,
-                                reason_to_sentence(REASON_START_AFFINITY));
-        default:
-                return step_for(
-                        STEP_PARTLY, REASON_OWN_CPUS,
-                        "its threads have chosen CPUs themselves (taskset, sched_setaffinity), and "
-                        "together leave some of its CPUs unused");
-        }
+        const Reason code = start == START_AFFINITY || start == START_NUMA ? REASON_UNIT_AFFINITY
+                            : start == START_NUMACTL || start == START_TASKSET
+                                    ? REASON_START_AFFINITY
+                                    : REASON_OWN_CPUS;
+
+        return step_for(STEP_PARTLY, code, reason_to_sentence(code));
 }
 
 Step step_next(const StepInput *in) {

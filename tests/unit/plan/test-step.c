@@ -332,7 +332,7 @@ BACKEND_TEST(affinity_cpus, BACKEND_AFFINITY, MEMORY_NONE) {
         s->binding.n_threads_off_cpus = 2; /* narrower: its own choice, once it got all */
         assert_step(s, STEP_DONE, "");
         s->binding.unused_cpus = cpu_set("5");
-        assert_step(s, STEP_PARTLY, "leave some of its CPUs unused");
+        assert_step(s, STEP_PARTLY, "leaves some CPUs of its place unused");
         s->in.cpus_applied = false;
         assert_step(s, STEP_SET_CPUS, "");
         s->in.cpus_applied = true;
