@@ -76,6 +76,15 @@ def own_service():
     return None
 
 
+def make_folder(name, in_memory=False):
+    """Folders that the daemon writes to are in memory, as /run is: writes to a disk wait for its journal, and so does
+    the first write to a page of a mapped file after each time that it was written back."""
+    place = "/dev/shm" if in_memory and os.path.ismount("/dev/shm") else None
+    path = tempfile.mkdtemp(prefix="tidbnumad-%s." % name, dir=place)
+    os.chmod(path, 0o755)
+    return path
+
+
 class LoopMeter:
     """The page of loop-meter.c."""
 
@@ -143,8 +152,8 @@ class Suite:
         if own_service():
             skip_all("this shell runs inside %s, so all its processes count as one instance; "
                      "run: systemd-run --scope ./dev test sandbox" % own_service())
-        self.dir = tempfile.mkdtemp(prefix="tidbnumad-sandbox.")
-        os.chmod(self.dir, 0o755)
+        self.dir = make_folder("sandbox")
+        self.memory_dir = make_folder("sandbox", in_memory=True)
         self.started, self.daemons = [], []
         atexit.register(self.clean)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # of a timeout: without this nothing is cleaned up
@@ -157,7 +166,8 @@ class Suite:
 
     def clean(self):
         self.end_since(0, 0)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        for path in (self.dir, self.memory_dir):
+            shutil.rmtree(path, ignore_errors=True)
 
     def case(self, name, function):
         self.n += 1
@@ -206,7 +216,7 @@ class Suite:
     def loop_meter_of(self, daemon_count):
         if self.meters is None:
             return None
-        self.meters.append(LoopMeter(os.path.join(self.dir, "meter%d" % daemon_count), self.title))
+        self.meters.append(LoopMeter(os.path.join(self.memory_dir, "meter%d" % daemon_count), self.title))
         return self.meters[-1]
 
     def finish(self):
@@ -300,8 +310,8 @@ class Daemon:
             prefix = (*prefix, suite.lacking, LACKS)
         self.ctl_program = os.path.join(os.path.dirname(suite.program), "../ctl/tidbnumactl")
         self.policy_dir = folder or os.path.join(suite.dir, "policies%d" % Daemon.count)
-        self.runtime_dir = runtime or os.path.join(suite.dir, "run%d" % Daemon.count)
-        self.log_path = os.path.join(suite.dir, "log%d" % Daemon.count)
+        self.runtime_dir = runtime or os.path.join(suite.memory_dir, "run%d" % Daemon.count)
+        self.log_path = os.path.join(suite.memory_dir, "log%d" % Daemon.count)
         if not folder:
             os.mkdir(self.policy_dir, 0o755)
         if policies is not None:
