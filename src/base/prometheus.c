@@ -64,22 +64,29 @@ static char *unquote(char *p) {
         return p + 1;
 }
 
+static bool is_name(const char *name, const char *end, const char *wanted) {
+        return (size_t)(end - name) == strlen(wanted) && memcmp(name, wanted, strlen(wanted)) == 0;
+}
+
 /* The labels behind "{"; returns what follows "}", NULL: malformed. */
-static char *parse_labels(char *p, double *ret_le) {
+static char *parse_labels(char *p, PromSample *ret) {
         for (p = skip_blanks(p); *p != '}';) {
                 char *const name = p, *const end = name_end(p, false), *value;
-                bool is_le;
+                bool is_le, is_version;
 
                 if (!end)
                         return NULL;
-                is_le = end - name == 2 && strncmp(name, "le", 2) == 0;
+                is_le = is_name(name, end, "le");
+                is_version = is_name(name, end, "version");
                 p = skip_blanks(end);
                 if (*p != '=' || *(p = skip_blanks(p + 1)) != '"')
                         return NULL;
                 value = p + 1;
                 p = unquote(value);
-                if (!p || (is_le && !parse_value(value, ret_le)))
+                if (!p || (is_le && !parse_value(value, &ret->le)))
                         return NULL;
+                if (is_version)
+                        ret->version = value;
                 p = skip_blanks(p);
                 if (*p == ',')
                         p = skip_blanks(p + 1);
@@ -102,7 +109,7 @@ int prom_parse_line(char *line, PromSample *ret) {
         p = skip_blanks(end);
         sample.labelled = *p == '{';
         if (sample.labelled)
-                p = parse_labels(p + 1, &sample.le);
+                p = parse_labels(p + 1, &sample);
         else if (p == end)
                 return -EBADMSG;
         if (!p)

@@ -1,5 +1,7 @@
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,11 +16,15 @@
 #include "tidbnumad/sys/ports.h"
 #include "tidbnumad/sys/proc.h"
 
-/* A body of TiDB has some 500 kB. */
-static const HttpLimits ask_limits = { .timeout_msec = 2000, .body_max_bytes = 16 << 20 };
+/* The metrics of TiDB have some 500 kB, its settings 10 kB, those of TiKV 40 kB. */
+static const HttpLimits metrics_limits = { .timeout_msec = 2000, .body_max_bytes = 16 << 20 },
+                        json_limits = { .timeout_msec = 2000, .body_max_bytes = 1 << 20 };
+
+enum { SETTINGS_DEPTH = 8 };
 
 /* Go's metric, and TiDB's own, which is older. */
-static const char *const metrics[] = { "go_sched_gomaxprocs_threads", "tidb_server_maxprocs" };
+static const char *const gomaxprocs_metrics[] = { "go_sched_gomaxprocs_threads",
+                                                  "tidb_server_maxprocs" };
 
 /* Of "--status=10080", "-status 10080" (`next` follows it). NULL: it is another option. */
 static const char *value_of(const char *argument, const char *option, const char *next) {
@@ -148,41 +154,183 @@ const char *ask_address_find(const Sysroot *sysroot, const Observed *o, uint16_t
         return "it does not listen on its status port";
 }
 
-/* --- its answer --- */
+/* --- its answers --- */
 
-static void take_gomaxprocs(const PromSample *sample, void *userdata) {
-        uint32_t *n = userdata;
+void ask_append_failure(Text *text, const HttpAddress *address, int error, unsigned status) {
+        text_appendf(text, "its port %u ", http_port(address));
+        if (error == -EREMOTEIO)
+                text_appendf(text, "answers with HTTP status %u%s", status,
+                             status == 400       ? ": it may use TLS"
+                             : status == 401     ? ": it wants a password"
+                             : status / 100 == 3 ? ", a redirection, which is not followed"
+                                                 : "");
+        else
+                text_append(text, error == -EPROTO         ? "uses TLS"
+                                  : error == -EBADMSG      ? "does not speak HTTP"
+                                  : error == -EILSEQ       ? "answers with what is no JSON"
+                                  : error == -ETIMEDOUT    ? "does not answer in time"
+                                  : error == -EFBIG        ? "answers without end"
+                                  : error == -ECONNREFUSED ? "refuses connections"
+                                                           : strerror(-error));
+}
 
-        for (size_t i = 0; i < ELEMENTSOF(metrics); i++)
-                if (!sample->labelled && strcmp(sample->name, metrics[i]) == 0 &&
+/* The server that is asked, and what was wrong with its last answer. */
+typedef struct Asking {
+        const ProductStatus *paths;
+        HttpAddress address;
+        unsigned status;
+        Asked *asked;
+} Asking;
+
+static void take_metric(const PromSample *sample, void *userdata) {
+        Asked *asked = userdata;
+
+        if (strcmp(sample->name, "tikv_server_info") == 0 && sample->version)
+                asked->said.version = server_version_parse(sample->version);
+        for (size_t i = 0; i < ELEMENTSOF(gomaxprocs_metrics); i++)
+                if (!sample->labelled && strcmp(sample->name, gomaxprocs_metrics[i]) == 0 &&
                     sample->value >= 1 && sample->value <= UINT32_MAX &&
                     sample->value <= floor(sample->value))
-                        *n = (uint32_t)sample->value;
+                        asked->gomaxprocs = (uint32_t)sample->value;
 }
 
 /* The rest of the body is not of interest. */
 static int read_until_found(const char *bytes, size_t size, void *userdata) {
         PromReader *reader = userdata;
-        const uint32_t *n = reader->userdata;
+        const Asked *asked = reader->userdata;
 
         prom_reader_add(reader, bytes, size);
-        return *n > 0;
+        return asked->gomaxprocs > 0 || asked->said.version > 0;
 }
 
-uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port) {
-        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
-        PromReader reader = { .handler = take_gomaxprocs };
-        HttpAddress address;
-        uint32_t n = 0;
+static int ask_metrics(Asking *a) {
+        PromReader reader = { .handler = take_metric, .userdata = a->asked };
 
-        *ret_port = 0;
-        if (!sysroot->live || (product != PRODUCT_TIDB && product != PRODUCT_PD) ||
-            ask_address_find(sysroot, o, 0, &address))
+        return http_get(&a->address, "/metrics", &metrics_limits, read_until_found, &reader,
+                        &a->status);
+}
+
+static int collect(const char *bytes, size_t size, void *userdata) {
+        Text *text = userdata;
+
+        text_append_bytes(text, bytes, size);
+        return text->error;
+}
+
+/* NULL: it is no JSON, or did not come; `ret_error` has the reason. */
+static json_t *ask_json(Asking *a, const char *path, int *ret_error) {
+        _cleanup_text_ Text body = { 0 };
+        json_t *root = NULL;
+
+        *ret_error = http_get(&a->address, path, &json_limits, collect, &body, &a->status);
+        if (*ret_error >= 0)
+                root = json_loadb(body.data ? body.data : "", body.length, 0, NULL);
+        if (*ret_error >= 0 && !root)
+                *ret_error = -EILSEQ;
+        return root;
+}
+
+static int ask_version(Asking *a) {
+        const char *version;
+        json_t *root;
+        int r;
+
+        if (!a->paths->version_path)
                 return 0;
-        *ret_port = http_port(&address);
-        reader.userdata = &n;
-        return http_get(&address, "/metrics", &ask_limits, read_until_found, &reader, NULL) < 0 ? 0
-                                                                                                : n;
+        root = ask_json(a, a->paths->version_path, &r);
+        version = json_string_value(json_object_get(root, "version"));
+        if (version)
+                a->asked->said.version = server_version_parse(version);
+        json_decref(root);
+        return r;
+}
+
+/* A list of words, as PD's location-labels; others have no value that is compared. */
+static int add_words(ServerReport *report, const char *name, const json_t *list) {
+        _cleanup_text_ Text words = { 0 };
+        const json_t *word;
+        size_t i;
+
+        json_array_foreach(list, i, word) {
+                if (!json_is_string(word))
+                        return 0;
+                text_appendf(&words, "%s%s", i > 0 ? "," : "", json_string_value(word));
+        }
+        return words.error < 0 ? words.error
+                               : server_report_add(report, name, words.data ? words.data : "");
+}
+
+/* Deeper ones than `depth` are left out: no server has such. */
+static int add_settings(ServerReport *report, const char *section, json_t *object, unsigned depth) {
+        const char *key;
+        json_t *value;
+        int r = 0;
+
+        json_object_foreach(object, key, value) {
+                _cleanup_text_ Text name = { 0 }, number = { 0 };
+
+                text_appendf(&name, "%s%s%s", section, *section ? "." : "", key);
+                if (json_is_integer(value))
+                        text_appendf(&number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+                else if (json_is_real(value))
+                        text_appendf(&number, "%g", json_real_value(value));
+                if (name.error < 0 || number.error < 0)
+                        return -ENOMEM;
+                if (json_is_object(value) && depth > 0)
+                        r = add_settings(report, name.data, value, depth - 1);
+                else if (json_is_array(value))
+                        r = add_words(report, name.data, value);
+                else if (json_is_string(value))
+                        r = server_report_add(report, name.data, json_string_value(value));
+                else if (json_is_boolean(value))
+                        r = server_report_add(report, name.data,
+                                              json_is_true(value) ? "true" : "false");
+                else if (number.data)
+                        r = server_report_add(report, name.data, number.data);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int ask_settings(Asking *a) {
+        int r;
+        json_t *root = ask_json(a, a->paths->config_path, &r);
+
+        if (root)
+                r = add_settings(&a->asked->said, "", root, SETTINGS_DEPTH);
+        json_decref(root);
+        return r;
+}
+
+/* After one question that it does not answer it is not asked another one: it may be slow. */
+static int ask_all(const Sysroot *sysroot, const Observed *o, Asked *ret) {
+        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
+        Asking a = { .paths = &product_info(product)->status, .asked = ret };
+        _cleanup_text_ Text why = { 0 };
+        const char *no_address;
+        int r = 0;
+
+        if (!sysroot->live || !a.paths->config_path)
+                return 0;
+        no_address = ask_address_find(sysroot, o, 0, &a.address);
+        if (no_address)
+                text_append(&why, no_address);
+        else {
+                r = ask_metrics(&a);
+                if (r >= 0)
+                        r = ask_version(&a);
+                if (r >= 0)
+                        r = ask_settings(&a);
+                if (r < 0 && r != -ENOMEM)
+                        ask_append_failure(&why, &a.address, r, a.status);
+        }
+        if (r == -ENOMEM || why.error < 0)
+                return -ENOMEM;
+        if (why.length > 0)
+                output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
+                            why.data);
+        return 0;
 }
 
 static GoCount go_count_of(const Observed *o) {
@@ -193,18 +341,17 @@ static GoCount go_count_of(const Observed *o) {
         return go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
 }
 
-AskedGo ask_go(const Sysroot *sysroot, const Observed *o, bool ask) {
-        AskedGo go = { .count = go_count_of(o) };
-        uint16_t port = 0;
+void asked_done(Asked *asked) {
+        server_report_done(&asked->said);
+}
 
-        if (ask)
-                go.gomaxprocs = ask_gomaxprocs(sysroot, o, &port);
-        go.reported = go.gomaxprocs > 0;
-        if (go.reported)
-                return go;
-        if (port > 0)
-                output_line(stderr, "note: %s does not report its GOMAXPROCS at port %u", o->name,
-                            port);
-        go.gomaxprocs = instances_gomaxprocs(o);
-        return go;
+int ask_server(const Sysroot *sysroot, const Observed *o, bool ask, Asked *ret) {
+        int r;
+
+        *ret = (Asked){ .go = go_count_of(o) };
+        r = ask ? ask_all(sysroot, o, ret) : 0;
+        ret->gomaxprocs_reported = ret->gomaxprocs > 0;
+        if (!ret->gomaxprocs_reported)
+                ret->gomaxprocs = instances_gomaxprocs(o);
+        return r;
 }

@@ -43,19 +43,36 @@ static void add_card(const Situation *s, const Case *c, size_t i, Address addres
                 ret->address = address;
 }
 
-static void add_running(const Situation *s, const Case *c, size_t i, AdviceInstance *ret) {
+/* What is asked for, by index of the plan's instances. Owned. */
+typedef struct Subjects {
+        AdviceInstance *instances;
+        Address *addresses;
+        Asked *asked;
+        size_t n;
+} Subjects;
+
+static void subjects_done(Subjects *subjects) {
+        for (size_t i = 0; subjects->asked && i < subjects->n; i++)
+                asked_done(&subjects->asked[i]);
+        free(subjects->instances);
+        free(subjects->addresses);
+        free(subjects->asked);
+}
+
+static void add_running(const Situation *s, const Case *c, size_t i, const Asked *asked,
+                        AdviceInstance *ret) {
         const InstanceInfo *published = c->planned.rows[i].published;
-        const AskedGo go = ask_go(&s->machine.sysroot, &c->running.instances[i], s->args->ask);
 
         ret->by_hand = case_by_hand(s, c, i);
         ret->unit = c->running.instances[i].unit;
         ret->limit_bytes = c->running.instances[i].limit_bytes;
-        ret->gomaxprocs = go.gomaxprocs;
-        ret->go = go.count;
+        ret->gomaxprocs = asked->gomaxprocs;
+        ret->go = asked->go;
+        ret->said = &asked->said;
         ret->bound_after_start = published && published->bound_after_start;
 }
 
-static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
+static AdviceInstance subject(const Situation *s, const Case *c, size_t i, const Asked *asked) {
         const PlacementInstance *input = &c->planned.instances[i];
         const bool running = c->running.n_instances > 0;
         AdviceInstance new = {
@@ -70,33 +87,48 @@ static AdviceInstance subject(const Situation *s, const Case *c, size_t i) {
         };
 
         if (running)
-                add_running(s, c, i, &new);
+                add_running(s, c, i, asked, &new);
         return new;
-}
-
-static int build(const Situation *s, const Case *c, AdviceInstance *subjects, Address *addresses,
-                 AdviceReport *ret) {
-        const size_t n = c->planned.report.n_instances;
-        const AdviceInput input = { .topology = &s->machine.topology,
-                                    .instances = subjects,
-                                    .n_instances = n,
-                                    .plan = &c->planned.plan,
-                                    .daemon_binds = c->policies.set.mode == ENFORCEMENT_ENFORCE &&
-                                                    !c->policies.defaults &&
-                                                    !policies_are_built_in(&c->policies) };
-
-        for (size_t i = 0; i < n; i++) {
-                subjects[i] = subject(s, c, i);
-                add_card(s, c, i, addresses[i], &subjects[i]);
-        }
-        return advice_build(&input, ret);
 }
 
 static const char *host_name(const Situation *s, char *buffer, size_t size) {
         if (!s->machine.runs ||
             path_read(s->machine.sysroot.proc_fd, buffer, size, "sys/kernel/hostname") <= 0)
-                return UNKNOWN_HOST;
+                return NULL;
         return buffer;
+}
+
+static int collect(const Situation *s, const Case *c, Subjects *ret) {
+        int r = 0;
+
+        ret->n = c->planned.report.n_instances;
+        ret->instances = calloc(ret->n + 1, sizeof(*ret->instances));
+        ret->addresses = calloc(ret->n + 1, sizeof(*ret->addresses));
+        ret->asked = calloc(ret->n + 1, sizeof(*ret->asked));
+        if (!ret->instances || !ret->addresses || !ret->asked)
+                return -ENOMEM;
+        for (size_t i = 0; i < ret->n && r >= 0; i++) {
+                if (c->running.n_instances > 0)
+                        r = ask_server(&s->machine.sysroot, &c->running.instances[i], s->args->ask,
+                                       &ret->asked[i]);
+                ret->instances[i] = subject(s, c, i, &ret->asked[i]);
+                add_card(s, c, i, ret->addresses[i], &ret->instances[i]);
+        }
+        return r;
+}
+
+static int build(const Situation *s, const Case *c, const Subjects *subjects, const char *host,
+                 AdviceReport *ret) {
+        const AdviceInput input = { .topology = &s->machine.topology,
+                                    .instances = subjects->instances,
+                                    .n_instances = subjects->n,
+                                    .plan = &c->planned.plan,
+                                    .daemon_binds = c->policies.set.mode == ENFORCEMENT_ENFORCE &&
+                                                    !c->policies.defaults &&
+                                                    !policies_are_built_in(&c->policies),
+                                    .host = host };
+
+        return advice_build(&input, ret);
 }
 
 /* Notes on the machine and on the policies are omitted: `plan` prints them. */
@@ -108,13 +140,12 @@ static void print_notes(const Case *c) {
 
 static int print(const Situation *s, const Case *c, const AdviceReport *report) {
         _cleanup_text_ Text text = { 0 };
-        char host[HOST_NAME_MAX + 2];
         int r;
 
         if (s->args->json)
                 r = advice_render_json(report, &text);
         else if (s->args->tiup)
-                r = advice_render_tiup(report, host_name(s, host, sizeof(host)), &text);
+                r = advice_render_tiup(report, report->host ? report->host : UNKNOWN_HOST, &text);
         else
                 r = advice_render_table(report, output_width(), &text);
         if (r < 0)
@@ -126,18 +157,19 @@ static int print(const Situation *s, const Case *c, const AdviceReport *report) 
 int command_advise(const Args *args) {
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
         _cleanup_advice_report_ AdviceReport report = { 0 };
-        _cleanup_free_ AdviceInstance *subjects = NULL;
-        _cleanup_free_ Address *addresses = NULL;
+        _cleanup_(subjects_done) Subjects subjects = { 0 };
         _cleanup_case_ Case c = { 0 };
+        char host[HOST_NAME_MAX + 2];
         int r = situation_open(args, &situation);
 
         if (r >= 0)
                 r = case_open(&situation, NULL, NULL, &c);
         if (r < 0)
                 return r;
-        subjects = calloc(c.planned.report.n_instances + 1, sizeof(*subjects));
-        addresses = calloc(c.planned.report.n_instances + 1, sizeof(*addresses));
-        r = subjects && addresses ? build(&situation, &c, subjects, addresses, &report) : -ENOMEM;
+        r = collect(&situation, &c, &subjects);
+        if (r >= 0)
+                r = build(&situation, &c, &subjects, host_name(&situation, host, sizeof(host)),
+                          &report);
         if (r >= 0)
                 r = print(&situation, &c, &report);
         return r < 0 ? r : EXIT_SUCCESS;

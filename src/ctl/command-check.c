@@ -31,7 +31,9 @@ typedef struct Check {
         NodeTimes times;
         NodeCounters *before, *now;
         AuditInstance *instances;
+        size_t n_instances;
         HugeNeed *huge;   /* of each instance */
+        Asked *asked;     /* likewise */
         AuditUnit *units; /* NULL: no daemon knows any */
         size_t n_units;
 } Check;
@@ -43,6 +45,9 @@ static void check_done(Check *check) {
         free(check->now);
         free(check->instances);
         free(check->huge);
+        for (size_t i = 0; check->asked && i < check->n_instances; i++)
+                asked_done(&check->asked[i]);
+        free(check->asked);
         free(check->units);
 }
 
@@ -107,10 +112,13 @@ static int read_machine(const Situation *s, Check *check) {
         return r == -ENOMEM ? r : 0;
 }
 
-static void add_running(const Situation *s, const Case *c, size_t i, AuditInstance *ret) {
+static void add_running(const Situation *s, const Case *c, size_t i, const Asked *asked,
+                        AuditInstance *ret) {
         const Observed *o = &c->running.instances[i];
         const InstanceInfo *published = c->planned.rows[i].published;
-        const AskedGo go = ask_go(&s->machine.sysroot, o, s->args->ask);
+        const Members members = { .sysroot = &s->machine.sysroot,
+                                  .list = o->members,
+                                  .n = o->n_members };
 
         ret->unit = o->unit;
         ret->by_hand = case_by_hand(s, c, i);
@@ -124,9 +132,11 @@ static void add_running(const Situation *s, const Case *c, size_t i, AuditInstan
         ret->memory_policy = o->memory_policy;
         ret->disks = &o->storage.disks;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
-        ret->gomaxprocs = go.gomaxprocs;
-        ret->gomaxprocs_reported = go.reported;
-        ret->go = go.count;
+        ret->gomaxprocs = asked->gomaxprocs;
+        ret->gomaxprocs_reported = asked->gomaxprocs_reported;
+        ret->go = asked->go;
+        ret->said = &asked->said;
+        ret->n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
         ret->bound_after_start = published && published->bound_after_start;
 }
 
@@ -145,7 +155,7 @@ static void read_huge(const Situation *s, const Case *c, const Observed *o, Huge
         ret->huge = need;
 }
 
-static AuditInstance instance(const Situation *s, const Case *c, size_t i) {
+static AuditInstance instance(const Situation *s, const Case *c, size_t i, const Asked *asked) {
         const PlanReportInstance *row = &c->planned.rows[i];
         AuditInstance new = { .name = row->name,
                               .policy = row->policy,
@@ -158,7 +168,7 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i) {
                 new.cpus = row->placement->cpus;
         }
         if (c->running.n_instances > 0)
-                add_running(s, c, i, &new);
+                add_running(s, c, i, asked, &new);
         return new;
 }
 
@@ -189,8 +199,29 @@ static int read_units(const Snapshot *status, Check *check) {
         return 0;
 }
 
-static int build(const Situation *s, const Case *c, Check *check, AuditReport *ret) {
+static int collect(const Situation *s, const Case *c, Check *check) {
         const size_t n = c->planned.report.n_instances;
+        int r = 0;
+
+        check->instances = calloc(n + 1, sizeof(*check->instances));
+        check->huge = calloc(n + 1, sizeof(*check->huge));
+        check->asked = calloc(n + 1, sizeof(*check->asked));
+        if (!check->instances || !check->huge || !check->asked)
+                return -ENOMEM;
+        check->n_instances = n;
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                const Observed *o = c->running.n_instances > 0 ? &c->running.instances[i] : NULL;
+
+                if (o)
+                        r = ask_server(&s->machine.sysroot, o, s->args->ask, &check->asked[i]);
+                check->instances[i] = instance(s, c, i, &check->asked[i]);
+                if (o)
+                        read_huge(s, c, o, &check->huge[i], &check->instances[i]);
+        }
+        return r;
+}
+
+static int build(const Situation *s, const Case *c, const Check *check, AuditReport *ret) {
         const AuditInput input = { .topology = &s->machine.topology,
                                    .devices = &s->machine.devices,
                                    .facts = s->machine.runs ? &check->facts : NULL,
@@ -200,19 +231,13 @@ static int build(const Situation *s, const Case *c, Check *check, AuditReport *r
                                    .pools = &c->planned.pools,
                                    .policies = &c->policies.set,
                                    .instances = check->instances,
-                                   .n_instances = n,
+                                   .n_instances = check->n_instances,
                                    .units = check->units,
                                    .n_units = check->n_units,
                                    .nic_nodes = c->planned.report.nic_nodes,
                                    .reserved = c->planned.report.reserved,
                                    .reserved_cpus = c->planned.report.reserved_cpus };
 
-        for (size_t i = 0; i < n; i++) {
-                check->instances[i] = instance(s, c, i);
-                if (c->running.n_instances > 0)
-                        read_huge(s, c, &c->running.instances[i], &check->huge[i],
-                                  &check->instances[i]);
-        }
         return audit_build(&input, ret);
 }
 
@@ -253,9 +278,9 @@ int command_check(const Args *args) {
                 r = read_units(&situation.status, &check);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
-        check.instances = calloc(c.planned.report.n_instances + 1, sizeof(*check.instances));
-        check.huge = calloc(c.planned.report.n_instances + 1, sizeof(*check.huge));
-        r = check.instances && check.huge ? build(&situation, &c, &check, &report) : -ENOMEM;
+        r = collect(&situation, &c, &check);
+        if (r >= 0)
+                r = build(&situation, &c, &check, &report);
         if (r >= 0)
                 r = print(args, &report);
         if (r < 0)

@@ -55,24 +55,14 @@ static const PromMetric *queries_of(const TrialReading *reading) {
 
 static void explain_answer(TrialSource *source, int r, unsigned status, uint64_t n_malformed) {
         text_reset(&source->why);
-        text_appendf(&source->why, "its port %u ", http_port(&source->port.address));
-        if (r == -EREMOTEIO)
-                text_appendf(&source->why, "answers with HTTP status %u%s", status,
-                             status == 400       ? ": it may use TLS"
-                             : status == 401     ? ": it wants a password"
-                             : status / 100 == 3 ? ", a redirection, which is not followed"
-                                                 : "");
-        else if (r < 0)
-                text_append(&source->why, r == -EPROTO         ? "uses TLS"
-                                          : r == -EBADMSG      ? "does not speak HTTP"
-                                          : r == -ETIMEDOUT    ? "does not answer in time"
-                                          : r == -EFBIG        ? "answers without end"
-                                          : r == -ECONNREFUSED ? "refuses connections"
-                                                               : strerror(-r));
-        else
-                text_appendf(&source->why, "does not report %s%s",
-                             source->port.count ? source->port.count : source->port.duration,
-                             n_malformed > 0 ? ", and other text than metrics" : "");
+        if (r < 0) {
+                ask_append_failure(&source->why, &source->port.address, r, status);
+                return;
+        }
+        text_appendf(&source->why, "its port %u does not report %s%s",
+                     http_port(&source->port.address),
+                     source->port.count ? source->port.count : source->port.duration,
+                     n_malformed > 0 ? ", and other text than metrics" : "");
 }
 
 static void read_queries(TrialSource *source) {

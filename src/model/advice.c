@@ -9,7 +9,8 @@ static const char *const advice_rule_ids[N_ADVICE_RULES] = {
         [ADVICE_READPOOL] = "A4",   [ADVICE_GRPC] = "A5",         [ADVICE_SCHEDULER] = "A6",
         [ADVICE_COMPACTION] = "A7", [ADVICE_DISK_RATE] = "A8",    [ADVICE_BLOCK_CACHE] = "A9",
         [ADVICE_HAPROXY] = "A10",   [ADVICE_JVM] = "A11",         [ADVICE_POOLS] = "A12",
-        [ADVICE_TIFLASH] = "A14",   [ADVICE_BACKUP] = "A15",      [ADVICE_ADDRESS] = "R12",
+        [ADVICE_LABELS] = "A13",    [ADVICE_TIFLASH] = "A14",     [ADVICE_BACKUP] = "A15",
+        [ADVICE_ADDRESS] = "R12",
 };
 DEFINE_STRING_TABLE(advice_rule_to_id, AdviceRule, advice_rule_ids)
 
@@ -17,8 +18,9 @@ static const char *const advice_unit_strings[] = {
         [ADVICE_INTEGER] = "integer",
         [ADVICE_BYTES] = "bytes",
         [ADVICE_BYTES_PER_SEC] = "bytes-per-second",
-        [ADVICE_PERCENT] = "percent",
+        [ADVICE_HUNDREDTHS] = "hundredths",
         [ADVICE_TEXT] = "text",
+        [ADVICE_LIST] = "list",
 };
 DEFINE_STRING_TABLE(advice_unit_to_string, AdviceUnit, advice_unit_strings)
 

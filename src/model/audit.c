@@ -25,6 +25,8 @@ static const struct {
         [AUDIT_BOUND_BY_HAND] = { "bound-by-hand", "" },
         [AUDIT_START] = { "start", "" },
         [AUDIT_GOMAXPROCS] = { "gomaxprocs", "A1" },
+        [AUDIT_KEPT_POOLS] = { "kept-pools", "A4" },
+        [AUDIT_LABELS] = { "labels", "A13" },
         [AUDIT_LOST_CPUS] = { "lost-cpus", "" },
         [AUDIT_NUMA_BALANCING] = { "numa-balancing", "R7" },
         [AUDIT_ZONE_RECLAIM] = { "zone-reclaim", "" },

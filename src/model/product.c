@@ -19,11 +19,11 @@ static const ProductInfo products[N_PRODUCTS] = {
         [PRODUCT_OTHER] = { .weight = 2 },
         /* R3: exactly one node each. */
         [PRODUCT_TIDB] = { "tidb", "tidb-server", NULL, 8, true, 80, "{count: 1, share: exclusive}", "bind",
-          { "tidb_servers", { "port", "status_port" }, { 4000, 10080 }, false, true, true }, { { "status" }, "10080" } },
+          { "tidb_servers", { "port", "status_port" }, { 4000, 10080 }, false, true, true }, { { "status" }, "10080", "/config", "/status" } },
         /* R4, R5. */
         [PRODUCT_TIKV] = { "tikv", "tikv-server", NULL, 8, true, 75, "{count: auto, near: storage, share: exclusive}", "bind",
           { "tikv_servers", { "port", "status_port" }, { 20160, 20180 }, true, true, true },
-          { { "status-addr", "advertise-status-addr" }, "127.0.0.1:20180" } },
+          { { "status-addr", "advertise-status-addr" }, "127.0.0.1:20180", "/config" } },
         /* Whole sockets, as far as others leave them: it makes a read pool for each node of the host, and queries use all CPUs. */
         [PRODUCT_TIFLASH] = { "tiflash", "tiflash", NULL, 8, true, 80, "{count: auto, near: storage, share: exclusive}", "bind",
           { "tiflash_servers", { "tcp_port", "flash_service_port" }, { 9000, 3930 }, true, true, true } },
@@ -36,7 +36,7 @@ static const ProductInfo products[N_PRODUCTS] = {
         [PRODUCT_RESOURCE_MANAGER] = { "resource-manager", "pd-server", "services resource-manager", 1, false, 0, SHARED, "bind",
           { "resource_manager_servers", { "port" }, { 3379 }, false, true, false } },
         [PRODUCT_PD] = { "pd", "pd-server", NULL, 1, false, 0, SHARED, "bind",
-          { "pd_servers", { "client_port", "peer_port" }, { 2379, 2380 }, true, true, false }, { { "client-urls" }, "2379" } },
+          { "pd_servers", { "client_port", "peer_port" }, { 2379, 2380 }, true, true, false }, { { "client-urls" }, "2379", "/pd/api/v1/config", "/pd/api/v1/version" } },
         /* The nearest node to the card: the card's own is reserved in the default policies. */
         [PRODUCT_TIPROXY] = { "tiproxy", "tiproxy", NULL, 4, false, 0, "{near: nic, share: shared}", "preferred",
           { "tiproxy_servers", { "port", "status_port" }, { 6000, 3080 }, false, true, false } },

@@ -25,6 +25,12 @@
 #define ADVICE_JVM_PERCENT 60u /* of the memory; the rest is for what a JVM has beside its heap */
 #define ADVICE_POOLS_CPUS 16u
 
+/* TiKV's first version with readpool.unified.cpu-threshold, and TiDB's first one with
+ * tidb_gogc_tuner_max_value and with the memory arbitrator. */
+#define ADVICE_CPU_THRESHOLD_VERSION SERVER_VERSION(8, 5, 5)
+#define ADVICE_GOGC_VERSION SERVER_VERSION(7, 5, 0)
+#define ADVICE_ARBITRATOR_VERSION SERVER_VERSION(9, 0, 0)
+
 #define ADVICE_MIB (UINT64_C(1024) * 1024)
 
 /* No overflow for any value. */
@@ -107,6 +113,11 @@ static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
         return advice_whole_mib(advice_percent_of(subject->memory_share_bytes, 80));
 }
 
+/* 0: not known. */
+static uint32_t version_of(const AdviceSubject *subject) {
+        return subject->said ? subject->said->version : 0;
+}
+
 static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         const uint64_t bytes = memory_limit_bytes(scope->subject);
 
@@ -114,6 +125,8 @@ static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         if (bytes < ADVICE_MEMORY_LIMIT_MIN)
                 advice->reason = "The minimum that TiDB accepts: 80 % of {memory_part} is less, "
                                  "and too little for a TiDB server.";
+        if (version_of(scope->subject) >= ADVICE_ARBITRATOR_VERSION)
+                advice->note = "With the memory arbitrator (tidb_mem_arbitrator_mode) 95 % suits.";
         return scope->subject->memory_share_bytes > 0 && !scope->subject->limited;
 }
 
@@ -143,13 +156,28 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
                                  "GOGC by itself: less frequent garbage collection raised a field "
                                  "case from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). It needs "
                                  "up to {cost} in addition to the {base} that it uses now.";
-        return need <= room;
+        return need <= room &&
+               (version_of(subject) == 0 || version_of(subject) >= ADVICE_GOGC_VERSION);
+}
+
+static bool needs_readpool(const AdviceSubject *subject) {
+        return shares_cpus(subject) || subject->bound_after_start;
 }
 
 static bool give_readpool(const AdviceScope *scope, Advice *advice) {
+        if (version_of(scope->subject) >= ADVICE_CPU_THRESHOLD_VERSION)
+                return false;
         advice->value =
                 advice_max(advice_percent_of(scope->subject->cpu_share, 80), ADVICE_READPOOL_LEAST);
-        return shares_cpus(scope->subject) || scope->subject->bound_after_start;
+        return needs_readpool(scope->subject);
+}
+
+/* The CPUs that it sees follow its affinity (SysQuota::cpu_cores_quota()). */
+static bool give_cpu_threshold(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+
+        advice->value = advice_max(80 * (uint64_t)subject->cpu_share / subject->cpus_seen, 1);
+        return version_of(subject) >= ADVICE_CPU_THRESHOLD_VERSION && needs_readpool(subject);
 }
 
 /* TiKV, BackupConfig: half of the CPUs that it sees when it starts, 1 to 8. */
@@ -195,6 +223,45 @@ static bool give_tiflash_memory(const AdviceScope *scope, Advice *advice) {
 /* The field's 8-node hosts; with fewer CPUs TiKV's default of 2 suits. */
 static bool give_pool(const AdviceScope *scope, _unused_ Advice *advice) {
         return scope->subject->cpu_share >= ADVICE_POOLS_CPUS;
+}
+
+/* --- A13: the label by which PD keeps the replicas of a region on different hosts --- */
+
+static bool has_said(const AdviceSubject *subject) {
+        return subject->said && subject->said->n_settings > 0;
+}
+
+static bool host_has_several_tikv(const AdviceReport *report) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < report->n_subjects; i++)
+                n += report->subjects[i].product == PRODUCT_TIKV;
+        return n > 1;
+}
+
+static bool tells_host(const AdviceReport *report, const AdviceSubject *tikv) {
+        const char *labels = NULL; /* of a PD on this host */
+
+        for (size_t i = 0; i < report->n_subjects && !labels; i++)
+                if (report->subjects[i].product == PRODUCT_PD)
+                        labels = server_report_find(report->subjects[i].said,
+                                                    SERVER_LOCATION_LABELS);
+        return server_report_tells_host(tikv->said, labels);
+}
+
+static bool give_label(const AdviceScope *scope, Advice *advice) {
+        (void)snprintf(advice->text, sizeof(advice->text), "%s",
+                       scope->report->host ? scope->report->host : "(the name of this host)");
+        return has_said(scope->subject) && host_has_several_tikv(scope->report) &&
+               !tells_host(scope->report, scope->subject);
+}
+
+static bool give_location_labels(const AdviceScope *scope, Advice *advice) {
+        const char *labels = server_report_find(scope->subject->said, SERVER_LOCATION_LABELS);
+
+        (void)strcpy(advice->text, "host");
+        return has_said(scope->subject) && host_has_several_tikv(scope->report) &&
+               (!labels || labels[0] == '\0');
 }
 
 /* R12: what others reach it by. */
@@ -268,6 +335,7 @@ static const struct {
         bool (*give)(const AdviceScope *scope, Advice *advice);
         const char *reason;
         uint64_t value; /* 0: `give` fills it in */
+        bool at_most;   /* less is as good */
 } advice_rules[] = {
         { PRODUCT_TIDB, ADVICE_MAX_PROCS, "performance.max-procs", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_max_procs,
@@ -289,40 +357,47 @@ static const struct {
           ADVICE_INTEGER, HOLDS_ONLINE, give_readpool,
           "80 % of its CPUs, and at least 4: it has {cpu_part}. The threads should be 60 to 90 % "
           "busy." },
+        { PRODUCT_TIKV, ADVICE_READPOOL, "readpool.unified.cpu-threshold", IN_CONFIG,
+          ADVICE_HUNDREDTHS, HOLDS_ONLINE, give_cpu_threshold,
+          "80 % of its CPUs, as a part of those that it sees: it has {cpu_part}. From 8.5.5 on, "
+          "with "
+          "readpool.unified.auto-adjust-pool-size: true; before, max-thread-count." },
         { PRODUCT_TIKV, ADVICE_GRPC, "server.grpc-concurrency", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_grpc,
           "2 beside a TiDB on fewer than 8 CPUs each: it has {cpu_part}. TiKV takes 5, or 5 to 14 "
           "by its CPUs from 8.5.4 on. Raise it when these threads are more than 80 % busy.",
-          2 },
+          2, true },
         { PRODUCT_TIKV, ADVICE_SCHEDULER, "storage.scheduler-worker-pool-size", IN_CONFIG,
           ADVICE_INTEGER, HOLDS_ONLINE, give_on_few_cpus,
           "2 up to 8 CPUs that others use too: it has {cpu_part}. The threads should be 50 to 75 % "
           "busy.",
-          2 },
+          2, true },
         { PRODUCT_TIKV, ADVICE_COMPACTION, "rocksdb.max-background-jobs", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_ONLINE, give_on_few_cpus,
           "3 up to 8 CPUs that others use too: it has {cpu_part}. If writes stall, raise this "
           "first.",
-          3 },
+          3, true },
         { PRODUCT_TIKV, ADVICE_COMPACTION, "rocksdb.max-sub-compactions", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_on_few_cpus,
           "1 up to 8 CPUs that others use too: it has {cpu_part}. If writes still stall with more "
           "rocksdb.max-background-jobs, raise it to 2 or 3.",
-          1 },
+          1, true },
         { PRODUCT_TIKV, ADVICE_DISK_RATE, "rocksdb.rate-bytes-per-sec", IN_CONFIG,
           ADVICE_BYTES_PER_SEC, HOLDS_ONLINE, give_disk_rate,
           "Its device {device} also serves {device_sharers}: a limit on compaction leaves "
           "bandwidth for them. 200MB fitted a host with 16 CPUs; raise it if writes stall or the "
           "device is faster.",
-          200 * ADVICE_MIB },
+          200 * ADVICE_MIB, true },
         { PRODUCT_TIKV, ADVICE_BLOCK_CACHE, "storage.block-cache.capacity", IN_CONFIG, ADVICE_BYTES,
           HOLDS_ONLINE, give_block_cache,
-          "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes." },
+          "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes.", 0,
+          true },
         { PRODUCT_TIKV, ADVICE_BACKUP, "backup.num-threads", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_ONLINE, give_backup,
           "Half of its CPUs: it has {cpu_part}. TiKV's default is half of the CPUs that it had "
           "when "
-          "it started, before it was bound." },
+          "it started, before it was bound.",
+          0, true },
         { PRODUCT_TIFLASH, ADVICE_TIFLASH, "profiles.default.max_memory_usage_for_all_queries",
           IN_CONFIG, ADVICE_INTEGER, HOLDS_ONLINE, give_tiflash_memory,
           "80 % of {memory_part}, in bytes. TiFlash's default uses the memory of the host, not of "
@@ -331,12 +406,23 @@ static const struct {
           HOLDS_ONLINE, give_pool, POOL_REASON, 3 },
         { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.apply-pool-size", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_ONLINE, give_pool, POOL_REASON, 3 },
+        { PRODUCT_TIKV, ADVICE_LABELS, "server.labels.host", IN_CONFIG, ADVICE_TEXT, HOLDS_RESTART,
+          give_label,
+          "Several TiKV are on this host, and it has no label that says so: PD may put two "
+          "replicas "
+          "of a region on one host. The same name for all of them, and host in PD's "
+          "replication.location-labels." },
         { PRODUCT_TIKV, ADVICE_ADDRESS, "--advertise-addr", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_PD, ADVICE_MAX_PROCS, "GOMAXPROCS", IN_ENVIRONMENT, ADVICE_INTEGER, HOLDS_RESTART,
           give_pd_max_procs,
           "It has {cpus}. Without the setting it runs as many threads as it saw CPUs when it "
           "started." },
+        { PRODUCT_PD, ADVICE_LABELS, SERVER_LOCATION_LABELS, IN_CONFIG, ADVICE_LIST, HOLDS_ONLINE,
+          give_location_labels,
+          "Several TiKV are on this host, and PD has no list of labels by which it keeps replicas "
+          "on different hosts. A running cluster takes it by pd-ctl config set location-labels "
+          "host." },
         { PRODUCT_PD, ADVICE_ADDRESS, "--advertise-client-urls", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_JAVA, ADVICE_JVM, "JAVA_TOOL_OPTIONS", IN_ENVIRONMENT, ADVICE_TEXT, HOLDS_RESTART,
@@ -352,6 +438,23 @@ static const struct {
           "2000, a common default, limited a field case. This many connections use up to {cost} of "
           "memory. Frontends and servers have their own limits." },
 };
+
+/* Has the server said that it has it so, or, where less is as good, less? 0 is no limit. */
+static bool is_so_already(const Advice *advice, bool at_most) {
+        uint64_t value;
+
+        if (!advice->now)
+                return false;
+        if (advice->unit == ADVICE_HUNDREDTHS) {
+                const double is = strtod(advice->now, NULL) * 100;
+
+                return is > (double)advice->value - 0.5 && is < (double)advice->value + 0.5;
+        }
+        if (advice->unit == ADVICE_TEXT || advice->unit == ADVICE_LIST ||
+            server_setting_parse(advice->now, &value) < 0)
+                return false;
+        return value == advice->value || (at_most && value > 0 && value < advice->value);
+}
 
 static int apply_rules(AdviceReport *report, size_t index, uint64_t light_bytes) {
         const AdviceScope scope = { .report = report,
@@ -369,8 +472,13 @@ static int apply_rules(AdviceReport *report, size_t index, uint64_t light_bytes)
                                   .reason = advice_rules[i].reason,
                                   .note = "" };
 
-                if (advice_rules[i].product == scope.subject->product &&
-                    advice_rules[i].give(&scope, &advice) && advice_report_add(report, &advice) < 0)
+                if (advice_rules[i].product != scope.subject->product ||
+                    !advice_rules[i].give(&scope, &advice))
+                        continue;
+                if (advice.where == IN_CONFIG)
+                        advice.now = server_report_find(scope.subject->said, advice.setting);
+                if (!is_so_already(&advice, advice_rules[i].at_most) &&
+                    advice_report_add(report, &advice) < 0)
                         return -ENOMEM;
         }
         return 0;
@@ -406,6 +514,7 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .bound_after_start = instance->bound_after_start,
                 .card = instance->card,
                 .address = instance->address,
+                .said = instance->said,
         };
         subject->product = match_product(
                 instance->exe, instance->policy ? &instance->policy->match : NULL, instance->unit);
@@ -459,10 +568,13 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
 
 /* What its unit sets itself. */
 static void limit_share(const AdviceInstance *instance, AdviceSubject *subject) {
-        const uint32_t quota = instance->cpu_quota / 100;
+        const uint32_t quota = (uint32_t)advice_max(instance->cpu_quota / 100, 1);
 
-        if (instance->cpu_quota > 0 && quota < subject->cpu_share)
-                subject->cpu_share = quota > 0 ? quota : 1;
+        subject->cpus_seen = subject->n_cpus;
+        if (instance->cpu_quota > 0) {
+                subject->cpu_share = (uint32_t)advice_min(subject->cpu_share, quota);
+                subject->cpus_seen = (uint32_t)advice_min(subject->cpus_seen, quota);
+        }
         subject->limited =
                 instance->limit_bytes > 0 && (subject->memory_share_bytes == 0 ||
                                               instance->limit_bytes < subject->memory_share_bytes);
@@ -522,6 +634,7 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
         _cleanup_advice_report_ AdviceReport report = {
                 .subjects = calloc(input->n_instances + 1, sizeof(*report.subjects)),
                 .daemon_binds = input->daemon_binds,
+                .host = input->host,
         };
         int r = 0;
 

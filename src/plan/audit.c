@@ -478,7 +478,8 @@ static void irqbalance(Audit *a) {
 static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
         const ProductInfo *info = product_info(match_product(i->exe, &i->policy->match, i->unit));
         const uint32_t n = id_set_count(&i->nodes);
-        uint64_t seen = 0;
+        uint64_t seen = 0, taken;
+        const char *asked;
 
         if (!i->placed || n == 0 || i->policy->memory == MEMORY_NONE ||
             (i->pid == 0 && i->need_bytes > 0))
@@ -488,10 +489,15 @@ static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
                         return 0;
         if (i->limit_bytes > 0 && i->limit_bytes < seen)
                 seen = i->limit_bytes;
+        /* TiKV says what it has settled on, by its own settings too. */
+        asked = server_report_find(i->said, "memory-usage-limit");
+        if (asked && server_setting_parse(asked, &taken) >= 0 && taken > 0)
+                return taken / n;
         return seen / 100 * info->takes_percent / n;
 }
 
-/* Without settings of their own, which are not read. The same servers are named once. */
+/* Without settings of their own, except for those that they were asked for. The same servers are
+ * named once. */
 static void server_sizes(Audit *a) {
         _cleanup_text_ Text before = { 0 };
 
@@ -796,6 +802,72 @@ static void gomaxprocs(Audit *a, const AuditInstance *i) {
                            i->name);
 }
 
+/* TiKV makes its read pool when it starts, of 80 % of the CPUs that it sees then and at least 4
+ * threads (UnifiedReadPoolConfig). */
+static void kept_pools(Audit *a, const AuditInstance *i) {
+        const uint32_t n = id_set_count(&i->cpus), most = n > 4 ? n : 4;
+
+        if (i->n_read_threads == 0 || n == 0)
+                return;
+        audit_hold(a, AUDIT_KEPT_POOLS);
+        if (i->n_read_threads <= most)
+                return;
+        audit_find(a, AUDIT_KEPT_POOLS, AUDIT_WARNING, text_new("/proc/%d/task/*/comm", i->pid),
+                   text_new("a restart of %s, or readpool.unified.max-thread-count = %" PRIu32
+                            ", which can be set while it runs",
+                            i->unit ? i->unit : i->name, n * 8 / 10 > 4 ? n * 8 / 10 : 4),
+                   "%s has %zu threads for reads, as for the CPUs that it had when it started, and "
+                   "%" PRIu32 " CPU%s",
+                   i->name, i->n_read_threads, n, n == 1 ? "" : "s");
+}
+
+static bool is_product(const AuditInstance *i, Product product) {
+        return match_product(i->exe, &i->policy->match, i->unit) == product;
+}
+
+/* Judged of the TiKV servers that were asked. */
+static void labels(Audit *a) {
+        const char *locations = NULL;
+        _cleanup_text_ Text names = { 0 };
+        size_t n = 0, n_asked = 0;
+
+        for (size_t i = 0; i < a->in->n_instances; i++) {
+                const AuditInstance *instance = &a->in->instances[i];
+
+                n += is_product(instance, PRODUCT_TIKV);
+                if (is_product(instance, PRODUCT_PD) && !locations)
+                        locations = server_report_find(instance->said, SERVER_LOCATION_LABELS);
+        }
+        for (size_t i = 0; n > 1 && i < a->in->n_instances; i++) {
+                const AuditInstance *instance = &a->in->instances[i];
+
+                if (!is_product(instance, PRODUCT_TIKV) || !instance->said ||
+                    instance->said->n_settings == 0)
+                        continue;
+                n_asked++;
+                if (!server_report_tells_host(instance->said, locations))
+                        text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", instance->name);
+        }
+        if (n_asked == 0)
+                return;
+        audit_hold(a, AUDIT_LABELS);
+        if (names.length > 0)
+                audit_find(
+                        a, AUDIT_LABELS, AUDIT_WARNING, text_new("their settings"),
+                        text_new("server.labels.host in each, the name of this host, and host in "
+                                 "PD's replication.location-labels"),
+                        "%zu TiKV servers are on this host, and %s ha%s no label that names it: "
+                        "PD may put two replicas of a region here",
+                        n, names.data ? names.data : "",
+                        strchr(names.data ? names.data : "", ',') ? "ve" : "s");
+        if (locations && locations[0] == '\0')
+                audit_find(a, AUDIT_LABELS, AUDIT_WARNING, text_new("the settings of PD"),
+                           text_new("pd-ctl config set location-labels host"),
+                           "%zu TiKV servers are on this host, and PD has no labels by which it "
+                           "keeps replicas on different hosts",
+                           n);
+}
+
 static void lost_cpus(Audit *a, const AuditInstance *i) {
         CpuSet lost = topology_withheld_cpus(a->in->topology);
         char cpus[ID_SET_LIST_MAX] = "";
@@ -865,14 +937,15 @@ static void (*const rules_of_facts[])(Audit *a) = {
 };
 
 static void (*const rules_of_machine[])(Audit *a) = {
-        server_sizes,  hidden_nodes, node_sizes, nodes_without_memory, trust,
-        unknown_nodes, nic_node,     softirq,    interrupts,           irqbalance,
-        offline_cpus,  taken_cpus,   starts,
+        server_sizes, hidden_nodes, node_sizes, nodes_without_memory, trust,        unknown_nodes,
+        nic_node,     softirq,      interrupts, irqbalance,           offline_cpus, taken_cpus,
+        starts,       labels,
 };
 
 /* Of an instance that is placed. */
 static void (*const rules_of_instance[])(Audit *a, const AuditInstance *i) = {
-        node_exceeded, huge_pool, storage_node, bound_by_hand, reserved_cpus, gomaxprocs, lost_cpus,
+        node_exceeded, huge_pool,  storage_node, bound_by_hand,
+        reserved_cpus, gomaxprocs, kept_pools,   lost_cpus,
 };
 
 int audit_build(const AuditInput *input, AuditReport *ret) {

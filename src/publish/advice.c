@@ -1,6 +1,7 @@
 /* Sizing advice: the words that its renderings share, and these: a table, JSON, and the fragment of
  * a TiUP topology file. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tidbnumad/base/text.h"
@@ -25,11 +26,18 @@ static void append_scaled(Text *text, uint64_t bytes) {
                 text_appendf(text, "%" PRIu64 "KB", bytes / KIB);
 }
 
+static bool has_text(const Advice *advice) {
+        return advice->unit == ADVICE_TEXT || advice->unit == ADVICE_LIST;
+}
+
 void advice_text_append_value(Text *text, const Advice *advice) {
         if (advice->unit == ADVICE_BYTES || advice->unit == ADVICE_BYTES_PER_SEC)
                 append_scaled(text, advice->value);
-        else if (advice->unit == ADVICE_TEXT)
+        else if (has_text(advice))
                 text_append_printable(text, advice->text);
+        else if (advice->unit == ADVICE_HUNDREDTHS)
+                text_appendf(text, "%" PRIu64 ".%02" PRIu64, advice->value / 100,
+                             advice->value % 100);
         else
                 text_appendf(text, "%" PRIu64, advice->value);
 }
@@ -216,7 +224,7 @@ void advice_text_append_reason(Text *text, const AdviceReport *report, const Adv
 
 static bool is_same_setting(const Advice *a, const Advice *b) {
         return a->rule == b->rule && strcmp(a->setting, b->setting) == 0 && a->unit == b->unit &&
-               (a->unit == ADVICE_TEXT ? strcmp(a->text, b->text) == 0 : a->value == b->value);
+               (has_text(a) ? strcmp(a->text, b->text) == 0 : a->value == b->value);
 }
 
 static bool is_same_reason(const Advice *a, const Advice *b) {
@@ -232,6 +240,14 @@ static size_t first_of(const AdviceReport *report, size_t index,
         while (!same(&report->items[first], &report->items[index]))
                 first++;
         return first;
+}
+
+static void append_now(Text *text, const Advice *advice) {
+        if (!advice->now)
+                return;
+        text_append(text, " (now ");
+        text_append_printable(text, advice->now[0] != '\0' ? advice->now : "empty");
+        text_append(text, ")");
 }
 
 /* A row for each setting and value, with the instances that should have it. */
@@ -251,9 +267,11 @@ static void append_rows(Text *text, const AdviceReport *report, unsigned width) 
                 table_add_text(&table, &cell);
                 table_add(&table, advice_rule_to_id(advice->rule));
                 for (size_t k = i; k < report->n_items; k++)
-                        if (is_same_setting(advice, &report->items[k]))
+                        if (is_same_setting(advice, &report->items[k])) {
                                 text_appendf(&cell, "%s%s", k > i ? ", " : "",
                                              report->subjects[report->items[k].subject].name);
+                                append_now(&cell, &report->items[k]);
+                        }
                 table_add_text(&table, &cell);
         }
         table_render(&table, width, text);
@@ -349,8 +367,9 @@ static void put_item(Json *json, const AdviceReport *report, const Advice *advic
                 json_put_string(json, "setting", advice->setting);
                 json_put_string(json, "where", advice_where_to_string(advice->where));
                 json_put_string(json, "unit", advice_unit_to_string(advice->unit));
-                json_put_count_if(json, "value", advice->unit != ADVICE_TEXT, advice->value);
+                json_put_count_if(json, "value", !has_text(advice), advice->value);
                 json_put_text(json, "text", &value);
+                json_put_string(json, "now", advice->now);
                 json_put_string(json, "takes_effect", advice_effect_to_string(advice->effect));
                 put_known(json, "cost_bytes", advice->cost_bytes);
                 json_put_text(json, "reason", &reason);
@@ -570,6 +589,38 @@ static void append_reason(Text *text, const char *indent, const AdviceReport *re
                 append_elsewhere(text, indent, advice);
 }
 
+static void append_list(Text *text, const char *words) {
+        const char *separator = "";
+
+        text_append(text, "[");
+        while (*words != '\0') {
+                const size_t n = strcspn(words, ",");
+                char word[ADVICE_TEXT_MAX];
+
+                (void)snprintf(word, sizeof(word), "%.*s", (int)n, words);
+                text_append(text, separator);
+                advice_text_append_quoted(text, word);
+                separator = ", ";
+                words += n + (words[n] == ',');
+        }
+        text_append(text, "]");
+}
+
+static void append_yaml(Text *text, const Advice *advice) {
+        const bool is_number = advice->unit == ADVICE_INTEGER || advice->unit == ADVICE_HUNDREDTHS;
+
+        if (advice->unit == ADVICE_TEXT)
+                advice_text_append_quoted(text, advice->text);
+        else if (advice->unit == ADVICE_LIST)
+                append_list(text, advice->text);
+        else {
+                text_append(text, is_number ? "" : "\"");
+                advice_text_append_value(text, advice);
+                text_append(text, is_number ? "" : "\"");
+        }
+        text_append(text, "\n");
+}
+
 static void append_config(Text *text, const AdviceReport *report, size_t index) {
         bool open = false;
 
@@ -583,9 +634,7 @@ static void append_config(Text *text, const AdviceReport *report, size_t index) 
                 open = true;
                 append_reason(text, "      ", report, advice);
                 text_appendf(text, "      %s: ", advice->setting);
-                text_append(text, advice->unit == ADVICE_INTEGER ? "" : "\"");
-                advice_text_append_value(text, advice);
-                text_append(text, advice->unit == ADVICE_INTEGER ? "\n" : "\"\n");
+                append_yaml(text, advice);
         }
 }
 

@@ -92,6 +92,35 @@ int members_read_storage(const Members *m, const char *data_dir, StorageDevices 
 
 /* --- control group --- */
 
+typedef struct ThreadCount {
+        const ProcHandle *handle;
+        const char *prefix;
+        size_t n_read, n;
+} ThreadCount;
+
+static int count_thread(pid_t tid, void *userdata) {
+        ThreadCount *count = userdata;
+        char name[32];
+
+        if (count->n_read++ == OTHERS_THREADS_READ_MAX)
+                return -E2BIG;
+        count->n += path_read(count->handle->dir_fd, name, sizeof(name), "task/%d/comm", tid) > 0 &&
+                    strncmp(name, count->prefix, strlen(count->prefix)) == 0;
+        return 0;
+}
+
+size_t members_count_threads(const Members *members, const char *prefix) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < members_n_asked(members); i++) {
+                ThreadCount count = { .handle = members->list[i].handle, .prefix = prefix };
+
+                (void)proc_foreach_thread(count.handle, count_thread, &count);
+                n += count.n;
+        }
+        return n;
+}
+
 bool members_in_container(const Members *m) {
         for (size_t k = 0; k < m->n; k++)
                 if (m->list[k].process.foreign != FOREIGN_NONE)

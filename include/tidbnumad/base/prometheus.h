@@ -12,7 +12,8 @@ enum { PROM_LINE_MAX = 4096 };
 typedef struct PromSample {
         const char *name; /* of the series, without labels; valid during the call */
         bool labelled;
-        double le; /* of its label "le", the upper bound of a bucket; NAN: it has none */
+        double le;           /* of its label "le", the upper bound of a bucket; NAN: it has none */
+        const char *version; /* its label "version"; NULL: it has none; valid as `name` */
         double value;
 } PromSample;
 

@@ -1,12 +1,15 @@
-/* How running servers by Go count their CPUs. With --ask of `advise` and `check` they are asked
- * themselves, over the loopback interface. */
+/* What running servers say of themselves: how many CPUs they count, their versions and settings.
+ * With
+ * --ask of `advise` and `check` they are asked, over the loopback interface. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/model/product.h"
+#include "tidbnumad/model/server-report.h"
 #include "tidbnumad/sys/http.h"
 #include "tidbnumad/world/instances.h"
 
@@ -25,18 +28,20 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
 const char *ask_address_find(const Sysroot *sysroot, const Observed *o, uint16_t port,
                              HttpAddress *ret);
 
-/* GOMAXPROCS as the running server reports it. Only TiDB and PD are queried, at
- * ask_address_find(), for at most two seconds. 0: not
- * known; `ret_port` is then the port that was queried without success, 0 if none was. */
-uint32_t ask_gomaxprocs(const Sysroot *sysroot, const Observed *o, uint16_t *ret_port);
+/* What is wrong with its answer: the error and the status of http_get(), as "its port 20180 uses
+ * TLS". */
+void ask_append_failure(Text *text, const HttpAddress *address, int error, unsigned status);
 
-/* What is known of how a running program by Go counts its CPUs. */
-typedef struct AskedGo {
-        uint32_t gomaxprocs; /* 0: not known */
-        bool reported;       /* by the server itself; else it is in its environment */
-        GoCount count;
-} AskedGo;
+typedef struct Asked {
+        uint32_t gomaxprocs;      /* of a program by Go; 0: not known */
+        bool gomaxprocs_reported; /* by the server itself; else it is in its environment */
+        GoCount go;
+        ServerReport said; /* empty: it was not asked, or did not answer */
+} Asked;
 
-/* With `ask`, the answer of the server comes first: a program may have set another number than its
- * environment has. Prints a note when a server does not answer. */
-AskedGo ask_go(const Sysroot *sysroot, const Observed *o, bool ask);
+void asked_done(Asked *asked);
+
+/* How a running server counts its CPUs, and with `ask` its version and settings, in its own words:
+ * TiDB, TiKV and PD are asked, at ask_address_find(), for at most two seconds a question and no
+ * more after one that they do not answer. Prints a note when there is no answer. 0 or -ENOMEM. */
+int ask_server(const Sysroot *sysroot, const Observed *o, bool ask, Asked *ret);

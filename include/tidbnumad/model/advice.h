@@ -10,6 +10,7 @@
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/product.h"
+#include "tidbnumad/model/server-report.h"
 #include "tidbnumad/model/workload.h"
 
 /* The sizing rules, see the command advise in tidbnumactl(8). */
@@ -26,6 +27,7 @@ typedef enum AdviceRule {
         ADVICE_HAPROXY,      /* A10 */
         ADVICE_JVM,          /* A11 */
         ADVICE_POOLS,        /* A12 */
+        ADVICE_LABELS,       /* A13 */
         ADVICE_TIFLASH,      /* A14 */
         ADVICE_BACKUP,       /* A15 */
         ADVICE_ADDRESS,      /* R12 */
@@ -38,8 +40,9 @@ typedef enum AdviceUnit {
         ADVICE_INTEGER,
         ADVICE_BYTES,
         ADVICE_BYTES_PER_SEC,
-        ADVICE_PERCENT,
-        ADVICE_TEXT, /* `text` */
+        ADVICE_HUNDREDTHS, /* of a number between 0 and 1 */
+        ADVICE_TEXT,       /* `text` */
+        ADVICE_LIST,       /* `text` has words with commas between them */
 } AdviceUnit;
 
 const char *advice_unit_to_string(AdviceUnit unit); /* "bytes-per-second" */
@@ -83,7 +86,8 @@ typedef struct Advice {
         const char *note;
         uint64_t base_bytes; /* A3: the resident size that the cost is reckoned from; 0 else */
         uint64_t cost_bytes; /* A3, A10: memory that it will take; 0 else */
-        char text[ADVICE_TEXT_MAX]; /* ADVICE_TEXT: the value */
+        char text[ADVICE_TEXT_MAX]; /* ADVICE_TEXT and ADVICE_LIST: the value */
+        const char *now; /* what it has instead, as it says itself; borrowed; NULL: not known */
 } Advice;
 
 /* An instance, and what was weighed for it. */
@@ -99,6 +103,7 @@ typedef struct AdviceSubject {
         MemoryMode memory;
         uint32_t n_cpus;             /* of `cpus` */
         uint32_t cpu_share;          /* N: what is left of them for each heavy instance there */
+        uint32_t cpus_seen;          /* by the server: at most its quota */
         uint64_t memory_bytes;       /* M: of `nodes`, together */
         uint64_t memory_share_bytes; /* likewise divided; at most what limits its control group */
         bool limited; /* that limit is less than its part: it sizes itself by it when it starts */
@@ -114,6 +119,7 @@ typedef struct AdviceSubject {
         bool bound_after_start;     /* see InstanceInfo */
         const char *card, *address; /* of several network cards the one of its node, and an address
                                      * of that card; borrowed; NULL: none, not known */
+        const ServerReport *said;   /* by the server itself; borrowed; NULL: it was not asked */
 } AdviceSubject;
 
 typedef struct AdviceReport {
@@ -123,6 +129,7 @@ typedef struct AdviceReport {
         size_t n_items;
         size_t allocated;  /* of `items` */
         bool daemon_binds; /* its policies are enforced: nothing else is to bind */
+        const char *host;  /* its name; borrowed; NULL: not known */
 } AdviceReport;
 
 void advice_report_done(AdviceReport *report);

@@ -28,6 +28,8 @@ typedef enum AuditRule {
         AUDIT_BOUND_BY_HAND,
         AUDIT_START,          /* units that cannot be started bound */
         AUDIT_GOMAXPROCS,     /* A1 */
+        AUDIT_KEPT_POOLS,     /* A4: threads for the CPUs that it had before it was bound */
+        AUDIT_LABELS,         /* A13 */
         AUDIT_LOST_CPUS,      /* offline or isolated CPUs of an instance's nodes */
         AUDIT_NUMA_BALANCING, /* R7 */
         AUDIT_ZONE_RECLAIM,

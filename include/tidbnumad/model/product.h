@@ -52,6 +52,10 @@ typedef struct ProductTiup {
 typedef struct ProductStatus {
         const char *options[3]; /* of the address or port; the first that is given counts */
         const char *address;    /* without them; NULL: not known */
+        /* What it answers with its settings and with its version, in JSON; NULL: with none. TiDB:
+         * pkg/server/http_status.go; TiKV: status_server/mod.rs, whose version is in its metrics;
+         * PD: server/api/router.go. */
+        const char *config_path, *version_path;
 } ProductStatus;
 
 typedef struct ProductInfo {

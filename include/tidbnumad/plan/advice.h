@@ -18,7 +18,8 @@
  *   16 GB. Not GOGC: TiDB sets it itself since 5.2 (performance.gogc), and its tuner goes up to 500
  *   since 6.4
  * - A4 tikv readpool.unified.max-thread-count: 80 % of N, at least 4 as TiKV's own, where it
- * started before it was bound or shares its CPUs
+ * started before it was bound or shares its CPUs; from 8.5.5 on, where the version is known,
+ * readpool.unified.cpu-threshold: that part of the CPUs that it sees
  * - A5 tikv server.grpc-concurrency: 2 for N < 8 beside a TiDB; else TiKV's own: 5, from 8.5.4 by
  * its CPUs 5 to 14
  * - A6 tikv storage.scheduler-worker-pool-size: 2 for N <= 8 on shared CPUs; else TiKV's own
@@ -32,10 +33,17 @@
  *   -UseNUMA on one node
  * - A12 tikv raftstore.store-pool-size, apply-pool-size: 3 for N >= 16; else TiKV's own default, 2.
  *   Not tidb tikv-client.max-batch-wait-time: from 8.3 on batch-policy decides
+ * - A13 tikv server.labels.host: the name of the host, where several TiKV are on it and it has said
+ * that it has neither that label nor the last one of PD's location-labels; pd
+ * replication.location-labels: host, where it has said that it has none. Else PD may put two
+ * replicas of a region on one host
  * - A14 tiflash max_memory_usage_for_all_queries: 80 % of M
  * - A15 tikv backup.num-threads: half of N, at least 1 and at most 8 as TiKV's own, where it
  * started before it was bound
  * - R12 where the policies name several network cards: the address of the card of its own node
+ *
+ * Where a server was asked for its settings, what it has so already is left out, and of what only
+ * must not be more (A5 to A9, A15) also what is less.
  *
  * What depends on M is left out where M is 0 (a machine description without memory). What is not
  * known gets no advice, and so does what has no nodes. */
@@ -70,6 +78,7 @@ typedef struct AdviceInstance {
         GoCount go;                 /* likewise */
         bool bound_after_start;     /* see InstanceInfo */
         const char *card, *address; /* see AdviceSubject */
+        const ServerReport *said;   /* likewise */
 } AdviceInstance;
 
 typedef struct AdviceInput {
@@ -78,6 +87,7 @@ typedef struct AdviceInput {
         size_t n_instances;
         const PlacementPlan *plan; /* its choices have the same index as the instances */
         bool daemon_binds;         /* the policies are enforced */
+        const char *host;          /* its name; NULL: not known */
 } AdviceInput;
 
 /* 0, -EINVAL (the plan is not one of these instances) or -ENOMEM. */

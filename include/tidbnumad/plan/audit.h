@@ -17,10 +17,15 @@
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/server-report.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/start-limits.h"
+
+/* The names of the threads of TiKV's unified read pool begin so: the kernel keeps 15 characters of
+ * "unified-read-pool-0" (components/tikv_util/src/yatp_pool). */
+#define TIKV_READ_THREADS "unified-read-po"
 
 /* An instance, running or imagined, and where the plan has it. Borrowed. */
 typedef struct AuditInstance {
@@ -46,7 +51,9 @@ typedef struct AuditInstance {
         uint32_t gomaxprocs;       /* in its environment, or as it reports itself; 0: not known */
         bool gomaxprocs_reported;  /* by itself */
         GoCount go;
-        bool bound_after_start; /* see InstanceInfo */
+        bool bound_after_start;   /* see InstanceInfo */
+        size_t n_read_threads;    /* TIKV_READ_THREADS; 0: none, not known */
+        const ServerReport *said; /* by the server itself; NULL, or empty: it was not asked */
 } AuditInstance;
 
 /* A unit, running or not, that cannot be started bound. Borrowed. */

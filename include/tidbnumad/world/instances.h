@@ -50,6 +50,10 @@ int members_read_storage(const Members *members, const char *data_dir, StorageDe
  * a minute, or the kernel does not show it. */
 uint32_t members_read_cpus_used(const Members *members);
 
+/* The threads of all its processes whose names begin with `prefix`, as far as they can be read; at
+ * most OTHERS_THREADS_READ_MAX of a process are. */
+size_t members_count_threads(const Members *members, const char *prefix);
+
 /* Is one of its processes in a container? */
 bool members_in_container(const Members *members);
 

@@ -8,7 +8,7 @@
 #define S(text) ((char *)(text))
 
 /* Two sockets of a node each; a TiDB on node 0 beside the reserved CPU 3, a TiKV with its disk on
- * node 1. */
+ * node 1, and another TiKV that has no place. Both have said that they have the host's label. */
 typedef struct World {
         Node nodes[2];
         Topology topology;
@@ -22,7 +22,9 @@ typedef struct World {
         Policy policies[2];
         IrqPolicy irq_policy;
         PolicySet set;
-        AuditInstance instances[2];
+        AuditInstance instances[3];
+        ServerSetting settings[2];
+        ServerReport said[2];
         AuditUnit units[1];
         uint64_t n_huge[2], n_free_huge[2];
         HugeNeed huge;
@@ -100,7 +102,17 @@ static inline void init(World *w) {
                                            .disk = "nvme0n1",
                                            .disk_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB,
-                                           .limit_bytes = 85 * GIB };
+                                           .limit_bytes = 85 * GIB,
+                                           .n_read_threads = 4,
+                                           .said = &w->said[0] };
+        w->instances[2] = (AuditInstance){ .name = "tikv-20161",
+                                           .policy = &w->policies[1],
+                                           .exe = "/opt/tikv-server",
+                                           .said = &w->said[1] };
+        for (size_t i = 0; i < 2; i++) {
+                w->settings[i] = (ServerSetting){ S("server.labels.host"), S("db1") };
+                w->said[i] = (ServerReport){ .settings = &w->settings[i], .n_settings = 1 };
+        }
         /* A node's pool holds what the TiDB has reserved, another's has pages as well. */
         huge_need_add(
                 &w->huge,
@@ -125,7 +137,7 @@ static inline void init(World *w) {
                                  .pools = &w->pools,
                                  .policies = &w->set,
                                  .instances = w->instances,
-                                 .n_instances = 2,
+                                 .n_instances = 3,
                                  .units = w->units,
                                  .nic_nodes = node_set("0"),
                                  .reserved_cpus = cpu_set("3") };

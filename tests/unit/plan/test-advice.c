@@ -659,3 +659,114 @@ HOST_TEST(memory_of_several_nodes_does_not_overflow, 2, 4, UINT64_MAX) {
         assert_true(host->report.subjects[0].memory_bytes == UINT64_MAX);
         assert_true(host->report.subjects[0].memory_share_bytes == UINT64_MAX);
 }
+
+/* --- what servers have said --- */
+
+typedef struct Said {
+        ServerSetting settings[4];
+        ServerReport report;
+} Said;
+
+static void say(Said *said, uint32_t version, const char *name, const char *value) {
+        said->settings[said->report.n_settings++] = (ServerSetting){ (char *)name, (char *)value };
+        said->report.settings = said->settings;
+        said->report.version = version;
+}
+
+/* What a server has so already is not advised, nor what is less where that is as good. */
+TEST(what_is_so_already) {
+        static const struct {
+                const char *setting, *value; /* of a TiKV with half of 8 CPUs and of 32 GiB */
+                bool advised;
+        } rows[] = {
+                { "readpool.unified.max-thread-count", "4", false },
+                { "readpool.unified.max-thread-count", "3", true },
+                { "readpool.unified.max-thread-count", "25", true },
+                { "storage.block-cache.capacity", "7372MiB", false },
+                { "storage.block-cache.capacity", "4GiB", false },
+                { "storage.block-cache.capacity", "28GiB", true },
+                { "storage.block-cache.capacity", "a lot", true },
+                { "server.grpc-concurrency", "2", false },
+                { "server.grpc-concurrency", "1", false },
+                { "server.grpc-concurrency", "5", true },
+                { "server.grpc-concurrency", "0", true },
+                { "rocksdb.max-background-jobs", "9", true },
+                { "rocksdb.max-background-jobs", "2", false },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                Said said = { 0 };
+                const Advice *advice;
+                _cleanup_host_ Host host;
+
+                say(&said, 0, rows[i].setting, rows[i].value);
+                host_init(&host, 1, 8, 32 * GIB);
+                host_add(&host, "tidb", "tidb-server", "0");
+                host_add(&host, "tikv", "tikv-server", "0")->said = &said.report;
+                host_advise(&host);
+                advice = host_find(&host, "tikv", rows[i].setting);
+                print_message("%s = %s\n", rows[i].setting, rows[i].value);
+                assert_int_equal(advice != NULL, rows[i].advised);
+                if (advice)
+                        assert_string_equal(advice->now, rows[i].value);
+        }
+}
+
+/* From 8.5.5 on TiKV sizes its read pool by a part of its CPUs. */
+HOST_TEST(settings_by_version, 1, 16, 64 * GIB) {
+        Said tikv = { 0 }, tidb = { 0 };
+
+        host_add(host, "tidb", "tidb-server", "0")->said = &tidb.report;
+        host_add(host, "tikv", "tikv-server", "0")->said = &tikv.report;
+        tikv.report.version = SERVER_VERSION(8, 5, 4);
+        host_advise(host);
+        host_assert(host, "tikv", "readpool.unified.max-thread-count", 6);
+        assert_null(host_find(host, "tikv", "readpool.unified.cpu-threshold"));
+        assert_non_null(host_find(host, "tidb", "tidb_gogc_tuner_max_value"));
+        advice_report_done(&host->report);
+        tikv.report.version = SERVER_VERSION(8, 5, 5);
+        tidb.report.version = SERVER_VERSION(7, 1, 6);
+        host_advise(host);
+        assert_null(host_find(host, "tikv", "readpool.unified.max-thread-count"));
+        host_assert(host, "tikv", "readpool.unified.cpu-threshold", 40);
+        assert_null(host_find(host, "tidb", "tidb_gogc_tuner_max_value"));
+        advice_report_done(&host->report);
+        say(&tikv, tikv.report.version, "readpool.unified.cpu-threshold", "0.4");
+        tidb.report.version = SERVER_VERSION(9, 0, 0);
+        host_advise(host);
+        assert_null(host_find(host, "tikv", "readpool.unified.cpu-threshold"));
+        assert_non_null(strstr(host_find(host, "tidb", "tidb_server_memory_limit")->note, "95 %"));
+}
+
+/* Of two TiKV on a host, by what they and a PD there say; where nobody said anything, nothing. */
+HOST_TEST(labels, 2, 16, 64 * GIB) {
+        Said first = { 0 }, second = { 0 }, pd = { 0 };
+
+        host_add(host, "a", "tikv-server", "0");
+        host_add(host, "b", "tikv-server", "1");
+        host_add(host, "pd", "pd-server", "1");
+        host_advise(host);
+        assert_null(host_find(host, "a", "server.labels.host"));
+        advice_report_done(&host->report);
+        say(&first, 0, "server.labels.rack", "r1");
+        say(&second, 0, "server.labels.host", "db1");
+        say(&pd, 0, "replication.location-labels", "");
+        host->instances[0].said = &first.report;
+        host->instances[1].said = &second.report;
+        host->instances[2].said = &pd.report;
+        host_advise(host);
+        assert_string_equal(host_find(host, "a", "server.labels.host")->text,
+                            "(the name of this host)");
+        assert_null(host_find(host, "b", "server.labels.host"));
+        assert_string_equal(host_find(host, "pd", "replication.location-labels")->text, "host");
+        advice_report_done(&host->report);
+        pd.settings[0].value = (char *)"zone,rack"; /* by which PD tells hosts apart */
+        host_advise(host);
+        assert_null(host_find(host, "a", "server.labels.host"));
+        assert_null(host_find(host, "pd", "replication.location-labels"));
+        advice_report_done(&host->report);
+        pd.settings[0].value = (char *)"";
+        host->n = 1; /* one TiKV alone cannot have two replicas */
+        host_advise(host);
+        assert_null(host_find(host, "a", "server.labels.host"));
+}

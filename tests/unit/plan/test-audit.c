@@ -221,6 +221,33 @@ static void go_reports_all_cpus(World *w) {
         w->instances[0].go = GO_FOLLOWS;
 }
 
+static void threads_for_the_host(World *w) {
+        w->instances[1].n_read_threads = 51;
+        w->instances[1].unit = "tikv-20160.service";
+}
+
+/* Of no use to PD, which tells hosts apart by another one. */
+static void no_label(World *w) {
+        w->settings[1].name = S("server.labels.rack");
+}
+
+static void no_labels_at_pd(World *w) {
+        w->instances[2].exe = "/opt/tikv-server";
+        w->policies[0].match.exe = S("pd-server");
+        w->instances[0].exe = "/opt/pd-server";
+        w->settings[1] = (ServerSetting){ S("replication.location-labels"), S("") };
+        w->instances[0].said = &w->said[1];
+        w->instances[2].said = &w->said[0];
+}
+
+/* It has less memory than TiKV takes by its own settings. */
+static void sized_by_its_settings(World *w) {
+        w->said[0].settings = w->settings;
+        w->said[0].n_settings = 2;
+        w->settings[1] = (ServerSetting){ S("memory-usage-limit"), S("96GiB") };
+        w->instances[2].said = &w->said[0];
+}
+
 static void isolated(World *w) {
         w->topology.isolated_cpus = cpu_set("5");
 }
@@ -312,6 +339,16 @@ TEST(each_mistake) {
                 { go_before_it_was_bound, AUDIT_GOMAXPROCS, AUDIT_WARNING,
                   "tikv-20160 was built with Go 1.24 or earlier and started before it was bound",
                   "GOMAXPROCS=4" },
+                { threads_for_the_host, AUDIT_KEPT_POOLS, AUDIT_WARNING,
+                  "tikv-20160 has 51 threads for reads, as for the CPUs that it had when it "
+                  "started, and 4 CPUs",
+                  "a restart of tikv-20160.service, or readpool.unified.max-thread-count = 4" },
+                { no_label, AUDIT_LABELS, AUDIT_WARNING,
+                  "2 TiKV servers are on this host, and tikv-20161 has no label", "labels.host" },
+                { no_labels_at_pd, AUDIT_LABELS, AUDIT_WARNING, "PD has no labels",
+                  "set location-labels host" },
+                { sized_by_its_settings, AUDIT_SERVER_SIZES, AUDIT_WARNING, "up to 96 GiB",
+                  "tidbnumactl advise" },
                 { isolated, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 5", "isolcpus" },
                 { offline, AUDIT_LOST_CPUS, AUDIT_WARNING, "CPUs 8", "online" },
         };

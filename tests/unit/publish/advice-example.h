@@ -79,7 +79,7 @@ static inline void example_items(AdviceExample *e) {
                   ADVICE_INTEGER, 8, HOLDS_RESTART, "It has {cpu_part}.", "Now {gomaxprocs}." },
                 { ADVICE_MEMORY_LIMIT, EXAMPLE_TIDB, "tidb_server_memory_limit", IN_SQL,
                   ADVICE_BYTES, UINT64_C(13107) << 20, HOLDS_ONLINE, "80 % of {memory_part}.", "" },
-                { ADVICE_GOGC, EXAMPLE_TIDB, "GOGC", IN_ENVIRONMENT, ADVICE_PERCENT, 200,
+                { ADVICE_GOGC, EXAMPLE_TIDB, "GOGC", IN_ENVIRONMENT, ADVICE_INTEGER, 200,
                   HOLDS_RESTART, "{cost} beside {base}.", "", UINT64_C(3) << 30,
                   (UINT64_C(5) << 30) / 2 },
                 { ADVICE_READPOOL, EXAMPLE_TIKV, "readpool.unified.max-thread-count", IN_CONFIG,

@@ -33,14 +33,17 @@ ADVICE_TEST(instance) {
                 "\"resident_bytes\": 3221225472, \"running\": true, \"gomaxprocs\": 64, \"card\": "
                 "null}, \"advice\": [{\"rule\": \"A1\", \"setting\": \"performance.max-procs\", "
                 "\"where\": \"config\", \"unit\": \"integer\", \"value\": 8, \"text\": \"8\", "
-                "\"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\": \"It has 8 of "
+                "\"now\": null, \"takes_effect\": \"restart\", \"cost_bytes\": null, \"reason\": "
+                "\"It has 8 of "
                 "the 16 CPUs of node 1, shared with tikv-20161. Now GOMAXPROCS=64. It takes effect "
                 "after a restart.\"},{\"rule\": \"A2\", \"setting\": \"tidb_server_memory_limit\", "
                 "\"where\": \"sql\", \"unit\": \"bytes\", \"value\": 13743685632, \"text\": "
-                "\"13107MB\", \"takes_effect\": \"online\", \"cost_bytes\": null, \"reason\": \"80 "
+                "\"13107MB\", \"now\": null, \"takes_effect\": \"online\", \"cost_bytes\": null, "
+                "\"reason\": \"80 "
                 "% of its 16 GiB of the 32 GiB of node 1, shared with tikv-20161.\"},{\"rule\": "
-                "\"A3\", \"setting\": \"GOGC\", \"where\": \"environment\", \"unit\": \"percent\", "
-                "\"value\": 200, \"text\": \"200\", \"takes_effect\": \"restart\", \"cost_bytes\": "
+                "\"A3\", \"setting\": \"GOGC\", \"where\": \"environment\", \"unit\": \"integer\", "
+                "\"value\": 200, \"text\": \"200\", \"now\": null, \"takes_effect\": \"restart\", "
+                "\"cost_bytes\": "
                 "2684354560, \"reason\": \"2.5 GiB beside 3 GiB. It takes effect after a "
                 "restart.\"}]}");
         json_decref(json);
@@ -57,16 +60,18 @@ ADVICE_TEST(others) {
         assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_TIKV), "advice"), 1),
                     "{\"rule\": \"A8\", \"setting\": \"gc.max-write-bytes-per-sec\","
                     " \"where\": \"config\", \"unit\": \"bytes-per-second\", \"value\": 307200,"
-                    " \"text\": \"300KB\", \"takes_effect\": \"online\", \"cost_bytes\": null,"
+                    " \"text\": \"300KB\", \"now\": null, \"takes_effect\": \"online\", "
+                    "\"cost_bytes\": null,"
                     " \"reason\": \"nvme0n1 serves pd-2379.\"}");
         assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 1),
                     "{\"rule\": \"A10\", \"setting\": \"maxconn\", \"where\": \"haproxy-global\","
                     " \"unit\": \"integer\", \"value\": 20000, \"text\": \"20000\","
-                    " \"takes_effect\": \"already\", \"cost_bytes\": 675282944,"
+                    " \"now\": null, \"takes_effect\": \"already\", \"cost_bytes\": 675282944,"
                     " \"reason\": \"They take 644 MiB.\"}");
         assert_json(json_array_get(json_object_get(instance(json, EXAMPLE_HAPROXY), "advice"), 0),
                     "{\"rule\": \"A10\", \"setting\": \"nbthread\", \"where\": \"haproxy-global\", "
-                    "\"unit\": \"integer\", \"value\": 16, \"text\": \"16\", \"takes_effect\": "
+                    "\"unit\": \"integer\", \"value\": 16, \"text\": \"16\", \"now\": null, "
+                    "\"takes_effect\": "
                     "\"reload\", \"cost_bytes\": null, \"reason\": \"It is bound to 16 CPUs of "
                     "node 1.\"}");
         assert_json(instance(json, EXAMPLE_NOWHERE),
@@ -80,8 +85,10 @@ ADVICE_TEST(others) {
 }
 
 TEST(products_and_rules) {
-        static const char *const rules[] = { "A1", "A2",  "A3",  "A4",  "A5",  "A6",  "A7", "A8",
-                                             "A9", "A10", "A11", "A12", "A14", "A15", "R12" };
+        static const char *const rules[] = {
+                "A1", "A2",  "A3",  "A4",  "A5",  "A6",  "A7",  "A8",
+                "A9", "A10", "A11", "A12", "A13", "A14", "A15", "R12"
+        };
 
         assert_int_equal(N_ADVICE_RULES, ELEMENTSOF(rules));
         for (unsigned i = 0; i < N_ADVICE_RULES; i++)

@@ -20,7 +20,8 @@ static void assert_value(AdviceUnit unit, uint64_t value, const char *expected) 
 TEST(values) {
         assert_value(ADVICE_INTEGER, 0, "0");
         assert_value(ADVICE_INTEGER, UINT64_MAX, "18446744073709551615");
-        assert_value(ADVICE_PERCENT, 200, "200");
+        assert_value(ADVICE_HUNDREDTHS, 7, "0.07");
+        assert_value(ADVICE_HUNDREDTHS, 140, "1.40");
         assert_value(ADVICE_BYTES, UINT64_C(8) << 30, "8GB");
         assert_value(ADVICE_BYTES, UINT64_C(1025) << 20, "1025MB");
         assert_value(ADVICE_BYTES, UINT64_C(1) << 20, "1MB");

@@ -1,0 +1,50 @@
+/* What a running server says of itself at its status port: its version, and its settings. Plain
+ * data; tidbnumactl asks for it where it is told to. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
+
+/* More than any server has: TiKV 8.5 has some 700. */
+enum { SERVER_SETTINGS_MAX = 4096 };
+
+#define SERVER_LOCATION_LABELS "replication.location-labels" /* of PD */
+
+/* Versions compare as numbers. */
+#define SERVER_VERSION(major, minor, patch) ((major)*1000000u + (minor)*1000u + (patch))
+
+typedef struct ServerSetting {
+        char *name;  /* with the sections before it, "raftstore.store-pool-size" */
+        char *value; /* as text; of a list its values, with commas between them */
+} ServerSetting;
+
+typedef struct ServerReport {
+        uint32_t version;        /* SERVER_VERSION(); 0: not known */
+        ServerSetting *settings; /* owned */
+        size_t n_settings, allocated;
+} ServerReport;
+
+void server_report_done(ServerReport *report);
+#define _cleanup_server_report_ _cleanup_(server_report_done)
+
+/* Takes copies. -E2BIG: it has SERVER_SETTINGS_MAX; -ENOMEM. */
+int server_report_add(ServerReport *report, const char *name, const char *value);
+
+/* NULL: it was not asked, or said nothing of that. */
+const char *server_report_find(const ServerReport *report, const char *name);
+
+/* The version in "v8.5.5", "8.5.5-alpha" or, as TiDB has it behind that of MySQL,
+ * "8.0.11-TiDB-v8.5.5". 0: there is none in it. */
+uint32_t server_version_parse(const char *text);
+
+/* A setting that is a number, or a size in TiKV's form: "8GiB", and in older versions "8GB", are
+ * powers of 1024 (ReadableSize in tikv_util/src/config.rs). -EINVAL, -ERANGE. */
+int server_setting_parse(const char *value, uint64_t *ret);
+
+/* PD keeps the replicas of a region on different places, by the labels of its
+ * replication.location-labels, the last of which tells hosts apart. Has a TiKV such a label: the
+ * last one of `location_labels` (with commas; NULL: not known) or "host"? */
+bool server_report_tells_host(const ServerReport *tikv, const char *location_labels);
