@@ -43,8 +43,9 @@ static const PolicyKey keys[] = {
         KEY("host.reserve", SECTION, NONE, "Nodes on which no instance is placed.",
             .example = "{nodes: nic}"),
         KEY("host.reserve.nodes", RESERVE, PLACE,
-            "The reserved nodes. nic: the node of the network card with the default route, or of "
-            "the cards in devices.",
+            "The reserved nodes. nic: the node of the network card with the default route, be it "
+            "over "
+            "a VLAN or a bridge, and of a bond those of all its cards; or of the cards in devices.",
             IN_SET(host.reserve), .default_text = "none",
             .choices = WORDS([RESERVE_NONE] = "none", [RESERVE_NIC] = "nic")),
         KEY("host.reserve.cpus", AUTO_NUMBER, PLACE,
@@ -189,7 +190,8 @@ static const PolicyKey keys[] = {
         KEY("irq[].match", SECTION, NONE,
             "The devices of the entry: those that match any key. At least one key is required.",
             .need = POLICY_KEY_REQUIRED, .example = "{net: \"*\"}"),
-        KEY("irq[].match.net", NET_GLOBS, HOST, "Network interfaces.", IN_IRQ(net),
+        KEY("irq[].match.net", NET_GLOBS, HOST,
+            "Network interfaces. A bond or a team stands for the cards in it.", IN_IRQ(net),
             .need = POLICY_KEY_ONE_OF),
         KEY("irq[].match.nvme", NVME_GLOBS, HOST, "NVMe controllers.", IN_IRQ(nvme),
             .need = POLICY_KEY_ONE_OF),
