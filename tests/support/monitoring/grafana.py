@@ -46,13 +46,16 @@ def load(path):
 
 
 def targets(dashboard):
-    """(the row's title, panel, target) of each query"""
+    """(the row's title, panel, target) of each query; the marks in all panels count as a panel each"""
     row = ""
     for panel in dashboard["panels"]:
         if panel["type"] == "row":
             row = panel["title"]
         for target in panel.get("targets", []):
             yield row, panel, target
+    for mark in dashboard["annotations"]["list"]:
+        panel = {"type": "annotation", "title": mark["name"], "fieldConfig": {"defaults": {"unit": "none"}}}
+        yield "Marks", panel, {"expr": mark["expr"], "legendFormat": mark["titleFormat"]}
 
 
 def filled(expression, values, step, scrape_interval):
