@@ -496,45 +496,50 @@ static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
         return seen / 100 * info->takes_percent / n;
 }
 
-/* Without settings of their own, except for those that they were asked for. The same servers are
- * named once. */
+/* The servers on the node, "tidb-4000, tikv-20160", and what they take of it together. */
+static uint64_t sum_taken(const Audit *a, const Node *node, Text *names) {
+        uint64_t sum = 0;
+
+        for (size_t i = 0; i < a->in->n_instances; i++) {
+                const AuditInstance *instance = &a->in->instances[i];
+                const uint64_t taken =
+                        id_set_has(&instance->nodes, node->id) ? taken_of_node(a, instance) : 0;
+
+                if (taken > 0)
+                        text_appendf(names, "%s%s", names->length > 0 ? ", " : "", instance->name);
+                sum += taken;
+        }
+        return sum;
+}
+
+/* Without settings of their own, except for those that they were asked for. Servers that are on
+ * several nodes are named once. */
 static void server_sizes(Audit *a) {
-        _cleanup_text_ Text before = { 0 };
+        _cleanup_text_ Text before = { 0 }, found = { 0 };
 
         for (size_t k = 0; k < a->in->topology->n_nodes; k++) {
                 const Node *node = &a->in->topology->nodes[k];
                 _cleanup_text_ Text names = { 0 };
-                uint64_t sum = 0;
+                const uint64_t sum = sum_taken(a, node, &names);
 
-                for (size_t i = 0; i < a->in->n_instances; i++) {
-                        const AuditInstance *instance = &a->in->instances[i];
-                        const uint64_t taken = id_set_has(&instance->nodes, node->id)
-                                                       ? taken_of_node(a, instance)
-                                                       : 0;
-
-                        if (taken > 0)
-                                text_appendf(&names, "%s%s", names.length > 0 ? ", " : "",
-                                             instance->name);
-                        sum += taken;
-                }
                 if (sum == 0 || node->memory_unknown)
                         continue;
                 audit_hold(a, AUDIT_SERVER_SIZES);
                 if (sum <= node->memory_bytes || text_equal(names.data, before.data))
                         continue;
-                audit_find(
-                        a, AUDIT_SERVER_SIZES, AUDIT_WARNING,
-                        text_new("/sys/devices/system/node/node%" PRIu32 "/meminfo", node->id),
-                        text_new("the sizes that tidbnumactl advise shows, or MemoryMax= in "
-                                 "their units, by which they size themselves when they start"),
-                        "%s size%s for the memory of the host, unless set otherwise: up to %" PRIu64
-                        " GiB of node %" PRIu32 ", which has %" PRIu64 " GiB",
-                        names.data ? names.data : "",
-                        strchr(names.data, ',') ? " themselves" : "s itself", sum >> 30, node->id,
-                        node->memory_bytes >> 30);
+                text_appendf(&found, "%s%s up to %" PRIu64 " GiB of node %" PRIu32 " with %" PRIu64,
+                             found.length > 0 ? "; " : "", names.data ? names.data : "", sum >> 30,
+                             node->id, node->memory_bytes >> 30);
                 text_reset(&before);
                 text_append(&before, names.data);
         }
+        if (found.length > 0)
+                audit_find(a, AUDIT_SERVER_SIZES, AUDIT_WARNING,
+                           text_new("/sys/devices/system/node/node*/meminfo"),
+                           text_new("the sizes that tidbnumactl advise shows, or MemoryMax= in "
+                                    "their units, by which they size themselves when they start"),
+                           "servers size themselves for more than their nodes have: %s",
+                           found.data ? found.data : "");
 }
 
 static void node_exceeded(Audit *a, const AuditInstance *i) {

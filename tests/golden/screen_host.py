@@ -81,7 +81,7 @@ def lay_out(root, kind):
         pid = FIRST_SERVER_PID + i
         at_home = healthy or bound and name != "tikv-20161"  # its memory is still being moved
         s.service(pid, program, name, node_cpus(node) if bound else "0-127", mems=str(node) if at_home else "0-7",
-                  anon=on(node, gib) if at_home else spread(gib))
+                  anon=on(node, gib) if at_home else spread(gib), **({"max": 50 * GIB} if healthy and gib > 2 else {}))
         if by_hand and name in HAND:
             s.host.processes[-1]["threads"] = [["0-15", 0]]
         if by_hand and name == "tikv-20161":

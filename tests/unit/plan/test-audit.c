@@ -278,11 +278,10 @@ TEST(each_mistake) {
                 { swap_used, AUDIT_SWAP, AUDIT_WARNING, "1024 MiB", "swapoff -a" },
                 { min_free, AUDIT_MIN_FREE, AUDIT_WARNING, "is 2097151", "=2097152" },
                 { sized_for_the_host, AUDIT_SERVER_SIZES, AUDIT_WARNING,
-                  "tikv-20160 sizes itself for the memory of the host, unless set otherwise: up to "
-                  "95 GiB of node 1, which has 64 GiB",
+                  "for more than their nodes have: tikv-20160 up to 95 GiB of node 1 with 64",
                   "MemoryMax=" },
                 { sized_for_more_than_a_node, AUDIT_SERVER_SIZES, AUDIT_WARNING,
-                  "tidb-4000, tikv-20160 size themselves", "tidbnumactl advise" },
+                  "tidb-4000, tikv-20160 up to 114 GiB of node 1 with 64", "tidbnumactl advise" },
                 { swappiness, AUDIT_SWAP, AUDIT_WARNING, "is 60", "sysctl -w vm.swappiness=10" },
                 { governor, AUDIT_GOVERNOR, AUDIT_WARNING, "'powersave'", "cpupower" },
                 { no_pidfds, AUDIT_KERNEL, AUDIT_WARNING, "0.5 s late", "5.3" },
