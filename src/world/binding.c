@@ -59,6 +59,7 @@ typedef struct Load {
         const ProcHandle *member; /* the one whose threads are read */
         const CpuSet *cpus;
         CpuSet last_cpus;
+        Member *listing; /* whose list of threads is made meanwhile; NULL: none */
         Kinship kinship;
         Binding binding;
 } Load;
@@ -80,14 +81,25 @@ static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
         return 0;
 }
 
+/* Without memory for it, and of very many threads, there is no list. */
+static void thread_list_add(Member *member, pid_t tid) {
+        if (member->n_threads >= OTHERS_THREADS_READ_MAX ||
+            ARRAY_RESERVE(member->threads, member->threads_allocated, member->n_threads + 1) < 0)
+                return;
+        member->threads[member->n_threads++] = tid;
+}
+
+/* 1: the thread has ended. */
 static int load_thread(pid_t tid, void *userdata) {
         Load *load = userdata;
         NodeSet mems = load->binding.mems;
         CpuSet cpus;
         ProcStat stat;
 
+        if (load->listing)
+                thread_list_add(load->listing, tid);
         if (read_cpus(load, tid, &cpus, &mems) < 0)
-                return 0; /* ended since the folder was read */
+                return 1; /* ended since the folder was read */
         if (!load->binding.cpuset)
                 load->binding.mems = mems;
         load->binding.n_threads++;
@@ -99,6 +111,43 @@ static int load_thread(pid_t tid, void *userdata) {
             proc_stat_read(load->member, tid, &stat) == 0)
                 id_set_add(&load->last_cpus, stat.last_cpu);
         return 0;
+}
+
+static int load_listed_thread(pid_t tid, void *userdata) {
+        (void)load_thread(tid, userdata);
+        return 0;
+}
+
+/* True: the former list of its threads has served. */
+static bool load_former_threads(Load *load, Member *member) {
+        const CpuSet last_cpus = load->last_cpus;
+        const Binding before = load->binding;
+
+        if (!member->handle->live || member->n_threads == 0 ||
+            ++member->n_listed > THREAD_LIST_USES ||
+            proc_count_threads(member->handle) != member->n_threads)
+                return false;
+        for (size_t i = 0; i < member->n_threads; i++)
+                if (load_thread(member->threads[i], load) != 0) {
+                        load->last_cpus = last_cpus;
+                        load->binding = before;
+                        return false;
+                }
+        return true;
+}
+
+static int load_threads(Load *load, Member *member) {
+        int r;
+
+        load->member = member->handle;
+        if (load_former_threads(load, member))
+                return 0;
+        member->n_threads = 0;
+        member->n_listed = 0;
+        load->listing = member;
+        r = proc_foreach_thread(member->handle, load_listed_thread, load);
+        load->listing = NULL;
+        return r == -ESRCH ? 0 : r;
 }
 
 static int check_neighbour(pid_t pid, void *userdata) {
@@ -232,7 +281,7 @@ static int load_groups(Load *load, const BindingGroups *groups) {
         return r == 0 ? load_neighbours(load, groups) : r;
 }
 
-int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
+int binding_load(const Topology *topology, const Sysroot *sysroot, Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret) {
         Load load = { .topology = topology,
                       .sysroot = sysroot,
@@ -245,9 +294,8 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, const Member 
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_members; i++) {
-                load.member = members[i].handle;
-                r = proc_foreach_thread(load.member, load_thread, &load);
-                if (r < 0 && r != -ESRCH)
+                r = load_threads(&load, &members[i]);
+                if (r < 0)
                         return r;
         }
         if (load.binding.n_threads == 0)

@@ -38,6 +38,7 @@ void member_done(Member *member) {
                 proc_close(member->handle);
         free(member->handle);
         free(member->start);
+        free(member->threads);
         *member = (Member){ 0 };
 }
 

@@ -69,6 +69,9 @@ typedef struct Member {
         bool forks_reported;       /* the kernel reports each process that it forks */
         bool cpus_applied;         /* each of its threads got the CPUs of its placement once */
         StartCpus *start;          /* until its record is written; NULL: it was given none; owned */
+        int32_t *threads; /* their numbers when they were last listed, see binding_load(); owned */
+        size_t n_threads, threads_allocated;
+        unsigned n_listed; /* how often that list has served since */
 } Member;
 
 /* Are both the same process, with the same owner, executable and unit? */

@@ -28,10 +28,13 @@ typedef struct BindingGroups {
 int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t n_members,
                            const BindingGroups *groups, int32_t *ret_intruder);
 
-/* `members` are the instance's processes, `cpus` what every thread is to have. Reads each thread's
- * status file, so that a thread that set its own affinity is seen too. Members that have ended
- * meanwhile are passed over. -ESRCH: all of them have, or a group is gone. */
-int binding_load(const Topology *topology, const Sysroot *sysroot, const Member *members,
+/* `members` are the instance's processes, `cpus` what every thread is to have. Reads the CPUs of
+ * each thread, so that one that set its own affinity is seen too. To list the threads is most of
+ * the work, as the kernel makes a directory for each: while a process has as many as it had and
+ * none of them has ended, its former list serves, at most THREAD_LIST_USES times. Members that have
+ * ended meanwhile are passed over. -ESRCH: all of them have, or a group is gone. */
+enum { THREAD_LIST_USES = 10 };
+int binding_load(const Topology *topology, const Sysroot *sysroot, Member *members,
                  size_t n_members, const BindingGroups *groups, const CpuSet *cpus, Binding *ret);
 
 /* The same without reading each thread, for an instance whose binding is complete: its sets, the

@@ -57,7 +57,7 @@ static inline void host_done(Host *h) {
 
 #define HOST_TEST(test) TEST_WITH(test, Host, h, host_init, host_done)
 
-static inline int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
+static inline int load_for(Host *h, const CpuSet *cpus, Binding *ret) {
         const BindingGroups groups = { .group_fd = h->cgroup_fd,
                                        .cpuset_fd = h->own_cpuset_fd > 0 ? h->own_cpuset_fd
                                                                          : h->cgroup_fd,
@@ -70,13 +70,13 @@ static inline int load_for(const Host *h, const CpuSet *cpus, Binding *ret) {
                             ret);
 }
 
-static inline int load(const Host *h, Binding *ret) {
+static inline int load(Host *h, Binding *ret) {
         const CpuSet cpus = cpu_set("4-7");
 
         return load_for(h, &cpus, ret);
 }
 
-static inline Binding load_good(const Host *h) {
+static inline Binding load_good(Host *h) {
         Binding b = { .intruder = 7 };
 
         assert_int_equal(load(h, &b), 0);

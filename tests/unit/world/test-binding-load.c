@@ -1,4 +1,8 @@
 /* What is bound now, on a fake machine of two nodes. */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+
 #include "binding-host.h"
 
 HOST_TEST(bound) {
@@ -217,7 +221,7 @@ HOST_TEST(gone) {
         assert_int_equal(b.intruder, 7);
 }
 
-static void assert_nothing_holds_it(const Host *h) {
+static void assert_nothing_holds_it(Host *h) {
         Binding b = load_good(h);
 
         assert_false(b.cpuset);
@@ -266,4 +270,94 @@ HOST_TEST(unreadable_cpuset) {
         fake_write(&h->tree, FOLDER "cpuset.mems.effective", "rubbish\n");
         assert_int_equal(load(h, &b), -EINVAL);
         assert_int_equal(b.intruder, 7);
+}
+
+/* --- threads of this process, which is live --- */
+
+typedef struct Thread {
+        pthread_t thread;
+        sem_t ready, end;
+} Thread;
+
+static void *wait_for_end(void *userdata) {
+        Thread *t = userdata;
+
+        (void)sem_post(&t->ready);
+        (void)sem_wait(&t->end);
+        return NULL;
+}
+
+static void thread_start(Thread *t, const cpu_set_t *cpus) {
+        pthread_attr_t attr;
+
+        assert_int_equal(pthread_attr_init(&attr), 0);
+        if (cpus)
+                assert_int_equal(pthread_attr_setaffinity_np(&attr, sizeof(*cpus), cpus), 0);
+        assert_int_equal(sem_init(&t->ready, 0, 0) | sem_init(&t->end, 0, 0), 0);
+        assert_int_equal(pthread_create(&t->thread, &attr, wait_for_end, t), 0);
+        assert_int_equal(sem_wait(&t->ready), 0);
+        (void)pthread_attr_destroy(&attr);
+}
+
+static void thread_end(Thread *t) {
+        assert_int_equal(sem_post(&t->end), 0);
+        assert_int_equal(pthread_join(t->thread, NULL), 0);
+}
+
+/* Of the same process again and again: what a thread chose is seen each time, also by one that came
+ * in the place of another. */
+LIVE_TEST(threads_that_come_and_go) {
+        const BindingGroups groups = { .group_fd = -EBADF, .cpuset_fd = -EBADF };
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        Member member = { .handle = &handle };
+        cpu_set_t cpus, one;
+        Node node = { .id = 0 };
+        const Topology topology = { .nodes = &node, .n_nodes = 1 };
+        CpuSet wanted = { 0 };
+        Thread threads[3];
+        Binding b;
+
+        assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+        if (CPU_COUNT(&cpus) < 2)
+                skip_because("one CPU is all that there is here");
+        CPU_ZERO(&one);
+        for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, &cpus)) {
+                        id_set_add(&wanted, cpu);
+                        if (CPU_COUNT(&one) == 0)
+                                CPU_SET(cpu, &one);
+                }
+        node.cpus = wanted;
+        assert_int_equal(proc_open(sysroot, getpid(), &handle), 0);
+        for (size_t i = 0; i < ELEMENTSOF(threads); i++)
+                thread_start(&threads[i], NULL);
+        for (unsigned round = 0; round < 3 * THREAD_LIST_USES; round++) {
+                const size_t at = round % ELEMENTSOF(threads);
+                const bool narrow = round % 4 == 1;
+                size_t n_narrow = 0;
+
+                if (round % 2 == 1) { /* the number of threads stays */
+                        thread_end(&threads[at]);
+                        thread_start(&threads[at], narrow ? &one : NULL);
+                } else
+                        assert_int_equal(pthread_setaffinity_np(threads[at].thread, sizeof(one),
+                                                                round % 3 ? &one : &cpus),
+                                         0);
+                for (size_t i = 0; i < ELEMENTSOF(threads); i++) {
+                        cpu_set_t has;
+
+                        assert_int_equal(
+                                pthread_getaffinity_np(threads[i].thread, sizeof(has), &has), 0);
+                        n_narrow += CPU_EQUAL(&has, &one);
+                }
+                assert_int_equal(binding_load(&topology, sysroot, &member, 1, &groups, &wanted, &b),
+                                 0);
+                assert_int_equal(b.n_threads, ELEMENTSOF(threads) + 1);
+                assert_int_equal(b.n_threads_off_cpus, n_narrow);
+        }
+        for (size_t i = 0; i < ELEMENTSOF(threads); i++)
+                thread_end(&threads[i]);
+        assert_int_equal(binding_load(&topology, sysroot, &member, 1, &groups, &wanted, &b), 0);
+        assert_int_equal(b.n_threads, 1);
+        free(member.threads);
 }
