@@ -135,8 +135,13 @@ static void mark_managed(const Interrupts *irq, IrqHost *host) {
                 }
 }
 
-static uint64_t search_pause_usec(const IrqBalance *b) {
-        return b->socketless_pid != 0 || b->n_searches < FIND_IRQBALANCE_SOON
+/* It reads the name of each process of the host. Where no policy steers interrupts, only the report
+ * has it. */
+static uint64_t search_pause_usec(const Interrupts *irq) {
+        const IrqBalance *b = &irq->balance;
+
+        return irq->host->policies.n_irqs > 0 &&
+                               (b->socketless_pid != 0 || b->n_searches < FIND_IRQBALANCE_SOON)
                        ? FIND_IRQBALANCE_USEC
                        : FIND_IRQBALANCE_MAX_USEC;
 }
@@ -152,7 +157,7 @@ static void find_irqbalance(Interrupts *irq, IrqHost *host) {
                 b->n_searches = 0;
                 return;
         }
-        if (b->searched_usec == 0 || now >= b->searched_usec + search_pause_usec(b)) {
+        if (b->searched_usec == 0 || now >= b->searched_usec + search_pause_usec(irq)) {
                 const pid_t before = b->socketless_pid;
 
                 b->searched_usec = now;
