@@ -14,6 +14,7 @@
 . "${VM_LIB%/*}/nic.sh"
 
 card=$(nic_of_node 2) other=$(nic_of_node 5)
+many=300 # that a burst has at least, on a host that is busy with other things as well; else there are thousands
 
 # --- what the kernel says --------------------------------------------------------------------------------------------------------
 
@@ -147,9 +148,9 @@ install_package
 wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'name="tikv-20160".*kind="cpu"'
 wait_until 60 'the instances are bound' metric_is 1 tidbnumad_instance_bound 'name="tidb-4000".*kind="cpu"'
 burst 10
-check 'before: thousands of interrupts land on the CPUs of instances' test "$landed" -gt 1000
+check 'before: hundreds of interrupts land on the CPUs of instances' test "$landed" -gt $many
 daemon_looks
-counted() { metric tidbnumad_irq_on_instance_cpus_total "device=\"$card\"" | awk '{ s += $1 } END { exit !(s > 1000) }'; }
+counted() { metric tidbnumad_irq_on_instance_cpus_total "device=\"$card\"" | awk -v many=$many '{ s += $1 } END { print s; exit !(s > many) }'; }
 wait_until 30 'they are counted' counted
 ok 'and are counted by device and instance'
 is "$(writes)" 0 'steer: leave writes nothing'
@@ -165,7 +166,7 @@ fire # an interrupt goes elsewhere when its next one arrives
 check 'and from then on each goes elsewhere' are_off effective_affinity "${fired_irqs[@]}"
 burst 10
 is "$landed" 0 "after it: none of $fired lands there"
-check 'though there were thousands' test "$fired" -gt 1000
+check 'though there were hundreds' test "$fired" -gt $many
 balancing_is() { [[ $(</proc/sys/kernel/numa_balancing) == "$1" ]]; }
 wait_until 30 'numa_balancing is off' balancing_is 0
 ok 'numa_balancing is off'
