@@ -153,6 +153,7 @@ server tikv-20161 tikv-server --addr 0.0.0.0:20161 --status-addr 127.0.0.1:20181
 script tikv-20161 '.product = "tikv" | .rate = 10' # a walk keeps the port waiting
 systemctl daemon-reload
 systemctl start tikv-20161
+wait_until 60 'port 20181 listens' listens 20181
 wait_until 60 'tikv-20161 has a place' state_is tikv-20161 planned
 tidbnumactl trial --for 1min --json >"$ARTIFACTS/walk.json" || true
 jq -c '.instances[]' "$ARTIFACTS/walk.json"
