@@ -41,6 +41,8 @@ def trial(build_root):
     with open(path, encoding="utf-8") as f:
         found = json.load(f)
     walker = next(one for one in found["instances"] if one["name"] == "tikv-20161")
+    if not walker["judged"]:
+        raise Unavailable("%s: %s is not judged: %s" % (path, walker["name"], walker["reason"]))
     for key, what in ("cpu_seconds_per_query", "CPU"), ("p99_seconds", "p99"):
         yield ("%s of a walk through 16 MiB, bound, all memory equally far, emulated host, %s: %s" % (what, day, found["verdict"]),
                "ms", walker[key]["with"] * 1e3, walker[key]["without"] * 1e3, "not bound, by tidbnumactl trial", "", True)

@@ -146,9 +146,16 @@ says 'Worse with binding: CPU time a query of tidb-4000 \+[5-7][0-9]'
 says 'proxy-7000 is not judged: its port 7001 (answers without end|does not answer in time)' # emulated, 16 MiB take longer than it waits
 check 'released: all is as before, by the kernel' as_before
 
-step 'nothing is planted, and one of the servers walks its memory, which is on all nodes and moves home'
+step 'nothing is planted'
 script tidb-4000
 script proxy-7000 '.product = "tikv"'
+trial 0 --revert-if-worse
+says 'No difference shown'
+check 'it stays bound' bound_now
+release_all
+
+# Nothing is expected of its verdict, for who knows what the host does meanwhile. The bench has its figures.
+step 'a server walks its memory, which is on all nodes and moves home'
 server tikv-20161 tikv-server --addr 0.0.0.0:20161 --status-addr 127.0.0.1:20181 --status 20181 --walk 16
 script tikv-20161 '.product = "tikv" | .rate = 10' # a walk keeps the port waiting
 systemctl daemon-reload
@@ -156,14 +163,12 @@ systemctl start tikv-20161
 wait_until 60 'port 20181 listens' listens 20181
 wait_until 60 'tikv-20161 has a place' state_is tikv-20161 planned
 tidbnumactl trial --for 1min --json >"$ARTIFACTS/walk.json" || true
-jq -c '.instances[]' "$ARTIFACTS/walk.json"
-is "$(jq -r .verdict "$ARTIFACTS/walk.json")" 'no difference shown' 'no difference is shown'
+jq -c '.sentence, .instances[]' "$ARTIFACTS/walk.json"
 walker() {
         jq -e ".instances[] | select(.name == \"tikv-20161\") | $1" "$ARTIFACTS/walk.json"
 }
-check 'the walker is judged' walker '.judged and .cpu_seconds_per_query.without > 0'
+check 'it is judged' walker '.judged and .cpu_seconds_per_query.without > 0'
 check 'most of its memory was on other nodes, and none is any more' walker '.remote_memory | .without > 0.7 and .with < 0.1'
-check 'all stay bound' bound_now
 release_all
 systemctl stop tikv-20161
 
