@@ -287,7 +287,7 @@ static void note_user(Unit *u, const BusUnit *read) {
         u->place.uid = 0;
         u->place.uid_known =
                 read->user[0] == '\0' ||
-                worker_look_up_user(&host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
+                worker_look_up_user(host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
         user = strdup(read->user);
         if (!user)
                 return; /* read the user once more */
@@ -532,7 +532,7 @@ static void start_read_script(Start *start, const char *path) {
         int r;
 
         r = start->n_files++ < FILES_MAX
-                    ? worker_read_script(&start->host->workers, &start->host->sysroot, path, false,
+                    ? worker_read_script(start->host->workers, &start->host->sysroot, path, false,
                                          &text)
                     : -E2BIG;
         if (r >= 0) {
