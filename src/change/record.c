@@ -218,6 +218,37 @@ void undo_values_clear(UndoValues *v) {
         *v = (UndoValues){ 0 };
 }
 
+int undo_limit_add(UndoLimit *limit, uint64_t bytes, uint64_t now_ticks) {
+        if (undo_limit_last(limit) == bytes)
+                return 0;
+        if (limit->n_ours == UNDO_LIMITS_MAX) {
+                memmove(&limit->ours[1], &limit->ours[2],
+                        (UNDO_LIMITS_MAX - 2) * sizeof(limit->ours[0]));
+                limit->n_ours--;
+        }
+        limit->ours[limit->n_ours++] = bytes;
+        limit->since_ticks = now_ticks;
+        return 1;
+}
+
+bool undo_limit_has(const UndoLimit *limit, uint64_t bytes) {
+        for (size_t i = 0; i < limit->n_ours; i++)
+                if (limit->ours[i] == bytes)
+                        return true;
+        return false;
+}
+
+uint64_t undo_limit_last(const UndoLimit *limit) {
+        return limit->n_ours > 0 ? limit->ours[limit->n_ours - 1] : 0;
+}
+
+void undo_limit_confirm(UndoLimit *limit) {
+        if (limit->n_ours <= 1)
+                return;
+        limit->ours[0] = limit->ours[limit->n_ours - 1];
+        limit->n_ours = 1;
+}
+
 int undo_record_will_give(UndoRecord *record, const CpuSet *cpus) {
         int r = undo_values_add(&record->given, ID_VIEW(cpus));
 
@@ -228,7 +259,8 @@ int undo_record_will_give(UndoRecord *record, const CpuSet *cpus) {
 }
 
 bool undo_record_has_unit(const UndoRecord *record) {
-        return record->unit_noted && (record->cpus.ours.n > 0 || record->mems.ours.n > 0);
+        return record->limit.n_ours > 0 ||
+               (record->unit_noted && (record->cpus.ours.n > 0 || record->mems.ours.n > 0));
 }
 
 int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home) {
@@ -426,6 +458,7 @@ int record_read(const json_t *root, RecordReader reader, void *userdata) {
 #define KIND_SCOPE "scope"
 #define KIND_UNIT_CPUS "unit-cpus"
 #define KIND_UNIT_MEMS "unit-mems"
+#define KIND_UNIT_LIMIT "unit-memory-max"
 #define KIND_THREADS "threads"
 #define KIND_CGROUP1 "cgroup1"
 
@@ -450,6 +483,20 @@ static void append_property(json_t **list, const char *kind, const UndoRecord *r
 
         record_append(list, kind, record_from_bytes(undo_record_unit(r)), before,
                       from_values(&p->ours));
+}
+
+static void append_limit(json_t **list, const UndoRecord *r) {
+        const UndoLimit *l = &r->limit;
+        json_t *ours = json_array();
+
+        for (size_t i = 0; i < l->n_ours; i++)
+                list_append(&ours, json_integer((json_int_t)l->ours[i]));
+        record_append(list, KIND_UNIT_LIMIT, record_from_bytes(undo_record_unit(r)),
+                      json_pack("{s:o, s:i, s:I}", "bytes",
+                                l->before == UINT64_MAX ? json_null()
+                                                        : json_integer((json_int_t)l->before),
+                                "origin", (int)l->origin, "since", (json_int_t)l->since_ticks),
+                      ours);
 }
 
 /* [first, last, mask] each: thousands of threads are mostly one. */
@@ -500,6 +547,8 @@ int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
                 record_append(&list, KIND_CPUS, json_null(), json_null(), from_values(&r->given));
         for (size_t i = 0; i < r->n_processes; i++)
                 append_process(&list, &r->processes[i]);
+        if (r->limit.noted)
+                append_limit(&list, r);
         return record_render(r->instance, r->unit, list, ret, ret_size);
 }
 
@@ -587,6 +636,33 @@ static int read_unit(const RecordEntry *e, UndoRecord *r) {
         return read_property(e, &r->mems, ID_TARGET(&files->mems));
 }
 
+static int read_unit_limit(const RecordEntry *e, UndoRecord *r) {
+        const json_t *bytes = json_object_get(e->before, "bytes"),
+                     *origin = json_object_get(e->before, "origin");
+        const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
+        const char *unit = undo_record_unit(r);
+        UndoLimit l = { .noted = true, .before = UINT64_MAX };
+        _cleanup_free_ char *target = NULL;
+        int error = record_to_bytes(e->target, &target);
+
+        if (error < 0)
+                return error;
+        if (!unit || strcmp(target, unit) != 0 || r->limit.noted || value < UNDO_UNSET ||
+            value > UNDO_PERSISTENT || !bytes ||
+            (!json_is_null(bytes) && record_to_number(bytes, &l.before) < 0) ||
+            (l.before == UINT64_MAX) != (value == UNDO_UNSET) ||
+            record_to_number(json_object_get(e->before, "since"), &l.since_ticks) < 0 ||
+            !json_is_array(e->ours) || json_array_size(e->ours) > UNDO_LIMITS_MAX)
+                return -EBADMSG;
+        l.origin = (UndoOrigin)value;
+        for (; l.n_ours < json_array_size(e->ours); l.n_ours++)
+                if (record_to_number(json_array_get(e->ours, l.n_ours), &l.ours[l.n_ours]) < 0 ||
+                    l.ours[l.n_ours] == 0)
+                        return -EBADMSG;
+        r->limit = l;
+        return 0;
+}
+
 static int to_masks(const json_t *json, UndoProcess *p) {
         const size_t n = json_array_size(json);
 
@@ -669,9 +745,10 @@ static int read_entry(const RecordEntry *e, void *userdata) {
                 const char *kind;
                 int (*read)(const RecordEntry *e, UndoRecord *r);
         } kinds[] = {
-                { KIND_SCOPE, read_scope },     { KIND_UNIT_CPUS, read_unit },
-                { KIND_UNIT_MEMS, read_unit },  { KIND_CPUS, read_cpus },
-                { KIND_THREADS, read_threads }, { KIND_CGROUP1, read_cgroup1 },
+                { KIND_SCOPE, read_scope },           { KIND_UNIT_CPUS, read_unit },
+                { KIND_UNIT_MEMS, read_unit },        { KIND_CPUS, read_cpus },
+                { KIND_THREADS, read_threads },       { KIND_CGROUP1, read_cgroup1 },
+                { KIND_UNIT_LIMIT, read_unit_limit },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(kinds); i++)

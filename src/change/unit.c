@@ -1,11 +1,15 @@
 /* The backend systemd: runtime properties of units, over D-Bus, on cgroup v2. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/change/scope.h"
 #include "tidbnumad/change/threads.h"
+#include "tidbnumad/plan/limit.h"
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -137,6 +141,88 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
         return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
 }
 
+/* --- the memory limit --- */
+
+void undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max) {
+        UndoLimit *l = &record->limit;
+
+        if (l->noted)
+                return;
+        *l = (UndoLimit){ .noted = true, .before = memory_max };
+        if (memory_max != UINT64_MAX)
+                l->origin = bus_manager_is_runtime(sysroot, record->unit, BUS_MEMORY_MAX)
+                                    ? UNDO_RUNTIME
+                                    : UNDO_PERSISTENT;
+        record->stale = true;
+}
+
+int backend_set_limit(Backend *backend, const char *unit, uint64_t bytes, BackendCall *call) {
+        const BusUnitsProperty limit = { .name = BUS_MEMORY_MAX, .bytes = bytes };
+        int r = backend_systemd_ensure_bus(backend);
+
+        if (r >= 0)
+                r = bus_units_set_all(backend->bus, unit, &limit, 1, call->reply, call->userdata,
+                                      &call->slot);
+        return r < 0 ? r : 0;
+}
+
+static bool group_has(int group_fd, const char *file) {
+        return faccessat(group_fd, file, F_OK, 0) == 0;
+}
+
+static void render_limit(uint64_t bytes, const char *none, char text[static 32]) {
+        if (bytes == UINT64_MAX)
+                (void)snprintf(text, 32, "%s", none);
+        else
+                (void)snprintf(text, 32, "%" PRIu64, bytes);
+}
+
+/* The brake is no property of the unit, it is only in the kernel's file. Another value there is the
+ * admin's MemoryHigh=. v1 has none. */
+static int lift_brake(int group_fd, const UndoLimit *limit) {
+        uint64_t high;
+
+        if (path_read_u64(group_fd, UINT64_MAX, &high, "memory.high") < 0)
+                return 0;
+        for (size_t i = 0; i < limit->n_ours; i++)
+                if (high == limit_brake_bytes(limit->ours[i]))
+                        return cgroup_write(group_fd, "memory.high", "max");
+        return 0;
+}
+
+int backend_limit_lift(int group_fd, const UndoLimit *limit) {
+        char text[32];
+        int r;
+
+        if (!group_has(group_fd, "memory.max")) {
+                render_limit(limit->before, "-1", text);
+                return cgroup_write(group_fd, "memory.limit_in_bytes", text);
+        }
+        render_limit(limit->before, "max", text);
+        r = cgroup_write(group_fd, "memory.max", text);
+        return r < 0 ? r : lift_brake(group_fd, limit);
+}
+
+int backend_limit_brake(const Backend *backend, const ProcHandle *process, int group_fd,
+                        uint64_t limit_bytes) {
+        const bool v1 = !group_has(group_fd, "memory.max");
+        char text[32];
+
+        render_limit(v1 ? limit_bytes : limit_brake_bytes(limit_bytes), "max", text);
+        return backend_write_group(backend, process, group_fd,
+                                   v1 ? "memory.limit_in_bytes" : "memory.high", text);
+}
+
+int backend_limit_write(const Backend *backend, const ProcHandle *process, int group_fd,
+                        uint64_t limit_bytes) {
+        char text[32];
+
+        render_limit(limit_bytes, "max", text);
+        return backend_write_group(
+                backend, process, group_fd,
+                group_has(group_fd, "memory.max") ? "memory.max" : "memory.limit_in_bytes", text);
+}
+
 /* --- restoring ---
  *
  * Never by clearing alone: the kernel refuses to empty the sets of a cgroup that has processes
@@ -174,17 +260,24 @@ static int note_group(UndoRestore *restore, const BusUnit *unit) {
 static int restore_begin(UndoRestore *restore, const BusUnit *unit) {
         const UndoRecord *record = restore->record;
         const bool there = strcmp(unit->load_state, "not-found") != 0;
+        _cleanup_close_ int fd = -EBADF;
+        bool only_limit;
         int r;
 
         restore->writes_cpus = there && is_to_be_written(&record->cpus, ID_VIEW(&unit->cpus));
         restore->writes_mems = there && is_to_be_written(&record->mems, ID_VIEW(&unit->mems));
-        if ((restore->writes_cpus || restore->writes_mems) &&
+        restore->writes_limit = there && undo_limit_has(&record->limit, unit->memory_max);
+        if ((restore->writes_cpus || restore->writes_mems || restore->writes_limit) &&
             strcmp(unit->load_state, "loaded") != 0)
                 return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
         r = note_group(restore, unit);
-        if (r >= 0)
-                restore->stage = restore->group ? RESTORE_WIDEN : RESTORE_CLEAR;
-        return r;
+        if (r < 0)
+                return r;
+        if (restore->group && cgroup_open(restore->sysroot, restore->group, &fd) >= 0)
+                (void)lift_brake(fd, &record->limit);
+        only_limit = restore->writes_limit && !restore->writes_cpus && !restore->writes_mems;
+        restore->stage = restore->group && !only_limit ? RESTORE_WIDEN : RESTORE_CLEAR;
+        return 0;
 }
 
 static void on_restore_read(int error, const BusUnit *unit, void *userdata) {
@@ -231,16 +324,20 @@ static void on_restore_written(int error, const char *message, void *userdata) {
         restore->call->reply(error, message, restore->call->userdata);
 }
 
-/* A set without words is not written. */
-static int write_sets(Backend *backend, UndoRestore *restore, IdView cpus, IdView mems) {
-        BusUnitsProperty properties[2];
+/* A set without words is not written. `limit`: also the memory limit of before. */
+static int write_values(Backend *backend, UndoRestore *restore, IdView cpus, IdView mems,
+                        bool limit) {
+        BusUnitsProperty properties[3];
         size_t n = 0;
         int r;
 
+        if (limit && restore->writes_limit)
+                properties[n++] = (BusUnitsProperty){ .name = BUS_MEMORY_MAX,
+                                                      .bytes = restore->record->limit.before };
         if (restore->writes_mems && mems.n_words > 0)
-                properties[n++] = (BusUnitsProperty){ "AllowedMemoryNodes", mems };
+                properties[n++] = (BusUnitsProperty){ .name = "AllowedMemoryNodes", .value = mems };
         if (restore->writes_cpus && cpus.n_words > 0)
-                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", cpus };
+                properties[n++] = (BusUnitsProperty){ .name = "AllowedCPUs", .value = cpus };
         if (n == 0)
                 return 1;
         r = backend_systemd_ensure_bus(backend);
@@ -260,7 +357,7 @@ static int restore_clear(Backend *backend, UndoRestore *restore) {
                 cpus = undo_property_before(&r->cpus);
         if (!restore->group || !r->mems.before)
                 mems = undo_property_before(&r->mems);
-        return write_sets(backend, restore, cpus, mems);
+        return write_values(backend, restore, cpus, mems, true);
 }
 
 /* The full set is ours, too: when the daemon is killed before it is cleared, or that fails,
@@ -284,7 +381,7 @@ static int restore_widen(Backend *backend, UndoRestore *restore) {
                 return r;
         if (restore->undo)
                 (void)undo_write(restore->undo, record);
-        return write_sets(backend, restore, cpus, mems);
+        return write_values(backend, restore, cpus, mems, false);
 }
 
 /* --- what the kernel shows --- */
@@ -349,7 +446,8 @@ static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
 
         if (error == 0 && strcmp(unit->load_state, "loaded") == 0 &&
             (!property_is_back(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
-             !property_is_back(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems))))
+             !property_is_back(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems)) ||
+             (restore->writes_limit && unit->memory_max != r->limit.before)))
                 error = -EBUSY; /* something else writes to it as well */
         /* A process that was started in the meantime has inherited the narrow set. */
         if (error == 0)
@@ -368,7 +466,8 @@ static int restore_finish(Backend *backend, UndoRestore *restore) {
                 restore->stage = RESTORE_WIDEN;
                 return -EAGAIN;
         }
-        if ((restore->writes_cpus && r->cpus.origin == UNDO_PERSISTENT) ||
+        if ((restore->writes_limit && r->limit.origin == UNDO_PERSISTENT) ||
+            (restore->writes_cpus && r->cpus.origin == UNDO_PERSISTENT) ||
             (restore->writes_mems && r->mems.origin == UNDO_PERSISTENT))
                 restore->shortfall = "a runtime drop-in repeats the values of its unit files until "
                                      "the next boot";
@@ -382,6 +481,7 @@ int undo_restore_unit(Backend *backend, UndoRestore *restore, BackendCall *call)
         if (!undo_record_has_unit(r) && restore->stage == RESTORE_READ)
                 return 1;
         restore->call = call;
+        restore->sysroot = backend->sysroot;
         switch (restore->stage) {
         case RESTORE_READ:
                 return restore_read_unit(backend, restore, on_restore_read);

@@ -180,6 +180,7 @@ void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagno
 #define CPUS "policies[].cpus"
 #define ON_FULL "policies[].on_full"
 #define MEMORY "policies[].memory"
+#define LIMIT "policies[].memory_limit"
 #define RATE "policies[].rate"
 #define RATE_LOW (UINT64_C(1) << 20)
 
@@ -218,6 +219,9 @@ static void check_idle_keys(const Check *c) {
                 WARN(c, policy_draft_span(c->draft, MEMORY),
                      "`" MEMORY ": bind` is treated as `preferred` with `backend: affinity`, which "
                      "cannot bind memory");
+        if (policy->backend == POLICY_BACKEND_AFFINITY && policy->memory_limit != MEMORY_LIMIT_NONE)
+                WARN(c, policy_draft_span(c->draft, LIMIT),
+                     "`" LIMIT "` has no effect with `backend: affinity`, which changes no unit");
         if (!draft_gives(c->draft, RATE))
                 return;
         if (policy->migrate != MIGRATE_GENTLE)

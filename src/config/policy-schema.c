@@ -9,7 +9,8 @@
 #include "tidbnumad/config/policy-table.h"
 
 #define ID_LIST "^\\s*[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\\s*$"
-#define NUMBER "^[0-9]+(\\.[0-9]+)?"
+#define DECIMAL "[0-9]+(\\.[0-9]+)?"
+#define NUMBER "^" DECIMAL
 
 /* Without memory, or with a mistake in the table, the build fails. */
 static void check(int r) {
@@ -80,6 +81,7 @@ static const Scalar SCALARS[] = {
                                 .minimum = 1,
                                 .maximum = 1024 },
         [POLICY_KEY_RATE] = { .pattern = NUMBER "(B|[KMGT]iB|[kMGT]B)/s$" },
+        [POLICY_KEY_LIMIT] = { .pattern = "^(none|share|" DECIMAL "(B|[KMGT]iB|[kMGT]B))$" },
         [POLICY_KEY_DURATION] = { .pattern = NUMBER "(us|ms|s|min|h)$" },
         [POLICY_KEY_PERCENT] = { .pattern = NUMBER "%$" },
         [POLICY_KEY_EVENT] = { .pattern = "^((raw|software|[0-9]+):)?(0x[0-9a-fA-F]{1,16}|[0-9]+)$",

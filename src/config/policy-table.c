@@ -132,6 +132,13 @@ static const PolicyKey keys[] = {
             "may then kill the process or another one.",
             IN_POLICY(on_full), .default_text = "widen",
             .choices = WORDS([ON_FULL_WIDEN] = "widen", [ON_FULL_KEEP] = "keep")),
+        KEY("policies[].memory_limit", LIMIT, BIND,
+            "MemoryMax= of the unit of each instance, set before the unit starts: TiKV, TiDB, "
+            "TiFlash and JVMs size themselves by it, and else by the memory of the whole host. "
+            "share: the memory of its nodes less the headroom, divided among the heavy instances "
+            "there by their weights. A size: that many bytes. A smaller limit of the unit stays, "
+            "and the limit is lifted before it could kill; see MEMORY LIMITS in tidbnumad(7).",
+            IN_POLICY(memory_limit), .default_text = "none"),
         KEY("policies[].migrate", CHOICE, MOVE,
             "How existing memory on other nodes is moved. gentle: in small batches. kernel: all at "
             "once by the kernel, during which the process mostly waits; for idle hosts. none: not "
@@ -349,6 +356,7 @@ static const char *const allowed[] = {
         [POLICY_KEY_SWITCH] = "off or on",
         [POLICY_KEY_BOOL] = "true or false",
         [POLICY_KEY_RATE] = "a size above zero with its unit, per second, such as 256MiB/s",
+        [POLICY_KEY_LIMIT] = "none, share, or a size from 1MiB with its unit, such as 64GiB",
         [POLICY_KEY_DURATION] = "a time from 1s to 1h with its unit, such as 10s",
         [POLICY_KEY_PERCENT] = "a percentage from 0.01% to 100%, such as 1% or 0.5%",
         [POLICY_KEY_EVENT] = "the code of an event such as 0x01d3, or with its kind before it, "

@@ -435,6 +435,27 @@ static int parse_rate(const char *text, uint64_t *target, const char **ret_reaso
         return 0;
 }
 
+static int parse_limit(const char *text, uint64_t *target, const char **ret_reason) {
+        uint64_t bytes = MEMORY_LIMIT_NONE;
+        int r;
+
+        if (strcmp(text, "none") == 0 || strcmp(text, "share") == 0) {
+                *target = *text == 'n' ? MEMORY_LIMIT_NONE : MEMORY_LIMIT_SHARE;
+                return 0;
+        }
+        r = parse_size(text, &bytes);
+        if (isdigit((unsigned char)*text))
+                *ret_reason = rate_reason(text, r, true);
+        if (r == 0 && bytes < MEMORY_LIMIT_MIN)
+                *ret_reason = "it is too small";
+        if (r == 0 && bytes == MEMORY_LIMIT_SHARE)
+                *ret_reason = "it is too large";
+        if (r < 0 || bytes < MEMORY_LIMIT_MIN || bytes == MEMORY_LIMIT_SHARE)
+                return -EINVAL;
+        *target = bytes;
+        return 0;
+}
+
 /* A number with a unit, from `min` to `max`. */
 static int parse_measure(const PolicyKey *key, const char *text, void *target,
                          const char **ret_reason) {
@@ -545,6 +566,8 @@ int policy_value_parse(const PolicyKey *key, const char *text, void *target,
                 return parse_bool(key, text, target, ret_reason);
         case POLICY_KEY_RATE:
                 return parse_rate(text, target, ret_reason);
+        case POLICY_KEY_LIMIT:
+                return parse_limit(text, target, ret_reason);
         case POLICY_KEY_DURATION:
         case POLICY_KEY_PERCENT:
                 return parse_measure(key, text, target, ret_reason);

@@ -65,7 +65,6 @@ static void add_running(const Situation *s, const Case *c, size_t i, const Asked
 
         ret->by_hand = case_by_hand(s, c, i);
         ret->unit = c->running.instances[i].unit;
-        ret->limit_bytes = c->running.instances[i].limit_bytes;
         ret->gomaxprocs = asked->gomaxprocs;
         ret->go = asked->go;
         ret->said = &asked->said;
@@ -83,6 +82,8 @@ static AdviceInstance subject(const Situation *s, const Case *c, size_t i, const
                 .n_ports = input->n_ports,
                 .device = disk_of(c, i),
                 .resident_bytes = input->need_bytes,
+                .limit_bytes =
+                        plan_run_memory_limit(&c->planned, &s->machine.topology, &c->running, i),
                 .running = running,
         };
 

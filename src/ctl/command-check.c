@@ -128,7 +128,6 @@ static void add_running(const Situation *s, const Case *c, size_t i, const Asked
         ret->exe = o->members[0].process.exe;
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
-        ret->limit_bytes = o->limit_bytes;
         ret->memory_policy = o->memory_policy;
         ret->disks = &o->storage.disks;
         ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
@@ -161,6 +160,8 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i, const
                               .policy = row->policy,
                               .placed = plan_report_places(row),
                               .disk_nodes = row->device_nodes,
+                              .limit_bytes = plan_run_memory_limit(
+                                      &c->planned, &s->machine.topology, &c->running, i),
                               .need_bytes = row->need_bytes };
 
         if (new.placed) {

@@ -169,6 +169,14 @@ static void render_state(const Case *c, const PlanReportInstance *row, Text *tex
                 plan_run_append_now(&c->planned, row, text);
                 text_append(text, "\n");
         }
+        if (row->published && row->published->memory_limit_state != LIMIT_NONE) {
+                text_append(text, "Memory limit: ");
+                if (row->published->memory_limit_bytes > 0)
+                        text_appendf(text, "%.0f MiB, ",
+                                     (double)row->published->memory_limit_bytes / (1 << 20));
+                text_appendf(text, "%s\n",
+                             limit_state_to_sentence(row->published->memory_limit_state));
+        }
         if (row->storage) {
                 text_append(text, "Data: ");
                 text_append_printable(text, row->storage);
@@ -283,6 +291,10 @@ static void render_unit(const UnitInfo *u, Text *text) {
         append_list(": CPUs ", ID_VIEW(&u->cpus), text);
         append_list(id_set_is_empty(&u->cpus) ? ": memory nodes " : ", memory nodes ",
                     ID_VIEW(&u->mems), text);
+        if (u->memory_limit_bytes > 0)
+                text_appendf(text, "%s memory limit %.0f MiB",
+                             id_set_is_empty(&u->cpus) ? ":" : ",",
+                             (double)u->memory_limit_bytes / (1 << 20));
         text_append(text, "\n");
         if (*u->reason) {
                 text_append(text, "Why: ");

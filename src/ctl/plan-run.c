@@ -11,6 +11,7 @@
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/irq.h"
+#include "tidbnumad/plan/limit.h"
 #include "tidbnumad/plan/state.h"
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/instances.h"
@@ -88,6 +89,13 @@ static NodeSet bound_nodes(const PlanRunFrom *from, const Observed *o) {
         return placement_bound_nodes(&from->machine->topology, &o->cpus, &o->allowed_cpus);
 }
 
+/* A limit that the daemon has set because of its place is not what it needs. */
+static uint64_t own_limit(const PlanRunFrom *from, const Observed *o) {
+        const InstanceInfo *published = published_of(from, o->name);
+
+        return published && published->memory_limit_bytes == o->limit_bytes ? 0 : o->limit_bytes;
+}
+
 static PlacementInstance input_running(const PlanRunFrom *from, const Ladder *ladder, Observed *o) {
         const Members members = { .sysroot = &from->machine->sysroot,
                                   .list = o->members,
@@ -113,7 +121,7 @@ static PlacementInstance input_running(const PlanRunFrom *from, const Ladder *la
                                     .by_node = o->by_node,
                                     .need_bytes = fit_need_bytes(o->by_node,
                                                                  from->machine->topology.n_nodes,
-                                                                 o->limit_bytes) };
+                                                                 own_limit(from, o)) };
 }
 
 static PlacementInstance input_imagined(const Imagined *i) {
@@ -374,6 +382,26 @@ bool plan_run_has_refusal(const PlanRun *planned) {
                     planned->rows[i].refusal != REFUSAL_WATCH_ONLY)
                         return true;
         return false;
+}
+
+uint64_t plan_run_memory_limit(const PlanRun *planned, const Topology *topology,
+                               const ObservedList *running, size_t i) {
+        const InstanceInfo *published = planned->rows[i].published;
+
+        if (running->n_instances == 0)
+                return limit_wanted_bytes(topology, NULL, planned->instances, planned->plan.choices,
+                                          planned->plan.n_choices, i);
+        if (!published || published->memory_limit_state == LIMIT_NONE)
+                return running->instances[i].limit_bytes;
+        switch (published->memory_limit_state) {
+        case LIMIT_SET:
+        case LIMIT_LIFTED:
+                return published->memory_limit_bytes;
+        case LIMIT_NEXT_START: /* it has taken its sizes without */
+                return 0;
+        default:
+                return running->instances[i].limit_bytes;
+        }
 }
 
 const PlanReportInstance *plan_run_find(const PlanRun *planned, const char *name) {

@@ -213,6 +213,39 @@ static void put_complaints(Problems *p) {
                                 put_complaint(p, list, n, k, names);
 }
 
+/* Limits that servers have not sized themselves by. One that is smaller by its unit was chosen. */
+static void put_limits(Problems *p) {
+        static const char *const next[N_LIMIT_STATES] = {
+                [LIMIT_NO_UNIT] = "run it as a service of its own, or set memory_limit: none",
+                [LIMIT_HELD] = "stop its unit, then start it",
+                [LIMIT_NEXT_START] = "restart it when that suits",
+                [LIMIT_LIFTED] = "tidbnumactl advise shows sizes that fit",
+        };
+        const Snapshot *s = p->q->status;
+        _cleanup_free_ const char **names = calloc(s->n_instances + 1, sizeof(*names));
+
+        if (!names) {
+                p->text->error = -ENOMEM;
+                return;
+        }
+        for (LimitState state = 0; state < N_LIMIT_STATES; state++) {
+                _cleanup_free_ char *what = NULL;
+                size_t n = 0;
+
+                for (size_t i = 0; next[state] && i < s->n_instances; i++)
+                        if (s->instances[i].memory_limit_state == state &&
+                            status_is_asked(p->q, &s->instances[i]))
+                                names[n++] = s->instances[i].name;
+                if (n == 0)
+                        continue;
+                what = text_new("memory limit: %s", limit_state_to_sentence(state));
+                if (what)
+                        put_problem(p, names, n, what, NULL, next[state], false, NULL);
+                else
+                        p->text->error = -ENOMEM;
+        }
+}
+
 static void put_devices(Problems *p) {
         static const struct {
                 IrqState state;
@@ -241,6 +274,7 @@ static void put_problems(Problems *p) {
 
         put_daemon(p);
         put_complaints(p);
+        put_limits(p);
         if (p->q->n_names > 0)
                 return;
         for (size_t i = 0; i < s->n_releases; i++)

@@ -140,6 +140,7 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         journal_log(&m->host.journal, LOG_INFO, NULL,
                     "Stopping; bindings are kept (%zu instance%s)", m->roster.n_instances,
                     m->roster.n_instances == 1 ? "" : "s");
+        limit_lift_all(&m->binding);
         if (waits) {
                 m->host.stopping = true;
                 return 0;

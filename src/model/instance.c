@@ -14,6 +14,36 @@ static const char *const instance_state_strings[N_INSTANCE_STATES] = {
 };
 DEFINE_STRING_TABLE(instance_state_to_string, InstanceState, instance_state_strings)
 
+static const char *const limit_state_strings[N_LIMIT_STATES] = {
+        [LIMIT_NONE] = "none",       [LIMIT_WAITING] = "waiting", [LIMIT_NO_UNIT] = "no-unit",
+        [LIMIT_SMALLER] = "smaller", [LIMIT_HELD] = "held",       [LIMIT_PLANNED] = "planned",
+        [LIMIT_PENDING] = "pending", [LIMIT_SET] = "set",         [LIMIT_NEXT_START] = "next-start",
+        [LIMIT_LIFTED] = "lifted",
+};
+DEFINE_STRING_TABLE(limit_state_to_string, LimitState, limit_state_strings)
+
+static const char *const limit_state_sentences[N_LIMIT_STATES] = {
+        [LIMIT_NONE] = "",
+        [LIMIT_WAITING] = "not set yet: its place or its memory is not known",
+        [LIMIT_NO_UNIT] = "not set: it has no service to itself, or is bound by affinity, so there "
+                          "is no unit whose limit could be set",
+        [LIMIT_SMALLER] =
+                "not set: MemoryMax= of its unit is smaller, or was set by somebody else, "
+                "and stays",
+        [LIMIT_HELD] =
+                "not set: it holds nine tenths of the limit or more. It is set when it holds "
+                "less, or between a stop of its unit and the next start (systemctl stop, "
+                "then start; a restart leaves no time)",
+        [LIMIT_PLANNED] = "would be set",
+        [LIMIT_PENDING] = "being set",
+        [LIMIT_SET] = "in force since before its start",
+        [LIMIT_NEXT_START] = "in force; it takes effect for the sizes of the server at its next "
+                             "start",
+        [LIMIT_LIFTED] = "lifted, because memory that cannot be reclaimed was about to reach it; "
+                         "set again after a minute with room, and at its next start",
+};
+DEFINE_STRING_TABLE(limit_state_to_sentence, LimitState, limit_state_sentences)
+
 uint64_t node_memory_held(const NodeMemory *memory) {
         return memory->anon_bytes + memory->shmem_bytes;
 }
@@ -92,6 +122,9 @@ static const Field rows[] = {
         PUT("memory_extra_nodes", memory_extra_nodes),
         PUT("memory_widenings", memory_widenings,
             COUNTER("tidbnumad_memory_widenings_total", "Times that a strictly bound instance got an additional memory node because its own were nearly full.")),
+        PUT("memory_limit_bytes", memory_limit_bytes, WHEN(memory_limit_state)),
+        FIELD_ENUM("memory_limit", InstanceInfo, memory_limit_state, limit_state_to_string, N_LIMIT_STATES, WHEN(memory_limit_state),
+                   .missing = LIMIT_NONE, .unknown = LIMIT_NONE),
         PUT("bind_seconds", bind_seconds),
         PUT("bound_after_start", bound_after_start, WHEN(bound_after_start)),
 };

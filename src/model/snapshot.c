@@ -98,6 +98,7 @@ static const Field unit_rows[] = {
         FIELD("nodes", UnitInfo, nodes),
         FIELD("cpus", UnitInfo, cpus, .flags = FIELD_ELSE_NULL, FIELD_WHEN(UnitInfo, limits_known)),
         FIELD("memory_nodes", UnitInfo, mems, .flags = FIELD_ELSE_NULL, FIELD_WHEN(UnitInfo, limits_known)),
+        FIELD("memory_limit_bytes", UnitInfo, memory_limit_bytes, FIELD_WHEN(UnitInfo, memory_limit_bytes)),
 };
 static FIELD_TABLE(unit_fields, UnitInfo, unit_rows);
 

@@ -301,6 +301,8 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                 return read_set(message, ID_TARGET(&unit->cpus));
         if (strcmp(name, "AllowedMemoryNodes") == 0)
                 return read_set(message, ID_TARGET(&unit->mems));
+        if (strcmp(name, BUS_MEMORY_MAX) == 0)
+                return sd_bus_message_read(message, "v", "t", &unit->memory_max);
         if (strcmp(name, "CPUAffinity") == 0)
                 return read_set(message, ID_TARGET(&unit->affinity));
         if (strcmp(name, "NUMAMask") == 0)
@@ -338,6 +340,7 @@ static int on_unit(sd_bus_message *message, void *userdata, _unused_ sd_bus_erro
                          .fragment = "",
                          .user = "",
                          .group = "",
+                         .memory_max = UINT64_MAX,
                          .numa_policy = -1 };
         int r = bus_units_error(sd_bus_message_get_error(message));
 

@@ -73,9 +73,13 @@ static int handle_reply(sd_bus_message *message, void *userdata, _unused_ sd_bus
 
 static int append_property(sd_bus_message *message, const BusUnitsProperty *property) {
         uint8_t bytes[CPU_SET_MAX / 8];
-        size_t size = id_view_to_bytes(property->value, bytes);
-        int r = sd_bus_message_open_container(message, 'r', "sv");
+        size_t size;
+        int r;
 
+        if (strcmp(property->name, BUS_MEMORY_MAX) == 0)
+                return sd_bus_message_append(message, "(sv)", property->name, "t", property->bytes);
+        size = id_view_to_bytes(property->value, bytes);
+        r = sd_bus_message_open_container(message, 'r', "sv");
         if (r >= 0)
                 r = sd_bus_message_append(message, "s", property->name);
         if (r >= 0)

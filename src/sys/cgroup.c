@@ -255,6 +255,76 @@ int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows) {
         return numa_stat_parse(text, rows, n_rows);
 }
 
+/* --- what is charged, and the limits --- */
+
+int cgroup_memory_stat_parse(const char *text, CgroupMemory *ret) {
+        static const struct {
+                const char *v1, *v2;
+                size_t field;
+        } rows[] = {
+                { "total_inactive_file", "inactive_file",
+                  offsetof(CgroupMemory, inactive_file_bytes) },
+                { "total_active_file", "active_file", offsetof(CgroupMemory, active_file_bytes) },
+                { "total_dirty", "file_dirty", offsetof(CgroupMemory, unclean_bytes) },
+                { "total_writeback", "file_writeback", offsetof(CgroupMemory, unclean_bytes) },
+        };
+        const bool v1 = strstr(text, "\ntotal_") != NULL;
+        unsigned n_found = 0;
+
+        ret->inactive_file_bytes = ret->active_file_bytes = ret->unclean_bytes = 0;
+        for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+                line += *line == '\n';
+                for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                        const char *name = v1 ? rows[i].v1 : rows[i].v2;
+                        const size_t length = strlen(name);
+                        uint64_t bytes;
+
+                        if (strncmp(line, name, length) != 0 || line[length] != ' ' ||
+                            sscanf(line + length, " %" SCNu64, &bytes) != 1)
+                                continue;
+                        *(uint64_t *)((char *)ret + rows[i].field) += bytes;
+                        n_found++;
+                }
+        }
+        return n_found > 0 ? 0 : -EBADMSG;
+}
+
+/* "max" of v2, and the number of pages that no memory has of v1, are none. */
+static int read_limit(int cgroup_fd, const char *name, uint64_t *ret) {
+        char text[32];
+        ssize_t n = path_read(cgroup_fd, text, sizeof(text), "%s", name);
+
+        if (n < 0)
+                return (int)n;
+        if (parse_u64(text, ret) < 0 || *ret > (uint64_t)INT64_MAX / 2)
+                *ret = UINT64_MAX;
+        return 0;
+}
+
+int cgroup_memory_read(int cgroup_fd, CgroupMemory *ret) {
+        CgroupMemory m = { .brake_bytes = UINT64_MAX };
+        _cleanup_free_ char *stat = NULL;
+        int r = read_limit(cgroup_fd, "memory.max", &m.limit_bytes);
+        const bool v1 = r == -ENOENT;
+
+        if (v1)
+                r = read_limit(cgroup_fd, "memory.limit_in_bytes", &m.limit_bytes);
+        else if (r >= 0)
+                r = read_limit(cgroup_fd, "memory.high", &m.brake_bytes);
+        m.has_brake = !v1;
+        if (r >= 0)
+                r = path_read_u64(cgroup_fd, UINT64_MAX, &m.current_bytes, "%s",
+                                  v1 ? "memory.usage_in_bytes" : "memory.current");
+        if (r >= 0)
+                r = path_read_alloc(cgroup_fd, &stat, NULL, "memory.stat");
+        if (r < 0)
+                return absent_file_error(cgroup_fd, r);
+        r = cgroup_memory_stat_parse(stat, &m);
+        if (r >= 0)
+                *ret = m;
+        return r;
+}
+
 /* --- pressure --- */
 
 int pressure_parse(const char *text, Pressure *ret) {

@@ -53,6 +53,13 @@ static void check_pressure(const char *text) {
                 check(r == -EBADMSG && pressure.recent > 6 && pressure.total_usec == 7);
 }
 
+static void check_memory_stat(const char *text) {
+        CgroupMemory m = { .limit_bytes = 7, .current_bytes = 8 };
+        int r = cgroup_memory_stat_parse(text, &m);
+
+        check((r == 0 || r == -EBADMSG) && m.limit_bytes == 7 && m.current_bytes == 8);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char *text = fuzz_text(data, size);
 
@@ -64,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_meminfo(text);
         check_zoneinfo(text);
         check_pressure(text);
+        check_memory_stat(text);
         free(text);
         return 0;
 }

@@ -187,6 +187,26 @@ int backend_systemd_ensure_bus(Backend *backend);
 /* systemd, for a record: the unit's properties, and the files of its cgroup. -ENOMEM. */
 int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit);
 
+/* For a record: MemoryMax= of the unit, unless it is noted already. */
+void undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max);
+
+/* MemoryMax= of a service, on either version of cgroups: systemd has it as memory.limit_in_bytes
+ * on v1 (cgroup_context_apply() of systemd 231 to 257). 0: the reply follows; negative errno. */
+int backend_set_limit(Backend *backend, const char *unit, uint64_t bytes, BackendCall *call);
+
+/* The files of a group that has a limit, without systemd. Lifting never waits; 0 or negative errno.
+ * The property stays. */
+int backend_limit_lift(int group_fd, const UndoLimit *limit);
+
+/* Reclaims page cache by the brake, of v1 by the limit itself, which never kills; then the brake
+ * stays. By the worker, as the kernel reclaims within the write: -ETIMEDOUT, not finished yet. */
+int backend_limit_brake(const Backend *backend, const ProcHandle *process, int group_fd,
+                        uint64_t limit_bytes);
+
+/* The limit itself, where that much is not charged: there is nothing to reclaim. */
+int backend_limit_write(const Backend *backend, const ProcHandle *process, int group_fd,
+                        uint64_t limit_bytes);
+
 extern const BackendOps backend_systemd_ops;
 extern const BackendOps backend_cgroup1_ops;
 extern const BackendOps backend_affinity_ops;
@@ -218,10 +238,11 @@ typedef enum UndoRestoreStage {
 /* The progress of one record. Kept until all parts are done; zeroed at the beginning and to
  * start again. */
 typedef struct UndoRestore {
-        UndoRecord *record; /* borrowed */
-        Undo *undo;         /* where it is written down; NULL: nowhere; borrowed */
+        UndoRecord *record;     /* borrowed */
+        Undo *undo;             /* where it is written down; NULL: nowhere; borrowed */
+        const Sysroot *sysroot; /* borrowed */
         UndoRestoreStage stage;
-        bool writes_cpus, writes_mems;
+        bool writes_cpus, writes_mems, writes_limit;
         char *group;       /* of the unit, NULL: it does not run; owned */
         BackendCall *call; /* in flight; borrowed */
 

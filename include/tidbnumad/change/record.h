@@ -41,6 +41,19 @@ typedef struct UndoProperty {
         UndoValues ours;
 } UndoProperty;
 
+enum { UNDO_LIMITS_MAX = 4 };
+
+/* MemoryMax= of a unit, in bytes. */
+typedef struct UndoLimit {
+        bool noted;
+        uint64_t before; /* UINT64_MAX: it was not set */
+        UndoOrigin origin;
+        uint64_t ours[UNDO_LIMITS_MAX]; /* as UndoValues: the last one is that which is wanted */
+        size_t n_ours;                  /* 0: nothing is set by us */
+        uint64_t since_ticks; /* when the last one was set, in ticks since boot: a process that
+                               * started later has taken its sizes by it */
+} UndoLimit;
+
 /* The files cpuset.cpus and cpuset.mems of the unit's cgroup. */
 typedef struct UndoFiles {
         CpuSet cpus;
@@ -97,6 +110,7 @@ typedef struct UndoRecord {
 
         bool unit_noted; /* what follows is known */
         UndoProperty cpus, mems;
+        UndoLimit limit;  /* independent of `unit_noted`: on cgroup v1 it is all that is set */
         UndoFiles *files; /* NULL: it had no cgroup, or without the cpuset controller; owned */
 
         UndoValues given;       /* the CPUs that threads were given */
@@ -159,6 +173,12 @@ IdSet undo_values_last(const UndoValues *values);
 /* It does: the former ones are gone. */
 void undo_values_confirm(UndoValues *values);
 void undo_values_clear(UndoValues *values);
+
+/* The same of a limit: 1, or 0 where it is the last one already. */
+int undo_limit_add(UndoLimit *limit, uint64_t bytes, uint64_t now_ticks);
+bool undo_limit_has(const UndoLimit *limit, uint64_t bytes);
+uint64_t undo_limit_last(const UndoLimit *limit); /* 0: none */
+void undo_limit_confirm(UndoLimit *limit);
 
 /* The CPUs of threads are about to become others: 1, 0 or -ENOMEM as above. */
 int undo_record_will_give(UndoRecord *record, const CpuSet *cpus);

@@ -32,6 +32,7 @@ typedef enum PolicyKeyType {
         POLICY_KEY_SWITCH,      /* bool, written off and on */
         POLICY_KEY_BOOL,     /* bool, written false and true; with `choices` an enum of these two */
         POLICY_KEY_RATE,     /* uint64_t, bytes per second, above zero */
+        POLICY_KEY_LIMIT,    /* uint64_t, bytes; MEMORY_LIMIT_NONE, MEMORY_LIMIT_SHARE */
         POLICY_KEY_DURATION, /* uint64_t, microseconds, from `min` to `max` */
         POLICY_KEY_PERCENT,  /* uint32_t, parts per million, from `min` to `max` */
         POLICY_KEY_EVENT,    /* AccessEvent */

@@ -51,6 +51,11 @@ int plan_run_add_note(PlanRun *planned, const char *format, ...) _printf_(2, 3);
 /* Is there an instance that should be placed by its policy, but has no place? */
 bool plan_run_has_refusal(const PlanRun *planned);
 
+/* The limit of its control group by which the instance has taken its sizes, and of one that does
+ * not run, that which its policy sets. 0: none. `running` is empty where all are imagined. */
+uint64_t plan_run_memory_limit(const PlanRun *planned, const Topology *topology,
+                               const ObservedList *running, size_t i);
+
 const PlanReportInstance *plan_run_find(const PlanRun *planned, const char *name);
 
 /* Appends the present state of an instance: only what the daemon reports, because the threads alone

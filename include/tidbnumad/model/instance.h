@@ -33,6 +33,24 @@ typedef enum InstanceState {
 
 const char *instance_state_to_string(InstanceState state); /* "bound" */
 
+/* What has become of MemoryMax= of its unit, where the policy sets it. */
+typedef enum LimitState {
+        LIMIT_NONE,       /* the policy sets none */
+        LIMIT_WAITING,    /* its place or its memory is not known yet */
+        LIMIT_NO_UNIT,    /* it has no service to itself, or is bound by affinity */
+        LIMIT_SMALLER,    /* its unit has a smaller limit, or one that something else has set */
+        LIMIT_HELD,       /* it holds nine tenths of the limit or more */
+        LIMIT_PLANNED,    /* it would be set, and nothing may be changed */
+        LIMIT_PENDING,    /* it is being set */
+        LIMIT_SET,        /* since before its start */
+        LIMIT_NEXT_START, /* since its start, so that its sizes are those of before */
+        LIMIT_LIFTED,     /* by the guard */
+        N_LIMIT_STATES,
+} LimitState;
+
+const char *limit_state_to_string(LimitState state);   /* "next-start" */
+const char *limit_state_to_sentence(LimitState state); /* "" of LIMIT_NONE */
+
 /* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
 typedef struct NodeMemory {
         uint64_t anon_bytes;
@@ -109,6 +127,8 @@ typedef struct InstanceInfo {
                               * were and it is not narrow again yet */
         NodeSet memory_extra_nodes; /* those that are held open for that; empty: none */
         uint64_t memory_widenings;
+        LimitState memory_limit_state;
+        uint64_t memory_limit_bytes; /* MemoryMax= of its unit by its policy; 0: none */
         bool bound_after_start; /* its first process had run for a while when its CPUs were set, so
                                  * that it may count on those that it had before */
         double bind_seconds;    /* from the first sight of it to the verified state; NAN: not yet */

@@ -96,6 +96,11 @@ typedef enum PlaceShare {
         SHARE_SHARED,
 } PlaceShare;
 
+/* What MemoryMax= of an instance's unit is set to: else a size in bytes. */
+#define MEMORY_LIMIT_NONE UINT64_C(0)
+#define MEMORY_LIMIT_SHARE UINT64_MAX /* its part of its nodes, see plan/limit.h */
+#define MEMORY_LIMIT_MIN (UINT64_C(1) << 20)
+
 #define PLACE_COUNT_AUTO 0u
 #define WEIGHT_AUTO 0u
 #define WEIGHT_MAX 1024u
@@ -139,6 +144,7 @@ typedef struct Policy {
         PolicyCpus cpus; /* of the nodes' CPUs, those that are used */
         MemoryMode memory;
         OnFull on_full;
+        uint64_t memory_limit; /* bytes, MEMORY_LIMIT_NONE or MEMORY_LIMIT_SHARE */
         MigrateMode migrate;
         uint64_t rate_bytes_per_sec; /* ceiling for moved bytes, per instance */
         PolicyBackend backend;

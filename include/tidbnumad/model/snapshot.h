@@ -69,14 +69,15 @@ const char *ignored_reason_to_string(IgnoredReason reason);
 /* A unit that a policy names, and that is prepared for its next start. */
 typedef struct UnitInfo {
         const char *name;
-        const char *policy; /* of the processes that it will have; NULL: not known */
-        const char *state;  /* one word: see tidbnumad(8), STATES */
-        const char *reason; /* a sentence; "" when all is well */
-        Reason code;        /* REASON_NONE: no failure, or none that was classified */
-        NodeSet nodes;      /* those of the CPUs on which it is prepared to start */
-        bool limits_known;  /* the next two were read */
-        CpuSet cpus;        /* AllowedCPUs= as systemd has it now */
-        NodeSet mems;       /* AllowedMemoryNodes= likewise; empty = all */
+        const char *policy;          /* of the processes that it will have; NULL: not known */
+        const char *state;           /* one word: see tidbnumad(8), STATES */
+        const char *reason;          /* a sentence; "" when all is well */
+        Reason code;                 /* REASON_NONE: no failure, or none that was classified */
+        NodeSet nodes;               /* those of the CPUs on which it is prepared to start */
+        bool limits_known;           /* the next two were read */
+        CpuSet cpus;                 /* AllowedCPUs= as systemd has it now */
+        NodeSet mems;                /* AllowedMemoryNodes= likewise; empty = all */
+        uint64_t memory_limit_bytes; /* MemoryMax= as tidbnumad has set it; 0: it has not */
 } UnitInfo;
 
 /* Counters of a policy that outlive its instances. */

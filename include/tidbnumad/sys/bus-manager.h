@@ -59,6 +59,7 @@ typedef struct BusUnit {
         const char *group;       /* ControlGroup=: its path, "" while it does not run */
         CpuSet cpus;             /* AllowedCPUs= */
         NodeSet mems;            /* AllowedMemoryNodes= */
+        uint64_t memory_max;     /* MemoryMax=, in bytes; UINT64_MAX: not set */
         CpuSet affinity;         /* CPUAffinity=; empty: not set */
         bool affinity_from_numa; /* CPUAffinity=numa */
         int numa_policy;         /* NUMAPolicy=, as the number of set_mempolicy(2); -1: not set */

@@ -51,11 +51,15 @@ int bus_units_send(sd_bus *bus, sd_bus_message *message, sd_bus_message_handler_
 typedef int (*BusPropertyReader)(sd_bus_message *message, const char *name, void *userdata);
 int bus_units_foreach_property(sd_bus_message *message, BusPropertyReader reader, void *userdata);
 
-/* A property and the value that it is to have; an empty set resets it. */
+/* A property and the value that it is to have: of MemoryMax= the bytes, UINT64_MAX resets it; of
+ * any other one a set, the empty set resets it. */
 typedef struct BusUnitsProperty {
         const char *name;
         IdView value;
+        uint64_t bytes;
 } BusUnitsProperty;
+
+#define BUS_MEMORY_MAX "MemoryMax"
 
 /* The same of several properties in one call: all of them or none. */
 int bus_units_set_all(sd_bus *bus, const char *unit, const BusUnitsProperty *properties, size_t n,

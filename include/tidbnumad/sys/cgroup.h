@@ -72,6 +72,24 @@ int numa_stat_v1_parse(const char *text, uint64_t page_bytes, NumaStatRow *rows,
  * -ESRCH: gone. */
 int numa_stat_read(int cgroup_fd, NumaStatRow *rows, size_t n_rows);
 
+/* What a group with those below it has charged, and its limits, in bytes. */
+typedef struct CgroupMemory {
+        uint64_t limit_bytes;   /* memory.max, of v1 memory.limit_in_bytes; UINT64_MAX: none */
+        bool has_brake;         /* v2 */
+        uint64_t brake_bytes;   /* memory.high, above which the kernel slows allocations down
+                                 * instead of killing; UINT64_MAX: none, and always on v1 */
+        uint64_t current_bytes; /* with page cache and kernel memory */
+        uint64_t inactive_file_bytes, active_file_bytes; /* page cache, without shared memory */
+        uint64_t unclean_bytes;                          /* of it, dirty and under writeback */
+} CgroupMemory;
+
+/* Parses memory.stat of either version into the three fields about page cache (cgroup-v2.rst,
+ * cgroup-v1/memory.rst: the total_ ones have the groups below as well). -EBADMSG: none of them. */
+int cgroup_memory_stat_parse(const char *text, CgroupMemory *ret);
+
+/* -EOPNOTSUPP: the memory controller is not enabled for the group, or it is the root. */
+int cgroup_memory_read(int cgroup_fd, CgroupMemory *ret);
+
 typedef struct Pressure {
         double recent;       /* share of the last ten seconds, 0..1 */
         uint64_t total_usec; /* since the group was made */

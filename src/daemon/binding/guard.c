@@ -492,7 +492,7 @@ static bool attend(const Binder *b, Instance *i, const HugePools *pools, uint64_
 
 /* --- the timer --- */
 
-uint64_t guard_tick(Binder *b, uint64_t now_usec) {
+static uint64_t tick_nodes(Binder *b, uint64_t now_usec) {
         _cleanup_huge_pools_ HugePools pools = { 0 };
         NodeSet nodes = { 0 };
         bool fast = false;
@@ -513,6 +513,12 @@ uint64_t guard_tick(Binder *b, uint64_t now_usec) {
                 if (i->binding.guard.watched)
                         fast |= attend(b, i, &pools, now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
+}
+
+uint64_t guard_tick(Binder *b, uint64_t now_usec) {
+        const uint64_t limits = limit_tick(b, now_usec), nodes = tick_nodes(b, now_usec);
+
+        return limits < nodes ? limits : nodes;
 }
 
 static void arm(Guard *guard, uint64_t usec) {
@@ -596,7 +602,7 @@ void guard_note(const Binder *b, Instance *i) {
         }
         if (i->binding.guard.watched)
                 workers_prepare_guard(b->host->workers);
-        if (i->binding.guard.watched && guard->timer && !guard->armed)
+        if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer && !guard->armed)
                 arm(guard, clock_monotonic_usec());
 }
 

@@ -63,9 +63,10 @@ static bool is_bound_otherwise(const UndoRecord *record, Rung next) {
 static Ladder present(const UndoRecord *record, Rung next) {
         if (next != RUNG_AFFINITY)
                 return (Ladder){ .rung = RUNG_AFFINITY, .why = kept };
-        return (Ladder){ .rung = record->scope                  ? RUNG_SCOPE
-                                 : undo_record_has_unit(record) ? RUNG_UNIT
-                                                                : RUNG_DIRECTORY };
+        return (Ladder){ .rung = record->scope ? RUNG_SCOPE
+                                 : record->unit_noted && undo_record_has_unit(record)
+                                         ? RUNG_UNIT
+                                         : RUNG_DIRECTORY };
 }
 
 /* A change of the policy applies at once. A process without a service keeps its means: not all

@@ -270,6 +270,7 @@ static int observe(const Binder *b, Instance *i) {
                 b->host->intruder = i->binding.observed.intruder;
         drift_watch(b, i, open.cpuset_fd);
         observe_memory(b, i, open.group_fd);
+        limit_observe(i, i->binding.observed.alone ? open.group_fd : -EBADF);
         return 0;
 }
 
@@ -480,6 +481,10 @@ static void advance(Binder *b, Instance *i, uint64_t now_usec) {
         begin_blind(b, i, now_usec);
         for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && reconcile_once(b, i, now_usec); n++)
                 ;
+        if (!i->binding.observed_known)
+                return;
+        limit_follow(b, i, now_usec); /* may be due earlier than the step that was decided */
+        guard_note(b, i);             /* and is to be watched from now on */
 }
 
 static void begin(Binder *b, Instance *i, uint64_t now_usec) {

@@ -138,5 +138,8 @@ void binding_await_plan(Instance *i, uint64_t now_usec) {
 void binding_end(Instance *i) {
         binding_end_kernel_moves(i);
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
+        i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
+        free(i->binding.limit.recent);
+        i->binding.limit.recent = NULL;
         binding_clear_failure(i);
 }

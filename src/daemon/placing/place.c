@@ -85,9 +85,12 @@ static NodeSet adopt_running(const Placing *placing, Instance *i) {
 
 static uint64_t need_bytes(const Placing *placing, const Instance *i) {
         const InstanceSampling *s = &i->sampling;
+        const UndoLimit *noted = undo_limit_of(i);
+        /* One that was set because of its place is not what it needs. */
+        const bool ours = noted && undo_limit_has(noted, s->limit_bytes);
 
         return fit_need_bytes(s->memory_known ? s->by_node : NULL, placing->host->topology.n_nodes,
-                              s->limit_bytes);
+                              ours ? 0 : s->limit_bytes);
 }
 
 /* Of others nothing depends on it: their memory nodes stay wide. */
@@ -320,12 +323,29 @@ static void copy_to_unit(const Placing *placing, const Instance *i) {
         unit->replanned = false; /* the instance acts on it */
 }
 
+/* Of each node, as the guard keeps it free. NULL: not known, or there is no memory. */
+static uint64_t *read_headrooms(const Host *h) {
+        uint64_t *bytes =
+                h->high_watermark_bytes ? calloc(h->topology.n_nodes, sizeof(*bytes)) : NULL;
+
+        for (size_t n = 0; bytes && n < h->topology.n_nodes; n++)
+                bytes[n] = fit_headroom_bytes(h->topology.nodes[n].memory_bytes,
+                                              h->high_watermark_bytes[n]);
+        return bytes;
+}
+
 static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
+        _cleanup_free_ uint64_t *headrooms = read_headrooms(placing->host);
+
         for (size_t k = 0; k < in->n; k++) {
                 const PlaceEntry *e = &in->entries[k];
                 Assignment *p = e->instance ? &e->instance->planned : &e->unit->planned;
-                const bool changed = note(placing, p, &in->instances[k], &plan->choices[k]);
+                const uint64_t limit = limit_wanted_bytes(&placing->host->topology, headrooms,
+                                                          in->instances, plan->choices, in->n, k);
+                bool changed = note(placing, p, &in->instances[k], &plan->choices[k]);
 
+                changed |= p->limit_bytes != limit;
+                p->limit_bytes = limit;
                 if (!e->instance) {
                         e->unit->replanned |= changed;
                         continue;

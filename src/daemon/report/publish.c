@@ -139,6 +139,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .memory_extra_nodes = i->binding.guard.extra,
                 .memory_widenings = i->binding.guard.n_widenings,
                 .bind_seconds = i->binding.bind_seconds,
+                .memory_limit_state = i->binding.limit.state,
+                .memory_limit_bytes = i->binding.limit.wanted_bytes,
                 .bound_after_start = i->binding.late_pid > 0 && i->n_members > 0 &&
                                      i->members[0].process.id.pid == i->binding.late_pid,
         };
@@ -216,7 +218,8 @@ static int fill_units(const Report *report, Snapshot *s) {
                                     .state = u->state,
                                     .reason = u->reason,
                                     .code = u->code,
-                                    .limits_known = u->place.known };
+                                    .limits_known = u->place.known,
+                                    .memory_limit_bytes = u->limit_ours };
                 id_set_convert(&u->place.cpus.value, &unit->cpus);
                 id_set_convert(&u->mems.value, &unit->mems);
                 unit->nodes = topology_nodes_of(&report->host->topology, &unit->cpus);

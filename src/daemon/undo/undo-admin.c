@@ -90,6 +90,16 @@ static bool take(const Undoing *undo, const UndoRecord *record, UndoProperty *pr
         return true;
 }
 
+/* Of the limit systemd has the value that counts already: one that is not ours stays. */
+static bool take_limit(UndoRecord *record, uint64_t memory_max) {
+        UndoLimit *l = &record->limit;
+
+        if (!l->noted || (l->n_ours > 0 ? undo_limit_has(l, memory_max) : l->before == memory_max))
+                return false;
+        *l = (UndoLimit){ .noted = false };
+        return true;
+}
+
 static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         Setting cpus = { .key = "AllowedCPUs" }, mems = { .key = "AllowedMemoryNodes" };
         bool changed;
@@ -97,7 +107,8 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         if (record->releasing || !record->unit_noted || strcmp(unit->load_state, "loaded") != 0 ||
             read_files(undo, unit, &cpus, &mems) < 0)
                 return;
-        changed = take(undo, record, &record->cpus, &cpus);
+        changed = take_limit(record, unit->memory_max);
+        changed |= take(undo, record, &record->cpus, &cpus);
         changed |= take(undo, record, &record->mems, &mems);
         if (!changed)
                 return;

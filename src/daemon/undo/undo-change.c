@@ -4,6 +4,7 @@
 #include "tidbnumad/change/threads.h"
 #include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 
 /* --- finding --- */
@@ -211,6 +212,53 @@ void undo_end(Instance *i) {
         i->undo = (InstanceUndo){ .record = NULL };
 }
 
+/* --- the memory limit --- */
+
+const UndoLimit *undo_limit_of(const Instance *i) {
+        return i->undo.record && i->undo.record->limit.noted ? &i->undo.record->limit : NULL;
+}
+
+int undo_before_limit(Undoing *undo, Instance *i, uint64_t bytes) {
+        UndoRecord *record;
+        int r;
+
+        if (undo->records.dir_fd < 0)
+                return -EBADF;
+        r = get(undo, i, &record);
+        if (r < 0)
+                return r;
+        if (record->releasing || record->busy)
+                return -EAGAIN;
+        if (!record->limit.noted)
+                return -ENODATA;
+        if (bytes != UINT64_MAX)
+                record->stale |= undo_limit_add(&record->limit, bytes, clock_boottime_ticks()) > 0;
+        r = undo_write(&undo->records, record);
+        record->busy = r >= 0;
+        return r;
+}
+
+void undo_note_unit_limit(const Undoing *undo, const Instance *i, uint64_t memory_max) {
+        if (i->undo.record)
+                undo_note_limit(&undo->host->sysroot, i->undo.record, memory_max);
+}
+
+void undo_after_limit(Undoing *undo, Instance *i, uint64_t bytes, bool done) {
+        UndoRecord *record = i->undo.record;
+
+        if (!record)
+                return;
+        record->busy = false;
+        if (!done)
+                return;
+        if (bytes != UINT64_MAX)
+                undo_limit_confirm(&record->limit);
+        else
+                record->limit = (UndoLimit){ .noted = false };
+        record->stale = true;
+        (void)undo_write(&undo->records, record); /* else with the next change */
+}
+
 /* --- units --- */
 
 static void note_property(KnownProperty *property, IdView value, UndoProperty *record) {
@@ -228,6 +276,15 @@ void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read, 
                 record = NULL;
         note_property(cpus, ID_VIEW(&read->cpus), record ? &record->cpus : NULL);
         note_property(mems, ID_VIEW(&read->mems), record ? &record->mems : NULL);
+}
+
+uint64_t undo_read_unit_limit(const Undoing *undo, const char *unit, const BusUnit *read,
+                              uint64_t *ret_ours) {
+        const UndoRecord *record = undo_of_unit(undo, unit);
+        const bool ours = record && undo_limit_has(&record->limit, read->memory_max);
+
+        *ret_ours = ours ? read->memory_max : 0;
+        return ours ? record->limit.before : read->memory_max;
 }
 
 static int will_set(UndoRecord *record, UndoProperty *property, const KnownProperty *next) {
@@ -261,6 +318,11 @@ int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) 
                 r = will_set(record, &record->cpus, change->next_cpus);
         if (r >= 0)
                 r = will_set(record, &record->mems, change->next_mems);
+        if (r >= 0 && change->next_limit > 0) {
+                undo_note_limit(&undo->host->sysroot, record, change->own_limit);
+                record->stale |= undo_limit_add(&record->limit, change->next_limit,
+                                                clock_boottime_ticks()) > 0;
+        }
         if (r >= 0)
                 r = undo_write(&undo->records, record);
         record->busy = r >= 0;
@@ -278,6 +340,10 @@ void undo_after_unit(const Undoing *undo, const char *unit, const UnitChange *ch
                 undo_values_confirm(&record->cpus.ours);
         if (change->next_mems->ours)
                 undo_values_confirm(&record->mems.ours);
+        if (change->next_limit > 0)
+                undo_limit_confirm(&record->limit);
+        else
+                record->limit = (UndoLimit){ .noted = false };
 }
 
 /* --- what the admin has set --- */

@@ -13,9 +13,25 @@
 /* A start script may wait for a disk before it executes the server. */
 #define MISUSED_USEC (2 * ROSTER_SCAN_INTERVAL_USEC)
 
+/* On cgroup v1 systemd has no CPUs and memory nodes of units, but it has memory limits. */
+static bool sets_limits_alone(const Units *units) {
+        const Host *h = units->host;
+
+        if (backend_kind(&h->backend) != BACKEND_CGROUP1 || !backend_systemd_runs(&h->sysroot))
+                return false;
+        for (size_t i = 0; i < h->policies.n_policies; i++)
+                if (h->policies.policies[i].memory_limit != MEMORY_LIMIT_NONE)
+                        return true;
+        return false;
+}
+
 bool units_enforce(const Units *units) {
-        return host_enforces(units->host) && !units->host->args->once && units->host->backend.ops &&
-               strcmp(units->host->backend.ops->name, "systemd") == 0;
+        return host_enforces(units->host) && !units->host->args->once &&
+               (backend_kind(&units->host->backend) == BACKEND_SYSTEMD || sets_limits_alone(units));
+}
+
+bool unit_is_prepared(const Unit *u) {
+        return u->place.cpus.ours || u->mems.ours || u->limit_ours > 0;
 }
 
 int unit_new(Units *units, const char *name, Unit **ret) {
@@ -78,25 +94,30 @@ static void log_unit(const Unit *u, int priority, const UnitDesired *w, const ch
                     *more ? "; " : "", more);
 }
 
+static bool is_wanted(const UnitDesired *w) {
+        return !id_set_is_empty(&w->cpus) || w->limit_bytes > 0;
+}
+
 static void log_prepared(const Unit *u, const UnitDesired *w) {
         char cpus[ID_SET_LIST_MAX], mems[ID_SET_LIST_MAX];
-        _cleanup_free_ char *what = NULL;
+        _cleanup_text_ Text what = { 0 };
 
         (void)id_set_render_list(&w->cpus, cpus, sizeof(cpus));
         (void)id_set_render_list(&w->mems, mems, sizeof(mems));
-        if (asprintf(&what, "is prepared for its next start: CPUs %s, memory nodes %s", cpus,
-                     mems[0] ? mems : "as they are") < 0) {
-                what = NULL;
-                return;
-        }
-        log_unit(u, LOG_INFO, w, JOURNAL_PREPARED, what, w->reason);
+        text_append(&what, "is prepared for its next start: ");
+        if (cpus[0])
+                text_appendf(&what, "CPUs %s, memory nodes %s", cpus,
+                             mems[0] ? mems : "as they are");
+        if (w->limit_bytes > 0)
+                text_appendf(&what, "%smemory limit %.0f MiB", cpus[0] ? ", " : "",
+                             (double)w->limit_bytes / (1 << 20));
+        if (what.error == 0)
+                log_unit(u, LOG_INFO, w, JOURNAL_PREPARED, what.data, w->reason);
 }
 
 /* All values are as desired. */
 static void settle(Unit *u, const UnitDesired *w) {
-        u->state = u->place.released           ? "released"
-                   : id_set_is_empty(&w->cpus) ? "unprepared"
-                                               : "prepared";
+        u->state = u->place.released ? "released" : is_wanted(w) ? "prepared" : "unprepared";
         u->reason = w->reason;
         u->code = w->code;
         u->failures = 0;
@@ -125,7 +146,9 @@ static UnitChange change_of(const Unit *u) {
                              .cpus = &u->place.cpus,
                              .mems = &u->mems,
                              .next_cpus = &u->next_cpus,
-                             .next_mems = &u->next_mems };
+                             .next_mems = &u->next_mems,
+                             .own_limit = u->own_limit,
+                             .next_limit = u->next_limit };
 }
 
 static void finish_write(Unit *u) {
@@ -133,7 +156,8 @@ static void finish_write(Unit *u) {
 
         u->place.cpus = u->next_cpus;
         u->mems = u->next_mems;
-        if (!id_set_is_empty(&w.cpus))
+        u->limit_ours = u->next_limit;
+        if (is_wanted(&w))
                 log_prepared(u, &w);
         settle(u, &w);
 }
@@ -155,7 +179,7 @@ static void on_written(int error, const char *message, void *userdata) {
 
 static void write_next(Unit *u) {
         const UnitChange change = change_of(u);
-        BusUnitsProperty properties[2];
+        BusUnitsProperty properties[3];
         size_t n = 0;
         int r = undo_before_unit(u->units->undo, u->place.name, &change);
 
@@ -164,10 +188,15 @@ static void write_next(Unit *u) {
                 return;
         }
         if (u->writes_cpus)
-                properties[n++] = (BusUnitsProperty){ "AllowedCPUs", ID_VIEW(&u->next_cpus.value) };
+                properties[n++] = (BusUnitsProperty){ .name = "AllowedCPUs",
+                                                      .value = ID_VIEW(&u->next_cpus.value) };
         if (u->writes_mems)
-                properties[n++] =
-                        (BusUnitsProperty){ "AllowedMemoryNodes", ID_VIEW(&u->next_mems.value) };
+                properties[n++] = (BusUnitsProperty){ .name = "AllowedMemoryNodes",
+                                                      .value = ID_VIEW(&u->next_mems.value) };
+        if (u->writes_limit)
+                properties[n++] = (BusUnitsProperty){ .name = BUS_MEMORY_MAX,
+                                                      .bytes = u->next_limit > 0 ? u->next_limit
+                                                                                 : u->own_limit };
         r = bus_units_set_all(u->units->bus.bus, u->place.name, properties, n, on_written, u,
                               &u->call);
         if (r < 0) {
@@ -194,7 +223,7 @@ static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty 
 static bool gives_back(Unit *u, const UnitDesired *w) {
         UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
-        if (!record || !id_set_is_empty(&w->cpus) || !(u->place.cpus.ours || u->mems.ours))
+        if (!record || is_wanted(w) || !unit_is_prepared(u))
                 return false;
         u->state = "unprepared";
         u->reason = w->reason;
@@ -227,7 +256,9 @@ void unit_decide(Unit *u) {
                 return; /* a running unit is not written */
         u->writes_cpus = plan_property(ID_VIEW(&w.cpus), &u->place.cpus, &u->next_cpus);
         u->writes_mems = plan_property(ID_VIEW(&w.mems), &u->mems, &u->next_mems);
-        if (u->writes_cpus || u->writes_mems)
+        u->next_limit = w.limit_bytes;
+        u->writes_limit = u->next_limit != u->limit_ours;
+        if (u->writes_cpus || u->writes_mems || u->writes_limit)
                 write_next(u);
         else
                 settle(u, &w);
@@ -238,8 +269,8 @@ void unit_decide(Unit *u) {
 bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         const Units *units = u->units;
 
-        if (u->place.released || u->active_since_usec == 0 ||
-            !(u->place.cpus.ours || u->mems.ours) || now_usec < u->active_since_usec + MISUSED_USEC)
+        if (u->place.released || u->active_since_usec == 0 || !unit_is_prepared(u) ||
+            now_usec < u->active_since_usec + MISUSED_USEC)
                 return false;
         return !roster_has_unit(units->roster, u->place.name);
 }
@@ -306,6 +337,7 @@ static void note(Unit *u, const BusUnit *read) {
         note_state(u, read->active_state);
         note_user(u, read);
         undo_read_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
+        u->own_limit = undo_read_unit_limit(u->units->undo, u->place.name, read, &u->limit_ours);
         unit_start_note(u, read);
         if (failed)
                 unit_start_revoke(u);
@@ -428,6 +460,14 @@ static void take_what_starts(const Unit *u, UnitDesired *w) {
                 w->cpus = (CpuSet){ 0 };
 }
 
+/* Within whatever CPUs it starts: it needs none of them for this. A smaller limit of its own stays,
+ * and what is prepared is not the reason why it failed. */
+static uint64_t limit_of(const Unit *u, const Placement *p) {
+        const uint64_t limit = u->place.planned.limit_bytes;
+
+        return id_set_is_empty(&p->nodes) || u->start_refused || u->own_limit <= limit ? 0 : limit;
+}
+
 UnitDesired unit_desired_make(const Unit *u) {
         Units *units = u->units;
         UnitDesired w = { 0 };
@@ -458,6 +498,9 @@ UnitDesired unit_desired_make(const Unit *u) {
         p = u->place.planned.placement;
         w.reason = p.reason;
         if (id_set_is_empty(&p.nodes))
+                return w;
+        w.limit_bytes = limit_of(u, &p);
+        if (sets_limits_alone(units))
                 return w;
         if (sets_its_own(u)) {
                 w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
@@ -585,10 +628,6 @@ void unit_start_note(Unit *u, const BusUnit *read) {
 
 /* --- how it went --- */
 
-static bool is_prepared(const Unit *u) {
-        return u->place.cpus.ours || u->mems.ours;
-}
-
 static bool is_failure(const char *state) {
         return strcmp(state, "failed") == 0 || strcmp(state, "auto-restart") == 0;
 }
@@ -603,16 +642,16 @@ static bool is_young(const Unit *u) {
 }
 
 bool unit_start_is_watched(const Unit *u) {
-        return u->place.known && is_prepared(u) && is_young(u);
+        return u->place.known && unit_is_prepared(u) && is_young(u);
 }
 
 static void note_start(Unit *u, uint64_t usec) {
         u->started_usec = usec;
-        u->start_inside = is_prepared(u);
+        u->start_inside = unit_is_prepared(u);
 }
 
 static bool began_inside(const Unit *u) {
-        return u->started_usec == 0 ? is_prepared(u) : u->start_inside;
+        return u->started_usec == 0 ? unit_is_prepared(u) : u->start_inside;
 }
 
 /* It failed soon after its start. True: perhaps because of values of ours. */

@@ -42,7 +42,7 @@ static void unit_list_forget(Units *units) {
         for (size_t i = 0; i < units->n_units; i++) {
                 Unit *u = units->units[i];
 
-                if (!u->call && !u->place.cpus.ours && !u->mems.ours &&
+                if (!u->call && !unit_is_prepared(u) &&
                     !known_unit_is_named(&units->host->policies, u->place.name)) {
                         unit_free(u);
                         host_mark(units->host, HOST_MARK_PLAN);

@@ -54,6 +54,13 @@ int __wrap_bus_units_set_all(sd_bus *b, const char *unit, const BusUnitsProperty
         (void)ret_slot;
         assert_string_equal(unit, bus.name);
         for (size_t i = 0; i < n; i++) {
+                if (strcmp(properties[i].name, BUS_MEMORY_MAX) == 0) {
+                        (void)snprintf(bus.said + strlen(bus.said),
+                                       sizeof(bus.said) - strlen(bus.said), "%sLimit=%lld%s",
+                                       i > 0 ? "," : "", (long long)properties[i].bytes,
+                                       i + 1 == n ? ";" : "");
+                        continue;
+                }
                 assert_true(id_view_render_list(properties[i].value, list, sizeof(list)) >= 0);
                 assert_memory_equal(properties[i].name, "Allowed", 7);
                 (void)snprintf(bus.said + strlen(bus.said), sizeof(bus.said) - strlen(bus.said),

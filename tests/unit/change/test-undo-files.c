@@ -46,6 +46,10 @@ TEST(of_a_unit) {
         assert_stored("unit.record", example_record("tikv-20160", "tikv-20160.service"));
 }
 
+TEST(of_a_limited_unit) {
+        assert_stored("limit.record", example_limited());
+}
+
 TEST(of_processes_alone) {
         assert_stored("processes.record", example_record("a\nb\x80:10", NULL));
 }

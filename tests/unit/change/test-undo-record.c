@@ -213,3 +213,25 @@ TEST(given) {
         assert_true(is_ours(&r->given, "2") && is_ours(&r->given, "3"));
         undo_record_free(r);
 }
+
+TEST(limits_that_may_be_ours) {
+        UndoLimit l = { 0 };
+
+        assert_int_equal(undo_limit_last(&l), 0);
+        assert_false(undo_limit_has(&l, 0));
+        assert_int_equal(undo_limit_add(&l, 100, 7), 1);
+        assert_int_equal(undo_limit_add(&l, 100, 9), 0);
+        assert_int_equal(l.since_ticks, 7); /* the same is no news */
+        for (uint64_t bytes = 200; bytes <= 900; bytes += 100)
+                assert_int_equal(undo_limit_add(&l, bytes, bytes), 1);
+        assert_int_equal(l.n_ours, UNDO_LIMITS_MAX);
+        assert_int_equal(undo_limit_last(&l), 900);
+        assert_int_equal(l.since_ticks, 900);
+        assert_true(undo_limit_has(&l, 100)); /* it was confirmed */
+        assert_true(undo_limit_has(&l, 800));
+        assert_false(undo_limit_has(&l, 200));
+        undo_limit_confirm(&l);
+        assert_int_equal(l.n_ours, 1);
+        assert_true(undo_limit_has(&l, 900));
+        assert_false(undo_limit_has(&l, 100));
+}

@@ -1,5 +1,6 @@
 /* Properties of a unit on their way back, with a systemd and a cgroup that the test makes up. */
 #include "restore-host.h"
+#include "tidbnumad/sys/path.h"
 
 HOST_TEST(full_first_and_cleared_then) {
         step_and_answer(h);
@@ -208,4 +209,68 @@ TEST(nothing_is_ours) {
                 assert_int_equal(step(&h), 1);
                 assert_string_equal(bus.said, "");
         }
+}
+
+/* --- the memory limit --- */
+
+static void limit(Host *h, uint64_t before) {
+        h->record->limit = (UndoLimit){ .noted = true,
+                                        .before = before,
+                                        .ours = { UINT64_C(100) << 20, UINT64_C(200) << 20 },
+                                        .n_ours = 2 };
+        bus.unit.memory_max = UINT64_C(200) << 20;
+        fake_write(&h->tree, GROUP "/memory.high", "199229440\n"); /* 190 MiB */
+}
+
+HOST_TEST(limit_with_the_sets) {
+        char high[32];
+
+        limit(h, UINT64_MAX);
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;");
+        group(h, "0-7", "0-3");
+        bus.said[0] = '\0';
+        step_and_answer(h);
+        assert_string_equal(bus.said, "Limit=-1,MemoryNodes=,CPUs=;");
+        bus.unit.memory_max = UINT64_MAX;
+        check_and_finish(h, "", "");
+        assert_true(path_read(h->tree.fd, high, sizeof(high), GROUP "/memory.high") > 0);
+        assert_memory_equal(high, "max", 3); /* no kernel's file: the rest stays */
+}
+
+/* As on cgroup v1, or where the CPUs are not ours. */
+HOST_TEST(limit_alone) {
+        limit(h, UINT64_C(700) << 20);
+        undo_values_clear(&h->record->cpus.ours);
+        undo_values_clear(&h->record->mems.ours);
+        h->record->unit_noted = false;
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_string_equal(bus.said, "Limit=734003200;");
+        bus.unit.memory_max = UINT64_C(700) << 20;
+        check_and_finish(h, "2", "1");
+}
+
+/* Somebody else has set it since. */
+HOST_TEST(limit_of_another) {
+        limit(h, UINT64_MAX);
+        bus.unit.memory_max = UINT64_C(150) << 20;
+        step_and_answer(h);
+        step_and_answer(h);
+        group(h, "0-7", "0-3");
+        step_and_answer(h);
+        assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-7;MemoryNodes=,CPUs=;");
+}
+
+/* Something writes it at the same time. */
+HOST_TEST(limit_that_does_not_stay) {
+        limit(h, UINT64_MAX);
+        undo_values_clear(&h->record->cpus.ours);
+        undo_values_clear(&h->record->mems.ours);
+        step_and_answer(h);
+        step_and_answer(h);
+        assert_int_equal(step(h), 0);
+        bus.read_reply(0, &bus.unit, bus.userdata);
+        assert_int_equal(h->replied, -EBUSY);
 }

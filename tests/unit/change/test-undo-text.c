@@ -29,6 +29,7 @@ TEST(round_trip) {
 
         assert_round_trip(example_record("tikv-20160", "tikv-20160.service"));
         assert_round_trip(example_record("a\nb\x80:10", NULL));
+        assert_round_trip(example_limited());
         assert_round_trip(example_scope());
         assert_int_equal(undo_record_new("x:1", NULL, &bare), 0);
         assert_round_trip(bare);
@@ -61,7 +62,7 @@ TEST(thousands_of_threads_are_short) {
 }
 
 static char *example_text(void) {
-        UndoRecord *r = example_record("a", "a.service");
+        UndoRecord *r = example_limited();
         char *text;
         size_t size;
 
@@ -196,7 +197,7 @@ TEST(scopes) {
 }
 
 /* Of the example: 0 and 1 are its unit's, 2 the CPUs that were given, 3 and 4 one process's, 5 the
- * other's. */
+ * other's, 6 the unit's memory limit. */
 TEST(hostile_content) {
         static const struct {
                 const char *path, *value;
@@ -234,6 +235,13 @@ TEST(hostile_content) {
                 { "settings.0.ours", "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]" },
                 { "settings.0.ours.0", "\"x\"" },
                 { "settings.2.ours", "null" },
+                { "settings.6.target", "\"b.service\"" },
+                { "settings.6.before.bytes", "-1" },
+                { "settings.6.before.bytes", "null" }, /* and set by a file */
+                { "settings.6.before.origin", "0" },
+                { "settings.6.before.since", "\"1\"" },
+                { "settings.6.ours", "[1, 2, 3, 4, 5]" },
+                { "settings.6.ours.0", "0" },
                 { "settings.2.ours", "[\"1\", \"1-\"]" },
                 { "settings.3.target.pid", "0" },
                 { "settings.3.target.pid", "-1" },

@@ -345,6 +345,10 @@ TEST(idle_keys) {
                                                "moving 1 GiB takes more than 17 minutes");
         assert_warned(P "  rate: 1MiB/s\n  migrate: gentle\n  on_full: keep\n", NULL);
         assert_warned(P "  migrate: none\n  memory: none\n", NULL);
+        assert_warned(P "  backend: affinity\n  memory_limit: share\n",
+                      "a.yaml:6:17: `policies[].memory_limit` has no effect with `backend: "
+                      "affinity`, which changes no unit");
+        assert_warned(P "  backend: affinity\n  memory_limit: none\n", NULL);
         assert_warned(P "  backend: affinity\n  on_full: keep\n",
                       "a.yaml:6:12: `policies[].on_full` has no effect with `backend: affinity`, "
                       "which cannot bind memory");

@@ -35,6 +35,8 @@ static const char *units_of(const PolicyKey *key) {
         case POLICY_KEY_RATE:
                 return "B/s, KiB/s, MiB/s, GiB/s, TiB/s (powers of 1024), kB/s, MB/s, GB/s, TB/s "
                        "(of 1000)";
+        case POLICY_KEY_LIMIT:
+                return "B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (of 1000)";
         case POLICY_KEY_DURATION:
                 return "us, ms, s, min, h";
         case POLICY_KEY_PERCENT:

@@ -100,10 +100,11 @@ TEST(unknown_keys) {
                       "a.yaml:5:43: unknown key `4-5` in `policies[].instances[]`, expected quotes "
                       "around a list with commas inside braces");
         /* A path is not a key, and what is shown is harmless. */
-        assert_errors(P "  place.nodes: 1\n",
-                      "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
-                      "`name`, `match`, `max_instances`, `place`, `cpus`, `memory`, `on_full`, "
-                      "`migrate`, `rate`, `backend`, `weight`, `metrics`, `instances`");
+        assert_errors(
+                P "  place.nodes: 1\n",
+                "a.yaml:5:3: unknown key `place.nodes` in `policies[]`, expected one of "
+                "`name`, `match`, `max_instances`, `place`, `cpus`, `memory`, `on_full`, "
+                "`memory_limit`, `migrate`, `rate`, `backend`, `weight`, `metrics`, `instances`");
         assert_errors(P "  count: 2\n  strict: true\n",
                       "a.yaml:5:3: unknown key `count` in `policies[]`, expected it as "
                       "`policies[].place.count`",

@@ -197,6 +197,31 @@ TEST(rate) {
         assert_refused(&key, cases, ELEMENTSOF(cases));
 }
 
+TEST(memory_limit) {
+        static const Case cases[] = {
+                { "64", "without a unit" },
+                { "64gb", "units are KiB, MiB, GiB, kB, MB, GB" },
+                { "1023KiB", "it is too small" },
+                { "0GiB", "it is too small" },
+                { "20000000TiB", "it is too large" },
+                { "80%", NULL },
+                { "Share", NULL },
+                { "-1GiB", NULL },
+                { "", NULL },
+        };
+        const PolicyKey key = { .type = POLICY_KEY_LIMIT };
+        const char *reason;
+        uint64_t value;
+
+        assert_int_equal(policy_value_parse(&key, "none", &value, &reason), 0);
+        assert_int_equal(value, MEMORY_LIMIT_NONE);
+        assert_int_equal(policy_value_parse(&key, "share", &value, &reason), 0);
+        assert_int_equal(value, MEMORY_LIMIT_SHARE);
+        assert_int_equal(policy_value_parse(&key, "1MiB", &value, &reason), 0);
+        assert_int_equal(value, MEMORY_LIMIT_MIN);
+        assert_refused(&key, cases, ELEMENTSOF(cases));
+}
+
 TEST(interval) {
         static const Case cases[] = {
                 { "10", "without a unit" },

@@ -246,6 +246,23 @@ EXAMPLE_TEST(next_step_of_a_mode) {
         assert_reported(e, 1000, true, "      start the daemon without --dry-run\n");
 }
 
+/* A limit that is in force since before the start, or smaller by the unit, is none. */
+EXAMPLE_TEST(memory_limits) {
+        char *text;
+
+        for (size_t i = 0; i < 4; i++)
+                e->instances[i] = instance("t", INSTANCE_BOUND, "", REASON_NONE);
+        e->instances[0].memory_limit_state = LIMIT_SET;
+        e->instances[1].memory_limit_state = LIMIT_SMALLER;
+        text = render(e, NULL, 1000, true);
+        assert_null(strstr(text, "Problems"));
+        free(text);
+        e->instances[2].memory_limit_state = e->instances[3].memory_limit_state = LIMIT_NEXT_START;
+        assert_reported(e, 1000, true,
+                        "\n  t, t: memory limit: in force; it takes effect for the sizes of the "
+                        "server at its next start\n      restart it when that suits\n");
+}
+
 /* A move in progress, and what is at rest, is no problem. */
 EXAMPLE_TEST(without_problems) {
         char *text;

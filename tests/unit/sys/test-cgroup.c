@@ -105,6 +105,71 @@ static CgroupVersion version_of(const char *const *files) {
         return cgroup_version(&tree.sysroot);
 }
 
+/* Of 6.1 and of 5.10 on cgroup v1, shortened. */
+static const char memory_stat[] = "anon 41943040\nfile 419430400\nkernel 1228800\nshmem 4096\n"
+                                  "file_mapped 0\nfile_dirty 8192\nfile_writeback 4096\n"
+                                  "inactive_anon 1\nactive_anon 2\ninactive_file 314572800\n"
+                                  "active_file 104857600\nunevictable 3\nslab_reclaimable 4\n";
+static const char memory_stat_v1[] = "cache 1\nrss 2\ndirty 3\nwriteback 4\ninactive_file 5\n"
+                                     "active_file 6\nhierarchical_memory_limit 7\n"
+                                     "total_cache 8\ntotal_dirty 9\ntotal_writeback 10\n"
+                                     "total_inactive_file 11\ntotal_active_file 12\n";
+
+TEST(page_cache_of_a_group) {
+        CgroupMemory m = { .unclean_bytes = 99 };
+
+        assert_int_equal(cgroup_memory_stat_parse(memory_stat, &m), 0);
+        assert_int_equal(m.inactive_file_bytes, 314572800);
+        assert_int_equal(m.active_file_bytes, 104857600);
+        assert_int_equal(m.unclean_bytes, 8192 + 4096);
+        assert_int_equal(cgroup_memory_stat_parse(memory_stat_v1, &m), 0);
+        assert_int_equal(m.inactive_file_bytes, 11);
+        assert_int_equal(m.active_file_bytes, 12);
+        assert_int_equal(m.unclean_bytes, 19);
+        assert_int_equal(cgroup_memory_stat_parse("", &m), -EBADMSG);
+        assert_int_equal(cgroup_memory_stat_parse("inactive_filed 1\nactive_file\n", &m), -EBADMSG);
+}
+
+FAKE_TEST(memory_of_a_group) {
+        CgroupMemory m = { 0 };
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_write(tree, "sys/fs/cgroup/a/cgroup.procs", "");
+        fake_write(tree, "sys/fs/cgroup/a/memory.max", "max\n");
+        fake_write(tree, "sys/fs/cgroup/a/memory.high", "1048576\n");
+        fake_write(tree, "sys/fs/cgroup/a/memory.current", "467664896\n");
+        fake_write(tree, "sys/fs/cgroup/a/memory.stat", memory_stat);
+        assert_int_equal(cgroup_open(&tree->sysroot, "/a", &fd), 0);
+        assert_int_equal(cgroup_memory_read(fd, &m), 0);
+        assert_int_equal(m.limit_bytes, UINT64_MAX);
+        assert_int_equal(m.brake_bytes, 1048576);
+        assert_true(m.has_brake);
+        assert_int_equal(m.current_bytes, 467664896);
+        assert_int_equal(m.active_file_bytes, 104857600);
+        fake_remove(tree, "sys/fs/cgroup/a/memory.current");
+        assert_int_equal(cgroup_memory_read(fd, &m), -EOPNOTSUPP);
+}
+
+/* "No limit" of v1 is the largest number of whole pages. */
+FAKE_TEST(memory_of_a_group_of_v1) {
+        CgroupMemory m = { 0 };
+        _cleanup_close_ int fd = -EBADF;
+
+        fake_write(tree, "sys/fs/cgroup/memory/a/cgroup.procs", "");
+        fake_write(tree, "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");
+        fake_write(tree, "sys/fs/cgroup/memory/a/memory.usage_in_bytes", "4096\n");
+        fake_write(tree, "sys/fs/cgroup/memory/a/memory.stat", memory_stat_v1);
+        assert_int_equal(cgroup_open(&tree->sysroot, "/memory/a", &fd), 0);
+        assert_int_equal(cgroup_memory_read(fd, &m), 0);
+        assert_int_equal(m.limit_bytes, UINT64_MAX);
+        assert_int_equal(m.brake_bytes, UINT64_MAX);
+        assert_false(m.has_brake);
+        assert_int_equal(m.inactive_file_bytes, 11);
+        fake_write(tree, "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "167772160\n");
+        assert_int_equal(cgroup_memory_read(fd, &m), 0);
+        assert_int_equal(m.limit_bytes, 167772160);
+}
+
 TEST(version) {
         Sysroot none = SYSROOT_NONE;
 

@@ -210,6 +210,23 @@ uint64_t guard_margin_bytes(const Binder *b, const Instance *instance);
  * watched. */
 uint64_t guard_tick(Binder *b, uint64_t now_usec);
 
+/* The memory limit of units (`memory_limit`): plan/limit.h has the rules. */
+
+/* Reads the memory group in this folder (-EBADF: none), which must be the instance's alone. */
+void limit_observe(Instance *instance, int group_fd);
+
+/* To be called after each observation: sets, takes back or waits, and has the guard watch a limit
+ * that is in force. */
+void limit_follow(const Binder *b, Instance *instance, uint64_t now_usec);
+
+/* Reads the groups that are watched, lifts limits in time, and ends that. Also while the daemon is
+ * paused: lifting takes back what it did. Returns the microseconds until the next time. */
+uint64_t limit_tick(const Binder *b, uint64_t now_usec);
+
+/* When the daemon stops and keeps its bindings, nothing would lift a limit in time: lifts all, in
+ * the kernel's files alone. A daemon that starts again sets them again. */
+void limit_lift_all(const Binder *b);
+
 /* What the full-node guard logs and reports in status. */
 
 /* Keeps the means by which an instance is bound as plan/step.h chooses it from what was observed,

@@ -20,6 +20,7 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/plan/limit.h"
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/step.h"
@@ -187,6 +188,7 @@ typedef struct Assignment {
         PlacementRefusal refusal;
         uint32_t warnings;    /* PlacementWarning */
         NodeSet device_nodes; /* nodes of the disks under its data directory */
+        uint64_t limit_bytes; /* see limit_wanted_bytes() */
         uint32_t cpus_used;   /* see members_read_cpus_used() */
         uint64_t cpus_used_due_usec, cpus_used_changes; /* when to read it again */
         bool allowed_known;
@@ -207,6 +209,25 @@ typedef struct Answer {
 typedef struct NodeMove {
         uint32_t from, to;
 } NodeMove;
+
+/* MemoryMax= of its unit; see limit_follow(). */
+typedef struct InstanceMemoryLimit {
+        LimitState state;
+        uint64_t wanted_bytes; /* by the plan, when it was last followed; 0: none */
+        bool memory_known;
+        LimitMemory memory;         /* as of the last reconcile or reading */
+        bool lifted;                /* by the guard, in the kernel's file alone */
+        uint64_t rested_since_usec; /* see guard_has_rested() */
+        GuardNode *recent;          /* readings of the group; NULL: not watched; owned */
+        uint64_t recent_bytes;      /* the limit by which they were made */
+        uint64_t held_bytes;        /* at the last of them; 0: there is none */
+        BackendCall call;           /* a read or a write of the property; in flight with a slot */
+        Answer answer;
+        uint64_t setting_bytes; /* by that write; UINT64_MAX: what it had before */
+        unsigned failures;      /* in a row */
+        uint64_t retry_usec;    /* not before that */
+        bool lift_failed;       /* logged */
+} InstanceMemoryLimit;
 
 /* How memory is being moved. */
 typedef enum MoveKind {
@@ -258,6 +279,7 @@ typedef struct InstanceBinding {
         bool we_narrowed;
         const char *own_refuses; /* why the admin's settings of the unit leave nothing of the
                                     placement; NULL: they do not */
+        InstanceMemoryLimit limit;
         Drift cpus_drift, mems_drift;
         int drift_watches[2]; /* inotify watches of its cpuset files; -1: none */
         InstanceGuard guard;

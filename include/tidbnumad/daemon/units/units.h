@@ -35,8 +35,12 @@ typedef struct Unit {
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
+        uint64_t own_limit;  /* MemoryMax= without ours, in bytes; UINT64_MAX: none */
+        uint64_t limit_ours; /* of tidbnumad; 0: none */
+
         KnownProperty next_cpus, next_mems; /* values after the write that is in flight */
-        bool writes_cpus, writes_mems;
+        uint64_t next_limit;
+        bool writes_cpus, writes_mems, writes_limit;
         unsigned failures;
 
         bool releasing; /* its record was being released when last read */
@@ -76,6 +80,9 @@ bool units_enforce(const Units *units);
 
 int unit_new(Units *units, const char *name, Unit **ret);
 Unit *unit_free(Unit *unit);
+
+/* Has it values of tidbnumad? */
+bool unit_is_prepared(const Unit *unit);
 
 /* Subscribes to its signals on a bus that was opened again; discards what was read from the former
  * one. */
@@ -162,6 +169,7 @@ typedef struct UnitDesired {
         const Policy *policy; /* NULL: nothing is to be set */
         CpuSet cpus;          /* empty: not to be set */
         NodeSet mems;         /* likewise */
+        uint64_t limit_bytes; /* MemoryMax=; 0: likewise */
         const char *reason;   /* why nothing, or not everything, is set; a constant; "" otherwise */
         Reason code; /* REASON_START_LIMITS, REASON_START_FAILED, REASON_HUGE_POOL: that is why;
                         else none */

@@ -1,0 +1,362 @@
+/* The memory limit of units: carries out what plan/limit.h decides, and watches what is in force.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/undo/undoing.h"
+#include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/clock.h"
+
+/* Until what was reclaimed shows, or another write of the same unit has ended. */
+#define AGAIN_USEC (UINT64_C(200) * 1000)
+
+static int read_memory(int group_fd, LimitMemory *ret) {
+        CgroupMemory m;
+        int r = group_fd < 0 ? -EBADF : cgroup_memory_read(group_fd, &m);
+
+        if (r < 0)
+                return r;
+        *ret = (LimitMemory){ .limit_bytes = m.limit_bytes,
+                              .brake_bytes = m.brake_bytes,
+                              .has_brake = m.has_brake,
+                              .current_bytes = m.current_bytes,
+                              .inactive_file_bytes = m.inactive_file_bytes,
+                              .active_file_bytes = m.active_file_bytes,
+                              .unclean_bytes = m.unclean_bytes };
+        return 0;
+}
+
+void limit_observe(Instance *i, int group_fd) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+
+        /* Of instances without a limit the kernel's counters are not flushed for nothing. */
+        if (i->planned.limit_bytes == 0 && !undo_limit_of(i))
+                group_fd = -EBADF;
+        l->memory_known = read_memory(group_fd, &l->memory) >= 0;
+}
+
+static bool is_ours(const Instance *i) {
+        const UndoLimit *noted = undo_limit_of(i);
+
+        return noted && i->binding.limit.memory_known &&
+               undo_limit_has(noted, i->binding.limit.memory.limit_bytes);
+}
+
+/* --- the log --- */
+
+static void log_change(const Binder *b, const Instance *i, LimitState before) {
+        const InstanceMemoryLimit *l = &i->binding.limit;
+        const double mib = (double)l->wanted_bytes / (1 << 20);
+
+        if (l->state == LIMIT_SET || l->state == LIMIT_NEXT_START)
+                journal_log(&b->host->journal, LOG_INFO, &INSTANCE_FIELDS(i),
+                            "%s: MemoryMax= of %s is %.0f MiB: %s", i->name, i->unit, mib,
+                            limit_state_to_sentence(l->state));
+        else if (l->state == LIMIT_HELD || l->state == LIMIT_SMALLER || l->state == LIMIT_NO_UNIT)
+                journal_log(&b->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                            "%s: its memory limit of %.0f MiB is %s", i->name, mib,
+                            limit_state_to_sentence(l->state));
+        else if (l->state == LIMIT_NONE && before != LIMIT_WAITING)
+                journal_log(&b->host->journal, LOG_INFO, &INSTANCE_FIELDS(i),
+                            "%s: its policy sets no memory limit any more", i->name);
+}
+
+static void log_lifted(const Binder *b, const Instance *i, const LimitMemory *m,
+                       const GuardOutlook *o) {
+        journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                    "%s: it holds %.1f MiB that cannot be reclaimed (%.1f MiB more each second), "
+                    "and its memory limit is %.1f MiB: the limit is lifted, until there has been "
+                    "room for a minute. Its next start has the limit again",
+                    i->name, (double)limit_held_bytes(m) / (1 << 20),
+                    (double)o->fall_bytes_per_sec / (1 << 20), (double)m->limit_bytes / (1 << 20));
+}
+
+/* --- setting --- */
+
+static void note_failure(const Binder *b, Instance *i, int error, const char *message) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        const JournalFields fields = { .instance = i->name,
+                                       .policy = i->policy->name,
+                                       .reason = reason_of_error(error) };
+
+        if (l->failures == 0)
+                journal_log(&b->host->journal, LOG_WARNING, &fields,
+                            "%s: its memory limit cannot be set: %s%s%s; trying again", i->name,
+                            strerror(-error), *message ? ": " : "", message);
+        l->retry_usec = clock_monotonic_usec() + pace_backoff_usec(l->failures++);
+}
+
+/* Follows it up soon, as the instance may be at rest. */
+static void follow_again(const Binder *b, Instance *i, uint64_t now_usec) {
+        (void)binding_enter(b, i, EVENT_ANSWER, now_usec);
+}
+
+static void on_set(int error, const char *message, void *userdata) {
+        const Answer *answer = userdata;
+        Instance *i = answer->instance;
+        InstanceMemoryLimit *l = &i->binding.limit;
+
+        l->call.slot = sd_bus_slot_unref(l->call.slot);
+        undo_after_limit(answer->binder->undo, i, l->setting_bytes, error >= 0);
+        if (error < 0) {
+                note_failure(answer->binder, i, error, message);
+                return;
+        }
+        l->failures = 0;
+        follow_again(answer->binder, i, clock_monotonic_usec());
+}
+
+static void on_unit(int error, const BusUnit *unit, void *userdata) {
+        const Answer *answer = userdata;
+        Instance *i = answer->instance;
+
+        i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
+        if (error < 0) {
+                note_failure(answer->binder, i, error, "");
+                return;
+        }
+        undo_note_unit_limit(answer->binder->undo, i, unit->memory_max);
+        follow_again(answer->binder, i, clock_monotonic_usec());
+}
+
+static int read_unit(const Binder *b, Instance *i) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        int r = backend_systemd_ensure_bus(&b->host->backend);
+
+        return r < 0 ? r
+                     : bus_manager_read_unit(b->host->backend.bus, i->unit, on_unit, &l->answer,
+                                             &l->call.slot);
+}
+
+/* `bytes` UINT64_MAX: what it had before. */
+static int set(const Binder *b, Instance *i, uint64_t bytes) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        int r = undo_before_limit(b->undo, i, bytes);
+
+        l->answer = (Answer){ .binder = b, .instance = i };
+        if (r == -ENODATA)
+                return read_unit(b, i);
+        if (r < 0)
+                return r;
+        l->setting_bytes = bytes;
+        l->call = (BackendCall){ .reply = on_set, .userdata = &l->answer };
+        r = backend_set_limit(&b->host->backend, i->unit,
+                              bytes == UINT64_MAX ? undo_limit_of(i)->before : bytes, &l->call);
+        if (r < 0)
+                undo_after_limit(b->undo, i, bytes, false);
+        return r;
+}
+
+static int open_group(const Binder *b, Instance *i, Groups *ret) {
+        int r = groups_open(b, i, ret);
+
+        return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
+}
+
+static int write_file(const Binder *b, Instance *i, LimitAction action, uint64_t bytes) {
+        const ProcHandle *process = i->members[0].handle;
+        _cleanup_groups_ Groups open = GROUPS_NONE;
+        int r = open_group(b, i, &open);
+
+        if (r < 0)
+                return r;
+        r = action == LIMIT_RECLAIM
+                    ? backend_limit_brake(&b->host->backend, process, open.group_fd, bytes)
+                    : backend_limit_write(&b->host->backend, process, open.group_fd, bytes);
+        /* Not finished, or there is not yet so much clean page cache (v1). */
+        return r == -ETIMEDOUT || r == -EBUSY ? -EAGAIN : r;
+}
+
+/* In the kernel's files alone: the property stays. */
+static int lift(const Binder *b, Instance *i) {
+        const UndoLimit *noted = undo_limit_of(i);
+        InstanceMemoryLimit *l = &i->binding.limit;
+        _cleanup_groups_ Groups open = GROUPS_NONE;
+        int r = open_group(b, i, &open);
+
+        if (r >= 0 && noted)
+                r = backend_limit_lift(open.group_fd, noted);
+        if (r < 0 && r != -ESRCH && !l->lift_failed)
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                            "%s: its memory limit cannot be lifted: %s; trying again", i->name,
+                            strerror(-r));
+        l->lift_failed = r < 0;
+        return r;
+}
+
+static void act(const Binder *b, Instance *i, LimitAction action, uint64_t now_usec) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        int r = 0;
+
+        switch (action) {
+        case LIMIT_DO_NOTHING:
+                return;
+        case LIMIT_TAKE_BACK:
+                r = lift(b, i);
+                if (r >= 0)
+                        r = set(b, i, UINT64_MAX);
+                break;
+        case LIMIT_SET_PROPERTY:
+                r = set(b, i, l->wanted_bytes);
+                break;
+        case LIMIT_RECLAIM:
+        case LIMIT_SET_FILE:
+                r = write_file(b, i, action, l->wanted_bytes);
+                if (r >= 0 || r == -EAGAIN) {
+                        l->retry_usec = now_usec + AGAIN_USEC;
+                        if (i->binding.due_usec > l->retry_usec)
+                                i->binding.due_usec = l->retry_usec;
+                }
+                break;
+        }
+        if (r == -EAGAIN)
+                l->retry_usec = now_usec + AGAIN_USEC;
+        else if (r < 0 && r != -ESRCH)
+                note_failure(b, i, r, "");
+}
+
+static const char *refuses(const Binder *b, const Instance *i) {
+        if (!b->host->sysroot.live && i->binding.ladder.rung == RUNG_NONE)
+                return NULL; /* a plan for another machine assumes that it works */
+        return instance_is_service(i) && (i->binding.ladder.rung == RUNG_UNIT ||
+                                          i->binding.ladder.rung == RUNG_DIRECTORY)
+                       ? NULL
+                       : "it has no unit of its own";
+}
+
+static bool was_set_before_start(const Instance *i, const UndoLimit *noted) {
+        return noted && i->n_members > 0 &&
+               noted->since_ticks <= i->members[0].process.id.start_ticks;
+}
+
+/* Is there a limit that the guard has to watch, or one that it has lifted? */
+static void watch(const Binder *b, Instance *i) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        /* What cannot be read for a moment, as a reload runs in its unit, may still be in force. */
+        const bool watched = b->guard && host_obeys(b->host) &&
+                             (is_ours(i) || l->lifted || l->state == LIMIT_PENDING ||
+                              (l->recent && !l->memory_known));
+
+        if (watched && !l->recent)
+                l->recent = calloc(1, sizeof(*l->recent)); /* else at the next reconcile */
+        if (watched)
+                return;
+        free(l->recent);
+        l->recent = NULL;
+}
+
+void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
+        const UndoLimit *noted = undo_limit_of(i);
+        InstanceMemoryLimit *l = &i->binding.limit;
+        const LimitState before = l->state;
+        const bool placed = !id_set_is_empty(&i->binding.placement.nodes);
+        const LimitInput in = {
+                .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
+                .wanted_bytes = placed ? i->planned.limit_bytes : 0,
+                .refused = refuses(b, i),
+                .before_bytes = noted ? noted->before : UINT64_MAX,
+                .before_known = noted,
+                .ours_bytes = noted ? undo_limit_last(noted) : 0,
+                .is_ours = is_ours(i),
+                .memory = l->memory_known ? &l->memory : NULL,
+                .lifted = l->lifted,
+                .guarded = b->guard,
+                .may_change = binding_may_change(b, i),
+                .before_start = was_set_before_start(i, noted),
+        };
+        const LimitStep step = limit_next(&in);
+
+        l->wanted_bytes = in.wanted_bytes;
+        l->state = step.state;
+        if (!in.wanted)
+                l->lifted = false;
+        if (l->state != before) {
+                log_change(b, i, before);
+                host_mark(b->host, HOST_MARK_PUBLISH);
+        }
+        watch(b, i);
+        if (!l->call.slot && now_usec >= l->retry_usec)
+                act(b, i, step.action, now_usec);
+}
+
+/* --- what is in force --- */
+
+/* Binding sets it again. */
+static void end_lift(const Binder *b, Instance *i, uint64_t now_usec) {
+        i->binding.limit.lifted = false;
+        follow_again(b, i, now_usec);
+}
+
+/* The microseconds until the next reading. */
+static uint64_t attend(const Binder *b, Instance *i, uint64_t now_usec) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        _cleanup_groups_ Groups open = GROUPS_NONE;
+        LimitMemory *m = &l->memory;
+        GuardVerdict verdict;
+        bool near;
+        GuardReading reading;
+        GuardOutlook o;
+        NodeSet it = { 0 };
+        uint64_t limit;
+
+        if (open_group(b, i, &open) < 0 || read_memory(open.group_fd, m) < 0)
+                return GUARD_INTERVAL_USEC; /* it has ended, or is about to */
+        l->memory_known = true;
+        limit = is_ours(i) ? m->limit_bytes : l->wanted_bytes;
+        if (!l->lifted && !is_ours(i)) /* it is about to be; or somebody else has set one */
+                return l->state == LIMIT_PENDING ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
+        if (limit != l->recent_bytes) { /* a smaller one is no fall */
+                *l->recent = (GuardNode){ .node = 0 };
+                l->held_bytes = 0;
+        }
+        l->recent_bytes = limit;
+        l->recent->headroom_bytes = fit_headroom_bytes(limit_brake_bytes(limit), 0);
+        reading = limit_reading(m, limit, now_usec);
+        guard_add(l->recent, &reading);
+        id_set_add(&it, l->recent->node);
+        o = guard_predict(l->recent, 1, &it);
+        verdict = guard_judge(&o);
+        near = l->held_bytes > 0 && limit_is_near(limit_held_bytes(m), l->held_bytes, limit);
+        l->held_bytes = limit_held_bytes(m);
+        if (l->lifted && is_ours(i) && lift(b, i) >= 0)
+                return GUARD_INTERVAL_USEC; /* systemd has written its property again */
+        if (l->lifted) {
+                if (!guard_has_rested(&o, GUARD_CALM_USEC, &l->rested_since_usec, now_usec))
+                        return GUARD_INTERVAL_USEC;
+                end_lift(b, i, now_usec);
+                return GUARD_FAST_INTERVAL_USEC; /* it will be in force within less */
+        }
+        if ((verdict == GUARD_WIDEN || near) && lift(b, i) >= 0) {
+                log_lifted(b, i, m, &o);
+                l->lifted = true;
+                l->rested_since_usec = 0;
+                l->state = LIMIT_LIFTED;
+                host_mark(b->host, HOST_MARK_PUBLISH);
+                return GUARD_INTERVAL_USEC;
+        }
+        return verdict != GUARD_QUIET || limit < LIMIT_SMALL_BYTES || !m->has_brake
+                       ? GUARD_FAST_INTERVAL_USEC
+                       : GUARD_INTERVAL_USEC;
+}
+
+uint64_t limit_tick(const Binder *b, uint64_t now_usec) {
+        uint64_t wait = INSTANCE_NEVER;
+
+        ROSTER_FOREACH(i, b->roster) {
+                uint64_t its;
+
+                if (!i->binding.limit.recent || i->n_members == 0 || !host_obeys(b->host))
+                        continue;
+                its = attend(b, i, now_usec);
+                wait = its < wait ? its : wait;
+        }
+        return wait;
+}
+
+void limit_lift_all(const Binder *b) {
+        ROSTER_FOREACH(i, b->roster)
+                if (i->binding.limit.recent && is_ours(i) && i->n_members > 0)
+                        (void)lift(b, i);
+}

@@ -1,0 +1,147 @@
+/* How much a memory limit is, and when it may be in force. */
+#include "tidbnumad/plan/limit.h"
+#include "tidbnumad/model/match.h"
+#include "tidbnumad/model/product.h"
+
+#define LIMIT_MIB (UINT64_C(1) << 20)
+
+/* Weights are divided among the nodes of an instance, in these parts. */
+#define WEIGHT_PARTS 4096u
+
+/* No overflow for any value. */
+static uint64_t part_of(uint64_t value, uint64_t part, uint64_t whole) {
+        return value / whole * part + value % whole * part / whole;
+}
+
+static const ProductInfo *product_of_instance(const PlacementInstance *in) {
+        return product_info(match_product(in->exe, &in->policy->match, in->unit));
+}
+
+/* Its weight on one of its nodes. */
+static uint64_t weight_on(const PlacementInstance *in, const NodeSet *nodes) {
+        const uint64_t weight = in->policy->weight != WEIGHT_AUTO ? in->policy->weight
+                                                                  : product_of_instance(in)->weight;
+
+        return weight * WEIGHT_PARTS / id_set_count(nodes);
+}
+
+uint64_t limit_wanted_bytes(const Topology *topology, const uint64_t *headroom_bytes,
+                            const PlacementInstance *instances, const PlacementChoice *choices,
+                            size_t n, size_t self) {
+        const NodeSet *nodes = &choices[self].placement.nodes;
+        const uint64_t asked = instances[self].policy->memory_limit;
+        uint64_t mib = 0;
+
+        if (asked == MEMORY_LIMIT_NONE || id_set_is_empty(nodes))
+                return 0;
+        if (asked != MEMORY_LIMIT_SHARE)
+                return asked / LIMIT_MIB * LIMIT_MIB;
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                const Node *node = &topology->nodes[i];
+                const uint64_t headroom = headroom_bytes
+                                                  ? headroom_bytes[i]
+                                                  : fit_headroom_bytes(node->memory_bytes, 0);
+                uint64_t all = 0;
+
+                if (!id_set_has(nodes, node->id) || node->memory_bytes <= headroom)
+                        continue;
+                for (size_t k = 0; k < n; k++)
+                        if (id_set_has(&choices[k].placement.nodes, node->id) &&
+                            (k == self || product_of_instance(&instances[k])->heavy))
+                                all += weight_on(&instances[k], &choices[k].placement.nodes);
+                mib += part_of((node->memory_bytes - headroom) / LIMIT_MIB,
+                               weight_on(&instances[self], nodes), all);
+        }
+        return mib * LIMIT_MIB;
+}
+
+uint64_t limit_brake_bytes(uint64_t limit_bytes) {
+        return part_of(limit_bytes / LIMIT_MIB, 19, 20) * LIMIT_MIB;
+}
+
+uint64_t limit_held_bytes(const LimitMemory *m) {
+        const uint64_t cache = m->inactive_file_bytes + m->active_file_bytes;
+        const uint64_t clean = cache > m->unclean_bytes ? cache - m->unclean_bytes : 0;
+
+        return m->current_bytes > clean ? m->current_bytes - clean : 0;
+}
+
+bool limit_is_near(uint64_t held_bytes, uint64_t held_before_bytes, uint64_t limit_bytes) {
+        const uint64_t size = limit_brake_bytes(limit_bytes);
+        const uint64_t room = size > held_bytes ? size - held_bytes : 0;
+
+        return held_bytes > held_before_bytes && (held_bytes - held_before_bytes) >= room / 3;
+}
+
+GuardReading limit_reading(const LimitMemory *m, uint64_t limit_bytes, uint64_t now_usec) {
+        const uint64_t size = limit_brake_bytes(limit_bytes);
+        const uint64_t cache = m->inactive_file_bytes + m->active_file_bytes;
+        const uint64_t over = m->current_bytes > size ? m->current_bytes - size : 0;
+
+        /* All cache as inactive: at its limit, a group loses also that in use before a kill. */
+        return (GuardReading){
+                .usec = now_usec,
+                .free_bytes = size > m->current_bytes ? size - m->current_bytes : 0,
+                .inactive_file_bytes = cache > over ? cache - over : 0,
+                .unclean_bytes = m->unclean_bytes,
+        };
+}
+
+/* Nine tenths. */
+static bool holds_too_much(const LimitInput *in) {
+        return limit_held_bytes(in->memory) >= part_of(in->wanted_bytes, 9, 10);
+}
+
+static LimitStep step(LimitAction action, LimitState state) {
+        return (LimitStep){ .action = action, .state = state };
+}
+
+static bool has_brake(const LimitInput *in) {
+        const LimitMemory *m = in->memory;
+
+        /* A smaller one of the admin's does as well. */
+        return !m->has_brake || m->brake_bytes <= limit_brake_bytes(in->wanted_bytes);
+}
+
+LimitStep limit_next(const LimitInput *in) {
+        const LimitMemory *m = in->memory;
+        /* Also a lifted one: the property has it. */
+        const LimitAction undo =
+                in->ours_bytes > 0 && in->may_change ? LIMIT_TAKE_BACK : LIMIT_DO_NOTHING;
+        uint64_t before = in->before_bytes;
+
+        if (!in->wanted)
+                return step(undo, LIMIT_NONE);
+        if (in->refused)
+                return step(undo, LIMIT_NO_UNIT);
+        if (!m || in->wanted_bytes == 0)
+                return step(LIMIT_DO_NOTHING, LIMIT_WAITING);
+        /* v1 is reclaimed by the limit itself, before that is recorded. */
+        if (!in->before_known && m->limit_bytes != in->wanted_bytes)
+                before = m->limit_bytes;
+        if (before <= in->wanted_bytes)
+                return step(undo, LIMIT_SMALLER);
+        /* Neither ours nor what was there before: somebody else has decided. */
+        if (!in->is_ours && m->limit_bytes != in->wanted_bytes && m->limit_bytes < before &&
+            before - m->limit_bytes >= LIMIT_MIB)
+                return step(LIMIT_DO_NOTHING, LIMIT_SMALLER);
+        if (in->lifted)
+                return step(LIMIT_DO_NOTHING, LIMIT_LIFTED);
+        if (in->is_ours && m->limit_bytes == in->wanted_bytes &&
+            in->ours_bytes == in->wanted_bytes) {
+                const LimitState state = in->before_start ? LIMIT_SET : LIMIT_NEXT_START;
+
+                return step(has_brake(in) || !in->may_change || !in->guarded ? LIMIT_DO_NOTHING
+                                                                             : LIMIT_RECLAIM,
+                            state);
+        }
+        if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) && holds_too_much(in))
+                return step(LIMIT_DO_NOTHING,
+                            in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
+        if (!in->may_change || !in->guarded)
+                return step(LIMIT_DO_NOTHING, LIMIT_PLANNED);
+        if (m->current_bytes > in->wanted_bytes)
+                return step(LIMIT_RECLAIM, LIMIT_PENDING);
+        return step(in->ours_bytes == in->wanted_bytes ? LIMIT_SET_FILE : LIMIT_SET_PROPERTY,
+                    LIMIT_PENDING);
+}
