@@ -41,6 +41,7 @@ static const char HELP[] =
         "  --status-first          print Pid, Cpus_allowed_list and Mems_allowed_list before "
         "anything "
         "else\n"
+        "  --sizes-first           print the sizes that a TiKV takes when it starts\n"
         "\n"
         "Options of tidb-server, tikv-server and pd-server are taken and ignored, but for the port "
         "in\n"
@@ -106,6 +107,7 @@ typedef enum Option {
         OPTION_DATA_DIR,
         OPTION_STALL_REPORT,
         OPTION_STATUS_FIRST,
+        OPTION_SIZES_FIRST,
         OPTION_ADDRESS,
         OPTION_IGNORED,
 } Option;
@@ -127,6 +129,7 @@ static const struct option OPTIONS[] = {
         { "data-dir", required_argument, NULL, OPTION_DATA_DIR },
         { "stall-report", no_argument, NULL, OPTION_STALL_REPORT },
         { "status-first", no_argument, NULL, OPTION_STATUS_FIRST },
+        { "sizes-first", no_argument, NULL, OPTION_SIZES_FIRST },
         { "addr", required_argument, NULL, OPTION_ADDRESS },
         { "client-urls", required_argument, NULL, OPTION_ADDRESS },
         /* What TiUP's start scripts give beside these. */
@@ -190,6 +193,9 @@ static void take_option(WorkloadOptions *o, Option option, const char *name, con
                 break;
         case OPTION_STATUS_FIRST:
                 o->status_first = true;
+                break;
+        case OPTION_SIZES_FIRST:
+                o->sizes_first = true;
                 break;
         case OPTION_IGNORED:
                 break;

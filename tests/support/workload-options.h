@@ -15,7 +15,7 @@ typedef struct WorkloadOptions {
         unsigned threads, churn_hz;
         uint16_t port;
         const char *data_dir;
-        bool stall_report, status_first;
+        bool stall_report, status_first, sizes_first;
         Spread spread;
 } WorkloadOptions;
 

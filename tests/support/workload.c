@@ -6,11 +6,14 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -42,6 +45,95 @@ static void print_status(void) {
                 }
         (void)fclose(f);
         (void)puts("");
+        (void)fflush(stdout);
+}
+
+/* --- sizes, as TiKV takes them (components/tikv_util/src/sys: SysQuota, cgroup.rs)
+ * --------------------
+ */
+
+/* The folder of its own group: of v2, or of one controller of v1. */
+static bool find_group(const char *controller, char *ret, size_t size) {
+        FILE *f = fopen("/proc/self/cgroup", "re");
+        bool found = false;
+        char line[4096];
+
+        if (!f)
+                err(1, "/proc/self/cgroup");
+        while (!found && fgets(line, sizeof(line), f)) {
+                char *controllers = strchr(line, ':'), *path;
+
+                if (!controllers || !(path = strchr(controllers + 1, ':')))
+                        continue;
+                *path++ = '\0';
+                path[strcspn(path, "\n")] = '\0';
+                controllers++;
+                /* v1 lists each controller once, some together; of v2 the list is empty. */
+                if (*controllers == '\0' && access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+                        found = snprintf(ret, size, "/sys/fs/cgroup%s", path) > 0;
+                else if (strstr(controllers, controller))
+                        found = snprintf(ret, size, "/sys/fs/cgroup/%s%s", controller, path) > 0;
+        }
+        (void)fclose(f);
+        return found;
+}
+
+static bool read_file(const char *group, const char *name, char *ret, size_t size) {
+        char path[8192];
+        FILE *f;
+
+        (void)snprintf(path, sizeof(path), "%s/%s", group, name);
+        f = fopen(path, "re");
+        if (!f)
+                return false;
+        if (!fgets(ret, (int)size, f))
+                *ret = '\0';
+        (void)fclose(f);
+        return true;
+}
+
+static unsigned count_list(const char *list) {
+        unsigned n = 0;
+        char *end;
+
+        for (const char *p = list; *p >= '0' && *p <= '9'; p = *end == ',' ? end + 1 : end) {
+                const long first = strtol(p, &end, 10);
+                const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+
+                n += (unsigned)(last - first + 1);
+        }
+        return n;
+}
+
+/* The least of affinity, its group's cpuset.cpus and cpu.max; the least of the host's memory and
+ * its group's memory.max. The memory nodes do not count. */
+static void print_sizes(void) {
+        uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+                 limit;
+        char group[4096], text[4096];
+        long long quota, period;
+        cpu_set_t affinity;
+        unsigned cpus, n;
+
+        if (sched_getaffinity(0, sizeof(affinity), &affinity) < 0)
+                err(1, "sched_getaffinity");
+        cpus = (unsigned)CPU_COUNT(&affinity);
+        if (find_group("cpuset", group, sizeof(group)) &&
+            read_file(group, "cpuset.cpus", text, sizeof(text)) && (n = count_list(text)) > 0 &&
+            n < cpus)
+                cpus = n;
+        if (find_group("cpu", group, sizeof(group)) &&
+            read_file(group, "cpu.max", text, sizeof(text)) &&
+            sscanf(text, "%lld %lld", &quota, &period) == 2 && period > 0 &&
+            (unsigned)((quota + period - 1) / period) < cpus)
+                cpus = (unsigned)((quota + period - 1) / period);
+        if (find_group("memory", group, sizeof(group)) &&
+            (read_file(group, "memory.max", text, sizeof(text)) ||
+             read_file(group, "memory.limit_in_bytes", text, sizeof(text))) &&
+            (limit = strtoull(text, NULL, 10)) > 0 && limit < memory)
+                memory = limit;
+        (void)printf("sizes: cpus=%u memory=%" PRIu64 " block-cache=%" PRIu64 "\n", cpus, memory,
+                     memory / 100 * 45);
         (void)fflush(stdout);
 }
 
@@ -147,6 +239,8 @@ int main(int argc, char **argv) {
 
         if (o.status_first)
                 print_status();
+        if (o.sizes_first)
+                print_sizes();
         /* Blocked before any thread starts, so that only the descriptor gets them. A caller that
          * hangs up early is no reason to end. */
         (void)signal(SIGPIPE, SIG_IGN);
