@@ -168,6 +168,7 @@ void ask_append_failure(Text *text, const HttpAddress *address, int error, unsig
                 text_append(text, error == -EPROTO         ? "uses TLS"
                                   : error == -EBADMSG      ? "does not speak HTTP"
                                   : error == -EILSEQ       ? "answers with what is no JSON"
+                                  : error == -E2BIG        ? "answers with too many settings"
                                   : error == -ETIMEDOUT    ? "does not answer in time"
                                   : error == -EFBIG        ? "answers without end"
                                   : error == -ECONNREFUSED ? "refuses connections"

@@ -31,6 +31,9 @@
 #define ADVICE_GOGC_VERSION SERVER_VERSION(7, 5, 0)
 #define ADVICE_ARBITRATOR_VERSION SERVER_VERSION(9, 0, 0)
 
+/* Weights are divided among the nodes of an instance, in these parts. */
+#define ADVICE_WEIGHT_PARTS UINT64_C(4096)
+
 #define ADVICE_MIB (UINT64_C(1024) * 1024)
 
 /* No overflow for any value. */
@@ -518,6 +521,9 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
         };
         subject->product = match_product(
                 instance->exe, instance->policy ? &instance->policy->match : NULL, instance->unit);
+        subject->weight = instance->policy && instance->policy->weight != WEIGHT_AUTO
+                                  ? instance->policy->weight
+                                  : product_info(subject->product)->weight;
         /* A part of the memory is no size to give advice on. */
         for (size_t k = 0; k < input->topology->n_nodes; k++)
                 if (id_set_has(&placement->nodes, input->topology->nodes[k].id) &&
@@ -532,35 +538,47 @@ static bool is_sharer(const AdviceSubject *subject) {
         return product_info(subject->product)->heavy && subject->unplaced[0] == '\0';
 }
 
-/* Each CPU that `k` instances share is a k-th of a CPU for each of them. */
+/* The part of a CPU that is the subject's: its weight is divided among all of its CPUs. */
 static uint32_t cpu_share(const AdviceReport *report, const AdviceSubject *subject) {
+        const double own = (double)subject->weight / subject->n_cpus;
         double share = 0;
 
         ID_SET_FOREACH(cpu, &subject->cpus) {
-                size_t k = 0;
+                double all = 0;
 
-                for (size_t i = 0; i < report->n_subjects; i++)
-                        k += is_sharer(&report->subjects[i]) &&
-                             id_set_has(&report->subjects[i].cpus, (uint32_t)cpu);
-                share += 1 / (double)k; /* the instance itself is one of the sharers */
+                for (size_t i = 0; i < report->n_subjects; i++) {
+                        const AdviceSubject *other = &report->subjects[i];
+
+                        if (is_sharer(other) && id_set_has(&other->cpus, (uint32_t)cpu))
+                                all += (double)other->weight / other->n_cpus;
+                }
+                share += own / all; /* the instance itself is one of the sharers */
         }
         /* Three thirds are one; no sum of parts of 8192 CPUs is off by as much. */
         return share < 1 ? 1 : (uint32_t)(share + 1e-6);
 }
 
+/* Likewise of a node's memory. */
 static uint64_t memory_share(const AdviceInput *input, const AdviceReport *report,
                              const AdviceSubject *subject) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];
-                size_t n = 0;
+                uint64_t all = 0, own = ADVICE_WEIGHT_PARTS * subject->weight, part;
 
-                for (size_t k = 0; k < report->n_subjects; k++)
-                        n += is_sharer(&report->subjects[k]) &&
-                             id_set_has(&report->subjects[k].nodes, node->id);
-                if (id_set_has(&subject->nodes, node->id) &&
-                    __builtin_add_overflow(bytes, node->memory_bytes / n, &bytes))
+                if (!id_set_has(&subject->nodes, node->id))
+                        continue;
+                own /= id_set_count(&subject->nodes);
+                for (size_t k = 0; k < report->n_subjects; k++) {
+                        const AdviceSubject *other = &report->subjects[k];
+
+                        if (is_sharer(other) && id_set_has(&other->nodes, node->id))
+                                all += ADVICE_WEIGHT_PARTS * other->weight /
+                                       id_set_count(&other->nodes);
+                }
+                part = node->memory_bytes / all * own + node->memory_bytes % all * own / all;
+                if (__builtin_add_overflow(bytes, part, &bytes))
                         return UINT64_MAX;
         }
         return bytes;

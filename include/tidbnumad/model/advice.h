@@ -102,7 +102,8 @@ typedef struct AdviceSubject {
         bool whole_nodes; /* `cpus` are all online CPUs of `nodes` */
         MemoryMode memory;
         uint32_t n_cpus;             /* of `cpus` */
-        uint32_t cpu_share;          /* N: what is left of them for each heavy instance there */
+        uint32_t weight;             /* its policy's, else its product's */
+        uint32_t cpu_share;          /* N: its part of them among the heavy instances there */
         uint32_t cpus_seen;          /* by the server: at most its quota */
         uint64_t memory_bytes;       /* M: of `nodes`, together */
         uint64_t memory_share_bytes; /* likewise divided; at most what limits its control group */

@@ -2,8 +2,9 @@
  * and never applies anything.
  *
  * N and M are what is an instance's own. Where heavy instances (model/product.h) share CPUs or
- * nodes, each has an equal part of them: 16 CPUs and 32 GiB with a TiDB and a TiKV on them are 8
- * CPUs and 16 GiB for each, which gives the figures of the field's three-node host. The others take
+ * nodes, each has a part of them by its weight, which is divided among all of its CPUs or nodes: 16
+ * CPUs and 32 GiB with a TiDB and a TiKV of equal weight on them are 8 CPUs and 16 GiB for each,
+ * which gives the figures of the field's three-node host. The others take
  * no part in that; what they hold now only lessens what A3 may spend.
  *
  * M is at most the limit of its control group, N at most its quota. A server that starts bound has

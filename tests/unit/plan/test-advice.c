@@ -576,23 +576,38 @@ HOST_TEST(two_xeons_mixed, 2, 48, 192 * GIB) {
         assert_int_equal(host->report.subjects[3].sharers[0], 2);
 }
 
-/* Each node is divided among those that are on it. */
+/* Each node is divided among those that are on it, by the part of its weight that each has there.
+ */
 HOST_TEST(partial_overlap, 3, 10, 10 * GIB) {
         host_add(host, "wide", "tikv-server", "0-1");
         host_add(host, "a", "tidb-server", "1");
         host_add(host, "b", "tidb-server", "1");
         host_add(host, "c", "tidb-server", "2");
         host_advise(host);
-        /* 10 + 10/3 */
-        assert_int_equal(host->report.subjects[0].cpu_share, 13);
-        assert_int_equal(host->report.subjects[0].memory_share_bytes, 10 * GIB + 10 * GIB / 3);
+        /* 10, and of the second node 4 of 4 + 8 + 8 */
+        assert_int_equal(host->report.subjects[0].cpu_share, 12);
+        assert_int_equal(host->report.subjects[0].memory_share_bytes, 12 * GIB);
         assert_int_equal(host->report.subjects[0].memory_bytes, 20 * GIB);
         assert_int_equal(host->report.subjects[0].n_cpus, 20);
         assert_int_equal(host->report.subjects[0].n_sharers, 2);
-        assert_int_equal(host->report.subjects[1].cpu_share, 3);
+        assert_int_equal(host->report.subjects[1].cpu_share, 4);
+        assert_int_equal(host->report.subjects[1].memory_share_bytes, 4 * GIB);
         assert_int_equal(host->report.subjects[1].n_sharers, 2);
         assert_int_equal(host->report.subjects[3].cpu_share, 10);
         assert_int_equal(host->report.subjects[3].n_sharers, 0);
+}
+
+/* The policy's weight counts before the product's. */
+HOST_TEST(parts_by_weight, 1, 16, 32 * GIB) {
+        Policy heavy = { .weight = 24 };
+
+        host_add(host, "tidb", "tidb-server", "0")->policy = &heavy;
+        host_add(host, "tikv", "tikv-server", "0");
+        host_advise(host);
+        assert_int_equal(host->report.subjects[0].cpu_share, 12);
+        assert_int_equal(host->report.subjects[0].memory_share_bytes, 24 * GIB);
+        assert_int_equal(host->report.subjects[1].cpu_share, 4);
+        assert_int_equal(host->report.subjects[1].memory_share_bytes, 8 * GIB);
 }
 
 /* Parts add up: twelve sixths are two CPUs and not one. */
