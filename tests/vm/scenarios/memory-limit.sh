@@ -234,11 +234,11 @@ tidbnumactl release tikv-20160
 is "$(limit_of tikv-20160)" max 'a release gives back what was there'
 is "$(property_of tikv-20160)" infinity 'also of the unit'
 is_cgroup_v1 || is "$(<"$(memory_file tikv-20160 memory.high -)")" max 'and no brake stays'
-check 'no record is left' no_records
+wait_until 60 'no record is left' no_records
 
 # --- observe says what would be ----------------------------------------------------------------------------------------
 
-tidbnumactl resume tikv-20160
+tidbnumactl release --undo tikv-20160
 limit_policy 160MiB observe
 systemctl restart tidbnumad
 wait_until 60 'observe says what would be set' published_is tikv-20160 planned

@@ -29,9 +29,10 @@ typedef struct Unit {
         uint32_t n_restarts;        /* as systemd counts them, when last read */
         bool end_seen;              /* its end was seen, and it was not read in a later state */
         bool end_judged;            /* a signal told of the end that will be read */
-        bool start_unread;          /* its script did not answer: read it at the next scan */
-        uint64_t start_hash;        /* of its unit files and its script */
-        bool start_inside;          /* its present start began with values of ours */
+        bool start_unread; /* its script did not answer: read it when it does, and at the next scan
+                            */
+        uint64_t start_hash;       /* of its unit files and its script */
+        bool start_inside;         /* its present start began with values of ours */
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
