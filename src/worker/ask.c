@@ -194,7 +194,8 @@ static int ask_for_host(Workers *workers, const Sysroot *sysroot, WorkerRequest 
         int r = proc_open(sysroot, getpid(), &self);
 
         if (r >= 0)
-                r = workers_ask(workers, request, &self, NO_USER, false, reply);
+                r = workers_ask(workers, request, &self, NO_USER,
+                                request->job == WORKER_SCRIPT && !request->any_text, reply);
         return r == -EAGAIN || r == -EBUSY ? -ETIME : r;
 }
 
@@ -233,6 +234,15 @@ int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *pat
                 return r;
         r = ask_for_host(workers, sysroot, &request, &reply);
         return r < 0 ? r : copy_text(&reply, ret);
+}
+
+void worker_forget_script(Workers *workers, const Sysroot *sysroot, const char *path) {
+        WorkerRequest request = { .job = WORKER_SCRIPT };
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+
+        if (workers && request_set_path(&request, path) >= 0 &&
+            proc_open(sysroot, getpid(), &self) >= 0)
+                workers_forget_answer(workers, &request, &self);
 }
 
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,

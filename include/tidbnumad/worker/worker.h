@@ -210,10 +210,13 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
 int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
                           HugeMaps *ret);
 
-/* As script_read(). The file system of the path is somebody's: -ETIME, it does not answer. This and
- * the next are of the daemon itself: they are waited for as its writes are. */
+/* As script_read(). The file system of the path is somebody's: -ETIME, the answer is not there yet.
+ * This and the next are of the daemon itself: they are waited for as its writes are. Without `any`
+ * the answer is kept for a while, or until worker_forget_script(). */
 int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
                        char **ret);
+
+void worker_forget_script(Workers *workers, const Sysroot *sysroot, const char *path);
 
 /* user_to_uid(), without a wait if the host's own file has the user. A name service gets
  * no more time than a process. */

@@ -484,6 +484,12 @@ bool units_is_reading(const Units *units, const char *unit) {
         return unit && units->starting && known_unit_is_named(&units->host->policies, unit);
 }
 
+bool units_start_is_late(const Units *units, const char *unit) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        return u && u->start_unread && u->start_hash == 0;
+}
+
 void units_note_shared(const Units *units, const char *unit, bool shared) {
         Unit *u = unit ? unit_list_find(units, unit) : NULL;
 

@@ -48,8 +48,10 @@ static inline void host_init(Host *h) {
 }
 
 static inline void host_done(Host *h) {
-        for (size_t i = 0; i < h->n_members; i++)
+        for (size_t i = 0; i < h->n_members; i++) {
                 proc_close(&h->handles[i]);
+                free(h->members[i].threads);
+        }
         closep(&h->cgroup_fd);
         fake_done(&h->tree);
 }
