@@ -57,8 +57,8 @@ struct Workers {
                 void *userdata;
         } on_answer[N_WORKER_JOBS];
         unsigned divisor;
-        uint64_t patience_usec, left_usec, own_left_usec; /* see workers_begin_turn() */
-        Child **children;                                 /* owned, as each element */
+        uint64_t patience_usec, left_usec; /* see workers_begin_turn() */
+        Child **children;                  /* owned, as each element */
         size_t n_children, children_allocated;
         Ticket **tickets; /* likewise, oldest first */
         size_t n_tickets, tickets_allocated;
@@ -562,12 +562,10 @@ static void ticket_await(Workers *all, const Ticket *t, uint64_t patience_usec,
         *left_usec -= waited < *left_usec ? waited : *left_usec;
 }
 
-/* Never less than what one that answers takes. */
-#define OWN_MIN_USEC (UINT64_C(10) * 1000)
-
 static void ticket_await_own(Workers *all, const Ticket *t) {
-        ticket_await(all, t, all->own_left_usec > OWN_MIN_USEC ? all->own_left_usec : OWN_MIN_USEC,
-                     &all->own_left_usec);
+        uint64_t left_usec = WORKER_OWN_USEC;
+
+        ticket_await(all, t, left_usec, &left_usec);
 }
 
 /* For a ticket that waits on: the caller may close its handle. */
@@ -765,7 +763,6 @@ void workers_begin_turn(Workers *all, bool has_started) {
                 return;
         if (has_started)
                 all->patience_usec = all->left_usec = WORKER_TURN_USEC;
-        all->own_left_usec = WORKER_OWN_USEC;
 }
 
 void workers_end_turns(Workers *all) {
@@ -773,7 +770,6 @@ void workers_end_turns(Workers *all) {
                 return;
         all->patience_usec = WORKER_CALL_USEC;
         all->left_usec = WORKER_START_USEC;
-        all->own_left_usec = WORKER_OWN_USEC;
 }
 
 bool workers_are_busy(const Workers *all, WorkerJob job) {

@@ -5,7 +5,7 @@
  * there at once, -EAGAIN is returned, and the handler of its job, workers_on_answer(), is called
  * from the loop when it is. So the loop waits for nobody: at most WORKER_TURN_USEC in one turn, for
  * all answers together that are as good as there, which saves an exec the way through the loop.
- * The daemon's own writes to control groups are waited for longer, WORKER_OWN_USEC in one turn.
+ * The daemon's own writes to control groups are waited for longer, WORKER_OWN_USEC each.
  *
  * The children are one pool, in lanes: facts, samples, moves, writes and so on do not keep each
  * other waiting. A child runs one job at a time. What reads waits in a queue that takes the users
@@ -100,7 +100,8 @@ typedef struct WorkerMove {
 #define WORKER_CALL_USEC (UINT64_C(250) * 1000)
 #define WORKER_START_USEC (UINT64_C(1000) * 1000)
 
-/* Likewise for its own writes in one turn, as what takes longer counts as failed. */
+/* Likewise for each of its own writes, as what takes longer counts as failed, and for what it reads
+ * for itself. */
 #define WORKER_OWN_USEC (UINT64_C(250) * 1000)
 
 /* A job that takes this long does not keep those behind it waiting: another child is started. */
