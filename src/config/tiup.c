@@ -344,7 +344,8 @@ static bool is_exporter_ignored(const YamlNode *root, const char *host) {
 }
 
 /* TiUP runs exporters on the hosts of all servers, but for those with a server that says
- * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()). */
+ * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()); also without `monitored`, whose ports
+ * have defaults (pkg/cluster/spec, MonitoredOptions). */
 static int read_monitored(Reader *r, const YamlNode *root, const YamlNode *monitored) {
         const size_t n = r->topology->n_servers;
 
@@ -363,7 +364,8 @@ static int read_monitored(Reader *r, const YamlNode *root, const YamlNode *monit
 }
 
 static int read_root(Reader *r, const YamlNode *root) {
-        const YamlNode *monitored;
+        const YamlNode none = { .kind = YAML_KIND_EMPTY, .at = root->at };
+        const YamlNode *monitored = find(root, "monitored");
 
         if (root->kind != YAML_KIND_MAPPING) {
                 REFUSE(r, root->at,
@@ -377,8 +379,7 @@ static int read_root(Reader *r, const YamlNode *root) {
                 if (root->children[i].kind == YAML_KIND_SCALAR &&
                     read_section(r, &root->children[i], &root->children[i + 1]) < 0)
                         return -ENOMEM;
-        monitored = find(root, "monitored");
-        if (monitored && read_monitored(r, root, monitored) < 0)
+        if (read_monitored(r, root, monitored ? monitored : &none) < 0)
                 return -ENOMEM;
         if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
                 REFUSE(r, root->at,

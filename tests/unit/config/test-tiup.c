@@ -41,7 +41,7 @@ TEST(servers_have_tiups_names_ports_and_directories) {
                                    "tispark_masters:\n  - host: d\n  - host: e\n"),
                          0);
         s = p.topology.servers;
-        assert_int_equal(p.topology.n_servers, 7);
+        assert_int_equal(p.topology.n_servers, 7 + 6 * 2); /* and two exporters a host */
         assert_int_equal(p.topology.n_others, 1);
         assert_string_equal(p.topology.others[0].section, "tispark_masters");
         assert_int_equal(p.topology.others[0].n, 2);
@@ -105,7 +105,7 @@ TEST(each_section_gives_its_product) {
                         assert_int_equal(product_of(product_info(i)->exe, NULL, s->unit), i);
                         assert_int_equal(s->data_dirs != NULL, product_info(i)->tiup.has_data_dir);
                 }
-        assert_int_equal(p.topology.n_servers, n);
+        assert_int_equal(p.topology.n_servers, n + 2 * n); /* each on a host with two exporters */
         assert_int_equal(p.topology.n_others, 0);
 }
 
@@ -125,6 +125,19 @@ TEST(exporters_are_on_each_host_that_has_not_said_no) {
         assert_ids(s[4].nodes, "1");
         assert_true(s[4].on_each_host && !s[0].on_each_host);
         assert_string_equal(s[5].unit, "blackbox_exporter-9115.service");
+}
+
+/* TiUP deploys them at their usual ports then. */
+TEST(exporters_need_no_section) {
+        _cleanup_parsed_ Parsed p = { 0 };
+
+        assert_int_equal(parse(&p, "pd_servers:\n  - host: a\n"
+                                   "tiproxy_servers:\n  - host: b\n    ignore_exporter: true\n"),
+                         0);
+        assert_int_equal(p.topology.n_servers, 4);
+        assert_string_equal(p.topology.servers[2].unit, "node_exporter-9100.service");
+        assert_string_equal(p.topology.servers[3].unit, "blackbox_exporter-9115.service");
+        assert_string_equal(p.topology.servers[3].host, "a");
 }
 
 TEST(words_of_numactl_are_not_known) {
