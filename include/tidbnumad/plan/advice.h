@@ -46,6 +46,32 @@
  * Where a server was asked for its settings, what it has so already is left out, and of what only
  * must not be more (A5 to A9, A15) also what is less.
  *
+ * Sources. What TiKV takes itself is its code of August 2026 (8e964719), paths are in that tree;
+ * the pages are of docs.pingcap.com for 8.5; the field's cases are tidb.net/blog/277ab318 (two
+ * Xeon) and tidb.net/blog/c2edb2e5 (EPYC with eight nodes).
+ *
+ * - A1 tidb-configuration-file, performance.max-procs; Go 1.25's release notes: GOMAXPROCS follows
+ * - A2 system-variables, tidb_server_memory_limit: from 6.4, 80 %, at least 512 MB;
+ *   tidb_mem_arbitrator_mode: from 9.0
+ * - A3 system-variables, tidb_gogc_tuner_max_value: from 7.5, 500; the measurement: the Xeon case
+ * - A4 src/config/mod.rs, UnifiedReadPoolConfig: UNIFIED_READPOOL_MIN_CONCURRENCY, cpu_threshold;
+ *   60 to 90 % busy: tune-tikv-thread-performance
+ * - A5 src/server/config.rs, calculate_grpc_concurrency(): 3 for each connection between stores, 1
+ *   to 4 by the CPUs, and 2; below 8 CPUs: the field
+ * - A6 src/storage/config.rs: 8 from 16 CPUs on, else 1 to 4; 50 to 75 % busy:
+ *   tune-tikv-thread-performance
+ * - A7 src/config/mod.rs, get_background_jobs_limits(): 2 to 9 jobs, up to 3 parts
+ * - A8 tikv-configuration-file, rocksdb.rate-bytes-per-sec; garbage-collection-configuration: GC in
+ *   the compaction filter, from 5.0
+ * - A9 src/config/mod.rs, BLOCK_CACHE_RATE
+ * - A10 HAProxy's configuration manual (2.4), nbthread and numa-cpu-mapping, and its management
+ *   guide; the 2000: a case from the field
+ * - A11 java(1); HotSpot, VM_Version::parallel_worker_threads(): all up to 8, then 5/8
+ * - A12 components/batch-system/src/config.rs: 2; 3: the EPYC case
+ * - A13 schedule-replicas-by-topology-labels
+ * - A14 tiflash-configuration, max_memory_usage_for_all_queries: from 6.6
+ * - A15 src/config/mod.rs, BackupConfig
+ *
  * What depends on M is left out where M is 0 (a machine description without memory). What is not
  * known gets no advice, and so does what has no nodes. */
 #pragma once
