@@ -61,38 +61,6 @@ static bool covers_exe(const char *wide, const char *narrow) {
         return covers(wide, narrow, FNM_PATHNAME);
 }
 
-/* --- policies --- */
-
-static bool covers_policy(const PolicyMatch *wide, const PolicyMatch *narrow) {
-        return covers_exe(wide->exe, narrow->exe) && covers(wide->unit, narrow->unit, 0) &&
-               (!wide->user || text_equal(wide->user, narrow->user)) &&
-               covers(wide->args, narrow->args, 0) &&
-               (wide->containers == CONTAINERS_INCLUDED ||
-                narrow->containers == CONTAINERS_EXCLUDED);
-}
-
-/* Warns of a policy whose processes all belong to an earlier one. */
-static void check_shadowed(const PolicyMerge *merge, Diagnostics *warnings) {
-        for (size_t j = 1; j < merge->n_drafts; j++) {
-                const PolicyDraft *later = &merge->drafts[j];
-
-                for (size_t i = 0; i < j && !later->faulty; i++) {
-                        const PolicyDraft *earlier = &merge->drafts[i];
-
-                        if (earlier->faulty ||
-                            !covers_policy(&earlier->policy.match, &later->policy.match))
-                                continue;
-                        diagnostics_add_at(
-                                warnings, later->file, later->at,
-                                "policy `%s` has no effect: policy `%s` (%s:%u) is before it and "
-                                "matches all of its processes; put the narrower one first",
-                                later->policy.name, earlier->policy.name, earlier->policy.file,
-                                earlier->policy.line);
-                        break;
-                }
-        }
-}
-
 /* --- entries of `instances` --- */
 
 static bool check_entry(const PolicyDraft *draft, size_t i, size_t j, Diagnostics *errors,
@@ -456,42 +424,12 @@ static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
                      render(ID_VIEW(&empty), list));
 }
 
-static void check_explicit(const Check *c) {
-        const Place *place = &c->policy->place;
-        char list[ID_SET_LIST_MAX];
-        NodeSet seen = { 0 };
-
-        for (size_t i = 0; i < draft_n_explicit(c->draft); i++) {
-                SourceSpan at;
-                const NodeSet *nodes = draft_explicit(c->draft, i, &at);
-                NodeSet avoided = place->avoid, again = seen;
-
-                check_package(c, nodes, at);
-                check_memory(c, nodes, at);
-                if (check_cpus(c, nodes, at))
-                        check_cpus_of_each(c, nodes, at);
-                if (i >= c->policy->n_instances)
-                        continue;
-                id_set_intersect(&avoided, nodes);
-                if (!id_set_is_empty(&avoided))
-                        WARN(c, at, "node %s is in `place.avoid` of line %u, but used here",
-                             render(ID_VIEW(&avoided), list),
-                             policy_draft_span(c->draft, AVOID).line);
-                id_set_intersect(&again, nodes);
-                if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
-                        WARN(c, at,
-                             "node %s is also used by another entry of `instances`, and the policy "
-                             "%s, expected different nodes, or `share: shared`",
-                             render(ID_VIEW(&again), list),
-                             place->share_is_set ? "sets `share: exclusive`"
-                                                 : "is exclusive, as it is by default");
-                id_set_union(&seen, nodes);
-        }
-}
-
 static void check_draft(const PolicyDraft *draft, const Topology *topology, Diagnostics *errors,
                         Diagnostics *warnings) {
         const Check c = { draft, &draft->policy, topology, errors, warnings };
+        const Place *place = &draft->policy.place;
+        char list[ID_SET_LIST_MAX];
+        NodeSet seen = { 0 };
 
         if (!c.policy->match.unit && !c.policy->match.user)
                 WARN(&c, draft->at,
@@ -506,7 +444,32 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
         check_choice(&c);
         check_avoid(&c);
         check_cpus_of_choice(&c);
-        check_explicit(&c);
+        for (size_t k = 0; k < draft_n_explicit(draft); k++) {
+                SourceSpan at;
+                const NodeSet *nodes = draft_explicit(c.draft, k, &at);
+                NodeSet avoided = place->avoid, again = seen;
+
+                check_package(&c, nodes, at);
+                check_memory(&c, nodes, at);
+                if (check_cpus(&c, nodes, at))
+                        check_cpus_of_each(&c, nodes, at);
+                if (k >= c.policy->n_instances)
+                        continue;
+                id_set_intersect(&avoided, nodes);
+                if (!id_set_is_empty(&avoided))
+                        WARN(&c, at, "node %s is in `place.avoid` of line %u, but used here",
+                             render(ID_VIEW(&avoided), list),
+                             policy_draft_span(c.draft, AVOID).line);
+                id_set_intersect(&again, nodes);
+                if (!id_set_is_empty(&again) && place->share == SHARE_EXCLUSIVE)
+                        WARN(&c, at,
+                             "node %s is also used by another entry of `instances`, and the policy "
+                             "%s, expected different nodes, or `share: shared`",
+                             render(ID_VIEW(&again), list),
+                             place->share_is_set ? "sets `share: exclusive`"
+                                                 : "is exclusive, as it is by default");
+                id_set_union(&seen, nodes);
+        }
 }
 
 static const PolicyPlace *place_of(const PolicyPlace *places, const char *key) {
@@ -595,7 +558,31 @@ void policy_check_drafts(const PolicyMerge *merge, const Topology *topology, Dia
                 if (!merge->drafts[i].faulty)
                         check_draft(&merge->drafts[i], topology, errors, warnings);
         check_pairs(merge, errors, warnings);
-        check_shadowed(merge, warnings);
+        /* Warns of a policy whose processes all belong to an earlier one. */
+        for (size_t j = 1; j < merge->n_drafts; j++) {
+                const PolicyDraft *later = &merge->drafts[j];
+
+                for (size_t k = 0; k < j && !later->faulty; k++) {
+                        const PolicyDraft *earlier = &merge->drafts[k];
+
+                        if (earlier->faulty ||
+                            !(covers_exe(earlier->policy.match.exe, later->policy.match.exe) &&
+                              covers(earlier->policy.match.unit, later->policy.match.unit, 0) &&
+                              (!earlier->policy.match.user ||
+                               text_equal(earlier->policy.match.user, later->policy.match.user)) &&
+                              covers(earlier->policy.match.args, later->policy.match.args, 0) &&
+                              (earlier->policy.match.containers == CONTAINERS_INCLUDED ||
+                               later->policy.match.containers == CONTAINERS_EXCLUDED)))
+                                continue;
+                        diagnostics_add_at(
+                                warnings, later->file, later->at,
+                                "policy `%s` has no effect: policy `%s` (%s:%u) is before it and "
+                                "matches all of its processes; put the narrower one first",
+                                later->policy.name, earlier->policy.name, earlier->policy.file,
+                                earlier->policy.line);
+                        break;
+                }
+        }
 }
 
 void policy_check_none(const PolicyMerge *merge, const PolicySet *set, Diagnostics *warnings) {

@@ -39,13 +39,6 @@ static void draft_done(PolicyDraft *draft) {
         *draft = (PolicyDraft){ 0 };
 }
 
-static void merge_done(PolicyMerge *merge) {
-        for (size_t i = 0; i < merge->n_drafts; i++)
-                draft_done(&merge->drafts[i]);
-        free(merge->drafts);
-        *merge = (PolicyMerge){ 0 };
-}
-
 /* Takes over `draft`, which is then empty, and drops an earlier file's policy of the same name.
  * What cannot be added is reported and stays with the caller. Returns 0 or -ENOMEM. */
 static int merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors) {
@@ -78,18 +71,6 @@ static int merge_add(PolicyMerge *merge, PolicyDraft *draft, Diagnostics *errors
         if (ARRAY_RESERVE(merge->drafts, merge->allocated, merge->n_drafts + 1) < 0)
                 return -ENOMEM;
         merge->drafts[merge->n_drafts++] = TAKE_STRUCT(*draft);
-        return 0;
-}
-
-/* Moves the policies into `set`, which has none so far. Returns 0 or -ENOMEM. */
-static int merge_finish(PolicyMerge *merge, PolicySet *set) {
-        set->policies = calloc(merge->n_drafts, sizeof(*set->policies));
-        if (!set->policies)
-                return -ENOMEM;
-        for (size_t i = 0; i < merge->n_drafts; i++) {
-                set->policies[i] = TAKE_STRUCT(merge->drafts[i].policy);
-        }
-        set->n_policies = merge->n_drafts;
         return 0;
 }
 
@@ -228,20 +209,6 @@ static int load_scalar(Loader *l, const PolicyKey *key, const YamlNode *node, vo
         return 0;
 }
 
-/* The value of a key that holds no other keys, into the thing that `target` is. Returns 0, also
- * when it was refused; -ENOMEM. */
-static int load_field(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
-        void *field = (char *)target + key->offset;
-
-        if (key->is_set_offset > 0)
-                *(bool *)((char *)target + key->is_set_offset) = true;
-        if (l->places)
-                l->places[policy_key_index(key)] = (PolicyPlace){ .file = l->file, .at = node->at };
-        return node->kind == YAML_KIND_LIST && policy_list_is(key)
-                       ? load_items(l, key, node, field)
-                       : load_scalar(l, key, node, field);
-}
-
 /* The defaults of the table, for all that is part of `path`. Returns 0 or -ENOMEM. */
 static int set_defaults(const char *path, void *target) {
         const PolicyKey *keys;
@@ -276,19 +243,6 @@ typedef struct Section {
 
 static int load_section(Loader *l, const YamlNode *node, const char *path, void *target);
 static int load_entries(Loader *l, const PolicyKey *key, const YamlNode *node, void *target);
-
-static int load_value(Loader *l, const PolicyKey *key, const YamlNode *node, void *target) {
-        bool section = key->type == POLICY_KEY_SECTION;
-
-        if (!section && key->type != POLICY_KEY_LIST)
-                return load_field(l, key, node, target);
-        if (node->kind != (section ? YAML_KIND_MAPPING : YAML_KIND_LIST)) {
-                refuse_value(l, key, node, NULL);
-                return 0;
-        }
-        return section ? load_section(l, node, key->path, target)
-                       : load_entries(l, key, node, target);
-}
 
 /* How near two paths are: the length of what they begin with alike. */
 static size_t nearness(const char *a, const char *b) {
@@ -352,10 +306,12 @@ static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
                expected.data ? expected.data : "another");
 }
 
+/* A key and its value, into the thing that `s->target` is. 0, also when it was refused; -ENOMEM. */
 static int load_pair(Loader *l, Section *s, const YamlNode *at, const YamlNode *value) {
         char shown[YAML_SHOWN_MAX];
         const PolicyKey *key;
         uint32_t *given;
+        bool section;
 
         if (!at->text) {
                 REFUSE(l, at, "a key is not plain text, expected a word before the colon");
@@ -386,41 +342,34 @@ static int load_pair(Loader *l, Section *s, const YamlNode *at, const YamlNode *
                 return 0;
         }
         *given = at->at.line;
-        return load_value(l, key, value, s->target);
-}
+        section = key->type == POLICY_KEY_SECTION;
+        if (!section && key->type != POLICY_KEY_LIST) {
+                void *field = (char *)s->target + key->offset;
 
-static void check_given(Loader *l, const Section *s) {
-        _cleanup_text_ Text choice = { 0 };
-        bool chosen = false;
-        const PolicyKey *keys;
-        size_t n = policy_keys(&keys);
-
-        for (size_t i = 0; i < n; i++) {
-                bool given = s->given[i] > 0 || s->meant[i] || s->merged;
-                char allowed[POLICY_KEY_ALLOWED_MAX];
-
-                if (!policy_key_is_below(&keys[i], s->path))
-                        continue;
-                if (keys[i].need == POLICY_KEY_REQUIRED && !given)
-                        REFUSE(l, s->node, "`%s` is missing, expected %s", keys[i].path,
-                               policy_key_allowed(&keys[i], allowed));
-                if (keys[i].need == POLICY_KEY_ONE_OF) {
-                        chosen = chosen || given;
-                        text_appendf(&choice, "%s`%s`", choice.length ? " or " : "",
-                                     policy_key_leaf(&keys[i]));
-                }
+                if (key->is_set_offset > 0)
+                        *(bool *)((char *)s->target + key->is_set_offset) = true;
+                if (l->places)
+                        l->places[policy_key_index(key)] =
+                                (PolicyPlace){ .file = l->file, .at = value->at };
+                return value->kind == YAML_KIND_LIST && policy_list_is(key)
+                               ? load_items(l, key, value, field)
+                               : load_scalar(l, key, value, field);
         }
-        if (choice.length > 0 && !chosen)
-                REFUSE(l, s->node, "`%s` is %s, expected at least %s", s->path,
-                       s->node->n_children == 0            ? "empty"
-                       : text_ends_with(s->path, ".match") ? "too wide"
-                                                           : "incomplete",
-                       choice.data);
+        if (value->kind != (section ? YAML_KIND_MAPPING : YAML_KIND_LIST)) {
+                refuse_value(l, key, value, NULL);
+                return 0;
+        }
+        return section ? load_section(l, value, key->path, s->target)
+                       : load_entries(l, key, value, s->target);
 }
 
 /* `path` is "" at the top. Returns 0, also when something was refused; -ENOMEM. */
 static int load_section(Loader *l, const YamlNode *node, const char *path, void *target) {
         Section s = { .node = node, .path = path, .target = target };
+        _cleanup_text_ Text choice = { 0 };
+        bool chosen = false;
+        const PolicyKey *keys;
+        size_t n;
 
         for (size_t i = 0; i + 1 < node->n_children; i += 2) {
                 int r = load_pair(l, &s, &node->children[i], &node->children[i + 1]);
@@ -428,7 +377,28 @@ static int load_section(Loader *l, const YamlNode *node, const char *path, void 
                 if (r < 0)
                         return r;
         }
-        check_given(l, &s);
+        n = policy_keys(&keys);
+        for (size_t k = 0; k < n; k++) {
+                bool given = s.given[k] > 0 || s.meant[k] || s.merged;
+                char allowed[POLICY_KEY_ALLOWED_MAX];
+
+                if (!policy_key_is_below(&keys[k], s.path))
+                        continue;
+                if (keys[k].need == POLICY_KEY_REQUIRED && !given)
+                        REFUSE(l, s.node, "`%s` is missing, expected %s", keys[k].path,
+                               policy_key_allowed(&keys[k], allowed));
+                if (keys[k].need == POLICY_KEY_ONE_OF) {
+                        chosen = chosen || given;
+                        text_appendf(&choice, "%s`%s`", choice.length ? " or " : "",
+                                     policy_key_leaf(&keys[k]));
+                }
+        }
+        if (choice.length > 0 && !chosen)
+                REFUSE(l, s.node, "`%s` is %s, expected at least %s", s.path,
+                       s.node->n_children == 0            ? "empty"
+                       : text_ends_with(s.path, ".match") ? "too wide"
+                                                          : "incomplete",
+                       choice.data);
         return 0;
 }
 
@@ -611,9 +581,18 @@ int policy_set_parse(const SourceFileList *files, const Topology *topology,
                 r = -ENOMEM;
         if (r == 0 && errors->n_added > before)
                 r = -EINVAL;
-        if (r == 0)
-                r = l.merge.n_drafts > 0 ? merge_finish(&l.merge, &set) : add_builtin(&set);
-        merge_done(&l.merge);
+        if (r == 0 && l.merge.n_drafts == 0)
+                r = add_builtin(&set);
+        else if (r == 0) {
+                set.policies = calloc(l.merge.n_drafts, sizeof(*set.policies));
+                r = set.policies ? 0 : -ENOMEM;
+                for (; r == 0 && set.n_policies < l.merge.n_drafts; set.n_policies++)
+                        set.policies[set.n_policies] =
+                                TAKE_STRUCT(l.merge.drafts[set.n_policies].policy);
+        }
+        for (size_t i = 0; i < l.merge.n_drafts; i++)
+                draft_done(&l.merge.drafts[i]);
+        free(l.merge.drafts);
         if (r < 0)
                 return r;
         *ret = TAKE_STRUCT(set);

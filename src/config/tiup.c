@@ -62,20 +62,6 @@ static bool is_in_lines(const YamlNode *mapping) {
                mapping->at.column == mapping->children[0].at.column;
 }
 
-static void read_ports(const Reader *r, const YamlNode *entry, const ProductTiup *tiup,
-                       TiupServer *server) {
-        for (size_t i = 0; i < ELEMENTSOF(tiup->ports) && tiup->port_keys[i]; i++) {
-                const YamlNode *node = find(entry, tiup->port_keys[i]);
-                uint64_t port = tiup->ports[i];
-
-                if (node && (node->kind != YAML_KIND_SCALAR || parse_u64(node->text, &port) < 0 ||
-                             port == 0 || port > UINT16_MAX))
-                        REFUSE(r, node->at, "`%s` is not a port, expected a number from 1 to 65535",
-                               tiup->port_keys[i]);
-                server->ports[i] = (uint16_t)port;
-        }
-}
-
 /* Appends the folder: what is relative is below `base`. Without blanks around it, as TiUP's Abs()
  * takes it. */
 static void append_dir(Text *text, const char *base, const char *dir, size_t length) {
@@ -263,7 +249,16 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
                                 .host = strdup(host ? host : find_text(entry, "host")) };
         if (!host)
                 server->host_at = find(entry, "host")->at;
-        read_ports(r, entry, &info->tiup, server);
+        for (size_t k = 0; k < ELEMENTSOF(info->tiup.ports) && info->tiup.port_keys[k]; k++) {
+                const YamlNode *node = find(entry, info->tiup.port_keys[k]);
+                uint64_t port = info->tiup.ports[k];
+
+                if (node && (node->kind != YAML_KIND_SCALAR || parse_u64(node->text, &port) < 0 ||
+                             port == 0 || port > UINT16_MAX))
+                        REFUSE(r, node->at, "`%s` is not a port, expected a number from 1 to 65535",
+                               info->tiup.port_keys[k]);
+                server->ports[k] = (uint16_t)port;
+        }
         read_nodes(r, entry, server);
         read_limits(r, entry, server);
         server->name = text_new("%s-%u", info->name, server->ports[0]);
