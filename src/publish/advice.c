@@ -17,22 +17,18 @@
 #define MIB (KIB * 1024)
 #define GIB (MIB * 1024)
 
-static void append_scaled(Text *text, uint64_t bytes) {
-        if (bytes % GIB == 0)
-                text_appendf(text, "%" PRIu64 "GB", bytes / GIB);
-        else if (bytes % MIB == 0)
-                text_appendf(text, "%" PRIu64 "MB", bytes / MIB);
-        else
-                text_appendf(text, "%" PRIu64 "KB", bytes / KIB);
-}
-
 static bool has_text(const Advice *advice) {
         return advice->unit == ADVICE_TEXT || advice->unit == ADVICE_LIST;
 }
 
 void advice_text_append_value(Text *text, const Advice *advice) {
         if (advice->unit == ADVICE_BYTES || advice->unit == ADVICE_BYTES_PER_SEC)
-                append_scaled(text, advice->value);
+                if (advice->value % GIB == 0)
+                        text_appendf(text, "%" PRIu64 "GB", advice->value / GIB);
+                else if (advice->value % MIB == 0)
+                        text_appendf(text, "%" PRIu64 "MB", advice->value / MIB);
+                else
+                        text_appendf(text, "%" PRIu64 "KB", advice->value / KIB);
         else if (has_text(advice))
                 text_append_printable(text, advice->text);
         else if (advice->unit == ADVICE_HUNDREDTHS)
@@ -149,21 +145,6 @@ static void append_cpu_part(Text *text, const AdviceReport *report, const Advice
                 append_shared(text, report, subject);
 }
 
-static void append_memory_part(Text *text, const AdviceReport *report,
-                               const AdviceSubject *subject) {
-        const bool part = subject->memory_share_bytes < subject->memory_bytes;
-
-        text_append(text, part ? "its " : "the ");
-        append_size(text, subject->memory_share_bytes);
-        if (part) {
-                text_append(text, " of the ");
-                append_size(text, subject->memory_bytes);
-        }
-        text_append(text, " of ");
-        append_nodes(text, subject);
-        append_shared(text, report, subject);
-}
-
 static void append_placeholder(Text *text, const AdviceReport *report, const Advice *advice,
                                const char *name, size_t length) {
         const AdviceSubject *subject = &report->subjects[advice->subject];
@@ -173,9 +154,19 @@ static void append_placeholder(Text *text, const AdviceReport *report, const Adv
                 append_cpus(text, subject);
         else if (IS("cpu_part"))
                 append_cpu_part(text, report, subject);
-        else if (IS("memory_part"))
-                append_memory_part(text, report, subject);
-        else if (IS("device"))
+        else if (IS("memory_part")) {
+                const bool part = subject->memory_share_bytes < subject->memory_bytes;
+
+                text_append(text, part ? "its " : "the ");
+                append_size(text, subject->memory_share_bytes);
+                if (part) {
+                        text_append(text, " of the ");
+                        append_size(text, subject->memory_bytes);
+                }
+                text_append(text, " of ");
+                append_nodes(text, subject);
+                append_shared(text, report, subject);
+        } else if (IS("device"))
                 text_append_printable(text, subject->device ? subject->device : "");
         else if (IS("device_sharers"))
                 append_names(text, report, subject->device_sharers, subject->n_device_sharers);
@@ -242,14 +233,6 @@ static size_t first_of(const AdviceReport *report, size_t index,
         return first;
 }
 
-static void append_now(Text *text, const Advice *advice) {
-        if (!advice->now)
-                return;
-        text_append(text, " (now ");
-        text_append_printable(text, advice->now[0] != '\0' ? advice->now : "empty");
-        text_append(text, ")");
-}
-
 /* A row for each setting and value, with the instances that should have it. */
 static void append_rows(Text *text, const AdviceReport *report, unsigned width) {
         static const char *const headings[] = { "SETTING", "VALUE", "RULE", "INSTANCES" };
@@ -266,12 +249,19 @@ static void append_rows(Text *text, const AdviceReport *report, unsigned width) 
                 advice_text_append_value(&cell, advice);
                 table_add_text(&table, &cell);
                 table_add(&table, advice_rule_to_id(advice->rule));
-                for (size_t k = i; k < report->n_items; k++)
-                        if (is_same_setting(advice, &report->items[k])) {
-                                text_appendf(&cell, "%s%s", k > i ? ", " : "",
-                                             report->subjects[report->items[k].subject].name);
-                                append_now(&cell, &report->items[k]);
-                        }
+                for (size_t k = i; k < report->n_items; k++) {
+                        const Advice *same = &report->items[k];
+
+                        if (!is_same_setting(advice, same))
+                                continue;
+                        text_appendf(&cell, "%s%s", k > i ? ", " : "",
+                                     report->subjects[same->subject].name);
+                        if (!same->now)
+                                continue;
+                        text_append(&cell, " (now ");
+                        text_append_printable(&cell, same->now[0] != '\0' ? same->now : "empty");
+                        text_append(&cell, ")");
+                }
                 table_add_text(&table, &cell);
         }
         table_render(&table, width, text);
@@ -299,33 +289,9 @@ static void append_reasons(Text *text, const AdviceReport *report, unsigned widt
         }
 }
 
-static void append_memory_note(Text *text, const AdviceReport *report) {
-        _cleanup_text_ Text names = { 0 };
-
-        for (size_t i = 0; i < report->n_subjects; i++) {
-                const AdviceSubject *subject = &report->subjects[i];
-
-                if (subject->unplaced[0] != '\0' || subject->memory_bytes > 0 ||
-                    !product_info(subject->product)->heavy)
-                        continue;
-                text_append(&names, names.length > 0 ? ", " : "");
-                text_append_printable(&names, subject->name);
-        }
-        if (names.length == 0)
-                return;
-        text_append(&names, ": no advice on memory: the size of the nodes' memory is unknown");
-        if (names.error < 0)
-                text->error = names.error;
-        else
-                text_appendf(text, "%s\n", names.data);
-}
-
-/* The others would get none either way. */
-static bool would_get_advice(const AdviceSubject *subject) {
-        return product_info(subject->product)->heavy || subject->product == PRODUCT_HAPROXY;
-}
-
 int advice_render_table(const AdviceReport *report, unsigned width, Text *text) {
+        _cleanup_text_ Text unknown = { 0 };
+
         text_reset(text);
         if (report->n_items > 0) {
                 append_rows(text, report, width);
@@ -335,12 +301,28 @@ int advice_render_table(const AdviceReport *report, unsigned width, Text *text) 
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
 
-                if (subject->unplaced[0] == '\0' || !would_get_advice(subject))
+                /* The others would get none either way. */
+                if (subject->unplaced[0] == '\0' ||
+                    !(product_info(subject->product)->heavy || subject->product == PRODUCT_HAPROXY))
                         continue;
                 text_append_printable(text, subject->name);
                 text_appendf(text, ": no advice: %s\n", subject->unplaced);
         }
-        append_memory_note(text, report);
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *subject = &report->subjects[i];
+
+                if (subject->unplaced[0] != '\0' || subject->memory_bytes > 0 ||
+                    !product_info(subject->product)->heavy)
+                        continue;
+                text_append(&unknown, unknown.length > 0 ? ", " : "");
+                text_append_printable(&unknown, subject->name);
+        }
+        if (unknown.error < 0)
+                text->error = unknown.error;
+        else if (unknown.length > 0)
+                text_appendf(text,
+                             "%s: no advice on memory: the size of the nodes' memory is unknown\n",
+                             unknown.data);
         return text->error;
 }
 
@@ -436,16 +418,20 @@ static void append_comment(Text *text, const char *indent, const char *comment) 
         text_append(text, "\n");
 }
 
+static void append_comment_text(Text *text, const char *indent, const Text *comment) {
+        if (comment->error < 0)
+                text->error = comment->error;
+        else
+                append_comment(text, indent, comment->data);
+}
+
 static void append_name(Text *text, const char *indent, const AdviceSubject *subject,
                         const char *more) {
         _cleanup_text_ Text line = { 0 };
 
         text_append_printable(&line, subject->name);
         text_append(&line, more);
-        if (line.error < 0)
-                text->error = line.error;
-        else
-                append_comment(text, indent, line.data);
+        append_comment_text(text, indent, &line);
 }
 
 static bool has_port(const AdviceSubject *subject, uint16_t port) {
@@ -469,27 +455,18 @@ static uint16_t port_of_name(const char *name) {
         return port >= 1024 && port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
-/* 0: not known. */
-static uint16_t main_port(const ProductTiup *tiup, const AdviceSubject *subject) {
+static void append_ports(Text *text, const ProductTiup *tiup, const AdviceSubject *subject) {
         const uint16_t named = port_of_name(subject->name);
+        uint16_t first = 0, second = 0; /* 0: not known */
 
         if (named > 0 && (subject->n_ports == 0 || has_port(subject, named)))
-                return named;
-        if (subject->n_ports == 1)
-                return subject->ports[0];
-        return has_port(subject, tiup->ports[0]) ? tiup->ports[0] : 0;
-}
-
-static uint16_t second_port(const ProductTiup *tiup, const AdviceSubject *subject, uint16_t first) {
+                first = named;
+        else if (subject->n_ports == 1 || has_port(subject, tiup->ports[0]))
+                first = subject->n_ports == 1 ? subject->ports[0] : tiup->ports[0];
         if (first != 0 && subject->n_ports == 2)
-                return subject->ports[0] == first ? subject->ports[1] : subject->ports[0];
-        return first != tiup->ports[1] && has_port(subject, tiup->ports[1]) ? tiup->ports[1] : 0;
-}
-
-static void append_ports(Text *text, const ProductTiup *tiup, const AdviceSubject *subject) {
-        const uint16_t first = main_port(tiup, subject);
-        const uint16_t second = second_port(tiup, subject, first);
-
+                second = subject->ports[subject->ports[0] == first];
+        else if (first != tiup->ports[1] && has_port(subject, tiup->ports[1]))
+                second = tiup->ports[1];
         if (first > 0)
                 text_appendf(text, "    %s: %u\n", tiup->port_keys[0], first);
         else
@@ -509,24 +486,12 @@ static void append_node_list(Text *text, const NodeSet *nodes) {
         }
 }
 
-static void append_cores(Text *text, const ProductTiup *tiup, const AdviceSubject *subject) {
-        char list[ID_SET_LIST_ANY];
-
-        if (subject->whole_nodes || id_set_render_list(&subject->cpus, list, sizeof(list)) < 0)
-                return;
-        if (tiup->has_numa_cores)
-                text_appendf(text, "    numa_cores: \"%s\"\n", list);
-        else
-                text_appendf(text,
-                             "    # Its policy selects the CPUs %s; TiUP has no key for that.\n",
-                             list);
-}
-
 /* TiUP binds with numactl --membind: what its policy does not bind strictly must not be so by TiUP.
  */
 static void append_numa(Text *text, const ProductTiup *tiup, const AdviceSubject *subject,
                         bool daemon_binds) {
         _cleanup_text_ Text line = { 0 };
+        char cpus[ID_SET_LIST_ANY];
 
         if (daemon_binds) {
                 append_comment(
@@ -539,7 +504,14 @@ static void append_numa(Text *text, const ProductTiup *tiup, const AdviceSubject
                 text_append(text, "    numa_node: \"");
                 append_node_list(text, &subject->nodes);
                 text_append(text, "\"\n");
-                append_cores(text, tiup, subject);
+                if (!subject->whole_nodes &&
+                    id_set_render_list(&subject->cpus, cpus, sizeof(cpus)) >= 0)
+                        text_appendf(text,
+                                     tiup->has_numa_cores
+                                             ? "    numa_cores: \"%s\"\n"
+                                             : "    # Its policy selects the CPUs %s; TiUP has no "
+                                               "key for that.\n",
+                                     cpus);
                 return;
         }
         text_append(&line, "No numa_node: \"");
@@ -548,10 +520,7 @@ static void append_numa(Text *text, const ProductTiup *tiup, const AdviceSubject
                      "\" here, because TiUP would bind its memory strictly, but its policy sets "
                      "memory: %s. tidbnumad binds it.",
                      memory_mode_to_string(subject->memory));
-        if (line.error < 0)
-                text->error = line.error;
-        else
-                append_comment(text, "    ", line.data);
+        append_comment_text(text, "    ", &line);
 }
 
 /* How it is written where TiUP has no key for it. */
@@ -581,44 +550,9 @@ static void append_reason(Text *text, const char *indent, const AdviceReport *re
 
         text_appendf(&line, "%s: ", advice_rule_to_id(advice->rule));
         advice_text_append_reason(&line, report, advice);
-        if (line.error < 0)
-                text->error = line.error;
-        else
-                append_comment(text, indent, line.data);
+        append_comment_text(text, indent, &line);
         if (advice->where != IN_CONFIG)
                 append_elsewhere(text, indent, advice);
-}
-
-static void append_list(Text *text, const char *words) {
-        const char *separator = "";
-
-        text_append(text, "[");
-        while (*words != '\0') {
-                const size_t n = strcspn(words, ",");
-                char word[ADVICE_TEXT_MAX];
-
-                (void)snprintf(word, sizeof(word), "%.*s", (int)n, words);
-                text_append(text, separator);
-                advice_text_append_quoted(text, word);
-                separator = ", ";
-                words += n + (words[n] == ',');
-        }
-        text_append(text, "]");
-}
-
-static void append_yaml(Text *text, const Advice *advice) {
-        const bool is_number = advice->unit == ADVICE_INTEGER || advice->unit == ADVICE_HUNDREDTHS;
-
-        if (advice->unit == ADVICE_TEXT)
-                advice_text_append_quoted(text, advice->text);
-        else if (advice->unit == ADVICE_LIST)
-                append_list(text, advice->text);
-        else {
-                text_append(text, is_number ? "" : "\"");
-                advice_text_append_value(text, advice);
-                text_append(text, is_number ? "" : "\"");
-        }
-        text_append(text, "\n");
 }
 
 static void append_config(Text *text, const AdviceReport *report, size_t index) {
@@ -626,6 +560,7 @@ static void append_config(Text *text, const AdviceReport *report, size_t index) 
 
         for (size_t i = 0; i < report->n_items; i++) {
                 const Advice *advice = &report->items[i];
+                bool is_number;
 
                 if (advice->subject != index || advice->where != IN_CONFIG)
                         continue;
@@ -634,7 +569,31 @@ static void append_config(Text *text, const AdviceReport *report, size_t index) 
                 open = true;
                 append_reason(text, "      ", report, advice);
                 text_appendf(text, "      %s: ", advice->setting);
-                append_yaml(text, advice);
+                is_number = advice->unit == ADVICE_INTEGER || advice->unit == ADVICE_HUNDREDTHS;
+                if (advice->unit == ADVICE_TEXT)
+                        advice_text_append_quoted(text, advice->text);
+                else if (advice->unit == ADVICE_LIST) {
+                        const char *words = advice->text;
+                        const char *separator = "";
+
+                        text_append(text, "[");
+                        while (*words != '\0') {
+                                const size_t n = strcspn(words, ",");
+                                char word[ADVICE_TEXT_MAX];
+
+                                (void)snprintf(word, sizeof(word), "%.*s", (int)n, words);
+                                text_append(text, separator);
+                                advice_text_append_quoted(text, word);
+                                separator = ", ";
+                                words += n + (words[n] == ',');
+                        }
+                        text_append(text, "]");
+                } else {
+                        text_append(text, is_number ? "" : "\"");
+                        advice_text_append_value(text, advice);
+                        text_append(text, is_number ? "" : "\"");
+                }
+                text_append(text, "\n");
         }
 }
 
@@ -645,25 +604,6 @@ static void append_others(Text *text, const char *indent, const AdviceReport *re
                         append_reason(text, indent, report, &report->items[i]);
 }
 
-/* TiUP has each server announce the host of its entry. */
-static const char *announced(const AdviceSubject *subject, const char *host) {
-        return subject->card && subject->address ? subject->address : host;
-}
-
-static void append_entry(Text *text, const ProductTiup *tiup, const AdviceReport *report,
-                         size_t index, const char *host) {
-        const AdviceSubject *subject = &report->subjects[index];
-
-        text_append(text, "  - host: ");
-        advice_text_append_quoted(text, announced(subject, host));
-        text_append(text, "\n");
-        append_name(text, "    ", subject, "");
-        append_ports(text, tiup, subject);
-        append_numa(text, tiup, subject, report->daemon_binds);
-        append_config(text, report, index);
-        append_others(text, "    ", report, index);
-}
-
 /* With an entry of its own, which can name nodes: the exporters have one for all hosts. */
 static bool is_in_topology(Product product) {
         const ProductTiup *tiup = &product_info(product)->tiup;
@@ -671,35 +611,14 @@ static bool is_in_topology(Product product) {
         return text_ends_with(tiup->section, "_servers") && tiup->has_numa_node;
 }
 
-/* Returns whether there was any entry. */
-static bool append_section(Text *text, Product product, const AdviceReport *report,
-                           const char *host) {
-        const ProductTiup *tiup = &product_info(product)->tiup;
-        bool open = false;
-
-        for (size_t i = 0; i < report->n_subjects; i++) {
-                if (report->subjects[i].product != product || !is_in_topology(product) ||
-                    report->subjects[i].unplaced[0] != '\0')
-                        continue;
-                if (!open)
-                        text_appendf(text, "%s:\n", tiup->section);
-                open = true;
-                append_entry(text, tiup, report, i, host);
-        }
-        return open;
-}
-
-static bool would_have_entry(const AdviceSubject *subject) {
-        return is_in_topology(subject->product) || subject->product == PRODUCT_HAPROXY ||
-               subject->product == PRODUCT_JAVA;
-}
-
 /* What has no section: HAProxy and JVMs, which TiUP does not know, and what has no nodes. */
 static void append_rest(Text *text, const AdviceReport *report) {
         for (size_t i = 0; i < report->n_subjects; i++) {
                 const AdviceSubject *subject = &report->subjects[i];
 
-                if (subject->unplaced[0] != '\0' && would_have_entry(subject)) {
+                if (subject->unplaced[0] != '\0' &&
+                    (is_in_topology(subject->product) || subject->product == PRODUCT_HAPROXY ||
+                     subject->product == PRODUCT_JAVA)) {
                         append_name(text, "", subject, " is left out:");
                         append_comment(text, "", subject->unplaced);
                 } else if (subject->product == PRODUCT_HAPROXY) {
@@ -722,8 +641,30 @@ int advice_render_tiup(const AdviceReport *report, const char *host, Text *text)
                        "Sizing advice of tidbnumad for one host. Merge each entry into the entry "
                        "with the same host and port (tiup cluster edit-config), then reload the "
                        "cluster (tiup cluster reload), which restarts its servers one by one.");
-        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++)
-                any |= append_section(text, i, report, host);
+        for (Product product = PRODUCT_OTHER + 1; product < N_PRODUCTS; product++) {
+                const ProductTiup *tiup = &product_info(product)->tiup;
+                bool open = false;
+
+                for (size_t i = 0; is_in_topology(product) && i < report->n_subjects; i++) {
+                        const AdviceSubject *subject = &report->subjects[i];
+
+                        if (subject->product != product || subject->unplaced[0] != '\0')
+                                continue;
+                        if (!open)
+                                text_appendf(text, "%s:\n", tiup->section);
+                        open = any = true;
+                        /* TiUP has each server announce the host of its entry. */
+                        text_append(text, "  - host: ");
+                        advice_text_append_quoted(
+                                text, subject->card && subject->address ? subject->address : host);
+                        text_append(text, "\n");
+                        append_name(text, "    ", subject, "");
+                        append_ports(text, tiup, subject);
+                        append_numa(text, tiup, subject, report->daemon_binds);
+                        append_config(text, report, i);
+                        append_others(text, "    ", report, i);
+                }
+        }
         append_rest(text, report);
         if (!any)
                 text_append(text, "{}\n");

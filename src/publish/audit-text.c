@@ -23,25 +23,25 @@ static void append_rules(const AuditReport *report, AuditState state, const char
 /* So many findings of a rule are listed in its row. */
 enum { FOUND_LISTED = 4 };
 
-static void append_findings(const AuditReport *report, unsigned width, bool colors, Text *text) {
+void audit_render_text(const AuditReport *report, unsigned width, bool colors, Text *text) {
         static const char *const headings[] = { "RESULT", "RULE", "FOUND" };
         _cleanup_table_ Table table;
 
         table_init(&table, headings, ELEMENTSOF(headings));
         table.state_column = 0;
         table.colors = colors;
-        for (size_t i = 0; i < report->n_findings;) {
-                const AuditFinding *first = &report->findings[i];
+        for (size_t k = 0; k < report->n_findings;) {
+                const AuditFinding *first = &report->findings[k];
                 const char *rule = audit_rule_to_rule(first->rule);
                 _cleanup_text_ Text found = { 0 };
                 size_t n = 0;
 
-                for (; i < report->n_findings && report->findings[i].rule == first->rule &&
-                       report->findings[i].state == first->state;
-                     i++, n++)
+                for (; k < report->n_findings && report->findings[k].rule == first->rule &&
+                       report->findings[k].state == first->state;
+                     k++, n++)
                         if (n < FOUND_LISTED)
                                 text_appendf(&found, "%s%s (%s)", n > 0 ? "; " : "",
-                                             report->findings[i].found, report->findings[i].where);
+                                             report->findings[k].found, report->findings[k].where);
                 if (n > FOUND_LISTED)
                         text_appendf(&found, "; and %zu more, see --json", n - FOUND_LISTED);
                 table_add(&table, audit_state_to_string(first->state));
@@ -50,18 +50,10 @@ static void append_findings(const AuditReport *report, unsigned width, bool colo
                 table_add_text(&table, &found);
         }
         table_render(&table, width, text);
-}
-
-/* The remedy of several findings of one rule is often the same: once is enough. */
-static bool is_repeated(const AuditReport *report, size_t index) {
-        return index > 0 && report->findings[index].rule == report->findings[index - 1].rule &&
-               strcmp(report->findings[index].remedy, report->findings[index - 1].remedy) == 0;
-}
-
-void audit_render_text(const AuditReport *report, unsigned width, bool colors, Text *text) {
-        append_findings(report, width, colors, text);
         for (size_t i = 0; i < report->n_findings; i++) {
-                if (is_repeated(report, i))
+                /* The remedy of several findings of one rule is often the same: once is enough. */
+                if (i > 0 && report->findings[i].rule == report->findings[i - 1].rule &&
+                    strcmp(report->findings[i].remedy, report->findings[i - 1].remedy) == 0)
                         continue;
                 text_append(text, i == 0 ? "\nWhat to do:\n  " : "  ");
                 text_append(text, audit_rule_to_id(report->findings[i].rule));

@@ -56,7 +56,12 @@ static void render_halfwidth(const char *kind, double halfwidth, Text *text) {
                 text_appendf(text, "; of %s +-%.1f", kind, halfwidth * 100);
 }
 
-static void render_method(const LocalityReport *report, Text *text) {
+static void render_heading(const LocalityReport *report, Text *text) {
+        text_append_printable(text, report->name);
+        text_append(text, report->n_pids == 1 ? ", process" : ", processes");
+        for (size_t i = 0; i < report->n_pids; i++)
+                text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
+        text_append(text, "\n");
         if (report->exact) {
                 text_append(text, "every page was counted (numa_maps)\n\n");
                 return;
@@ -74,15 +79,6 @@ static void render_method(const LocalityReport *report, Text *text) {
         render_halfwidth("files", report->file_halfwidth, text);
         render_halfwidth("shared memory", report->shmem_halfwidth, text);
         text_append(text, "\n\n");
-}
-
-static void render_heading(const LocalityReport *report, Text *text) {
-        text_append_printable(text, report->name);
-        text_append(text, report->n_pids == 1 ? ", process" : ", processes");
-        for (size_t i = 0; i < report->n_pids; i++)
-                text_appendf(text, "%s %d", i > 0 ? "," : "", report->pids[i]);
-        text_append(text, "\n");
-        render_method(report, text);
 }
 
 void locality_render(const LocalityReport *report, Text *text) {

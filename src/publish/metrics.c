@@ -307,21 +307,16 @@ static void append_begin(const Metric *metric, const char *part, const char *lab
         append_label(text, "{", label, value);
 }
 
-static void append_bucket(const Metric *metric, const char *label, const char *value, double bound,
-                          uint64_t count, Text *text) {
-        append_begin(metric, "_bucket", label, value, text);
-        text_append(text, ",le=\"");
-        append_number(text, bound);
-        text_appendf(text, "\"} %" PRIu64 "\n", count);
-}
-
 static void append_histogram(const Metric *metric, const char *label, const char *value,
                              const Histogram *h, Text *text) {
         uint64_t below = 0;
 
         for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
                 below += h->counts[i];
-                append_bucket(metric, label, value, histogram_bound(i), below, text);
+                append_begin(metric, "_bucket", label, value, text);
+                text_append(text, ",le=\"");
+                append_number(text, histogram_bound(i));
+                text_appendf(text, "\"} %" PRIu64 "\n", below);
         }
         append_begin(metric, "_bucket", label, value, text);
         text_appendf(text, ",le=\"+Inf\"} %" PRIu64 "\n", h->n);

@@ -4,34 +4,6 @@
 
 /* --- instances --- */
 
-static void put_alternatives(Json *json, const PlanReportInstance *instance) {
-        JSON_ARRAY(json, "alternatives", i, instance->n_alternatives)
-                JSON_OBJECT(json, NULL) {
-                        const PlacementAlternative *a = &instance->alternatives[i];
-
-                        json_put_ids(json, "nodes", ID_VIEW(&a->nodes));
-                        json_put_string(json, "criterion",
-                                        placement_criterion_to_string(a->criterion));
-                        json_put_string(json, "rule", placement_criterion_to_rule(a->criterion));
-                        json_put_count(json, "chosen", a->chosen);
-                        json_put_count(json, "other", a->other);
-                }
-}
-
-/* Null where no daemon reports it. */
-static void put_published(Json *json, const InstanceInfo *published) {
-        json_put_string(json, "state",
-                        published ? instance_state_to_string(published->state) : NULL);
-        json_put_string(json, "state_reason", published ? published->reason : NULL);
-        if (published) {
-                json_put_bool(json, "cpu_bound", published->cpu_bound);
-                json_put_bool(json, "memory_bound", published->memory_bound);
-        } else {
-                json_put_null(json, "cpu_bound");
-                json_put_null(json, "memory_bound");
-        }
-}
-
 void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i) {
         const bool runs = i->pid > 0, refused = i->refusal != REFUSAL_NONE;
         _cleanup_text_ Text why = { 0 };
@@ -56,7 +28,18 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
                 status_put_warnings(json, "warnings", i->warnings);
                 json_put_ids(json, "reserved_nodes", ID_VIEW(&i->reserved));
                 json_put_count(json, "open", i->n_feasible);
-                put_alternatives(json, i);
+                JSON_ARRAY(json, "alternatives", k, i->n_alternatives)
+                        JSON_OBJECT(json, NULL) {
+                                const PlacementAlternative *a = &i->alternatives[k];
+
+                                json_put_ids(json, "nodes", ID_VIEW(&a->nodes));
+                                json_put_string(json, "criterion",
+                                                placement_criterion_to_string(a->criterion));
+                                json_put_string(json, "rule",
+                                                placement_criterion_to_rule(a->criterion));
+                                json_put_count(json, "chosen", a->chosen);
+                                json_put_count(json, "other", a->other);
+                        }
                 json_put_count_if(json, "pid", runs, (uint64_t)i->pid);
                 if (runs)
                         json_put_ids(json, "in_force", ID_VIEW(&i->in_force));
@@ -66,7 +49,18 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
                 json_put_string(json, "bound_by", runs ? i->bound_by : NULL);
                 json_put_string(json, "bound_by_reason", i->bound_by_reason);
                 json_put_string(json, "memory_policy", i->memory_policy);
-                put_published(json, i->published);
+                /* Null where no daemon reports it. */
+                json_put_string(json, "state",
+                                i->published ? instance_state_to_string(i->published->state)
+                                             : NULL);
+                json_put_string(json, "state_reason", i->published ? i->published->reason : NULL);
+                if (i->published) {
+                        json_put_bool(json, "cpu_bound", i->published->cpu_bound);
+                        json_put_bool(json, "memory_bound", i->published->memory_bound);
+                } else {
+                        json_put_null(json, "cpu_bound");
+                        json_put_null(json, "memory_bound");
+                }
         }
 }
 

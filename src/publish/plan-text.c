@@ -48,13 +48,6 @@ void plan_words_alternative(const PlacementAlternative *a, Text *text) {
         append_rule(a->criterion, text);
 }
 
-static const char *exclusive_reason(const PlanReportInstance *i) {
-        if (i->grounds.others == 0)
-                return "alone on its ";
-        return i->grounds.exclusive == 0 ? "no other exclusive instance on its "
-                                         : "fewest exclusive instances on its ";
-}
-
 /* Why its nodes are better than those that lost by this criterion. It must be true of the instance
  * itself: with too few nodes the best place is shared as well. A reason that ends with a blank is
  * followed by "node" or "nodes". */
@@ -67,7 +60,9 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
                 return i->policy->place.near == NEAR_NIC ? "nearest to a network card"
                                                          : "nearest to its device";
         case WEIGH_EXCLUSIVE:
-                return exclusive_reason(i);
+                return i->grounds.others == 0      ? "alone on its "
+                       : i->grounds.exclusive == 0 ? "no other exclusive instance on its "
+                                                   : "fewest exclusive instances on its ";
         case WEIGH_POLICY:
                 return i->grounds.of_policy == 0 ? "no other of its policy on its "
                                                  : "fewest of its policy on its ";
@@ -162,33 +157,26 @@ void plan_words_why(const PlanReportInstance *i, Text *text) {
         append_why(i, false, text);
 }
 
-static int last_of(IdView set) {
-        int last = -1;
-
-        for (int id = id_view_next(set, 0); id >= 0; id = id_view_next(set, (uint32_t)id + 1))
-                last = id;
-        return last;
-}
-
-/* Of a list its beginning, two parts where they are short, and its last part. */
-static void append_ends(const char *list, uint32_t count, Text *text) {
-        const char *first = strchr(list, ','), *second = strchr(first + 1, ',');
-        const char *end = second && second - list <= HEAD_MAX ? second : first;
-
-        text_appendf(text, "%.*s,…,%s (%u)", (int)(end - list), list, strrchr(list, ',') + 1,
-                     count);
-}
-
 void plan_words_set(IdView set, Text *text) {
         char list[ID_SET_LIST_MAX];
         int n = id_view_render_list(set, list, sizeof(list));
 
-        if (n < 0) /* thousands of single ones */
-                text_appendf(text, "%d,…,%d (%u)", id_view_next(set, 0), last_of(set),
-                             id_view_count(set));
-        else if (n > LIST_SHOWN_MAX) /* so of three parts at least */
-                append_ends(list, id_view_count(set), text);
-        else
+        if (n < 0) { /* thousands of single ones */
+                int last = -1;
+
+                for (int id = id_view_next(set, 0); id >= 0;
+                     id = id_view_next(set, (uint32_t)id + 1))
+                        last = id;
+                text_appendf(text, "%d,…,%d (%u)", id_view_next(set, 0), last, id_view_count(set));
+        } else if (n > LIST_SHOWN_MAX) {
+                /* Its beginning, two parts where they are short, and its last part: it has three
+                 * at least. */
+                const char *first = strchr(list, ','), *second = strchr(first + 1, ',');
+                const char *end = second && second - list <= HEAD_MAX ? second : first;
+
+                text_appendf(text, "%.*s,…,%s (%u)", (int)(end - list), list,
+                             strrchr(list, ',') + 1, id_view_count(set));
+        } else
                 text_append(text, n > 0 ? list : "-");
 }
 
@@ -273,30 +261,6 @@ static void append_devices(const PlanReport *report, int32_t node, Text *cell) {
         }
 }
 
-/* What the node is not for, then the instances on it. */
-static void append_use(const PlanReport *report, const Node *node, Text *cell) {
-        CpuSet cpus = node->cpus;
-
-        id_set_intersect(&cpus, &report->reserved_cpus);
-        if (id_set_has(&report->reserved, node->id))
-                text_append(cell, "reserved");
-        else if (!id_set_is_empty(&cpus)) {
-                text_append(cell, "CPUs ");
-                plan_words_set(ID_VIEW(&cpus), cell);
-                text_append(cell, " reserved");
-        } else if (!topology_is_home(node))
-                text_appendf(cell, "no home: %s", topology_why_no_home(node));
-        for (size_t i = 0, n = cell->length; i < report->n_instances; i++)
-                if (id_set_has(&report->instances[i].placement->nodes, node->id)) {
-                        text_appendf(cell, "%s%s",
-                                     n == 0              ? ""
-                                     : n == cell->length ? "; "
-                                                         : " ",
-                                     report->instances[i].name);
-                        n = n == 0 ? cell->length + 1 : n;
-                }
-}
-
 static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
         static const char *const headings[] = { "NODE", "SOCKET",  "CPUS",     "MEMORY",
                                                 "FREE", "DEVICES", "INSTANCES" };
@@ -307,6 +271,7 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
         table_init(&table, headings, ELEMENTSOF(headings));
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const Node *node = &topology->nodes[i];
+                CpuSet cpus;
 
                 table_addf(&table, "%" PRIu32, node->id);
                 if (node->package == PACKAGE_UNKNOWN)
@@ -324,7 +289,26 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
                         table_add(&table, "-");
                 append_devices(report, (int32_t)node->id, &cell);
                 table_add_text(&table, &cell);
-                append_use(report, node, &cell);
+                /* What the node is not for, then the instances on it. */
+                cpus = node->cpus;
+                id_set_intersect(&cpus, &report->reserved_cpus);
+                if (id_set_has(&report->reserved, node->id))
+                        text_append(&cell, "reserved");
+                else if (!id_set_is_empty(&cpus)) {
+                        text_append(&cell, "CPUs ");
+                        plan_words_set(ID_VIEW(&cpus), &cell);
+                        text_append(&cell, " reserved");
+                } else if (!topology_is_home(node))
+                        text_appendf(&cell, "no home: %s", topology_why_no_home(node));
+                for (size_t k = 0, n = cell.length; k < report->n_instances; k++)
+                        if (id_set_has(&report->instances[k].placement->nodes, node->id)) {
+                                text_appendf(&cell, "%s%s",
+                                             n == 0             ? ""
+                                             : n == cell.length ? "; "
+                                                                : " ",
+                                             report->instances[k].name);
+                                n = n == 0 ? cell.length + 1 : n;
+                        }
                 table_add_text(&table, &cell);
         }
         append_devices(report, DEVICE_NODE_UNKNOWN, &cell);
@@ -338,56 +322,53 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
         table_render(&table, width, text);
 }
 
-/* One line for all instances that it is true of. */
-static void render_warning(const PlanReport *report, PlacementWarning warning, Text *text) {
-        const char *rule = placement_warning_to_rule(warning);
-        bool any = false;
-
-        for (size_t i = 0; i < report->n_instances; i++) {
-                if (!(report->instances[i].warnings & warning))
-                        continue;
-                text_append(text, any ? ", " : "warning: ");
-                text_append_printable(text, report->instances[i].name);
-                any = true;
-        }
-        if (any)
-                text_appendf(text, ": %s%s%s%s\n", placement_warning_to_string(warning),
-                             *rule ? " (" : "", rule, *rule ? ")" : "");
-}
-
-/* Only what changes with a binding: the kernel fits it to the nodes, and not back. */
-static void render_memory_policy(const PlanReportInstance *i, Text *text) {
-        if (!i->memory_policy || i->placement->memory != MEMORY_BIND ||
-            id_set_is_empty(&i->placement->nodes))
-                return;
-        text_append(text, "warning: ");
-        text_append_printable(text, i->name);
-        text_append(text, ": it has its own memory policy, ");
-        text_append_printable(text, i->memory_policy);
-        text_append(text, " (numactl?), which the kernel changes when memory is bound: a release "
-                          "cannot restore it; restart it without\n");
-}
-
-static void render_affinity(const PlanReportInstance *i, Text *text) {
-        if (!i->bound_by_reason || id_set_is_empty(&i->placement->nodes))
-                return;
-        text_append(text, "note: ");
-        text_append_printable(text, i->name);
-        text_append(text, " is bound by affinity, so its memory is moved but not bound: ");
-        text_append_printable(text, i->bound_by_reason);
-        text_append(text, "\n");
-}
-
 static void render_remarks(const PlanReport *report, Text *text) {
         size_t before = text->length;
 
         text_append(text, "\n");
-        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
-                render_warning(report, 1u << bit, text);
-        for (size_t i = 0; i < report->n_instances; i++)
-                render_memory_policy(&report->instances[i], text);
-        for (size_t i = 0; i < report->n_instances; i++)
-                render_affinity(&report->instances[i], text);
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++) {
+                /* One line for all instances that it is true of. */
+                const char *rule = placement_warning_to_rule(1u << bit);
+                bool any = false;
+
+                for (size_t k = 0; k < report->n_instances; k++) {
+                        if (!(report->instances[k].warnings & (1u << bit)))
+                                continue;
+                        text_append(text, any ? ", " : "warning: ");
+                        text_append_printable(text, report->instances[k].name);
+                        any = true;
+                }
+                if (any)
+                        text_appendf(text, ": %s%s%s%s\n", placement_warning_to_string(1u << bit),
+                                     *rule ? " (" : "", rule, *rule ? ")" : "");
+        }
+        for (size_t k = 0; k < report->n_instances; k++) {
+                const PlanReportInstance *i = &report->instances[k];
+
+                /* Only what changes with a binding: the kernel fits it to the nodes, and not back.
+                 */
+                if (!i->memory_policy || i->placement->memory != MEMORY_BIND ||
+                    id_set_is_empty(&i->placement->nodes))
+                        continue;
+                text_append(text, "warning: ");
+                text_append_printable(text, i->name);
+                text_append(text, ": it has its own memory policy, ");
+                text_append_printable(text, i->memory_policy);
+                text_append(text,
+                            " (numactl?), which the kernel changes when memory is bound: a release "
+                            "cannot restore it; restart it without\n");
+        }
+        for (size_t k = 0; k < report->n_instances; k++) {
+                const PlanReportInstance *i = &report->instances[k];
+
+                if (!i->bound_by_reason || id_set_is_empty(&i->placement->nodes))
+                        continue;
+                text_append(text, "note: ");
+                text_append_printable(text, i->name);
+                text_append(text, " is bound by affinity, so its memory is moved but not bound: ");
+                text_append_printable(text, i->bound_by_reason);
+                text_append(text, "\n");
+        }
         for (size_t i = 0; i < report->n_notes; i++) {
                 text_append(text, "note: ");
                 text_append_printable(text, report->notes[i]);
@@ -418,20 +399,6 @@ void plan_table_alternatives(const PlanReportInstance *i, Text *text) {
                 text_appendf(text, "  … and %zu more\n", i->n_feasible - i->n_alternatives - 1);
 }
 
-static void explain_instance(const PlanReportInstance *i, Text *text) {
-        text_append_printable(text, i->name);
-        if (!plan_report_places(i))
-                text_append(text, " is not placed");
-        else {
-                text_append(text, " on ");
-                plan_words_nodes(&i->placement->nodes, text);
-        }
-        text_append(text, ": ");
-        plan_words_why(i, text);
-        text_append(text, "\n");
-        plan_table_alternatives(i, text);
-}
-
 void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances, Text *text) {
         bool shown[N_CRITERIA] = { false };
         bool any = false;
@@ -452,23 +419,19 @@ void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances
 }
 
 void plan_table_explain(const PlanReport *report, Text *text) {
-        for (size_t i = 0; i < report->n_instances; i++)
-                explain_instance(&report->instances[i], text);
+        for (size_t k = 0; k < report->n_instances; k++) {
+                const PlanReportInstance *i = &report->instances[k];
+
+                text_append_printable(text, i->name);
+                text_append(text, plan_report_places(i) ? " on " : " is not placed");
+                if (plan_report_places(i))
+                        plan_words_nodes(&i->placement->nodes, text);
+                text_append(text, ": ");
+                plan_words_why(i, text);
+                text_append(text, "\n");
+                plan_table_alternatives(i, text);
+        }
         plan_table_criteria(report->instances, report->n_instances, text);
-}
-
-static void add_change(Table *table, const PlanChange *c, Text *cell) {
-        const PlanReportInstance *after = c->after;
-
-        table_add(table, c->name);
-        plan_words_add_set(table, ID_VIEW(&c->from));
-        plan_words_add_set(table, ID_VIEW(&c->to));
-        add_cost(table, id_set_is_empty(&c->to) ? NULL : after);
-        if (after)
-                append_why(after, true, cell);
-        else
-                text_append(cell, "no policy matches it any more");
-        table_add_text(table, cell);
 }
 
 void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned width, Text *text) {
@@ -481,43 +444,24 @@ void plan_table_changes(const PlanChange *changes, size_t n_changes, unsigned wi
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < n_changes; i++)
-                add_change(&table, &changes[i], &cell);
+        for (size_t i = 0; i < n_changes; i++) {
+                const PlanChange *c = &changes[i];
+                const PlanReportInstance *after = c->after;
+
+                table_add(&table, c->name);
+                plan_words_add_set(&table, ID_VIEW(&c->from));
+                plan_words_add_set(&table, ID_VIEW(&c->to));
+                add_cost(&table, id_set_is_empty(&c->to) ? NULL : after);
+                if (after)
+                        append_why(after, true, &cell);
+                else
+                        text_append(&cell, "no policy matches it any more");
+                table_add_text(&table, &cell);
+        }
         table_render(&table, width, text);
 }
 
 /* --- plans of interrupts --- */
-
-static CpuSet serving(const IrqPlanDevice *device) {
-        CpuSet cpus = { 0 };
-
-        for (size_t i = 0; i < device->n_order; i++)
-                id_set_add(&cpus, device->order[i]);
-        return cpus;
-}
-
-static void add_speed(Table *table, uint32_t mbps) {
-        if (mbps == 0)
-                table_add(table, "-");
-        else if (mbps % 1000 == 0)
-                table_addf(table, "%" PRIu32 " Gbit/s", mbps / 1000);
-        else
-                table_addf(table, "%" PRIu32 " Mbit/s", mbps);
-}
-
-/* "8 steered, 1 managed" */
-static void count_vectors(const IrqPlanDevice *device, Text *cell) {
-        size_t n[IRQ_STEERED + 1] = { 0 };
-
-        for (size_t i = 0; i < device->device->n_vectors; i++)
-                n[device->vectors[i].decision]++;
-        for (int decision = IRQ_STEERED; decision >= IRQ_LEFT; decision--)
-                if (n[decision] > 0)
-                        text_appendf(cell, "%s%zu %s", cell->length > 0 ? ", " : "", n[decision],
-                                     irq_decision_to_string(decision));
-        if (cell->length == 0)
-                text_append(cell, "-");
-}
 
 static void append_irq_why(const IrqPlanDevice *device, Text *text) {
         const char *rule = irq_reason_to_rule(device->reason);
@@ -527,41 +471,9 @@ static void append_irq_why(const IrqPlanDevice *device, Text *text) {
                 text_appendf(text, " (%s)", rule);
 }
 
-static void add_device(Table *table, const IrqPlanDevice *device, Text *cell) {
-        const CpuSet cpus = serving(device);
-
-        table_add(table, device->device->name);
-        if (device->device->node < 0)
-                table_add(table, "?");
-        else
-                table_addf(table, "%" PRId32, device->device->node);
-        add_speed(table, device->device->speed_mbps);
-        count_vectors(device, cell);
-        table_add_text(table, cell);
-        plan_words_add_set(table, ID_VIEW(&cpus));
-        append_irq_why(device, cell);
-        table_add_text(table, cell);
-}
-
 /* What was not requested is left out. */
 static bool is_shown(const IrqPlanDevice *device) {
         return device->reason != IRQ_REASON_NO_ENTRY;
-}
-
-static void append_balance(const IrqHost *host, const IrqPlanBalance *balance, Text *text) {
-        const bool cpus = !id_set_is_empty(&balance->banned_cpus);
-
-        if (!balance->sent || (!cpus && balance->n_banned_irqs == 0))
-                return;
-        text_append(text, "irqbalance must leave alone ");
-        if (cpus) {
-                text_append(text, "CPUs ");
-                plan_words_set(ID_VIEW(&balance->banned_cpus), text);
-        }
-        if (balance->n_banned_irqs > 0)
-                text_appendf(text, "%s%zu interrupt%s", cpus ? " and " : "", balance->n_banned_irqs,
-                             balance->n_banned_irqs == 1 ? "" : "s");
-        text_append(text, host->irqbalance.pid > 0 ? "\n" : ", once it runs\n");
 }
 
 /* The interrupts of all devices with that decision: "17 of eth0", "24 of eth0 and 3 others". */
@@ -622,42 +534,60 @@ void irq_plan_table_render(const IrqHost *host, const IrqPlan *plan, unsigned wi
                                                 "INTERRUPTS", "CPUS", "WHY" };
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
+        bool cpus;
 
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < plan->n_devices; i++)
-                if (is_shown(&plan->devices[i]))
-                        add_device(&table, &plan->devices[i], &cell);
+        for (size_t i = 0; i < plan->n_devices; i++) {
+                const IrqPlanDevice *d = &plan->devices[i];
+                const uint32_t mbps = d->device->speed_mbps;
+                size_t n[IRQ_STEERED + 1] = { 0 };
+                CpuSet served = { 0 };
+
+                if (!is_shown(d))
+                        continue;
+                table_add(&table, d->device->name);
+                if (d->device->node < 0)
+                        table_add(&table, "?");
+                else
+                        table_addf(&table, "%" PRId32, d->device->node);
+                if (mbps == 0)
+                        table_add(&table, "-");
+                else if (mbps % 1000 == 0)
+                        table_addf(&table, "%" PRIu32 " Gbit/s", mbps / 1000);
+                else
+                        table_addf(&table, "%" PRIu32 " Mbit/s", mbps);
+                /* "8 steered, 1 managed" */
+                for (size_t k = 0; k < d->device->n_vectors; k++)
+                        n[d->vectors[k].decision]++;
+                for (int decision = IRQ_STEERED; decision >= IRQ_LEFT; decision--)
+                        if (n[decision] > 0)
+                                text_appendf(&cell, "%s%zu %s", cell.length > 0 ? ", " : "",
+                                             n[decision], irq_decision_to_string(decision));
+                if (cell.length == 0)
+                        text_append(&cell, "-");
+                table_add_text(&table, &cell);
+                for (size_t k = 0; k < d->n_order; k++)
+                        id_set_add(&served, d->order[k]);
+                plan_words_add_set(&table, ID_VIEW(&served));
+                append_irq_why(d, &cell);
+                table_add_text(&table, &cell);
+        }
         if (table.n_cells == table.n_columns)
                 text_append(text, "No device matches an entry of irq.\n");
         table_render(&table, width, text);
-        append_balance(host, &plan->irqbalance, text);
-}
-
-static void add_vector(Table *table, const IrqVector *vector, const IrqPlanVector *planned) {
-        table_addf(table, "  %" PRIu32, vector->irq);
-        table_add(table, vector->name ? vector->name : "-");
-        if (vector->queue < 0)
-                table_add(table, irq_role_to_string(vector->role));
-        else
-                table_addf(table, "%s %" PRId32, irq_role_to_string(vector->role), vector->queue);
-        if (vector->mask_known)
-                plan_words_add_set(table, ID_VIEW(&vector->requested));
-        else
-                table_add(table, "?");
-        if (planned->decision == IRQ_STEERED)
-                plan_words_add_set(table, ID_VIEW(&planned->cpus));
-        else
-                table_add(table, irq_decision_to_string(planned->decision));
-}
-
-static void explain_vectors(const IrqPlanDevice *device, Text *text) {
-        static const char *const headings[] = { "  IRQ", "HANDLER", "FOR", "NOW", "TO" };
-        _cleanup_table_ Table table;
-
-        table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < device->device->n_vectors; i++)
-                add_vector(&table, &device->device->vectors[i], &device->vectors[i]);
-        table_render(&table, 0, text);
+        cpus = !id_set_is_empty(&plan->irqbalance.banned_cpus);
+        if (!plan->irqbalance.sent || (!cpus && plan->irqbalance.n_banned_irqs == 0))
+                return;
+        text_append(text, "irqbalance must leave alone ");
+        if (cpus) {
+                text_append(text, "CPUs ");
+                plan_words_set(ID_VIEW(&plan->irqbalance.banned_cpus), text);
+        }
+        if (plan->irqbalance.n_banned_irqs > 0)
+                text_appendf(text, "%s%zu interrupt%s", cpus ? " and " : "",
+                             plan->irqbalance.n_banned_irqs,
+                             plan->irqbalance.n_banned_irqs == 1 ? "" : "s");
+        text_append(text, host->irqbalance.pid > 0 ? "\n" : ", once it runs\n");
 }
 
 static void explain_queues(const char *what, const CpuSet *masks, size_t n, Text *text) {
@@ -671,6 +601,8 @@ static void explain_queues(const char *what, const CpuSet *masks, size_t n, Text
 void irq_plan_table_explain(const IrqPlan *plan, Text *text) {
         for (size_t i = 0; i < plan->n_devices; i++) {
                 const IrqPlanDevice *device = &plan->devices[i];
+                static const char *const headings[] = { "  IRQ", "HANDLER", "FOR", "NOW", "TO" };
+                _cleanup_table_ Table table;
 
                 if (!is_shown(device))
                         continue;
@@ -679,7 +611,28 @@ void irq_plan_table_explain(const IrqPlan *plan, Text *text) {
                 text_append(text, ": ");
                 append_irq_why(device, text);
                 text_append(text, "\n");
-                explain_vectors(device, text);
+                table_init(&table, headings, ELEMENTSOF(headings));
+                for (size_t k = 0; k < device->device->n_vectors; k++) {
+                        const IrqVector *vector = &device->device->vectors[k];
+                        const IrqPlanVector *planned = &device->vectors[k];
+
+                        table_addf(&table, "  %" PRIu32, vector->irq);
+                        table_add(&table, vector->name ? vector->name : "-");
+                        if (vector->queue < 0)
+                                table_add(&table, irq_role_to_string(vector->role));
+                        else
+                                table_addf(&table, "%s %" PRId32, irq_role_to_string(vector->role),
+                                           vector->queue);
+                        if (vector->mask_known)
+                                plan_words_add_set(&table, ID_VIEW(&vector->requested));
+                        else
+                                table_add(&table, "?");
+                        if (planned->decision == IRQ_STEERED)
+                                plan_words_add_set(&table, ID_VIEW(&planned->cpus));
+                        else
+                                table_add(&table, irq_decision_to_string(planned->decision));
+                }
+                table_render(&table, 0, text);
                 explain_queues("transmit queue", device->xps, device->device->n_tx, text);
                 explain_queues("receive queue", device->rps, device->device->n_rx, text);
         }

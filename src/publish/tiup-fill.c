@@ -7,16 +7,6 @@ static void append_line(Text *text, uint32_t column) {
         text_appendf(text, "\n%*s", (int)column - 1, "");
 }
 
-static void append_place(Text *text, const AdviceSubject *subject) {
-        text_append(text, "# tidbnumad: ");
-        plan_words_nodes(&subject->nodes, text);
-        text_appendf(text, ", %u CPUs", subject->n_cpus);
-        if (subject->memory_bytes > 0) {
-                text_append(text, ", ");
-                plan_words_bytes(subject->memory_bytes, text);
-        }
-}
-
 /* numactl would take ranges too; the list is the form of TiUP's own examples. */
 static void append_nodes(Text *text, const NodeSet *nodes) {
         const char *separator = "";
@@ -65,23 +55,6 @@ static int extend_config(const TiupServer *server, const AdviceReport *report, s
         return text.length == 0 && text.error == 0 ? 0 : source_edit_add(edits, at, &text);
 }
 
-static void append_config(Text *text, const TiupServer *server, const AdviceReport *report,
-                          size_t index) {
-        bool open = false;
-
-        for (size_t i = 0; i < report->n_items; i++) {
-                if (!is_wanted(server, &report->items[i], index))
-                        continue;
-                if (!open) {
-                        append_line(text, server->at.column);
-                        text_append(text, "config:");
-                }
-                open = true;
-                append_line(text, server->at.column + 2);
-                append_setting(text, &report->items[i]);
-        }
-}
-
 static size_t count_kept(const TiupServer *server, const AdviceReport *report, size_t index) {
         size_t n = 0;
 
@@ -108,7 +81,13 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
         if (!server->in_lines || subject->unplaced[0] != '\0')
                 return 0;
         append_line(&text, server->at.column);
-        append_place(&text, subject);
+        text_append(&text, "# tidbnumad: ");
+        plan_words_nodes(&subject->nodes, &text);
+        text_appendf(&text, ", %u CPUs", subject->n_cpus);
+        if (subject->memory_bytes > 0) {
+                text_append(&text, ", ");
+                plan_words_bytes(subject->memory_bytes, &text);
+        }
         if (server->nodes_unknown && !afresh)
                 text_append(&text, ", if numa_node did not say otherwise");
         else if (binds && server->numa_at.line > 0)
@@ -120,7 +99,20 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
         }
         if (r >= 0 && server->config_fits && server->config_at.line > 0)
                 r = extend_config(server, report, index, edits);
-        else if (server->config_fits)
-                append_config(&text, server, report, index);
+        else if (server->config_fits) {
+                bool open = false;
+
+                for (size_t i = 0; i < report->n_items; i++) {
+                        if (!is_wanted(server, &report->items[i], index))
+                                continue;
+                        if (!open) {
+                                append_line(&text, server->at.column);
+                                text_append(&text, "config:");
+                        }
+                        open = true;
+                        append_line(&text, server->at.column + 2);
+                        append_setting(&text, &report->items[i]);
+                }
+        }
         return r < 0 ? r : source_edit_add(edits, below, &text);
 }
