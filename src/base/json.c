@@ -133,21 +133,6 @@ static size_t plain_length(const char *string, size_t length) {
         return n;
 }
 
-static void append_escaped(Text *text, uint32_t c) {
-        static const char letters[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-        const char *letter = c > 0 && c < 0x7f ? strchr(letters, (int)c) : NULL;
-
-        if (letter)
-                text_appendf(text, "\\%c", names[letter - letters]);
-        else if (c == 0x7f)
-                text_append(text, "\\u007f");
-        else if (c < 0x10000)
-                text_appendf(text, "\\u%04" PRIX32, c);
-        else
-                text_appendf(text, "\\u%04" PRIX32 "\\u%04" PRIX32, 0xd800 + ((c - 0x10000) >> 10),
-                             0xdc00 + ((c - 0x10000) & 0x3ff));
-}
-
 static void put_bytes(Json *json, const char *key, const char *value, size_t length) {
         _cleanup_text_ Text well_formed = { 0 };
         size_t done = plain_length(value, length);
@@ -163,8 +148,22 @@ static void put_bytes(Json *json, const char *key, const char *value, size_t len
 
                 n = plain_length(at, well_formed.length - i);
                 text_append_bytes(json->text, at, n);
-                if (n == 0)
-                        append_escaped(json->text, utf8_decode(at, &n));
+                if (n == 0) {
+                        uint32_t c = utf8_decode(at, &n);
+                        static const char letters[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+                        const char *letter = c > 0 && c < 0x7f ? strchr(letters, (int)c) : NULL;
+
+                        if (letter)
+                                text_appendf(json->text, "\\%c", names[letter - letters]);
+                        else if (c == 0x7f)
+                                text_append(json->text, "\\u007f");
+                        else if (c < 0x10000)
+                                text_appendf(json->text, "\\u%04" PRIX32, c);
+                        else
+                                text_appendf(json->text, "\\u%04" PRIX32 "\\u%04" PRIX32,
+                                             0xd800 + ((c - 0x10000) >> 10),
+                                             0xdc00 + ((c - 0x10000) & 0x3ff));
+                }
         }
         text_append(json->text, "\"");
 }

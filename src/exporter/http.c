@@ -298,24 +298,20 @@ static ssize_t copy_answer(void *userdata, uint64_t position, char *buffer, size
         return (ssize_t)n;
 }
 
-static struct MHD_Response *response_of(Answer *answer) {
-        const size_t body_size = answer->body ? answer->body->file.size : 0;
-
-        return MHD_create_response_from_callback(body_size + answer->text.length, BLOCK_BYTES,
-                                                 copy_answer, answer, free_answer);
-}
-
 /* Sends the body from the store without a copy of the whole. MHD_NO closes the connection without
  * an answer: no memory. Takes over the answer's parts. */
 static HttpResult queue_answer(struct MHD_Connection *connection, Answer *answer) {
         struct MHD_Response *response;
         HttpResult result = MHD_NO;
         Answer *held = malloc(sizeof(*held));
+        size_t body_size;
 
         if (!held)
                 return MHD_NO;
         *held = TAKE_STRUCT(*answer);
-        response = response_of(held);
+        body_size = held->body ? held->body->file.size : 0;
+        response = MHD_create_response_from_callback(body_size + held->text.length, BLOCK_BYTES,
+                                                     copy_answer, held, free_answer);
         if (!response) {
                 free_answer(held);
                 return MHD_NO;

@@ -63,17 +63,14 @@ static const char *const placement_refusal_strings[N_REFUSALS] = {
 };
 DEFINE_STRING_TABLE(placement_refusal_to_string, PlacementRefusal, placement_refusal_strings)
 
-static bool is_by_cgroup(PlacementRefusal refusal) {
-        return refusal == REFUSAL_CGROUP_NODES || refusal == REFUSAL_CGROUP_CPUS;
-}
-
 void placement_refusal_append(PlacementRefusal refusal, const PlacementLimit *limit, Text *text) {
         char cpus[ID_SET_LIST_MAX] = "", nodes[ID_SET_LIST_MAX] = "";
         const char *sentence = placement_refusal_to_string(refusal);
         const size_t before_remedy = strcspn(sentence, ";");
 
         text_append_bytes(text, sentence, before_remedy);
-        if (is_by_cgroup(refusal) && limit->by && *limit->by) {
+        if ((refusal == REFUSAL_CGROUP_NODES || refusal == REFUSAL_CGROUP_CPUS) && limit->by &&
+            *limit->by) {
                 (void)id_set_render_list(&limit->cpus, cpus, sizeof(cpus));
                 (void)id_set_render_list(&limit->nodes, nodes, sizeof(nodes));
                 text_appendf(text, " (%s allows CPUs %s and memory nodes %s)", limit->by,

@@ -85,13 +85,6 @@ static const char *gomaxprocs_note(const AdviceSubject *subject) {
                "does not set the number itself.";
 }
 
-/* Does the process count on CPUs that it had before it was bound? */
-static bool counts_on_others(const AdviceSubject *subject, uint32_t n) {
-        return subject->running &&
-               (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
-                                        : subject->go == GO_ONCE && subject->bound_after_start);
-}
-
 static bool shares_cpus(const AdviceSubject *subject) {
         return subject->cpu_share < subject->n_cpus;
 }
@@ -101,7 +94,11 @@ static bool give_go_threads(const AdviceSubject *subject, uint32_t n, Advice *ad
         advice->note = gomaxprocs_note(subject);
         if (subject->running && subject->gomaxprocs == n)
                 advice->effect = HOLDS_ALREADY;
-        return shares_cpus(subject) || counts_on_others(subject, n);
+        /* Does the process count on CPUs that it had before it was bound? */
+        return shares_cpus(subject) ||
+               (subject->running &&
+                (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
+                                         : subject->go == GO_ONCE && subject->bound_after_start));
 }
 
 static bool give_max_procs(const AdviceScope *scope, Advice *advice) {
@@ -584,10 +581,20 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
         return bytes;
 }
 
-/* What its unit sets itself. */
-static void limit_share(const AdviceInstance *instance, AdviceSubject *subject) {
-        const uint32_t quota = (uint32_t)advice_max(instance->cpu_quota / 100, 1);
+static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
+        AdviceSubject *subject = &report->subjects[index];
+        const AdviceInstance *instance = &input->instances[index];
+        uint32_t quota;
 
+        subject->cpu_share = subject->n_cpus;
+        subject->memory_share_bytes = subject->memory_bytes;
+        if (is_sharer(subject)) {
+                subject->cpu_share = cpu_share(report, subject);
+                if (subject->memory_bytes > 0)
+                        subject->memory_share_bytes = memory_share(input, report, subject);
+        }
+        /* What its unit sets itself. */
+        quota = (uint32_t)advice_max(instance->cpu_quota / 100, 1);
         subject->cpus_seen = subject->n_cpus;
         if (instance->cpu_quota > 0) {
                 subject->cpu_share = (uint32_t)advice_min(subject->cpu_share, quota);
@@ -598,19 +605,6 @@ static void limit_share(const AdviceInstance *instance, AdviceSubject *subject) 
                                               instance->limit_bytes < subject->memory_share_bytes);
         if (subject->limited)
                 subject->memory_share_bytes = instance->limit_bytes;
-}
-
-static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
-        AdviceSubject *subject = &report->subjects[index];
-
-        subject->cpu_share = subject->n_cpus;
-        subject->memory_share_bytes = subject->memory_bytes;
-        if (is_sharer(subject)) {
-                subject->cpu_share = cpu_share(report, subject);
-                if (subject->memory_bytes > 0)
-                        subject->memory_share_bytes = memory_share(input, report, subject);
-        }
-        limit_share(&input->instances[index], subject);
         subject->sharers = calloc(report->n_subjects, sizeof(*subject->sharers));
         subject->device_sharers = calloc(report->n_subjects, sizeof(*subject->device_sharers));
         if (!subject->sharers || !subject->device_sharers)

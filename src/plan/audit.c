@@ -693,19 +693,6 @@ static char *hand_remedy(const AuditInstance *i, StartSource start) {
         }
 }
 
-static void memory_by_hand(Audit *a, const AuditInstance *i) {
-        const StartSource start = i->memory_source;
-
-        audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/numa_maps", i->pid),
-                   start == START_NOTHING
-                           ? text_new("take numactl, NUMAPolicy= and numa_node out of its run "
-                                      "script, unit or TiUP topology, and restart it")
-                           : hand_remedy(i, start),
-                   "%s has the memory policy %s of its own%s%s", i->name, i->memory_policy,
-                   start == START_NOTHING ? "" : ", by ",
-                   start == START_NOTHING ? "" : hand_of(i, start));
-}
-
 static void append_set(const char *what, IdView set, Text *text) {
         char list[ID_SET_LIST_MAX] = "";
 
@@ -757,8 +744,20 @@ static void bound_by_hand(Audit *a, const AuditInstance *i) {
         audit_hold(a, AUDIT_BOUND_BY_HAND);
         cpuset_by_hand(a, i);
         threads_by_hand(a, i);
-        if (i->memory_policy)
-                memory_by_hand(a, i);
+        if (i->memory_policy) {
+                const StartSource start = i->memory_source;
+
+                audit_find(
+                        a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                        text_new("/proc/%d/numa_maps", i->pid),
+                        start == START_NOTHING
+                                ? text_new("take numactl, NUMAPolicy= and numa_node out of its run "
+                                           "script, unit or TiUP topology, and restart it")
+                                : hand_remedy(i, start),
+                        "%s has the memory policy %s of its own%s%s", i->name, i->memory_policy,
+                        start == START_NOTHING ? "" : ", by ",
+                        start == START_NOTHING ? "" : hand_of(i, start));
+        }
 }
 
 static void reserved_cpus(Audit *a, const AuditInstance *i) {

@@ -8,20 +8,6 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/plan/irq-step.h"
 
-static IrqStep repair(IrqProgress *p, uint64_t now_usec) {
-        if (now_usec >= p->window_usec) {
-                p->n_repairs = 0;
-                p->window_usec = now_usec + IRQ_REPAIRS_USEC;
-        }
-        if (p->n_repairs < IRQ_REPAIRS_MAX) {
-                p->n_repairs++;
-                return IRQ_STEP_REPAIR;
-        }
-        p->contested = true;
-        p->yield_usec = now_usec + IRQ_YIELD_USEC;
-        return IRQ_STEP_YIELD;
-}
-
 IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingValue *present,
                       uint64_t now_usec) {
         if (p->refused)
@@ -49,8 +35,19 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
                 return IRQ_STEP_WRITE;
         }
         /* The desired value was in force: something else has changed it. */
-        if (present && p->written && setting_value_equal(&p->wanted, wanted))
-                return repair(p, now_usec);
+        if (present && p->written && setting_value_equal(&p->wanted, wanted)) {
+                if (now_usec >= p->window_usec) {
+                        p->n_repairs = 0;
+                        p->window_usec = now_usec + IRQ_REPAIRS_USEC;
+                }
+                if (p->n_repairs < IRQ_REPAIRS_MAX) {
+                        p->n_repairs++;
+                        return IRQ_STEP_REPAIR;
+                }
+                p->contested = true;
+                p->yield_usec = now_usec + IRQ_YIELD_USEC;
+                return IRQ_STEP_YIELD;
+        }
         return IRQ_STEP_WRITE;
 }
 

@@ -251,16 +251,6 @@ static int32_t next_queue(const IrqPlanDevice *device, int32_t above) {
         return next;
 }
 
-static void put_queue(IrqPlanDevice *device, int32_t queue, uint32_t cpu) {
-        for (size_t i = 0; i < device->device->n_vectors; i++)
-                if (device->vectors[i].decision == IRQ_STEERED &&
-                    has_queue(&device->device->vectors[i]) &&
-                    device->device->vectors[i].queue == queue) {
-                        device->vectors[i].cpus = (CpuSet){ 0 };
-                        id_set_add(&device->vectors[i].cpus, cpu);
-                }
-}
-
 /* Devices take turns, so that each gets its share of the near CPUs and first threads. */
 static int irq_spread_vectors(IrqPlan *plan) {
         _cleanup_free_ uint32_t *load = calloc(CPU_SET_MAX, sizeof(*load));
@@ -296,7 +286,13 @@ static int irq_spread_vectors(IrqPlan *plan) {
                         for (size_t i = 1; i < device->n_order; i++)
                                 if (load[device->order[i]] < load[cpu])
                                         cpu = device->order[i];
-                        put_queue(device, queue, cpu);
+                        for (size_t k = 0; k < device->device->n_vectors; k++)
+                                if (device->vectors[k].decision == IRQ_STEERED &&
+                                    has_queue(&device->device->vectors[k]) &&
+                                    device->device->vectors[k].queue == queue) {
+                                        device->vectors[k].cpus = (CpuSet){ 0 };
+                                        id_set_add(&device->vectors[k].cpus, cpu);
+                                }
                         load[cpu]++;
                         last[d] = queue;
                         any = true;
@@ -341,43 +337,12 @@ static uint32_t node_of(const Topology *topology, uint32_t cpu) {
         return UINT32_MAX;
 }
 
-/* Each CPU sends by one queue: its own, or the nearest that has the fewest senders
- * (Documentation/networking/scaling.rst, XPS). */
-static void share_out(const Topology *topology, const int *cpus, const uint32_t *nodes, size_t n,
-                      uint32_t *senders, CpuSet *xps) {
-        const CpuSet online = topology_cpus(topology);
-
-        ID_SET_FOREACH(cpu, &online) {
-                uint32_t node = node_of(topology, (uint32_t)cpu);
-                uint16_t near = topology_distance(topology, node, nodes[0]);
-                size_t best = 0;
-                bool own = false;
-
-                for (size_t q = 0; q < n; q++)
-                        if (cpus[q] == cpu) {
-                                id_set_add(&xps[q], (uint32_t)cpu);
-                                own = true;
-                        }
-                for (size_t q = 1; q < n && !own; q++) {
-                        uint16_t d = topology_distance(topology, node, nodes[q]);
-
-                        if (d < near || (d == near && senders[q] < senders[best])) {
-                                best = q;
-                                near = d;
-                        }
-                }
-                if (own)
-                        continue;
-                id_set_add(&xps[best], (uint32_t)cpu);
-                senders[best]++;
-        }
-}
-
 static int build_xps(const Topology *topology, IrqPlanDevice *device) {
         const size_t n = device->device->n_tx;
         _cleanup_free_ int *cpus = calloc(n + 1, sizeof(*cpus));
         _cleanup_free_ uint32_t *nodes = calloc(n + 1, sizeof(*nodes));
         _cleanup_free_ uint32_t *senders = calloc(n + 1, sizeof(*senders));
+        CpuSet online;
 
         if (!cpus || !nodes || !senders)
                 return -ENOMEM;
@@ -388,7 +353,33 @@ static int build_xps(const Topology *topology, IrqPlanDevice *device) {
         device->xps = calloc(n, sizeof(*device->xps));
         if (!device->xps)
                 return -ENOMEM;
-        share_out(topology, cpus, nodes, n, senders, device->xps);
+        /* Each CPU sends by one queue: its own, or the nearest that has the fewest senders
+         * (Documentation/networking/scaling.rst, XPS). */
+        online = topology_cpus(topology);
+        ID_SET_FOREACH(cpu, &online) {
+                uint32_t node = node_of(topology, (uint32_t)cpu);
+                uint16_t near = topology_distance(topology, node, nodes[0]);
+                size_t best = 0;
+                bool own = false;
+
+                for (size_t k = 0; k < n; k++)
+                        if (cpus[k] == cpu) {
+                                id_set_add(&device->xps[k], (uint32_t)cpu);
+                                own = true;
+                        }
+                for (size_t k = 1; k < n && !own; k++) {
+                        uint16_t d = topology_distance(topology, node, nodes[k]);
+
+                        if (d < near || (d == near && senders[k] < senders[best])) {
+                                best = k;
+                                near = d;
+                        }
+                }
+                if (own)
+                        continue;
+                id_set_add(&device->xps[best], (uint32_t)cpu);
+                senders[best]++;
+        }
         return 0;
 }
 

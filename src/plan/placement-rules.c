@@ -583,16 +583,6 @@ static void item_measure_devices(const Planner *planner, PlanItem *item) {
         }
 }
 
-static void item_measure_memory(const Planner *planner, PlanItem *item) {
-        for (size_t i = 0; item->in->by_node && i < planner->n_nodes; i++) {
-                uint64_t mib = (item->in->by_node[i].anon_bytes >> 20) + MOVE_GRAIN_MIB / 2;
-
-                mib = mib < SHARE_MIB_MAX ? mib - mib % MOVE_GRAIN_MIB : SHARE_MIB_MAX;
-                item->at_mib[i] = (int64_t)mib;
-                item->all_mib += (int64_t)mib;
-        }
-}
-
 static void planner_describe_item(Planner *planner, size_t i) {
         PlanItem *item = &planner->items[i];
         const Place *place = &item->policy->place;
@@ -610,7 +600,13 @@ static void planner_describe_item(Planner *planner, size_t i) {
         item->former = node_bits(planner, &item->in->in_force);
         item->n_former = id_set_count(&item->in->in_force);
         item_measure_devices(planner, item);
-        item_measure_memory(planner, item);
+        for (size_t j = 0; item->in->by_node && j < planner->n_nodes; j++) {
+                uint64_t mib = (item->in->by_node[j].anon_bytes >> 20) + MOVE_GRAIN_MIB / 2;
+
+                mib = mib < SHARE_MIB_MAX ? mib - mib % MOVE_GRAIN_MIB : SHARE_MIB_MAX;
+                item->at_mib[j] = (int64_t)mib;
+                item->all_mib += (int64_t)mib;
+        }
 }
 
 static bool is_interchangeable(const PlanItem *a, const PlanItem *b) {

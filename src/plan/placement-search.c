@@ -32,11 +32,6 @@ static void cost_add(PlanCost *sum, const PlanCost *more) {
                 sum->by[i] += more->by[i];
 }
 
-static void cost_subtract(PlanCost *sum, const PlanCost *less) {
-        for (unsigned i = 0; i < N_CRITERIA; i++)
-                sum->by[i] -= less->by[i];
-}
-
 int64_t placement_price_package(const Planner *planner, const PlanItem *item, uint32_t package) {
         return (item->exclusive ? planner->exclusive_in[package] : 0) +
                planner->policies[item->policy_index].in[package];
@@ -486,7 +481,8 @@ static bool item_chain(Planner *planner, PlanItem *item) {
                 if (extra.by[WEIGH_STABILITY] > now.by[WEIGH_STABILITY] ||
                     extra.by[WEIGH_DEVICE] > now.by[WEIGH_DEVICE])
                         continue;
-                cost_subtract(&extra, &now);
+                for (unsigned k = 0; k < N_CRITERIA; k++)
+                        extra.by[k] -= now.by[k];
                 placement_put(planner, item, sets.nodes);
                 for (size_t i = 0; i < planner->n_movable && planner->effort > 0; i++) {
                         PlanItem *other = planner->movable[i];

@@ -106,25 +106,6 @@ static PlacementCriterion first_difference(const PlanCost *a, const PlanCost *b)
         return WEIGH_NUMBER;
 }
 
-/* The item itself is not counted. */
-static void count_neighbours(const Planner *planner, const PlanItem *item,
-                             PlacementGrounds *grounds) {
-        uint32_t package = UINT32_MAX;
-
-        ID_SET_FOREACH(i, &item->nodes) {
-                const PlanNode *node = &planner->nodes[i];
-
-                grounds->others += node->n_all;
-                grounds->exclusive += item->exclusive ? node->n_exclusive : 0;
-                grounds->of_policy += planner->policies[item->policy_index].on[i];
-                if (node->package != package) {
-                        package = node->package;
-                        grounds->in_sockets +=
-                                (uint32_t)placement_price_package(planner, item, package);
-                }
-        }
-}
-
 typedef struct Other {
         PlanCost cost;
         NodeBits nodes;
@@ -150,6 +131,7 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
         PlanCost now;
         PlanSets sets;
         size_t n = 0;
+        uint32_t package = UINT32_MAX;
 
         if (!others)
                 return -ENOMEM;
@@ -169,7 +151,19 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
                 choice->grounds.decides |= 1u << first_difference(&other.cost, &now);
                 insert_other(others, &n, &other);
         }
-        count_neighbours(planner, item, &choice->grounds);
+        /* The item itself is not counted. */
+        ID_SET_FOREACH(k, &item->nodes) {
+                const PlanNode *node = &planner->nodes[k];
+
+                choice->grounds.others += node->n_all;
+                choice->grounds.exclusive += item->exclusive ? node->n_exclusive : 0;
+                choice->grounds.of_policy += planner->policies[item->policy_index].on[k];
+                if (node->package != package) {
+                        package = node->package;
+                        choice->grounds.in_sockets +=
+                                (uint32_t)placement_price_package(planner, item, package);
+                }
+        }
         placement_put(planner, item, item->nodes);
         choice->alternatives = calloc(n + 1, sizeof(choice->alternatives[0]));
         if (!choice->alternatives)

@@ -391,15 +391,6 @@ static const char inner_group[] =
         "a cgroup that it created below its unit allows its processes other CPUs or memory nodes: "
         "widen cpuset.cpus and cpuset.mems of this cgroup";
 
-static Step step_own_cpus(StartSource start) {
-        const Reason code = start == START_AFFINITY || start == START_NUMA ? REASON_UNIT_AFFINITY
-                            : start == START_NUMACTL || start == START_TASKSET
-                                    ? REASON_START_AFFINITY
-                                    : REASON_OWN_CPUS;
-
-        return step_for(STEP_PARTLY, code, reason_to_sentence(code));
-}
-
 Step step_next(const StepInput *in) {
         const Binding *binding = in->binding;
         NodeSet nodes;
@@ -433,8 +424,15 @@ Step step_next(const StepInput *in) {
         if (next.kind == STEP_DONE && binding->inner_group[0] != '\0' &&
             !id_set_equal(&binding->inner_cpus, &binding->cpus))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
-        if (next.kind == STEP_DONE && !id_set_is_empty(&binding->unused_cpus))
-                return step_own_cpus(in->start);
+        if (next.kind == STEP_DONE && !id_set_is_empty(&binding->unused_cpus)) {
+                const Reason code = in->start == START_AFFINITY || in->start == START_NUMA
+                                            ? REASON_UNIT_AFFINITY
+                                    : in->start == START_NUMACTL || in->start == START_TASKSET
+                                            ? REASON_START_AFFINITY
+                                            : REASON_OWN_CPUS;
+
+                return step_for(STEP_PARTLY, code, reason_to_sentence(code));
+        }
         return next;
 }
 

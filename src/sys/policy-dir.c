@@ -295,17 +295,6 @@ char *policy_dir_find_beside(const char *path) {
 /* The first byte of what is out of date. */
 #define SPOILED '-'
 
-/* What an earlier set says is not what was last in force. It is spoiled and not removed: on a full
- * /run the room of a removed file takes one undo record of all that are needed, and the host is
- * changed by halves. */
-static void policy_kept_spoil(int runtime_fd) {
-        _cleanup_close_ int fd =
-                openat(runtime_fd, POLICY_KEPT_FILE, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-
-        if (fd >= 0 && pwrite(fd, &(char){ SPOILED }, 1, 0) != 1)
-                (void)unlinkat(runtime_fd, POLICY_KEPT_FILE, 0);
-}
-
 int policy_kept_write(int runtime_fd, const SourceFileList *files) {
         _cleanup_text_ Text text = { 0 };
         int r;
@@ -323,8 +312,16 @@ int policy_kept_write(int runtime_fd, const SourceFileList *files) {
         r = text.length > POLICY_KEPT_MAX_BYTES
                     ? -EFBIG
                     : atomic_file_write(runtime_fd, POLICY_KEPT_FILE, text.data, text.length, 0600);
-        if (r < 0)
-                policy_kept_spoil(runtime_fd);
+        if (r < 0) {
+                /* What an earlier set says is not what was last in force. It is spoiled and not
+                 * removed: on a full /run the room of a removed file takes one undo record of all
+                 * that are needed, and the host is changed by halves. */
+                _cleanup_close_ int fd =
+                        openat(runtime_fd, POLICY_KEPT_FILE, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+
+                if (fd >= 0 && pwrite(fd, &(char){ SPOILED }, 1, 0) != 1)
+                        (void)unlinkat(runtime_fd, POLICY_KEPT_FILE, 0);
+        }
         return r;
 }
 
