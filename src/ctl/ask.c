@@ -148,8 +148,8 @@ const char *ask_address_find(const Sysroot *sysroot, const Observed *o, uint16_t
         if (proc_in_host_namespace(sysroot, first->handle, PROC_NAMESPACE_NETWORK) <= 0)
                 return "it has a network of its own";
         port = http_port(ret);
-        for (size_t i = 0; i < o->ports.n_ports; i++)
-                if (o->ports.ports[i] == port)
+        for (size_t i = 0; i < o->n_ports; i++)
+                if (o->ports[i] == port)
                         return NULL;
         return "it does not listen on its status port";
 }

@@ -17,12 +17,12 @@
 #define UNKNOWN_HOST "HOST"
 
 static const char *disk_of(const Case *c, size_t i) {
-        const StorageDevices *storage;
+        const DeviceList *disks;
 
         if (c->imagined.n_instances > 0)
                 return c->imagined.instances[i].disk ? c->imagined.instances[i].disk->name : NULL;
-        storage = &c->running.instances[i].storage;
-        return storage->disks.n_devices > 0 ? storage->disks.devices[0].name : NULL;
+        disks = &c->running.instances[i].disks;
+        return disks->n_devices > 0 ? disks->devices[0].name : NULL;
 }
 
 typedef char Address[ADDRESS_TEXT_SIZE];
@@ -77,7 +77,7 @@ static AdviceInstance subject(const Situation *s, const Case *c, size_t i, const
         AdviceInstance new = {
                 .name = input->name,
                 .policy = input->policy,
-                .exe = running ? c->running.instances[i].members[0].process.exe : NULL,
+                .exe = running ? c->running.instances[i].exe : NULL,
                 .ports = input->ports,
                 .n_ports = input->n_ports,
                 .device = disk_of(c, i),

@@ -116,21 +116,19 @@ static void add_running(const Situation *s, const Case *c, size_t i, const Asked
                         AuditInstance *ret) {
         const Observed *o = &c->running.instances[i];
         const InstanceInfo *published = c->planned.rows[i].published;
-        const Members members = { .sysroot = &s->machine.sysroot,
-                                  .list = o->members,
-                                  .n = o->n_members };
+        const Members members = facts_members(&o->facts, &s->machine.sysroot);
 
         ret->unit = o->unit;
         ret->by_hand = case_by_hand(s, c, i);
         ret->start_known = published && published->start_cpus_by;
         ret->memory_source =
                 start_source_from_string(published ? published->start_memory_by : NULL);
-        ret->exe = o->members[0].process.exe;
+        ret->exe = o->exe;
         ret->pid = o->members[0].process.id.pid;
         ret->allowed_cpus = o->cpus;
         ret->memory_policy = o->memory_policy;
-        ret->disks = &o->storage.disks;
-        ret->disk = o->storage.disks.n_devices > 0 ? o->storage.disks.devices[0].name : NULL;
+        ret->disks = &o->disks;
+        ret->disk = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL;
         ret->gomaxprocs = asked->gomaxprocs;
         ret->gomaxprocs_reported = asked->gomaxprocs_reported;
         ret->go = asked->go;
@@ -142,10 +140,7 @@ static void add_running(const Situation *s, const Case *c, size_t i, const Asked
 /* Read again, now that it is known which pages are where they belong. */
 static void read_huge(const Situation *s, const Case *c, const Observed *o, HugeNeed *need,
                       AuditInstance *ret) {
-        const Members members = { .sysroot = &s->machine.sysroot,
-                                  .list = o->members,
-                                  .n = o->n_members,
-                                  .unit = o->unit };
+        const Members members = facts_members(&o->facts, &s->machine.sysroot);
         HugeMaps maps;
 
         if (!o->huge_known || members_read_huge_maps(&members, &ret->nodes, &maps) < 0)

@@ -31,8 +31,7 @@ static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *
                 const Observed *o = &running->instances[i];
 
                 if (o->policy == policy &&
-                    (!entry ||
-                     match_instance(policy, o->unit, o->ports.ports, o->ports.n_ports) == entry))
+                    (!entry || match_instance(policy, o->unit, o->ports, o->n_ports) == entry))
                         return true;
         }
         return false;

@@ -138,10 +138,10 @@ static int find_disks(const Machine *machine, const TiupServer *server, Imagined
                         return r;
                 if (r < 0)
                         continue;
-                id_set_union(&ret->device_nodes, &storage.nodes);
+                id_set_union(&ret->storage_nodes, &storage.nodes);
                 if (!ret->disk && storage.disks.n_devices > 0)
-                        ret->disk = device_list_find(&machine->devices, DEVICE_DISK,
-                                                     storage.disks.devices[0].name);
+                        imagined_set_disk(ret, device_list_find(&machine->devices, DEVICE_DISK,
+                                                                storage.disks.devices[0].name));
         }
         return 0;
 }
@@ -153,18 +153,19 @@ static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
 
         if (!policy)
                 return 0;
+        host->imagined_from[host->imagined.n_instances++] = index;
         *imagined = (Imagined){ .name = strdup(server->name),
                                 .policy = policy,
-                                .need_bytes = server->memory_limit,
-                                .unit = server->unit,
-                                .exe = product_info(server->product)->exe,
-                                .ports = server->ports,
+                                .limit_bytes = server->memory_limit,
+                                .unit = strdup(server->unit),
+                                .exe = strdup(product_info(server->product)->exe),
+                                .ports = calloc(2, sizeof(*imagined->ports)),
                                 .n_ports = server->ports[1] ? 2 : 1 };
-        if (!imagined->name)
+        if (!imagined->name || !imagined->unit || !imagined->exe || !imagined->ports)
                 return -ENOMEM;
+        memcpy(imagined->ports, server->ports, imagined->n_ports * sizeof(*imagined->ports));
         if (!fleet->args->afresh)
                 imagined->in_force = server->nodes;
-        host->imagined_from[host->imagined.n_instances++] = index;
         return find_disks(&host->class->machine, server, imagined);
 }
 

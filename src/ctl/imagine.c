@@ -7,6 +7,7 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/world/instances.h"
 
 void imagine_list_done(ImagineList *list) {
         for (size_t i = 0; i < list->n_entries; i++) {
@@ -17,9 +18,15 @@ void imagine_list_done(ImagineList *list) {
         *list = (ImagineList){ 0 };
 }
 
+void imagined_set_disk(Imagined *imagined, const Device *disk) {
+        imagined->disk = disk;
+        if (disk && disk->node >= 0 && disk->node < (int32_t)NODE_SET_MAX)
+                id_set_add(&imagined->storage_nodes, (uint32_t)disk->node);
+}
+
 void imagined_list_done(ImaginedList *list) {
         for (size_t i = 0; i < list->n_instances; i++)
-                free(list->instances[i].name);
+                instance_facts_done(&list->instances[i].facts);
         free(list->instances);
         *list = (ImaginedList){ 0 };
 }
@@ -227,11 +234,8 @@ static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const 
                 Imagined *new = &list->instances[list->n_instances];
                 bool in_turn = !disk && policy->place.near == NEAR_STORAGE;
 
-                *new = (Imagined){ .policy = policy,
-                                   .disk = disk,
-                                   .need_bytes = entry->need_bytes };
-                if (in_turn)
-                        new->disk = disk_in_turn(devices, count_in_turn(list));
+                *new = (Imagined){ .policy = policy, .limit_bytes = entry->need_bytes };
+                imagined_set_disk(new, in_turn ? disk_in_turn(devices, count_in_turn(list)) : disk);
                 new->in_turn = in_turn &&new->disk;
                 if (asprintf(&new->name, "%s-%zu", policy->name, count_of(list, policy) + 1) < 0) {
                         new->name = NULL;

@@ -120,13 +120,13 @@ int instances_take_storage(const Snapshot *status, ObservedList *list) {
                 const InstanceInfo *published = &status->instances[i];
                 Observed *o = observed_list_find_pid(list, published->pid);
 
-                if (!o || o->storage.chain || !published->storage ||
+                if (!o || o->storage || !published->storage ||
                     !holds_published(o, published, status->time_seconds))
                         continue;
-                o->storage.chain = strdup(published->storage);
-                if (!o->storage.chain)
+                o->storage = strdup(published->storage);
+                if (!o->storage)
                         return -ENOMEM;
-                o->storage.nodes = published->storage_nodes;
+                o->storage_nodes = published->storage_nodes;
         }
         return 0;
 }

@@ -64,7 +64,7 @@ static const InstanceInfo *published_of(const PlanRunFrom *from, const char *nam
 static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
         const InstanceInfo *published = published_of(from, o->name);
         const Sysroot *sysroot = &from->machine->sysroot;
-        const Members members = { .list = o->members, .n = o->n_members };
+        const Members members = facts_members(&o->facts, sysroot);
         const BackendTarget target = { .instance = o->name,
                                        .unit = o->unit,
                                        .members = o->members,
@@ -90,69 +90,35 @@ static NodeSet bound_nodes(const PlanRunFrom *from, const Observed *o) {
 }
 
 /* A limit that the daemon has set because of its place is not what it needs. */
-static uint64_t own_limit(const PlanRunFrom *from, const Observed *o) {
+static bool limit_is_ours(const PlanRunFrom *from, const Observed *o) {
         const InstanceInfo *published = published_of(from, o->name);
 
-        return published && published->memory_limit_bytes == o->limit_bytes ? 0 : o->limit_bytes;
+        return published && published->memory_limit_bytes == o->limit_bytes;
 }
 
 static PlacementInstance input_running(const PlanRunFrom *from, const Ladder *ladder, Observed *o) {
-        const Members members = { .sysroot = &from->machine->sysroot,
-                                  .list = o->members,
-                                  .n = o->n_members,
-                                  .unit = o->unit };
+        const Members members = facts_members(&o->facts, &from->machine->sysroot);
+        PlacementInstance input;
 
         if (from->machine->runs)
                 members_read_allowed(&members, rung_stays_in_group(ladder->rung, o->policy),
                                      o->allowed_by, &o->allowed_cpus, &o->allowed_nodes);
-        return (PlacementInstance){ .name = o->name,
-                                    .policy = o->policy,
-                                    .unit = o->unit,
-                                    .ports = o->ports.ports,
-                                    .n_ports = o->ports.n_ports,
-                                    .in_force = bound_nodes(from, o),
-                                    .allowed_nodes = o->allowed_nodes,
-                                    .allowed_cpus = o->allowed_cpus,
-                                    .allowed_by = o->allowed_by,
-                                    .device_nodes = o->storage.nodes,
-                                    .exe = o->members[0].process.exe,
-                                    .huge = o->huge_known ? &o->huge : NULL,
-                                    .cpus_used = o->cpus_used,
-                                    .by_node = o->by_node,
-                                    .need_bytes = fit_need_bytes(o->by_node,
-                                                                 from->machine->topology.n_nodes,
-                                                                 own_limit(from, o)) };
-}
-
-static PlacementInstance input_imagined(const Imagined *i) {
-        PlacementInstance input = { .name = i->name,
-                                    .policy = i->policy,
-                                    .unit = i->unit,
-                                    .exe = i->exe,
-                                    .ports = i->ports,
-                                    .n_ports = i->n_ports,
-                                    .in_force = i->in_force,
-                                    .device_nodes = i->device_nodes,
-                                    .need_bytes = i->need_bytes };
-
-        if (i->disk && i->disk->node >= 0 && i->disk->node < (int32_t)NODE_SET_MAX)
-                id_set_add(&input.device_nodes, (uint32_t)i->disk->node);
+        input = placement_instance_of(&o->facts, &from->machine->topology, limit_is_ours(from, o));
+        input.in_force = bound_nodes(from, o);
         return input;
 }
 
-static uint64_t held_on(const ObservedList *running, size_t node) {
-        uint64_t bytes = 0;
+static PlacementInstance input_imagined(const PlanRunFrom *from, const Imagined *i) {
+        PlacementInstance input = placement_instance_of(&i->facts, &from->machine->topology, false);
 
-        for (size_t i = 0; running && i < running->n_instances; i++)
-                if (running->instances[i].by_node)
-                        bytes += node_memory_held(&running->instances[i].by_node[node]);
-        return bytes;
+        input.in_force = i->in_force;
+        return input;
 }
 
 /* NULL: the free memory of the machine is not known. */
-static int read_free(const PlanRunFrom *from, uint64_t **ret) {
+static int read_free(const PlanRunFrom *from, PlanRun *p) {
         const Topology *topology = &from->machine->topology;
-        _cleanup_free_ uint64_t *watermarks = NULL, *bytes = NULL;
+        _cleanup_free_ uint64_t *watermarks = NULL;
         _cleanup_free_ NodeUse *uses = NULL;
         int r;
 
@@ -163,12 +129,10 @@ static int read_free(const PlanRunFrom *from, uint64_t **ret) {
                 r = node_use_load(&from->machine->sysroot, topology, watermarks, &uses);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
-        bytes = calloc(topology->n_nodes + 1, sizeof(*bytes));
-        if (!bytes)
+        p->free_bytes = calloc(topology->n_nodes + 1, sizeof(*p->free_bytes));
+        if (!p->free_bytes)
                 return -ENOMEM;
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                bytes[i] = fit_left_bytes(&uses[i], held_on(from->running, i));
-        *ret = TAKE_PTR(bytes);
+        placement_fill_free(topology, uses, p->instances, count(from), p->free_bytes);
         return 0;
 }
 
@@ -214,7 +178,7 @@ static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladde
         const InstanceInfo *daemons = daemons_of(from, in);
 
         row->published = published_of(from, r->name);
-        row->storage = r->storage.chain;
+        row->storage = r->storage;
         row->pid = r->members[0].process.id.pid;
         row->bound_by = rung_to_string(ladder->rung);
         row->bound_by_reason = ladder->why;
@@ -222,7 +186,7 @@ static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladde
          * node, the nodes of the threads do not show whether an instance is bound. */
         row->in_force = row->published && row->published->cpu_bound ? row->published->nodes
                                                                     : bound_nodes(from, r);
-        if (r->by_node && !id_set_is_empty(&row->placement->nodes)) {
+        if (r->memory_known && !id_set_is_empty(&row->placement->nodes)) {
                 row->cost_known = true;
                 row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
                                                     &row->placement->nodes)
@@ -357,8 +321,7 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
         ret->instances = calloc(n + 1, sizeof(*ret->instances));
         ret->ladders = calloc(n + 1, sizeof(*ret->ladders));
         ret->rows = calloc(n + 1, sizeof(*ret->rows));
-        r = ret->instances && ret->ladders && ret->rows ? read_free(from, &ret->free_bytes)
-                                                        : -ENOMEM;
+        r = ret->instances && ret->ladders && ret->rows ? 0 : -ENOMEM;
         if (r >= 0 && from->machine->runs && !from->whole_memory)
                 r = huge_pools_load(&from->machine->sysroot, &from->machine->topology, &ret->pools);
         for (size_t i = 0; r >= 0 && i < n; i++)
@@ -368,7 +331,9 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
                         ret->ladders[i] = ladder_of(from, o);
                         ret->instances[i] = input_running(from, &ret->ladders[i], o);
                 } else
-                        ret->instances[i] = input_imagined(&from->imagined->instances[i]);
+                        ret->instances[i] = input_imagined(from, &from->imagined->instances[i]);
+        if (r >= 0)
+                r = read_free(from, ret);
         if (r >= 0)
                 r = plan(from, ret);
         if (r < 0)

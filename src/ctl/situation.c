@@ -241,7 +241,7 @@ static int note_storage(const Situation *s, const Case *c, PlanRun *p) {
         for (size_t i = 0; i < c->running.n_instances; i++) {
                 const Observed *o = &c->running.instances[i];
 
-                if (o->policy->place.near == NEAR_STORAGE && !o->storage.chain)
+                if (o->policy->place.near == NEAR_STORAGE && !o->storage)
                         text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", o->name);
         }
         if (names.error < 0 || names.length == 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tidbnumad/model/match.h"
+#include "tidbnumad/plan/guard.h"
 #include "tidbnumad/plan/placement-search.h"
 
 /* --- warnings --- */
@@ -245,6 +246,42 @@ PlacementInput placement_input_of(const Topology *topology, const HostPolicy *ho
                                  .host = host,
                                  .nic_nodes = device_nic_nodes(devices, cards, n_cards),
                                  .nic_speed_mbps = device_nic_speed(devices, cards, n_cards) };
+}
+
+PlacementInstance placement_instance_of(const InstanceFacts *f, const Topology *topology,
+                                        bool limit_is_ours) {
+        const NodeMemory *by_node = f->memory_known ? f->by_node : NULL;
+
+        return (PlacementInstance){
+                .name = f->name,
+                .policy = f->policy,
+                .unit = f->unit,
+                .ports = f->ports,
+                .n_ports = f->n_ports,
+                .allowed_nodes = f->allowed_nodes,
+                .allowed_cpus = f->allowed_cpus,
+                .allowed_by = f->allowed_by,
+                .device_nodes = f->storage_nodes,
+                .by_node = by_node,
+                .need_bytes = fit_need_bytes(by_node, topology->n_nodes,
+                                             limit_is_ours ? 0 : f->limit_bytes),
+                /* Of others nothing depends on it: their memory nodes stay wide. */
+                .huge = f->huge_known && f->policy->memory == MEMORY_BIND ? &f->huge : NULL,
+                .exe = f->exe,
+                .cpus_used = f->cpus_used,
+        };
+}
+
+void placement_fill_free(const Topology *topology, const NodeUse *uses,
+                         const PlacementInstance *instances, size_t n_instances, uint64_t *ret) {
+        for (size_t n = 0; n < topology->n_nodes; n++) {
+                uint64_t held = 0;
+
+                for (size_t i = 0; i < n_instances; i++)
+                        if (instances[i].by_node)
+                                held += node_memory_held(&instances[i].by_node[n]);
+                ret[n] = fit_left_bytes(&uses[n], held);
+        }
 }
 
 void placement_plan_done(PlacementPlan *plan) {

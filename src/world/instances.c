@@ -42,6 +42,26 @@ void member_done(Member *member) {
         *member = (Member){ 0 };
 }
 
+void instance_facts_done(InstanceFacts *f) {
+        for (size_t i = 0; i < f->n_members; i++)
+                member_done(&f->members[i]);
+        free(f->members);
+        free(f->name);
+        free(f->unit);
+        free(f->exe);
+        free(f->ports);
+        free(f->data_dir);
+        free(f->storage);
+        free(f->by_node);
+        *f = (InstanceFacts){ 0 };
+}
+
+Members facts_members(const InstanceFacts *f, const Sysroot *sysroot) {
+        return (Members){
+                .sysroot = sysroot, .list = f->members, .n = f->n_members, .unit = f->unit
+        };
+}
+
 size_t members_n_asked(const Members *m) {
         return m->n < MEMBERS_ASKED_MAX ? m->n : MEMBERS_ASKED_MAX;
 }
@@ -245,13 +265,13 @@ enum { GROUPS_ABOVE_MAX = 16 };
 
 /* Cuts the path to the highest group above it that has the same sets. */
 static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, const NodeSet *nodes,
-                       char ret_group[static MEMBERS_GROUP_MAX]) {
+                       char ret_group[static ALLOWED_BY_MAX]) {
         ret_group[0] = '\0';
         for (unsigned n = 0; n < GROUPS_ABOVE_MAX && path[1] != '\0'; n++) {
                 CpuSet above_cpus;
                 NodeSet above_nodes;
 
-                if (strlen(path) < MEMBERS_GROUP_MAX)
+                if (strlen(path) < ALLOWED_BY_MAX)
                         (void)strcpy(ret_group, path);
                 if (!cut_last(path) || read_sets(sysroot, path, &above_cpus, &above_nodes) < 0 ||
                     !id_set_equal(cpus, &above_cpus) || !id_set_equal(nodes, &above_nodes))
@@ -260,7 +280,7 @@ static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, c
         ret_group[0] = '\0';
 }
 
-void members_read_allowed(const Members *m, bool with_own, char ret_group[static MEMBERS_GROUP_MAX],
+void members_read_allowed(const Members *m, bool with_own, char ret_group[static ALLOWED_BY_MAX],
                           CpuSet *ret_cpus, NodeSet *ret_nodes) {
         _cleanup_free_ char *path =
                 cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
@@ -591,16 +611,9 @@ int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret
 /* --- all instances --- */
 
 static void observed_done(Observed *o) {
-        for (size_t i = 0; i < o->n_members; i++)
-                member_done(&o->members[i]);
-        free(o->members);
-        free(o->name);
-        free(o->unit);
-        listen_ports_done(&o->ports);
-        free(o->data_dir);
-        free(o->by_node);
+        instance_facts_done(&o->facts);
+        device_list_done(&o->disks);
         free(o->memory_policy);
-        storage_devices_done(&o->storage);
 }
 
 void observed_list_done(ObservedList *list) {
@@ -622,17 +635,19 @@ static Observed *find_owner(const ObservedList *list, const Process *process) {
         return NULL;
 }
 
-static int add_instance(ObservedList *list, const Policy *policy, const char *unit,
+static int add_instance(ObservedList *list, const Policy *policy, const Process *first,
                         Observed **ret) {
         Observed *new;
 
         if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
                 return -ENOMEM;
         new = &list->instances[list->n_instances];
-        *new = (Observed){ .policy = policy, .unit = unit ? strdup(unit) : NULL };
-        if (unit && !new->unit)
-                return -ENOMEM;
+        *new = (Observed){ .policy = policy };
         list->n_instances++;
+        new->unit = first->unit ? strdup(first->unit) : NULL;
+        new->exe = strdup(first->exe);
+        if ((first->unit && !new->unit) || !new->exe)
+                return -ENOMEM;
         *ret = new;
         return 0;
 }
@@ -640,7 +655,7 @@ static int add_instance(ObservedList *list, const Policy *policy, const char *un
 int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
                       ProcHandle *handle) {
         Observed *o = find_owner(list, process);
-        int r = o ? 0 : add_instance(list, policy, process->unit, &o);
+        int r = o ? 0 : add_instance(list, policy, process, &o);
 
         if (r >= 0)
                 r = ARRAY_RESERVE(o->members, o->members_allocated, o->n_members + 1);
@@ -691,22 +706,40 @@ int observed_list_find(const Sysroot *sysroot, const PolicySet *policies, Observ
 
 /* --- what the kernel shows --- */
 
+static int read_ports(const Members *m, Observed *o) {
+        ListenPorts ports;
+        int r = members_read_ports(m, &ports);
+
+        if (r < 0)
+                return r;
+        o->ports = ports.ports;
+        o->n_ports = ports.n_ports;
+        return 0;
+}
+
 static int read_data(const Members *m, Observed *o) {
+        StorageDevices storage;
         int r = 0;
 
         if (!o->data_dir && members_are_vouched_for(m, o->policy))
                 r = members_read_data_dir(m, &o->data_dir);
-        if (r != -ENOMEM && o->data_dir)
-                r = members_read_storage(m, o->data_dir, &o->storage);
-        return r == -ENOMEM ? r : 0;
+        if (r == -ENOMEM || !o->data_dir)
+                return r == -ENOMEM ? r : 0;
+        r = members_read_storage(m, o->data_dir, &storage);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        o->storage = storage.chain;
+        o->storage_nodes = storage.nodes;
+        o->disks = storage.disks;
+        return 0;
 }
 
 static int read_memory(const Members *m, const Topology *topology, Observed *o) {
-        _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes + 1, sizeof(NodeMemory));
-        int r = by_node ? members_read_memory(m, topology, by_node, &o->limit_bytes) : -ENOMEM;
+        int r;
 
-        if (r >= 0)
-                o->by_node = TAKE_PTR(by_node);
+        o->by_node = calloc(topology->n_nodes + 1, sizeof(NodeMemory));
+        r = o->by_node ? members_read_memory(m, topology, o->by_node, &o->limit_bytes) : -ENOMEM;
+        o->memory_known = r >= 0;
         o->shared = r == -EBUSY;
         return r == -ENOMEM ? r : 0;
 }
@@ -737,11 +770,9 @@ static void read_huge(const Members *m, const HugePools *pools, Observed *o) {
 
 static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
                       Observed *o) {
-        const Members members = {
-                .sysroot = sysroot, .list = o->members, .n = o->n_members, .unit = o->unit
-        };
+        const Members members = facts_members(&o->facts, sysroot);
         const CpuSet all = topology_cpus(topology);
-        int r = members_read_ports(&members, &o->ports);
+        int r = read_ports(&members, o);
 
         if (r >= 0)
                 r = read_data(&members, o);
@@ -774,9 +805,9 @@ static bool is_name(const char *name, void *userdata) {
 
 static int give_name(ObservedList *list, Observed *o) {
         const InstanceIdentity identity = { .unit = o->unit,
-                                            .exe = o->members[0].process.exe,
-                                            .ports = o->ports.ports,
-                                            .n_ports = o->ports.n_ports,
+                                            .exe = o->exe,
+                                            .ports = o->ports,
+                                            .n_ports = o->n_ports,
                                             .first = o->members[0].process.id };
 
         return instance_name_choose(&identity, is_name, list, &o->name);

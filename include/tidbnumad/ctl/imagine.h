@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
@@ -32,24 +33,19 @@ void imagine_list_done(ImagineList *list);
 int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
 
 typedef struct Imagined {
-        char *name; /* "tikv-2", numbered within its policy; owned */
-        const Policy *policy;
-        const Device *disk;  /* disk of its data; NULL: its policy needs none, or there is none */
-        bool in_turn;        /* the disk was assigned in turn, not named */
-        uint64_t need_bytes; /* 0: not known */
-
-        /* For one that is described by these instead; borrowed. */
-        const char *unit, *exe;
-        const uint16_t *ports;
-        size_t n_ports;
-        NodeSet in_force;     /* the nodes to which it is bound now */
-        NodeSet device_nodes; /* beside that of `disk` */
+        INSTANCE_FACTS;     /* "tikv-2", numbered within its policy; what it needs is its limit */
+        const Device *disk; /* disk of its data; NULL: its policy needs none, or there is none */
+        bool in_turn;       /* the disk was assigned in turn, not named */
+        NodeSet in_force;   /* the nodes to which it is bound now */
 } Imagined;
 
 typedef struct ImaginedList {
         Imagined *instances; /* in the order of the list; owned */
         size_t n_instances;
 } ImaginedList;
+
+/* Its disk, and the node of that. */
+void imagined_set_disk(Imagined *imagined, const Device *disk);
 
 void imagined_list_done(ImaginedList *list);
 #define _cleanup_imagined_list_ _cleanup_(imagined_list_done)

@@ -1,6 +1,5 @@
-/* What is published of an instance: who it is, what is wanted, what is there, why, and how far it
- * is. The daemon fills it, status.json and the metrics are made from it, and tidbnumactl reads it
- * back. */
+/* An instance: who it is and what is there of it (InstanceFacts), and what is published of it
+ * (InstanceInfo). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +13,7 @@
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
+#include "tidbnumad/model/workload.h"
 
 typedef enum InstanceState {
         INSTANCE_WAITING,
@@ -68,6 +68,47 @@ typedef struct InstanceMemory {
         uint64_t anon_bytes, file_bytes, shmem_bytes;
 } InstanceMemory;
 
+/* The longest path that is kept of the group that limits an instance, with its end. */
+#define ALLOWED_BY_MAX 128u
+
+/* Who an instance is, and what its processes and its control group show of it: all that a plan
+ * depends on, beside what is in force. The daemon keeps it up to date, tidbnumactl reads it once,
+ * and of an imagined instance it holds what was given. */
+typedef struct InstanceFacts {
+        char *name; /* owned, like all that is not marked as borrowed; NULL: it has none yet */
+        const Policy *policy; /* borrowed */
+        char *unit;           /* NULL: none */
+        char *exe;            /* of its oldest process; NULL: not known */
+        uint16_t *ports;      /* TCP ports that it listens on, ascending, once known */
+        size_t n_ports;
+        char *data_dir;        /* NULL: none, or not known */
+        char *storage;         /* the disks under it, as a text; NULL: not known */
+        NodeSet storage_nodes; /* their nodes; empty: not known */
+        Member *members;       /* ascending by pid; none: it is imagined */
+        size_t n_members, members_allocated;
+        CpuSet allowed_cpus;             /* that its parent cgroup allows; empty: all */
+        NodeSet allowed_nodes;           /* likewise, memory nodes */
+        char allowed_by[ALLOWED_BY_MAX]; /* the group that allows no more; "": not known */
+        NodeMemory *by_node;  /* by index of the topology's nodes; NULL: nothing is known */
+        bool memory_known;    /* `by_node` was counted by the kernel, so it is exact */
+        uint64_t limit_bytes; /* memory limit of its control group; 0: none, or the group is shared
+                               */
+        HugeNeed huge;        /* reserved huge pages that it has mapped */
+        bool huge_known;      /* these were read; else `huge` is what it may be at most */
+        uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not
+                               * known */
+} InstanceFacts;
+
+/* The first member of a struct that is an instance and more: the fields are its own, and together
+ * they are `facts`. */
+#define INSTANCE_FACTS                                                                             \
+        union {                                                                                    \
+                struct InstanceFacts;                                                              \
+                InstanceFacts facts;                                                               \
+        }
+
+/* What is published of it. The daemon fills it, status.json and the metrics are made from it, and
+ * tidbnumactl reads it back. */
 typedef struct InstanceInfo {
         const char *name;      /* metric label `instance` */
         const char *policy;    /* metric label `policy` */

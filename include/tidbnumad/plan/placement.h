@@ -89,6 +89,16 @@ typedef struct PlacementPlan {
 PlacementInput placement_input_of(const Topology *topology, const HostPolicy *host,
                                   const DeviceList *devices);
 
+/* The input of an instance, running or not, without what is in force: that only the caller knows.
+ * `limit_is_ours`: the memory limit was set because of its place, so it is not what it needs.
+ * Borrows. */
+PlacementInstance placement_instance_of(const InstanceFacts *facts, const Topology *topology,
+                                        bool limit_is_ours);
+
+/* Fills `ret` with `free_bytes` for these instances, from the use of each node of the topology. */
+void placement_fill_free(const Topology *topology, const NodeUse *uses,
+                         const PlacementInstance *instances, size_t n_instances, uint64_t *ret);
+
 void placement_plan_done(PlacementPlan *plan);
 #define _cleanup_placement_plan_ _cleanup_(placement_plan_done)
 

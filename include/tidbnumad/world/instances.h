@@ -28,6 +28,12 @@ typedef struct Members {
 int member_init(Member *member, Process *process, ProcHandle *handle);
 void member_done(Member *member);
 
+/* Frees what the facts own. */
+void instance_facts_done(InstanceFacts *facts);
+
+/* Its processes. */
+Members facts_members(const InstanceFacts *facts, const Sysroot *sysroot);
+
 /* The first so many of `list` are read, see MEMBERS_ASKED_MAX. */
 size_t members_n_asked(const Members *members);
 
@@ -75,9 +81,8 @@ int members_open_group(const Members *members, int *ret_fd, char **ret_path);
  * Both stay empty (everything is allowed) if there is none, and on v1, where the instance gets a
  * group beside the others. `ret_group`: the highest group that allows no more, "/db.slice"; "" if
  * that is the root, or its path is longer. */
-#define MEMBERS_GROUP_MAX 128u
 void members_read_allowed(const Members *members, bool with_own,
-                          char ret_group[static MEMBERS_GROUP_MAX], CpuSet *ret_cpus,
+                          char ret_group[static ALLOWED_BY_MAX], CpuSet *ret_cpus,
                           NodeSet *ret_nodes);
 
 /* The CPUs to which it is bound. Of a service on v2 its unit's cpuset decides, because the threads
@@ -156,28 +161,15 @@ int members_read_huge_maps(const Members *members, const NodeSet *nodes, HugeMap
  * functions. */
 
 typedef struct Observed {
-        char *name;           /* owned, like all that is not marked as borrowed */
-        const Policy *policy; /* borrowed */
-        char *unit;           /* NULL: none */
-        Member *members;      /* ascending by pid */
-        size_t n_members, members_allocated;
-        ListenPorts ports;
-        char *data_dir;         /* NULL: none, or not known */
-        StorageDevices storage; /* under it; without a chain: not known */
-        CpuSet cpus;            /* that it is bound to, see members_read_cpus(); empty: not known */
-        CpuSet unit_cpus;       /* the cpuset of its unit; empty: none */
-        CpuSet thread_cpus;     /* that its threads may use, all together; empty: not known */
-        NodeSet mems;           /* see members_read_mems(); empty: not known */
-        CpuSet allowed_cpus;    /* by its parent cgroup; empty: everything */
-        NodeSet allowed_nodes;
-        char allowed_by[MEMBERS_GROUP_MAX]; /* the group that allows no more; "": not known */
-        NodeMemory *by_node; /* by index of the topology's nodes; NULL: not counted */
-        uint64_t limit_bytes;
-        HugeNeed huge;       /* reserved huge pages that it has mapped */
-        bool huge_known;     /* these were read: the host has some */
+        INSTANCE_FACTS;
+        DeviceList disks;    /* under its data directory */
+        CpuSet cpus;         /* that it is bound to, see members_read_cpus(); empty: not known */
+        CpuSet unit_cpus;    /* the cpuset of its unit; empty: none */
+        CpuSet thread_cpus;  /* that its threads may use, all together; empty: not known */
+        NodeSet mems;        /* see members_read_mems(); empty: not known */
         bool shared;         /* unrelated processes are in its unit */
-        uint32_t cpus_used;  /* see members_read_cpus_used() */
-        char *memory_policy; /* the first that one of its processes has set; NULL: none is seen */
+        char *memory_policy; /* the first that one of its processes has set; NULL: none is seen;
+                              * owned */
 } Observed;
 
 typedef struct ObservedList {

@@ -34,8 +34,8 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         NodeMemory outside = { 0 };
 
         sample_update(b->sampling, i, cgroup_fd, nodes);
-        if (i->sampling.memory_known)
-                outside = residency_outside(topology, i->sampling.by_node, nodes);
+        if (i->memory_known)
+                outside = residency_outside(topology, i->by_node, nodes);
         i->binding.outside_bytes = outside.anon_bytes;
         i->binding.mapped_outside_bytes = outside.mapped_bytes;
         if (is_counters_rest(b, i, i->binding.outside_bytes))
@@ -84,9 +84,8 @@ static void log_begin(const Binder *b, const Instance *i) {
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
         journal_log(&b->host->journal, LOG_INFO, &fields, "%s: moving %.1f MiB to node %s, %s",
                     i->name, (double)i->binding.outside_bytes / (1 << 20), nodes,
-                    step_moves_at_once(i->binding.placement.migrate, i->sampling.memory_known)
-                            ? "at once"
-                            : "gently");
+                    step_moves_at_once(i->binding.placement.migrate, i->memory_known) ? "at once"
+                                                                                      : "gently");
 }
 
 /* Notes that a pass begins; the first one of a migration is logged. */
@@ -243,7 +242,7 @@ static size_t plan_node_moves(const Binder *b, const Instance *i, NodeRoom *room
         size_t n = 0;
 
         for (size_t k = 0; k < topology->n_nodes; k++) {
-                const uint64_t bytes = i->sampling.by_node[k].anon_bytes;
+                const uint64_t bytes = i->by_node[k].anon_bytes;
                 int best;
 
                 if (bytes == 0 || id_set_has(&i->binding.placement.nodes, topology->nodes[k].id))
@@ -273,7 +272,7 @@ static int plan_kernel_moves(const Binder *b, Instance *i) {
         node_moves = calloc(b->host->topology.n_nodes, sizeof(*node_moves));
         if (!node_moves)
                 return -ENOMEM;
-        n = i->sampling.memory_known ? plan_node_moves(b, i, rooms, n_rooms, node_moves) : 0;
+        n = i->memory_known ? plan_node_moves(b, i, rooms, n_rooms, node_moves) : 0;
         if (n == 0)
                 return 0;
         i->binding.kernel = (KernelMoves){ .list = TAKE_PTR(node_moves), .n = n };
@@ -329,8 +328,7 @@ static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.by = MOVE_PULL;
         /* If the control group is not known, it may contain other processes. */
-        i->binding.walk.alone =
-                i->binding.observed.alone && (i->sampling.memory_known || scope_of(i));
+        i->binding.walk.alone = i->binding.observed.alone && (i->memory_known || scope_of(i));
         i->binding.walk.files = binding_narrowing_takes_files(b, i);
         i->binding.missed = false;
         i->binding.mover_process = 0;
@@ -338,7 +336,7 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         move_progress_begin(b, i, now_usec);
         rate_init(&i->binding.rate, move_rate_in_force(i), now_usec);
         i->binding.due_usec = now_usec;
-        if (step_moves_at_once(i->binding.placement.migrate, i->sampling.memory_known))
+        if (step_moves_at_once(i->binding.placement.migrate, i->memory_known))
                 begin_kernel(b, i, now_usec);
         else if (!begin_process(b, i))
                 end_move_pass(b, i, true, now_usec);
@@ -408,7 +406,7 @@ static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) 
 
 static bool is_swept(const Binder *b, const Instance *i, size_t node) {
         return !id_set_has(&i->binding.placement.nodes, b->host->topology.nodes[node].id) &&
-               i->sampling.memory_known && i->sampling.by_node[node].anon_bytes > 0;
+               i->memory_known && i->by_node[node].anon_bytes > 0;
 }
 
 /* Sweeps each process, one node at a time. */

@@ -20,7 +20,7 @@ Verdict reconcile_verdict(const Binder *b, const Instance *i) {
                 .binding = i->binding.observed_known ? &i->binding.observed : NULL,
                 .backend = instance_backend(i, &b->host->backend),
                 .open_nodes = undo_open_nodes(b->undo, i),
-                .memory_known = i->sampling.memory_known,
+                .memory_known = i->memory_known,
                 .outside_bytes = i->binding.outside_bytes,
                 .widened_why = i->binding.guard.widened ? i->binding.guard.why : REASON_NONE,
                 .failure = outlived ? NULL : i->binding.failure,
@@ -279,7 +279,7 @@ static void check_room(const Binder *b, const Instance *i, StepInput *in) {
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
 
-        if (!i->sampling.memory_known || room_of(b->placing, i, &rooms, &n_rooms) < 0)
+        if (!i->memory_known || room_of(b->placing, i, &rooms, &n_rooms) < 0)
                 return;
         in->fits = fit_check(rooms, n_rooms, i->binding.outside_bytes + guard_margin_bytes(b, i),
                              NULL);
@@ -304,7 +304,7 @@ static void check_pools(const Binder *b, Instance *i, StepInput *in) {
         const bool restarts = in->backend == BACKEND_SYSTEMD && instance_is_service(i);
         const HugeNeed *last = units_last_huge(b->units, i->unit);
         const NodeSet *nodes = &i->binding.placement.nodes;
-        const InstanceHuge *huge = &i->sampling.huge;
+        const HugeNeed *most = &i->sampling.huge.most;
         _cleanup_huge_pools_ HugePools pools = { 0 };
         bool young;
 
@@ -327,8 +327,8 @@ static void check_pools(const Binder *b, Instance *i, StepInput *in) {
                 in->huge_short = huge_room_lacks(b->placing, i, &pools, nodes, NULL);
         in->huge_awaited =
                 young && !last && huge_pools_have_elsewhere(&pools, &b->host->topology, nodes);
-        if (huge->known && (huge->most.n > 0 || !young))
-                units_note_huge(b->units, i->unit, &huge->most, young);
+        if (i->huge_known && (most->n > 0 || !young))
+                units_note_huge(b->units, i->unit, most, young);
 }
 
 static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
@@ -350,7 +350,7 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .scope_moves = i->binding.progress.scope_moves,
                 .pulled = i->binding.pulled,
                 .pass_whole = i->binding.progress.pass_whole,
-                .memory_known = i->sampling.memory_known,
+                .memory_known = i->memory_known,
                 .outside_bytes = i->binding.outside_bytes,
                 .we_narrowed = i->binding.we_narrowed || units_did_narrow(b->units, i->unit),
                 .extra = i->binding.guard.extra,

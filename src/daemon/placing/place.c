@@ -50,9 +50,9 @@ static void read_allowed(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
 
         if (!i->planned.allowed_known)
-                members_read_allowed(
-                        &members, rung_stays_in_group(i->binding.ladder.rung, i->policy),
-                        i->planned.allowed_by, &i->planned.allowed_cpus, &i->planned.allowed_nodes);
+                members_read_allowed(&members,
+                                     rung_stays_in_group(i->binding.ladder.rung, i->policy),
+                                     i->allowed_by, &i->allowed_cpus, &i->allowed_nodes);
         i->planned.allowed_known = true;
 }
 
@@ -78,28 +78,10 @@ static NodeSet adopt_running(const Placing *placing, Instance *i) {
         if (unit && unit->planned.known)
                 return unit->planned.placement.nodes;
         return read_cpus(placing, i, &cpus) < 0 ? (NodeSet){ 0 }
-                                                : adopt(placing, &cpus, &i->planned.allowed_cpus);
+                                                : adopt(placing, &cpus, &i->allowed_cpus);
 }
 
 /* --- instances and units --- */
-
-static uint64_t need_bytes(const Placing *placing, const Instance *i) {
-        const InstanceSampling *s = &i->sampling;
-        const UndoLimit *noted = undo_limit_of(i);
-        /* One that was set because of its place is not what it needs. */
-        const bool ours = noted && undo_limit_has(noted, s->limit_bytes);
-
-        return fit_need_bytes(s->memory_known ? s->by_node : NULL, placing->host->topology.n_nodes,
-                              ours ? 0 : s->limit_bytes);
-}
-
-/* Of others nothing depends on it: their memory nodes stay wide. */
-static const HugeNeed *huge_need(const Placing *placing, Instance *i) {
-        if (placing->pools.n == 0 || i->policy->memory != MEMORY_BIND)
-                return NULL;
-        sample_huge(placing->sampling, i, &placing->pools, false);
-        return i->sampling.huge.known ? &i->sampling.huge.need : NULL;
-}
 
 /* Explicit nodes are not chosen among those that the admin has set on the unit, but reduced to
  * them. */
@@ -113,43 +95,32 @@ static bool is_explicit(const Instance *i) {
 /* An average over its whole life changes slowly, and each start of any instance makes a plan of
  * all.
  */
-static uint32_t cpus_used_by(const Placing *placing, Instance *i) {
+static void read_cpus_used(const Placing *placing, Instance *i) {
         const Members members = instance_members(i, &placing->host->sysroot);
         const uint64_t now = clock_monotonic_usec();
         Assignment *p = &i->planned;
 
-        if (now >= p->cpus_used_due_usec || p->cpus_used_changes != i->n_member_changes) {
-                p->cpus_used = members_read_cpus_used(&members);
-                p->cpus_used_due_usec = now + CPUS_USED_USEC;
-                p->cpus_used_changes = i->n_member_changes;
-        }
-        return p->cpus_used;
+        if (now < p->cpus_used_due_usec && p->cpus_used_changes == i->n_member_changes)
+                return;
+        i->cpus_used = members_read_cpus_used(&members);
+        p->cpus_used_due_usec = now + CPUS_USED_USEC;
+        p->cpus_used_changes = i->n_member_changes;
 }
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
-        Assignment *p = &i->planned;
+        const UndoLimit *limit = undo_limit_of(i);
+        const Assignment *p = &i->planned;
 
         read_allowed(placing, i);
-        *ret = (PlacementInstance){
-                .name = i->name,
-                .policy = i->policy,
-                .unit = i->unit,
-                .ports = i->ports,
-                .n_ports = i->n_ports,
-                .allowed_nodes = p->allowed_nodes,
-                .allowed_cpus = p->allowed_cpus,
-                .allowed_by = p->allowed_by,
-                .device_nodes = p->device_nodes,
-                .by_node = i->sampling.memory_known ? i->sampling.by_node : NULL,
-                .need_bytes = need_bytes(placing, i),
-                .exe = i->n_members > 0 ? i->members[0].process.exe : NULL,
-                .huge = huge_need(placing, i),
-                .cpus_used = cpus_used_by(placing, i),
-        };
+        read_cpus_used(placing, i);
+        if (placing->pools.n > 0 && i->policy->memory == MEMORY_BIND)
+                sample_huge(placing->sampling, i, &placing->pools, false);
+        *ret = placement_instance_of(&i->facts, &placing->host->topology,
+                                     limit && undo_limit_has(limit, i->limit_bytes));
         if (!is_explicit(i)) {
                 undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
-                if (!id_set_equal(&ret->allowed_cpus, &p->allowed_cpus) ||
-                    !id_set_equal(&ret->allowed_nodes, &p->allowed_nodes))
+                if (!id_set_equal(&ret->allowed_cpus, &i->allowed_cpus) ||
+                    !id_set_equal(&ret->allowed_nodes, &i->allowed_nodes))
                         ret->allowed_by = i->unit;
         }
         if (!p->again)
@@ -175,7 +146,7 @@ static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
                !match_instance(policy, u->name, NULL, 0);
 }
 
-static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementInstance *ret) {
+static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance *ret) {
         const char *reason;
         const Policy *policy;
         CpuSet cpus;
@@ -186,24 +157,20 @@ static bool fill_unit(const Placing *placing, const PlannedUnit *u, PlacementIns
                 known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid, &reason);
         if (!policy || must_run_first(policy, u))
                 return false;
-        *ret = (PlacementInstance){ .name = u->label,
-                                    .policy = policy,
-                                    .unit = u->name,
-                                    .device_nodes = u->planned.device_nodes,
-                                    .huge = u->huge_known ? &u->huge : NULL,
-                                    .allowed_nodes = u->planned.allowed_nodes,
-                                    .allowed_cpus = u->planned.allowed_cpus,
-                                    .allowed_by = u->planned.allowed_by };
+        u->facts.name = u->label;
+        u->facts.unit = u->name;
+        u->facts.policy = policy;
+        *ret = placement_instance_of(&u->facts, &placing->host->topology, false);
         if (u->planned.again)
                 return true;
         if (u->planned.known)
                 ret->in_force = u->planned.placement.nodes;
         else if (!id_set_is_empty(&u->cpus.value)) {
                 id_set_convert(&u->cpus.value, &cpus);
-                ret->in_force = adopt(placing, &cpus, &u->planned.allowed_cpus);
+                ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
         } else { /* where its own start will put it */
                 cpus = start_limits_cpus(&u->start, &placing->host->topology);
-                ret->in_force = adopt(placing, &cpus, &u->planned.allowed_cpus);
+                ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
         }
         return true;
 }
@@ -307,12 +274,15 @@ static bool note(const Placing *placing, Assignment *p, const PlacementInstance 
                 p->basis = c->basis;
         p->refusal = c->refusal;
         p->warnings = c->warnings;
+        if (!p->known)
+                p->device_nodes = in->device_nodes;
         p->known = true;
         p->again = false;
         return changed;
 }
 
-/* The place of a unit's instance is also that of the unit's next start. */
+/* The place of a unit's instance is also that of the unit's next start, and so is what it was made
+ * from. */
 static void copy_to_unit(const Placing *placing, const Instance *i) {
         PlannedUnit *unit = i->unit ? place_find_unit(placing, i->unit) : NULL;
 
@@ -321,6 +291,10 @@ static void copy_to_unit(const Placing *placing, const Instance *i) {
         unit->planned = i->planned;
         unit->planned.refused = NULL;
         unit->replanned = false; /* the instance acts on it */
+        unit->facts.storage_nodes = i->storage_nodes;
+        unit->facts.allowed_cpus = i->allowed_cpus;
+        unit->facts.allowed_nodes = i->allowed_nodes;
+        (void)strcpy(unit->facts.allowed_by, i->allowed_by);
 }
 
 /* Of each node, as the guard keeps it free. NULL: not known, or there is no memory. */
@@ -367,27 +341,15 @@ static PlacementInput input_of(const Placing *placing, const PolicySet *policies
         return input;
 }
 
-static uint64_t held_on(const Placing *placing, size_t node) {
-        uint64_t bytes = 0;
-
-        ROSTER_FOREACH(i, placing->roster)
-                if (i->sampling.memory_known)
-                        bytes += node_memory_held(&i->sampling.by_node[node]);
-        return bytes;
-}
-
-static void read_room(Placing *placing) {
+static void read_free(Placing *placing, const PlaceInput *in) {
         const Host *h = placing->host;
         _cleanup_free_ NodeUse *uses = NULL;
-
-        huge_pools_done(&placing->pools);
-        (void)huge_room_read(placing, &placing->pools);
 
         placing->left_known =
                 h->high_watermark_bytes &&
                 node_use_load(&h->sysroot, &h->topology, h->high_watermark_bytes, &uses) >= 0;
-        for (size_t k = 0; placing->left_known && k < h->topology.n_nodes; k++)
-                placing->left_bytes[k] = fit_left_bytes(&uses[k], held_on(placing, k));
+        if (placing->left_known)
+                placement_fill_free(&h->topology, uses, in->instances, in->n, placing->left_bytes);
 }
 
 static int refresh(Placing *placing) {
@@ -400,13 +362,16 @@ static int refresh(Placing *placing) {
                 return 0;
         ROSTER_FOREACH(i, placing->roster)
                 sample_observe(placing->sampling, i);
-        read_room(placing);
+        huge_pools_done(&placing->pools);
+        (void)huge_room_read(placing, &placing->pools);
         input = input_of(placing, &placing->host->policies);
         placing->reserved = placement_reserved(&input);
         placing->reserved_cpus = placement_reserved_cpus(&input);
         r = place_input_collect(placing, &in);
         if (r < 0)
                 return r;
+        read_free(placing, &in);
+        input.free_bytes = placing->left_known ? placing->left_bytes : NULL;
         input.instances = in.instances;
         input.n_instances = in.n;
         r = placement_plan_build(&input, &plan);
@@ -531,7 +496,7 @@ void place_note_topology(Placing *placing) {
         ROSTER_FOREACH(i, placing->roster)
                 i->planned.allowed_known = false;
         for (size_t i = 0; i < placing->n_units; i++) {
-                CpuSet *allowed = &placing->units[i]->planned.allowed_cpus;
+                CpuSet *allowed = &placing->units[i]->facts.allowed_cpus;
 
                 if (!id_set_is_empty(allowed))
                         id_set_union(allowed, &placing->host->hotplug.come);

@@ -99,12 +99,12 @@ void huge_room_add_others(const Placing *placing, const Instance *self, const No
                           HugeNeed *need) {
         ROSTER_FOREACH(other, placing->roster)
                 if (other != self && is_bound_within(other, nodes))
-                        huge_need_add_untouched(need, &other->sampling.huge.need);
+                        huge_need_add_untouched(need, &other->huge);
 }
 
 static bool lacks(const Placing *placing, const Instance *i, const HugePools *pools,
                   const NodeSet *nodes, HugeShortage *ret) {
-        HugeNeed need = i->sampling.huge.need;
+        HugeNeed need = i->huge;
 
         huge_room_add_others(placing, i, nodes, &need);
         return huge_pools_lack(pools, &placing->host->topology, &need, nodes, ret);
@@ -125,7 +125,7 @@ bool huge_room_lacks_for_start(const Placing *placing, Instance *i, const HugePo
         HugeNeed need;
 
         sample_huge(placing->sampling, i, pools, true);
-        need = huge_need_of_restart(&i->sampling.huge.need);
+        need = huge_need_of_restart(&i->huge);
         if (least)
                 huge_need_raise(&need, least);
         huge_room_add_others(placing, i, nodes, &need);

@@ -120,9 +120,9 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .memory_bound = verdict.memory_bound,
                 .n_threads = b->n_threads,
                 .n_threads_outside = placed ? b->n_threads_off_cpus : 0,
-                .memory_method = i->sampling.memory_known ? "numa_stat"
-                                 : i->sampling.sampled    ? "sampled"
-                                                          : NULL,
+                .memory_method = i->memory_known       ? "numa_stat"
+                                 : i->sampling.sampled ? "sampled"
+                                                       : NULL,
                 .remote_ratio = i->sampling.remote_ratio,
                 .remote_ratio_halfwidth =
                         isnan(i->sampling.remote_ratio) ? (double)NAN : sample_halfwidth(i),
@@ -150,9 +150,9 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
         }
         for (size_t n = 0; n < s->n_memory; n++)
                 memory[n] = (InstanceMemory){ .node = topology->nodes[n].id,
-                                              .anon_bytes = i->sampling.by_node[n].anon_bytes,
-                                              .file_bytes = i->sampling.by_node[n].file_bytes,
-                                              .shmem_bytes = i->sampling.by_node[n].shmem_bytes };
+                                              .anon_bytes = i->by_node[n].anon_bytes,
+                                              .file_bytes = i->by_node[n].file_bytes,
+                                              .shmem_bytes = i->by_node[n].shmem_bytes };
         access_fill_instance(report->sampling, i, s);
 }
 

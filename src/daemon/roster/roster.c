@@ -297,15 +297,7 @@ int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
 Instance *instance_free(Instance *instance) {
         if (!instance)
                 return NULL;
-        for (size_t i = 0; i < instance->n_members; i++)
-                member_done(&instance->members[i]);
-        free(instance->members);
-        free(instance->name);
-        free(instance->unit);
-        free(instance->exe);
-        free(instance->ports);
-        free(instance->data_dir);
-        free(instance->storage);
+        instance_facts_done(&instance->facts);
         free(instance);
         return NULL;
 }
@@ -317,10 +309,7 @@ const NodeSet *instance_nodes(const Instance *instance) {
 }
 
 Members instance_members(const Instance *instance, const Sysroot *sysroot) {
-        return (Members){ .sysroot = sysroot,
-                          .list = instance->members,
-                          .n = instance->n_members,
-                          .unit = instance->unit };
+        return facts_members(&instance->facts, sysroot);
 }
 
 bool instance_owns(const Instance *instance, const Process *process) {

@@ -18,16 +18,16 @@
 enum { PROCESS_PAGES_MIN = 256 };
 
 static bool has_counts(const Sampling *s, Instance *i) {
-        if (!i->sampling.by_node)
-                i->sampling.by_node = calloc(s->host->topology.n_nodes, sizeof(NodeMemory));
-        return i->sampling.by_node;
+        if (!i->by_node)
+                i->by_node = calloc(s->host->topology.n_nodes, sizeof(NodeMemory));
+        return i->by_node;
 }
 
 static int count(const Sampling *s, Instance *i, int cgroup_fd) {
         const Members members = instance_members(i, &s->host->sysroot);
-        int r = has_counts(s, i) ? members_count_memory(&members, &s->host->topology, cgroup_fd,
-                                                        i->sampling.by_node)
-                                 : -ENOMEM;
+        int r = has_counts(s, i)
+                        ? members_count_memory(&members, &s->host->topology, cgroup_fd, i->by_node)
+                        : -ENOMEM;
 
         if (r >= 0)
                 i->sampling.sampled = false;
@@ -36,13 +36,12 @@ static int count(const Sampling *s, Instance *i, int cgroup_fd) {
 
 void sample_observe(const Sampling *s, Instance *i) {
         Members members = instance_members(i, &s->host->sysroot);
-        InstanceSampling *own = &i->sampling;
 
         members.intruder = &s->host->intruder;
         if (i->binding.observed_known || !has_counts(s, i))
                 return;
-        own->memory_known = members_read_memory(&members, &s->host->topology, own->by_node,
-                                                &own->limit_bytes) >= 0;
+        i->memory_known =
+                members_read_memory(&members, &s->host->topology, i->by_node, &i->limit_bytes) >= 0;
 }
 
 int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
@@ -59,12 +58,11 @@ int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
 void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes) {
         const bool is_its_own = cgroup_fd >= 0 && i->binding.observed.alone;
         const Topology *topology = &s->host->topology;
-        InstanceSampling *own = &i->sampling;
 
-        own->limit_bytes = is_its_own ? members_limit_bytes(topology, cgroup_fd) : 0;
-        own->memory_known = is_its_own && !scope_of(i) && sample_count(s, i, cgroup_fd) == 0;
-        own->remote_ratio = own->memory_known ? residency_ratio(topology, own->by_node, nodes)
-                                              : sample_ratio(i, nodes);
+        i->limit_bytes = is_its_own ? members_limit_bytes(topology, cgroup_fd) : 0;
+        i->memory_known = is_its_own && !scope_of(i) && sample_count(s, i, cgroup_fd) == 0;
+        i->sampling.remote_ratio = i->memory_known ? residency_ratio(topology, i->by_node, nodes)
+                                                   : sample_ratio(i, nodes);
 }
 
 /* Mappings are not read again within this time, and not within the second where they could not be
@@ -85,8 +83,8 @@ static bool huge_is_due(const Instance *i, uint64_t n_reserved, bool again, uint
 
         return huge->read_usec == 0 || huge->n_member_changes != i->n_member_changes ||
                !id_set_equal(&huge->nodes, &i->binding.placement.nodes) ||
-               ((again || !huge->known || n_reserved > huge->n_reserved) &&
-                now_usec >= huge->read_usec + (huge->known ? HUGE_AGAIN_USEC : HUGE_FAILED_USEC));
+               ((again || !i->huge_known || n_reserved > huge->n_reserved) &&
+                now_usec >= huge->read_usec + (i->huge_known ? HUGE_AGAIN_USEC : HUGE_FAILED_USEC));
 }
 
 void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool again) {
@@ -98,7 +96,9 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
         int r;
 
         if (pools->n == 0) {
-                *huge = (InstanceHuge){ .known = true };
+                *huge = (InstanceHuge){ 0 };
+                i->huge = (HugeNeed){ 0 };
+                i->huge_known = true;
                 return;
         }
         if (!huge_is_due(i, n_reserved, again, now)) {
@@ -109,24 +109,25 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
         r = worker_read_huge_maps(&s->host->workers, &members, &i->binding.placement.nodes, &maps);
         if (r == -ESRCH)
                 return; /* it ends: what it had is what its next start will need */
-        if ((r == -EBUSY || r == -ETIME) && huge->known &&
+        if ((r == -EBUSY || r == -ETIME) && i->huge_known &&
             id_set_equal(&huge->nodes, &i->binding.placement.nodes))
                 return; /* it is read again at once when others are not waited for */
-        *huge = (InstanceHuge){ .need = r >= 0 ? huge_maps_need(&maps, pools)
-                                               : huge_need_unknown(pools),
-                                .known = r >= 0,
-                                .nodes = i->binding.placement.nodes,
+        i->huge = r >= 0 ? huge_maps_need(&maps, pools) : huge_need_unknown(pools);
+        i->huge_known = r >= 0;
+        *huge = (InstanceHuge){ .nodes = i->binding.placement.nodes,
                                 .read_usec = now,
                                 .n_member_changes = i->n_member_changes,
                                 .n_reserved = n_reserved };
-        if (huge->known)
-                huge_need_raise(&most, &huge->need);
+        if (i->huge_known)
+                huge_need_raise(&most, &i->huge);
         huge->most = most;
 }
 
 void sample_end(Instance *i) {
         free(i->sampling.drawing);
-        free(i->sampling.by_node);
+        free(i->by_node);
+        i->by_node = NULL;
+        i->memory_known = i->huge_known = false;
         access_close(&i->sampling.access.counters);
         i->sampling = INSTANCE_SAMPLING_NONE;
 }
@@ -138,7 +139,7 @@ double sample_ratio(const Instance *i, const NodeSet *nodes) {
 }
 
 double sample_halfwidth(const Instance *i) {
-        return i->sampling.memory_known || !i->sampling.sampled ? 0 : i->sampling.sampled_halfwidth;
+        return i->memory_known || !i->sampling.sampled ? 0 : i->sampling.sampled_halfwidth;
 }
 
 /* A sample that continues over several turns of the loop. */
@@ -260,7 +261,7 @@ static void finish_drawing(const Sampling *s, Instance *i) {
 
         note_steady(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
 
-        memcpy(i->sampling.by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
+        memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
         i->sampling.sampled = true;
         i->sampling.sampled_nodes = d->nodes;
         i->sampling.sampled_ratio = i->sampling.remote_ratio = estimate.ratio;
@@ -348,7 +349,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
         while (s->rounds.next < s->roster->n_instances) {
                 Instance *i = s->roster->instances[s->rounds.next];
 
-                if (i->binding.observed_known && !i->sampling.memory_known &&
+                if (i->binding.observed_known && !i->memory_known &&
                     sample_is_due(i, clock_monotonic_usec())) {
                         if (sample_draw(s, i, clock_monotonic_usec) != -EAGAIN)
                                 s->rounds.next++;

@@ -419,12 +419,12 @@ static const char huge_short[] =
 static const char *lacks_huge_pages(const Unit *u, const Placement *p, Reason *ret_code) {
         const Topology *topology = &u->units->host->topology;
         _cleanup_huge_pools_ HugePools pools = { 0 };
-        HugeNeed need = u->place.huge;
+        HugeNeed need = u->place.facts.huge;
 
         *ret_code = REASON_NONE;
         if (huge_room_read(u->units->placing, &pools) < 0)
                 return huge_unknown;
-        if (!u->place.huge_known)
+        if (!u->place.facts.huge_known)
                 return huge_pools_have_elsewhere(&pools, topology, &p->nodes) ? huge_unknown : NULL;
         huge_room_add_others(u->units->placing, NULL, &p->nodes, &need);
         if (!huge_pools_lack(&pools, topology, &need, &p->nodes, NULL))

@@ -486,16 +486,16 @@ void units_note_huge(const Units *units, const char *unit, const HugeNeed *need,
         if (!u)
                 return;
         if (starting)
-                huge_need_raise(&u->place.huge, need);
+                huge_need_raise(&u->place.facts.huge, need);
         else
-                u->place.huge = *need;
-        u->place.huge_known = true;
+                u->place.facts.huge = *need;
+        u->place.facts.huge_known = true;
 }
 
 const HugeNeed *units_last_huge(const Units *units, const char *unit) {
         const Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
-        return u && u->place.huge_known ? &u->place.huge : NULL;
+        return u && u->place.facts.huge_known ? &u->place.facts.huge : NULL;
 }
 
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {

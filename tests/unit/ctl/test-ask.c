@@ -117,12 +117,16 @@ static pid_t serve(uint16_t port, const Answer *answers) {
 static void ask(Sysroot *sysroot, pid_t pid, const char *exe, Asked *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Member member = { .process.exe = (char *)exe, .handle = &handle };
-        Observed o = { .name = (char *)"x", .members = &member, .n_members = 1 };
+        _cleanup_listen_ports_ ListenPorts ports = { 0 };
+        Observed o = {
+                .name = (char *)"x", .exe = (char *)exe, .members = &member, .n_members = 1
+        };
 
         assert_int_equal(proc_open(sysroot, pid, &handle), 0);
-        assert_int_equal(read_port_list(sysroot, &handle, &o.ports), 0);
+        assert_int_equal(read_port_list(sysroot, &handle, &ports), 0);
+        o.ports = ports.ports;
+        o.n_ports = ports.n_ports;
         assert_int_equal(ask_server(sysroot, &o, true, ret), 0);
-        listen_ports_done(&o.ports);
 }
 
 static void assert_setting(const Asked *asked, const char *name, const char *value) {

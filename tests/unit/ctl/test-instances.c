@@ -169,11 +169,11 @@ WORLD_TEST(memory) {
         service(w, 10, "/opt/tidb-server", "tidb.service", "0-7");
         fake_write(&w->tree, UNIT "cgroup.procs", "10\n");
         load(w);
-        assert_null(w->list.instances[0].by_node);
+        assert_false(w->list.instances[0].memory_known);
         fake_write(&w->tree, UNIT "memory.numa_stat",
                    "anon N0=100 N1=20\nfile N0=1000 N1=1000\nshmem N0=0 N1=3\n");
         load(w);
-        assert_non_null(w->list.instances[0].by_node);
+        assert_true(w->list.instances[0].memory_known);
         assert_int_equal(w->list.instances[0].by_node[0].anon_bytes, 100);
         assert_int_equal(w->list.instances[0].by_node[1].shmem_bytes, 3);
         /* Another process in the unit: what is counted is not the instance's alone. */
@@ -181,7 +181,7 @@ WORLD_TEST(memory) {
         fake_write(&w->tree, UNIT "cgroup.procs", "10\n11\n");
         w->set.n_policies = 1;
         load(w);
-        assert_null(w->list.instances[0].by_node);
+        assert_false(w->list.instances[0].memory_known);
 }
 
 WORLD_TEST(memory_that_was_charged_elsewhere) {
@@ -194,7 +194,7 @@ WORLD_TEST(memory_that_was_charged_elsewhere) {
                    "Mems_allowed_list:\t0-1\nRssAnon:\t 1048576 kB\nRssFile:\t 0 kB\n"
                    "RssShmem:\t 0 kB\n");
         load(w);
-        assert_null(w->list.instances[0].by_node);
+        assert_false(w->list.instances[0].memory_known);
 }
 
 static void assert_limit(World *w, const char *own, const char *above, uint64_t expected) {
@@ -243,7 +243,7 @@ WORLD_TEST(memory_of_a_session) {
         fake_write(&w->tree, "sys/fs/cgroup/user.slice/s.scope/memory.numa_stat",
                    "anon N0=100 N1=20\nfile N0=0 N1=0\nshmem N0=0 N1=0\n");
         load(w);
-        assert_null(w->list.instances[0].by_node);
+        assert_false(w->list.instances[0].memory_known);
 }
 
 WORLD_TEST(find) {
@@ -316,11 +316,11 @@ WORLD_TEST(published_disks) {
         service(w, 10, "/opt/tidb-server", "x.service", "0-7");
         assert_int_equal(instances_find(&w->tree.sysroot, &w->set, &status, &w->list), 0);
         assert_int_equal(instances_take_storage(&status, &w->list), 0);
-        assert_string_equal(w->list.instances[0].storage.chain, "/data: nvme0n1");
-        assert_true(id_set_has(&w->list.instances[0].storage.nodes, 3));
+        assert_string_equal(w->list.instances[0].storage, "/data: nvme0n1");
+        assert_true(id_set_has(&w->list.instances[0].storage_nodes, 3));
         published.storage = S("another");
         assert_int_equal(instances_take_storage(&status, &w->list), 0);
-        assert_string_equal(w->list.instances[0].storage.chain, "/data: nvme0n1");
+        assert_string_equal(w->list.instances[0].storage, "/data: nvme0n1");
 }
 
 /* What a user who may not read the process gets: what the daemon has published of it. */

@@ -56,10 +56,9 @@ static void world_init(World *w) {
         w->set.policies = w->policies;
         w->set.n_policies = 2;
         w->imagined[0] = (Imagined){ .name = S("tidb-1"), .policy = &w->policies[0] };
-        w->imagined[1] = (Imagined){ .name = S("tikv-1"),
-                                     .policy = &w->policies[1],
-                                     .disk = &w->disks[1],
-                                     .in_turn = true };
+        w->imagined[1] =
+                (Imagined){ .name = S("tikv-1"), .policy = &w->policies[1], .in_turn = true };
+        imagined_set_disk(&w->imagined[1], &w->disks[1]);
         w->imagined_list = (ImaginedList){ .instances = w->imagined, .n_instances = 2 };
         w->from = (PlanRunFrom){ .machine = &w->machine,
                                  .policies = &w->set,
@@ -77,12 +76,13 @@ static void world_run(World *w) {
         }
         w->running[0].cpus = cpu_set("4-7");
         w->running[0].by_node = w->by_node[0];
+        w->running[0].memory_known = true;
         w->by_node[0][0].anon_bytes = 7;
         w->by_node[0][0].shmem_bytes = 5;
         w->by_node[0][1].anon_bytes = 100;
         w->by_node[0][1].shmem_bytes = 1000;
-        w->running[1].storage.nodes = node_set("0");
-        w->running[1].storage.chain = S("/d: ext4 on sda");
+        w->running[1].storage_nodes = node_set("0");
+        w->running[1].storage = S("/d: ext4 on sda");
         w->running[1].limit_bytes = 4096;
         w->running_list = (ObservedList){ .instances = w->running, .n_instances = 2 };
         w->from.imagined = NULL;
@@ -134,7 +134,8 @@ WORLD_TEST(replan) {
 WORLD_TEST(disks) {
         _cleanup_plan_run_ PlanRun p = { 0 };
 
-        w->imagined[1].disk = &w->disks[2];
+        w->imagined[1].storage_nodes = (NodeSet){ 0 };
+        imagined_set_disk(&w->imagined[1], &w->disks[2]);
         w->imagined[1].in_turn = false;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_string_equal(p.rows[1].storage, "sda");
@@ -143,6 +144,7 @@ WORLD_TEST(disks) {
         assert_int_equal(p.report.n_notes, 0);
         plan_run_done(&p);
         w->disks[2].node = CPU_SET_MAX; /* nonsense out of a file */
+        imagined_set_disk(&w->imagined[1], &w->disks[2]);
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.rows[1].device_nodes, "");
 }
@@ -202,7 +204,7 @@ WORLD_TEST(daemons_plan) {
 
         world_run(w);
         w->running[0].cpus = (CpuSet){ 0 };
-        w->running[1].storage.nodes = (NodeSet){ 0 };
+        w->running[1].storage_nodes = (NodeSet){ 0 };
         w->by_node[0][1].anon_bytes = GIB;
         w->policies[1].place.nodes = node_set("0"); /* which keeps a place in the plan */
         told[0].nodes = node_set("0");
@@ -321,7 +323,7 @@ WORLD_TEST(compare_with_force) {
         /* On one node no thread shows that it is bound: only the daemon knows. */
         w->machine.topology.n_nodes = 1;
         w->running[0].cpus = cpu_set("0-7");
-        w->running[1].storage.nodes = (NodeSet){ 0 };
+        w->running[1].storage_nodes = (NodeSet){ 0 };
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.rows[0].placement->nodes, "0");
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);

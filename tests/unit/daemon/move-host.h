@@ -135,8 +135,8 @@ static inline Instance *add(TestHost *h, pid_t pid) {
         i->binding.observed = (Binding){ .alone = true };
         i->binding.due_usec = INSTANCE_NEVER;
         i->binding.outside_bytes = MIB(100);
-        i->sampling.by_node = calloc(NODES, sizeof(NodeMemory));
-        assert_non_null(i->sampling.by_node);
+        i->by_node = calloc(NODES, sizeof(NodeMemory));
+        assert_non_null(i->by_node);
         return i;
 }
 

@@ -175,20 +175,20 @@ HOST_TEST(a_partition_takes_cpus) {
 
 /* What groups above allow is read again: it was without the CPU that has come. */
 HOST_TEST(allowed_is_read_again) {
-        h->instance.planned.allowed_cpus = cpu_set("1-5");
+        h->instance.allowed_cpus = cpu_set("1-5");
         h->instance.planned.allowed_known = true;
-        h->unit.planned.allowed_cpus = cpu_set("1-3");
+        h->unit.facts.allowed_cpus = cpu_set("1-3");
         show(h, "1-4", "0-2", "0-2");
         check_topology(h);
         assert_false(h->instance.planned.allowed_known);
-        assert_ids(h->unit.planned.allowed_cpus, "1-3");
+        assert_ids(h->unit.facts.allowed_cpus, "1-3");
         show(h, "0-4", "0-2", "0-2");
         check_topology(h);
-        assert_ids(h->unit.planned.allowed_cpus, "0-3");
-        h->unit.planned.allowed_cpus = cpu_set(""); /* all of them, as before */
+        assert_ids(h->unit.facts.allowed_cpus, "0-3");
+        h->unit.facts.allowed_cpus = cpu_set(""); /* all of them, as before */
         show(h, "0-5", "0-2", "0-2");
         check_topology(h);
-        assert_ids(h->unit.planned.allowed_cpus, "");
+        assert_ids(h->unit.facts.allowed_cpus, "");
 }
 
 HOST_TEST(node_without_cpus_is_left) {

@@ -210,8 +210,9 @@ static UnitDesired desired(TestHost *h, bool known, uint64_t n_mapped) {
         unit.place.planned.placement = (Placement){
                 .nodes = node_set("1"), .cpus = cpu_set("1"), .memory = MEMORY_BIND, .reason = ""
         };
-        unit.place.huge_known = known;
-        huge_need_add(&unit.place.huge, &(HugeUse){ .page_bytes = MIB(2), .n_mapped = n_mapped });
+        unit.place.facts.huge_known = known;
+        huge_need_add(&unit.place.facts.huge,
+                      &(HugeUse){ .page_bytes = MIB(2), .n_mapped = n_mapped });
         return unit_desired_make(&unit);
 }
 

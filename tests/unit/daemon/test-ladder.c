@@ -99,7 +99,7 @@ TEST(a_scope_with_limits_is_not_left_but_bound_by_affinity) {
                         3 * SECOND);                  /* to be reconciled again */
         assert_true(h.m.host.marks & HOST_MARK_PLAN); /* not at once: others may follow */
         place_refresh(&h.m.placing);
-        assert_true(id_set_equal(&h.instance->planned.allowed_cpus, &own)); /* not written to */
+        assert_true(id_set_equal(&h.instance->allowed_cpus, &own)); /* not written to */
         assert_false(ladder_follow(&h.m.binding, h.instance, 3 * SECOND));
 }
 

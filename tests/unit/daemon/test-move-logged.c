@@ -153,10 +153,10 @@ HOST_TEST(kernel) {
 
         i->binding.placement.nodes = node_set("1,2");
         i->binding.placement.migrate = MIGRATE_KERNEL;
-        i->sampling.memory_known = true;
-        i->sampling.by_node[0].anon_bytes = MIB(500);
-        i->sampling.by_node[1].anon_bytes = MIB(500); /* at home */
-        i->sampling.by_node[3].anon_bytes = MIB(400);
+        i->memory_known = true;
+        i->by_node[0].anon_bytes = MIB(500);
+        i->by_node[1].anon_bytes = MIB(500); /* at home */
+        i->by_node[3].anon_bytes = MIB(400);
         i->binding.observed.alone = true;
         fake.answer = 0;
         rooms_set_memory(&h->tree, 1, 900, 0);
@@ -185,7 +185,7 @@ HOST_TEST(kernel_cannot_be_asked) {
         Instance *i = add(h, 10);
 
         i->binding.placement.migrate = MIGRATE_KERNEL;
-        i->sampling.memory_known = false;
+        i->memory_known = false;
         pass_begin(h, i);
         assert_int_equal(i->binding.state, INSTANCE_MOVING);
         fake.answer = 0;
@@ -200,13 +200,12 @@ HOST_TEST(kernel_has_nothing_to_do) {
         Instance *i = add(h, 10);
 
         i->binding.placement.migrate = MIGRATE_KERNEL;
-        i->sampling.memory_known = true;
+        i->memory_known = true;
         fake.answer = 0;
         pass_begin(h, i);
         assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(i->binding.progress.passes, 1);
-        i->sampling.by_node[0].anon_bytes = i->sampling.by_node[2].anon_bytes =
-                i->sampling.by_node[3].anon_bytes = MIB(1);
+        i->by_node[0].anon_bytes = i->by_node[2].anon_bytes = i->by_node[3].anon_bytes = MIB(1);
         pass_begin(h, i);
         assert_int_equal(i->binding.state, INSTANCE_MOVING);
         (void)binding_enter(&h->rooms.binding, i, EVENT_CHANGE, fake.now);

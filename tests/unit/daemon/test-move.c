@@ -145,7 +145,7 @@ HOST_TEST(what_a_pass_left) {
         set_memory(h, 300, 1000);
         fd = openat(h->tree.fd, "sys/fs/cgroup/x.service", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         observe_memory(&h->rooms.binding, i, fd);
-        assert_true(i->sampling.memory_known);
+        assert_true(i->memory_known);
         assert_int_equal(i->binding.outside_bytes, 300);
         assert_int_equal(i->binding.mapped_outside_bytes, 1000);
         assert_int_equal(i->binding.mapped_left_bytes, 0);
@@ -162,7 +162,7 @@ HOST_TEST(what_a_pass_left) {
         assert_int_equal(i->binding.mapped_left_bytes, 100);
         i->binding.observed.alone = false;
         observe_memory(&h->rooms.binding, i, fd);
-        assert_true(!i->sampling.memory_known &&
+        assert_true(!i->memory_known &&
                     i->binding.outside_bytes + i->binding.mapped_outside_bytes == 0);
 }
 

@@ -197,7 +197,7 @@ HOST_TEST(a_reload_with_other_wishes) {
         b = host_add(h, "b", 1);
         assert_place(h, a, "0");
         assert_place(h, b, "2");
-        a->planned.device_nodes = b->planned.device_nodes = node_set("3");
+        a->storage_nodes = b->storage_nodes = node_set("3");
         memcpy(fresh, h->policies, sizeof(fresh));
         fresh[0].place.near = NEAR_STORAGE;
         host_reload(h, fresh, &none);

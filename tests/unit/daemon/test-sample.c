@@ -39,12 +39,12 @@ static void host_init(TestHost *h) {
                 .n_members = 1,
                 .sampling.remote_ratio = NAN,
         };
-        h->instance.sampling.by_node = calloc(h->rooms.host.topology.n_nodes, sizeof(NodeMemory));
+        h->instance.by_node = calloc(h->rooms.host.topology.n_nodes, sizeof(NodeMemory));
         h->instance.binding.placement.nodes = topology_nodes(&h->rooms.host.topology);
 }
 
 static void host_done(TestHost *h) {
-        free(h->instance.sampling.by_node);
+        free(h->instance.by_node);
         proc_close(&h->handle);
         topology_done(&h->rooms.host.topology);
         sysroot_close(&h->rooms.host.sysroot);
@@ -67,7 +67,7 @@ static uint64_t anon_bytes(const TestHost *h) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < h->rooms.host.topology.n_nodes; i++)
-                bytes += h->instance.sampling.by_node[i].anon_bytes;
+                bytes += h->instance.by_node[i].anon_bytes;
         return bytes;
 }
 
@@ -78,7 +78,7 @@ HOST_TEST(drawn) {
         assert_true(sample_halfwidth(&h->instance) == 0);
         assert_int_equal(sample_draw(&h->rooms.sampling, &h->instance, still), 0);
         assert_true(h->instance.sampling.sampled);
-        assert_false(h->instance.sampling.memory_known); /* nothing is decided by it */
+        assert_false(h->instance.memory_known); /* nothing is decided by it */
         assert_true(anon_bytes(h) > 100000);
         assert_true(h->instance.sampling.remote_ratio == 0);
         assert_true(sample_ratio(&h->instance, &h->instance.binding.placement.nodes) == 0);

@@ -27,6 +27,34 @@ ONE_TEST(how_comes_from_the_policy, true) {
         assert_int_equal(plan.choices[0].placement.rate_bytes_per_sec, 77);
 }
 
+/* --- the input of an instance --- */
+
+TEST(what_counts_of_an_instance) {
+        Node nodes[2] = { { .id = 0 }, { .id = 1 } };
+        const Topology topology = { .nodes = nodes, .n_nodes = 2 };
+        const NodeUse uses[2] = { { .total_bytes = 900 }, { .total_bytes = 2000 } };
+        Policy policy = { .memory = MEMORY_BIND };
+        NodeMemory by_node[2] = { { .anon_bytes = 1000 }, { .shmem_bytes = 30 } };
+        InstanceFacts facts = { .policy = &policy, .by_node = by_node, .huge_known = true };
+        PlacementInstance in = placement_instance_of(&facts, &topology, false);
+        uint64_t left[2];
+
+        assert_null(in.by_node); /* an estimate */
+        assert_int_equal(in.need_bytes, 0);
+        facts.memory_known = true;
+        in = placement_instance_of(&facts, &topology, false);
+        assert_int_equal(in.need_bytes, 1030);
+        placement_fill_free(&topology, uses, &in, 1, left);
+        assert_int_equal(left[0], 900); /* no more than there is */
+        assert_int_equal(left[1], 30);
+        facts.limit_bytes = 77;
+        assert_int_equal(placement_instance_of(&facts, &topology, false).need_bytes, 77);
+        assert_int_equal(placement_instance_of(&facts, &topology, true).need_bytes, 1030);
+        assert_ptr_equal(in.huge, &facts.huge);
+        policy.memory = MEMORY_PREFERRED; /* whose memory nodes stay wide, also at its next start */
+        assert_null(placement_instance_of(&facts, &topology, false).huge);
+}
+
 /* --- explicit nodes --- */
 
 ONE_TEST(explicit_entry, true) {

@@ -25,11 +25,12 @@ typedef struct PlannedUnit {
         bool uid_known;
         uid_t uid;
         KnownProperty cpus;
-        HugeNeed huge;      /* reserved huge pages that its instance mapped when it last ran */
-        bool huge_known;    /* it has run, on this host's pools */
-        StartLimits start;  /* what its start itself asks for */
-        Assignment planned; /* its place; that of its instance while it runs */
-        bool replanned;     /* that changed, and the unit's preparation does not follow it yet */
+        InstanceFacts facts; /* of its instance: what a plan depends on, as it was when it last ran;
+                              * the huge pages are written by the room of units, and known once it
+                              * has run on this host's pools; the strings are borrowed */
+        StartLimits start;   /* what its start itself asks for */
+        Assignment planned;  /* its place; that of its instance while it runs */
+        bool replanned;      /* that changed, and the unit's preparation does not follow it yet */
 } PlannedUnit;
 
 /* The plan in force. */

@@ -140,9 +140,7 @@ typedef struct Steady {
 
 /* Reserved huge pages that it has mapped; see sample_huge(). */
 typedef struct InstanceHuge {
-        HugeNeed need;
         HugeNeed most;      /* of its whole life, with nothing touched: what its next start needs */
-        bool known;         /* `need` was read; else it is what it may be at most */
         NodeSet nodes;      /* of its place, when that was read */
         uint64_t read_usec; /* monotonic; 0: never */
         uint64_t n_member_changes, n_reserved; /* as they were then */
@@ -150,11 +148,7 @@ typedef struct InstanceHuge {
 
 /* The room of sampling: where its memory is located. */
 typedef struct InstanceSampling {
-        NodeMemory *by_node;  /* n_nodes of the topology; NULL: not counted yet; owned */
-        bool memory_known;    /* `by_node` was counted by the kernel, so it is exact */
-        uint64_t limit_bytes; /* memory limit of its control group; 0: none, or the group is shared
-                               */
-        bool sampled;         /* not counted but sampled, see sample.h */
+        bool sampled; /* not counted but sampled, see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
         NodeSet sampled_nodes; /* the two ratios are of memory outside these nodes */
         bool not_drawn_logged; /* the journal has the reason why it cannot be sampled */
@@ -189,12 +183,8 @@ typedef struct Assignment {
         uint32_t warnings;    /* PlacementWarning */
         NodeSet device_nodes; /* nodes of the disks under its data directory */
         uint64_t limit_bytes; /* see limit_wanted_bytes() */
-        uint32_t cpus_used;   /* see members_read_cpus_used() */
-        uint64_t cpus_used_due_usec, cpus_used_changes; /* when to read it again */
-        bool allowed_known;
-        NodeSet allowed_nodes; /* memory nodes that its parent cgroup allows; empty: all */
-        CpuSet allowed_cpus;
-        char allowed_by[MEMBERS_GROUP_MAX]; /* the group that allows no more; "": not known */
+        uint64_t cpus_used_due_usec, cpus_used_changes; /* when to read `cpus_used` again */
+        bool allowed_known; /* `allowed_cpus` and the others were read */
         char *refused; /* why it has no place, with what limits it; NULL: it has one, or the group
                         * is not known; owned; of a unit always NULL */
 } Assignment;
@@ -336,27 +326,18 @@ typedef enum Work {
 #define WORK_DISPATCHED (~(uint32_t)WORK_FIRST)
 
 /* The first fields are written by the roster, each sub-structure by the room that it is named
- * after. */
+ * after. Of the facts, sampling writes what it holds of memory, placing what limits it and the CPUs
+ * that it has used, and binding `cpus_applied` of its members. */
 typedef struct Instance {
-        char *name;      /* metric label; owned */
-        char *unit;      /* NULL: none; owned */
-        char *exe;       /* of its oldest process; owned */
-        uint16_t *ports; /* TCP ports that it listens on, ascending, once known; owned */
-        size_t n_ports;
-        char *data_dir;        /* NULL: none, or not known; owned */
-        char *storage;         /* the disks under `data_dir`, as a text; owned */
-        NodeSet storage_nodes; /* their nodes */
-        bool storage_known;    /* these were read; there may be none */
-        unsigned n_described;  /* number of reads of ports and data directory since a process joined
-                                */
+        INSTANCE_FACTS;
+        bool storage_known;   /* the disks were read; there may be none */
+        unsigned n_described; /* number of reads of ports and data directory since a process joined
+                               */
         uint64_t describe_due_usec;
-        const Policy *policy;
         size_t policy_index;
         uid_t uid;                /* user of its first process, when it was found */
         uint64_t first_seen_usec; /* monotonic */
 
-        Member *members; /* ascending by pid; `cpus_applied` is written by binding; owned */
-        size_t n_members, members_allocated;
         uint64_t n_member_changes;   /* number of processes that joined or left */
         struct Instance *next_ended; /* see roster_take_ended() */
         uint32_t work;               /* Work, by instance_queue() */
