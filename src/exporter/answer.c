@@ -16,74 +16,8 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/exporter/answer.h"
 
-void snapshot_file_done(SnapshotFile *file) {
-        free(file->data);
-        *file = (SnapshotFile){ 0 };
-}
-
-bool snapshot_id_equal(const SnapshotId *a, const SnapshotId *b) {
-        return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-               a->mtime_nsec == b->mtime_nsec;
-}
-
-double snapshot_id_age(const SnapshotId *id, double now_seconds) {
-        double age = now_seconds - (double)id->mtime_nsec / 1e9;
-
-        return age > 0 ? age : 0;
-}
-
-int snapshot_file_open(const char *directory, const char *name, SnapshotId *ret_id, int *ret_fd) {
-        _cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
-        struct stat st;
-
-        dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (dir_fd < 0)
-                return -errno;
-        /* O_NONBLOCK: a FIFO in its place must not block. */
-        fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -EBADF;
-        if (st.st_size < 0 || (size_t)st.st_size > SNAPSHOT_FILE_MAX)
-                return -EFBIG;
-        *ret_id = (SnapshotId){ .device = st.st_dev,
-                                .inode = st.st_ino,
-                                .size = st.st_size,
-                                .mtime_nsec = (int64_t)st.st_mtim.tv_sec * 1000000000 +
-                                              st.st_mtim.tv_nsec };
-        *ret_fd = TAKE_FD(fd);
-        return 0;
-}
-
-int snapshot_file_read_fd(int fd, const SnapshotId *id, SnapshotFile *ret) {
-        _cleanup_snapshot_file_ SnapshotFile file = { .id = *id };
-        const size_t size = (size_t)id->size;
-
-        file.data = malloc(size + 2); /* a newline may be appended */
-        if (!file.data)
-                return -ENOMEM;
-        while (file.size < size) {
-                ssize_t n = read(fd, file.data + file.size, size - file.size);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                if (n == 0)
-                        break;
-                file.size += (size_t)n;
-        }
-        file.data[file.size] = '\0';
-        *ret = file;
-        file.data = NULL;
-        return 0;
-}
-
-/* The published files, each read again when it was replaced. A body that is being sent meanwhile
- * lives until its last reader is done. */
+/* --- the published files, each read again when it was replaced. A body that is being sent
+ * meanwhile lives until its last reader is done --- */
 
 struct Store {
         pthread_mutex_t lock;
@@ -109,41 +43,84 @@ int store_new(const char *runtime_dir, Store **ret) {
         return 0;
 }
 
-/* --- bodies --- */
-
 static void body_free(StoreBody *body) {
-        snapshot_file_done(&body->file);
+        free(body->data);
         free(body);
 }
 DEFINE_CLEANUP(StoreBody *, body_free)
 
-static int read_body(StoreFile file, int fd, const SnapshotId *id, StoreBody **ret) {
+/* Opens the file, whose directory may have been replaced as well. -ELOOP: a symbolic link; -EBADF:
+ * not a regular file; -EFBIG: larger than SNAPSHOT_FILE_MAX. */
+static int body_open(const char *directory, const char *name, int *ret_fd, struct stat *ret_stat) {
+        _cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
+        struct stat st;
+
+        dir_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (dir_fd < 0)
+                return -errno;
+        /* O_NONBLOCK: a FIFO in its place must not block. */
+        fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EBADF;
+        if (st.st_size < 0 || (size_t)st.st_size > SNAPSHOT_FILE_MAX)
+                return -EFBIG;
+        *ret_stat = st;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
+}
+
+/* The daemon renames a new file into place, so this is always one complete snapshot. */
+static int body_read(StoreFile file, int fd, const struct stat *st, StoreBody **ret) {
         _cleanup_(body_freep) StoreBody *body = calloc(1, sizeof(*body));
-        int r;
+        const size_t size = (size_t)st->st_size;
 
         if (!body)
                 return -ENOMEM;
-        r = snapshot_file_read_fd(fd, id, &body->file);
-        if (r < 0)
-                return r;
-        /* What is appended to the metrics starts on a new line. */
-        if (file == STORE_METRICS && body->file.size > 0 &&
-            body->file.data[body->file.size - 1] != '\n') {
-                body->file.data[body->file.size++] = '\n';
-                body->file.data[body->file.size] = '\0';
+        *body = (StoreBody){ .stat = *st, .n_users = 1, .data = malloc(size + 2) };
+        if (!body->data)
+                return -ENOMEM;
+        while (body->size < size) {
+                ssize_t n = read(fd, body->data + body->size, size - body->size);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        break;
+                body->size += (size_t)n;
         }
-        body->n_users = 1;
+        /* What is appended to the metrics starts on a new line. */
+        if (file == STORE_METRICS && body->size > 0 && body->data[body->size - 1] != '\n')
+                body->data[body->size++] = '\n';
+        body->data[body->size] = '\0';
         *ret = TAKE_PTR(body);
         return 0;
 }
 
-/* --- users of bodies --- */
+/* The daemon writes each snapshot into a new file. */
+static bool body_is_of(const StoreBody *body, const struct stat *st) {
+        return body->stat.st_dev == st->st_dev && body->stat.st_ino == st->st_ino &&
+               body->stat.st_size == st->st_size &&
+               body->stat.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+               body->stat.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+/* 0 if the clock was set back to before the snapshot. */
+static double body_age(const StoreBody *body, double now_seconds) {
+        const double age = now_seconds - (double)body->stat.st_mtim.tv_sec -
+                           (double)body->stat.st_mtim.tv_nsec / 1e9;
+
+        return age > 0 ? age : 0;
+}
 
 static void drop(Store *store, StoreBody *body) {
         if (--body->n_users > 0)
                 return;
         if (body->old)
-                store->old_bytes -= body->file.size;
+                store->old_bytes -= body->size;
         body_free(body);
 }
 
@@ -153,33 +130,33 @@ static void retire(Store *store, StoreBody **slot) {
         if (!body)
                 return;
         body->old = true;
-        store->old_bytes += body->file.size;
+        store->old_bytes += body->size;
         drop(store, body);
 }
 
 /* The memory of a body without readers is freed before the next one is read. */
 static bool may_retire(const Store *store, const StoreBody *body) {
-        return body->n_users == 1 || store->old_bytes + body->file.size <= STORE_OLD_BYTES_MAX;
+        return body->n_users == 1 || store->old_bytes + body->size <= STORE_OLD_BYTES_MAX;
 }
 
 int store_take(Store *store, StoreFile file, StoreBody **ret) {
         StoreBody **slot = &store->bodies[file];
         _cleanup_close_ int fd = -EBADF;
-        SnapshotId id;
+        struct stat st;
         bool changed;
         int r;
 
         /* Open the file under the lock: otherwise a delayed thread could bring an older snapshot
          * back. */
         (void)pthread_mutex_lock(&store->lock);
-        r = snapshot_file_open(store->runtime_dir, file_names[file], &id, &fd);
+        r = body_open(store->runtime_dir, file_names[file], &fd, &st);
         if (r >= 0) {
-                changed = *slot && !snapshot_id_equal(&(*slot)->file.id, &id);
+                changed = *slot && !body_is_of(*slot, &st);
                 store->stale[file] = changed && !may_retire(store, *slot);
                 if (changed && !store->stale[file])
                         retire(store, slot);
                 if (!*slot)
-                        r = read_body(file, fd, &id, slot);
+                        r = body_read(file, fd, &st, slot);
         }
         if (r >= 0) {
                 (*slot)->n_users++;
@@ -194,7 +171,7 @@ void store_put_back(Store *store, StoreBody *body) {
         drop(store, body);
         for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
                 if (store->bodies[f] && store->bodies[f]->n_users == 1 &&
-                    store->bodies[f]->file.size > STORE_KEPT_BYTES_MAX)
+                    store->bodies[f]->size > STORE_KEPT_BYTES_MAX)
                         retire(store, &store->bodies[f]);
         (void)pthread_mutex_unlock(&store->lock);
 }
@@ -217,9 +194,6 @@ void store_free(Store *store) {
         (void)pthread_mutex_destroy(&store->lock);
         free(store);
 }
-
-/* Answers by path. The exporter adds to the store's file only the age of the snapshot, from the
- * mtime that the kernel set when the daemon wrote it, and its own metrics. */
 
 /* --- the exporter's own metrics, from /proc/self, which a process may always read --- */
 
@@ -359,18 +333,6 @@ static int take_body(Store *store, StoreFile file, const char *content_type, Ans
         return 0;
 }
 
-static int answer_metrics(Store *store, const AnswerRequest *request, Answer *answer) {
-        int r = take_body(store, STORE_METRICS, METRICS_TYPE, answer);
-
-        if (r < 0 || !answer->body)
-                return r;
-        answer->is_scrape = true;
-        self_append_metrics(&answer->text,
-                            snapshot_id_age(&answer->body->file.id, request->now_seconds),
-                            request->n_scrapes + 1, request->n_cut_off);
-        return 0;
-}
-
 /* The value of a metric without labels in the text of the metrics. The program never calls
  * setlocale(), so strtod() expects a point. */
 static double metric_of(const char *metrics, const char *name, double otherwise) {
@@ -401,10 +363,10 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
                 explain_file(answer, store, STORE_METRICS, r);
                 return 0;
         }
-        age = snapshot_id_age(&body->file.id, now_seconds);
-        interval = metric_of(body->file.data, INTERVAL_METRIC, INTERVAL_SECONDS_DEFAULT);
+        age = body_age(body, now_seconds);
+        interval = metric_of(body->data, INTERVAL_METRIC, INTERVAL_SECONDS_DEFAULT);
         limit = 3 * (interval > 0 ? interval : INTERVAL_SECONDS_DEFAULT);
-        ready = metric_of(body->file.data, READY_METRIC, 1) > 0;
+        ready = metric_of(body->data, READY_METRIC, 1) > 0;
         store_put_back(store, body);
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
@@ -452,7 +414,7 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
                 path = path ? path : "/";
         }
         if (strcmp(path, "/metrics") == 0)
-                r = answer_metrics(store, request, &answer);
+                r = take_body(store, STORE_METRICS, METRICS_TYPE, &answer);
         else if (strcmp(path, "/status") == 0)
                 r = take_body(store, STORE_STATUS, JSON_TYPE, &answer);
         else if (strcmp(path, "/healthz") == 0)
@@ -466,6 +428,11 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
         } else {
                 set_plain(&answer, 404);
                 text_append(&answer.text, "not found; there is /metrics, /status and /healthz\n");
+        }
+        if (r >= 0 && answer.body && strcmp(path, "/metrics") == 0) {
+                answer.is_scrape = true;
+                self_append_metrics(&answer.text, body_age(answer.body, request->now_seconds),
+                                    request->n_scrapes + 1, request->n_cut_off);
         }
         return finish(r, &answer, ret);
 }

@@ -282,12 +282,12 @@ static void free_answer(void *userdata) {
 /* Copies at most `max` bytes from that position of the body and the text after it. */
 static ssize_t copy_answer(void *userdata, uint64_t position, char *buffer, size_t max) {
         const Answer *answer = userdata;
-        const size_t body_size = answer->body ? answer->body->file.size : 0;
+        const size_t body_size = answer->body ? answer->body->size : 0;
         const char *from;
         size_t n;
 
         if (position < body_size) {
-                from = answer->body->file.data + position;
+                from = answer->body->data + position;
                 n = body_size - position;
         } else {
                 from = answer->text.data + (position - body_size);
@@ -309,7 +309,7 @@ static HttpResult queue_answer(struct MHD_Connection *connection, Answer *answer
         if (!held)
                 return MHD_NO;
         *held = TAKE_STRUCT(*answer);
-        body_size = held->body ? held->body->file.size : 0;
+        body_size = held->body ? held->body->size : 0;
         response = MHD_create_response_from_callback(body_size + held->text.length, BLOCK_BYTES,
                                                      copy_answer, held, free_answer);
         if (!response) {
