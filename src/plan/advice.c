@@ -59,7 +59,6 @@ static inline uint64_t advice_whole_mib(uint64_t bytes) {
 typedef struct AdviceScope {
         const AdviceReport *report;
         const AdviceSubject *subject;
-        uint64_t light_bytes; /* its part of what instances other than TiDB and TiKV use there */
 } AdviceScope;
 
 /* What the process does that runs now: it may have read the number of CPUs before it was bound. */
@@ -89,7 +88,11 @@ static bool shares_cpus(const AdviceSubject *subject) {
         return subject->cpu_share < subject->n_cpus;
 }
 
-static bool give_go_threads(const AdviceSubject *subject, uint32_t n, Advice *advice) {
+/* PD is light: all CPUs that it is bound to are its own. */
+static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
+        const AdviceSubject *subject = scope->subject;
+        const uint32_t n = subject->product == PRODUCT_PD ? subject->n_cpus : subject->cpu_share;
+
         advice->value = n;
         advice->note = gomaxprocs_note(subject);
         if (subject->running && subject->gomaxprocs == n)
@@ -99,14 +102,6 @@ static bool give_go_threads(const AdviceSubject *subject, uint32_t n, Advice *ad
                (subject->running &&
                 (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
                                          : subject->go == GO_ONCE && subject->bound_after_start));
-}
-
-static bool give_max_procs(const AdviceScope *scope, Advice *advice) {
-        return give_go_threads(scope->subject, scope->subject->cpu_share, advice);
-}
-
-static bool give_pd_max_procs(const AdviceScope *scope, Advice *advice) {
-        return give_go_threads(scope->subject, scope->subject->n_cpus, advice);
 }
 
 static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
@@ -140,10 +135,30 @@ static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
         return base + base / 900 * slope + base % 900 * slope / 900;
 }
 
+/* The known memory of PD, HAProxy, JVMs and others on the subject's nodes, divided by the number of
+ * instances that share these nodes. */
+static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *other = &report->subjects[i];
+                const NodeSet both = id_set_and(&subject->nodes, &other->nodes);
+                const uint64_t common = id_set_count(&both);
+
+                if (product_info(other->product)->heavy || common == 0)
+                        continue;
+                if (__builtin_add_overflow(
+                            bytes, other->resident_bytes / id_set_count(&other->nodes) * common,
+                            &bytes))
+                        return UINT64_MAX;
+        }
+        return bytes / (subject->n_sharers + 1);
+}
+
 static bool give_gogc(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
         const uint64_t limit = memory_limit_bytes(subject);
-        const uint64_t room = limit - advice_min(limit, scope->light_bytes);
+        const uint64_t room = limit - advice_min(limit, light_bytes(scope->report, subject));
         const uint64_t base = advice_max(subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
         const uint64_t need = gogc_need(base, ADVICE_GOGC_MOST);
 
@@ -205,18 +220,12 @@ static bool give_disk_rate(const AdviceScope *scope, _unused_ Advice *advice) {
         return scope->subject->n_device_sharers > 0;
 }
 
-static bool give_block_cache(const AdviceScope *scope, Advice *advice) {
-        const uint64_t bytes = scope->subject->memory_share_bytes;
+/* TiFlash gets a number of bytes: a fraction would be one of the host (Settings.h, from 6.6 on). */
+static bool give_memory_part(const AdviceScope *scope, Advice *advice) {
+        const uint64_t bytes = scope->subject->memory_share_bytes,
+                       percent = advice->rule == ADVICE_TIFLASH ? 80 : 45;
 
-        advice->value = advice_max(advice_whole_mib(advice_percent_of(bytes, 45)), ADVICE_MIB);
-        return bytes > 0 && !scope->subject->limited;
-}
-
-/* A number of bytes, to TiFlash: a fraction would be one of the host (Settings.h, from 6.6 on). */
-static bool give_tiflash_memory(const AdviceScope *scope, Advice *advice) {
-        const uint64_t bytes = scope->subject->memory_share_bytes;
-
-        advice->value = advice_whole_mib(advice_percent_of(bytes, 80));
+        advice->value = advice_max(advice_whole_mib(advice_percent_of(bytes, percent)), ADVICE_MIB);
         return bytes > 0 && !scope->subject->limited;
 }
 
@@ -239,21 +248,18 @@ static bool host_has_several_tikv(const AdviceReport *report) {
         return n > 1;
 }
 
-static bool tells_host(const AdviceReport *report, const AdviceSubject *tikv) {
+static bool give_label(const AdviceScope *scope, Advice *advice) {
+        const AdviceReport *report = scope->report;
         const char *labels = NULL; /* of a PD on this host */
 
         for (size_t i = 0; i < report->n_subjects && !labels; i++)
                 if (report->subjects[i].product == PRODUCT_PD)
                         labels = server_report_find(report->subjects[i].said,
                                                     SERVER_LOCATION_LABELS);
-        return server_report_tells_host(tikv->said, labels);
-}
-
-static bool give_label(const AdviceScope *scope, Advice *advice) {
         (void)snprintf(advice->text, sizeof(advice->text), "%s",
-                       scope->report->host ? scope->report->host : "(the name of this host)");
-        return has_said(scope->subject) && host_has_several_tikv(scope->report) &&
-               !tells_host(scope->report, scope->subject);
+                       report->host ? report->host : "(the name of this host)");
+        return has_said(scope->subject) && host_has_several_tikv(report) &&
+               !server_report_tells_host(scope->subject->said, labels);
 }
 
 static bool give_location_labels(const AdviceScope *scope, Advice *advice) {
@@ -338,7 +344,7 @@ static const struct {
         bool at_most;   /* less is as good */
 } advice_rules[] = {
         { PRODUCT_TIDB, ADVICE_MAX_PROCS, "performance.max-procs", IN_CONFIG, ADVICE_INTEGER,
-          HOLDS_RESTART, give_max_procs,
+          HOLDS_RESTART, give_go_threads,
           "It has {cpu_part}. Without the setting it runs as many threads as it sees CPUs when it "
           "starts." },
         { PRODUCT_TIDB, ADVICE_MEMORY_LIMIT, "tidb_server_memory_limit", IN_SQL, ADVICE_BYTES,
@@ -389,7 +395,7 @@ static const struct {
           "device is faster.",
           200 * ADVICE_MIB, true },
         { PRODUCT_TIKV, ADVICE_BLOCK_CACHE, "storage.block-cache.capacity", IN_CONFIG, ADVICE_BYTES,
-          HOLDS_ONLINE, give_block_cache,
+          HOLDS_ONLINE, give_memory_part,
           "45 % of {memory_part}. TiKV's default uses the memory of the host, not of the nodes.", 0,
           true },
         { PRODUCT_TIKV, ADVICE_BACKUP, "backup.num-threads", IN_CONFIG, ADVICE_INTEGER,
@@ -399,7 +405,7 @@ static const struct {
           "it started, before it was bound.",
           0, true },
         { PRODUCT_TIFLASH, ADVICE_TIFLASH, "profiles.default.max_memory_usage_for_all_queries",
-          IN_CONFIG, ADVICE_INTEGER, HOLDS_ONLINE, give_tiflash_memory,
+          IN_CONFIG, ADVICE_INTEGER, HOLDS_ONLINE, give_memory_part,
           "80 % of {memory_part}, in bytes. TiFlash's default uses the memory of the host, not of "
           "the nodes." },
         { PRODUCT_TIKV, ADVICE_POOLS, "raftstore.store-pool-size", IN_CONFIG, ADVICE_INTEGER,
@@ -415,7 +421,7 @@ static const struct {
         { PRODUCT_TIKV, ADVICE_ADDRESS, "--advertise-addr", IN_ARGUMENTS, ADVICE_TEXT,
           HOLDS_RESTART, give_address, ADDRESS_REASON },
         { PRODUCT_PD, ADVICE_MAX_PROCS, "GOMAXPROCS", IN_ENVIRONMENT, ADVICE_INTEGER, HOLDS_RESTART,
-          give_pd_max_procs,
+          give_go_threads,
           "It has {cpus}. Without the setting it runs as many threads as it saw CPUs when it "
           "started." },
         { PRODUCT_PD, ADVICE_LABELS, SERVER_LOCATION_LABELS, IN_CONFIG, ADVICE_LIST, HOLDS_ONLINE,
@@ -456,10 +462,8 @@ static bool is_so_already(const Advice *advice, bool at_most) {
         return value == advice->value || (at_most && value > 0 && value < advice->value);
 }
 
-static int apply_rules(AdviceReport *report, size_t index, uint64_t light_bytes) {
-        const AdviceScope scope = { .report = report,
-                                    .subject = &report->subjects[index],
-                                    .light_bytes = light_bytes };
+static int apply_rules(AdviceReport *report, size_t index) {
+        const AdviceScope scope = { .report = report, .subject = &report->subjects[index] };
 
         for (size_t i = 0; i < ELEMENTSOF(advice_rules); i++) {
                 Advice advice = { .rule = advice_rules[i].rule,
@@ -622,26 +626,6 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         return 0;
 }
 
-/* The known memory of PD, HAProxy, JVMs and others on the subject's nodes, divided by the number of
- * instances that share these nodes. */
-static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
-        uint64_t bytes = 0;
-
-        for (size_t i = 0; i < report->n_subjects; i++) {
-                const AdviceSubject *other = &report->subjects[i];
-                const NodeSet both = id_set_and(&subject->nodes, &other->nodes);
-                const uint64_t common = id_set_count(&both);
-
-                if (product_info(other->product)->heavy || common == 0)
-                        continue;
-                if (__builtin_add_overflow(
-                            bytes, other->resident_bytes / id_set_count(&other->nodes) * common,
-                            &bytes))
-                        return UINT64_MAX;
-        }
-        return bytes / (subject->n_sharers + 1);
-}
-
 int advice_build(const AdviceInput *input, AdviceReport *ret) {
         _cleanup_advice_report_ AdviceReport report = {
                 .subjects = calloc(input->n_instances + 1, sizeof(*report.subjects)),
@@ -663,7 +647,7 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                 const AdviceSubject *subject = &report.subjects[i];
 
                 if (subject->unplaced[0] == '\0' && subject->n_cpus > 0)
-                        r = apply_rules(&report, i, light_bytes(&report, subject));
+                        r = apply_rules(&report, i);
         }
         if (r < 0)
                 return r;

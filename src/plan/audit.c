@@ -34,6 +34,10 @@ static void audit_hold(Audit *a, AuditRule rule) {
         audit_report_hold(&a->report, rule);
 }
 
+static Product audit_product(const AuditInstance *i) {
+        return match_product(i->exe, &i->policy->match, i->unit);
+}
+
 enum { SIZE_SLACK_PERCENT = 10, SIZE_SLACK_MIB = 128 };
 
 static void hidden_nodes(Audit *a) {
@@ -54,26 +58,18 @@ static void hidden_nodes(Audit *a) {
                    sockets, nodes, nodes == 1 ? "" : "s");
 }
 
-static const Node *extreme_home(const Topology *topology, bool largest) {
-        const Node *found = NULL;
+static void node_sizes(Audit *a) {
+        const Node *large = NULL, *small = NULL;
+        uint64_t slack_bytes;
 
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                const Node *node = &topology->nodes[i];
+        for (size_t i = 0; i < a->in->topology->n_nodes; i++) {
+                const Node *node = &a->in->topology->nodes[i];
 
                 if (!topology_is_home(node) || node->memory_unknown || node->memory_bytes == 0)
                         continue;
-                if (!found || (largest ? node->memory_bytes > found->memory_bytes
-                                       : node->memory_bytes < found->memory_bytes))
-                        found = node;
+                large = large && large->memory_bytes >= node->memory_bytes ? large : node;
+                small = small && small->memory_bytes <= node->memory_bytes ? small : node;
         }
-        return found;
-}
-
-static void node_sizes(Audit *a) {
-        const Node *large = extreme_home(a->in->topology, true);
-        const Node *small = extreme_home(a->in->topology, false);
-        uint64_t slack_bytes;
-
         if (!large || a->in->topology->n_nodes < 2)
                 return;
         audit_hold(a, AUDIT_NODE_SIZES);
@@ -130,28 +126,28 @@ enum { SWAPPINESS_MAX = 10 };
 /* Documentation/admin-guide/sysctl/kernel.rst: bits. */
 enum { BALANCING_NORMAL = 1, BALANCING_TIERS = 2 };
 
-static void sysctl_at_most(Audit *a, AuditRule rule, const char *key, int value, int max) {
-        char path[64];
+static void sysctls_at_most(Audit *a) {
+        const struct {
+                AuditRule rule;
+                const char *key;
+                int value, max;
+        } rows[] = {
+                { AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode", a->in->facts->zone_reclaim_mode, 0 },
+                { AUDIT_SWAP, "vm.swappiness", a->in->facts->swappiness, SWAPPINESS_MAX },
+        };
 
-        if (value == HOST_FACT_UNKNOWN)
-                return;
-        audit_hold(a, rule);
-        if (value <= max)
-                return;
-        for (size_t i = 0; i <= strlen(key) && i < sizeof(path); i++)
-                path[i] = key[i] == '.' ? '/' : key[i];
-        audit_find(a, rule, AUDIT_WARNING, text_new("/proc/sys/%s", path),
-                   text_new("sysctl -w %s=%d", key, max), "%s is %d; expected at most %d", key,
-                   value, max);
-}
-
-static void zone_reclaim(Audit *a) {
-        sysctl_at_most(a, AUDIT_ZONE_RECLAIM, "vm.zone_reclaim_mode",
-                       a->in->facts->zone_reclaim_mode, 0);
-}
-
-static void swappiness(Audit *a) {
-        sysctl_at_most(a, AUDIT_SWAP, "vm.swappiness", a->in->facts->swappiness, SWAPPINESS_MAX);
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                if (rows[i].value == HOST_FACT_UNKNOWN)
+                        continue;
+                audit_hold(a, rows[i].rule);
+                if (rows[i].value <= rows[i].max)
+                        continue;
+                audit_find(a, rows[i].rule, AUDIT_WARNING,
+                           text_new("/proc/sys/vm/%s", strchr(rows[i].key, '.') + 1),
+                           text_new("sysctl -w %s=%d", rows[i].key, rows[i].max),
+                           "%s is %d; expected at most %d", rows[i].key, rows[i].value,
+                           rows[i].max);
+        }
 }
 
 enum { MIN_FREE_NODE_MIB = 1024, MIN_FREE_MOST_PART = 20, MIN_FREE_HOST_MIB = 16384 };
@@ -476,7 +472,7 @@ static void irqbalance(Audit *a) {
 /* What it takes by itself, of each of its nodes; 0: what it needs is known, or nothing by itself.
  */
 static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
-        const ProductInfo *info = product_info(match_product(i->exe, &i->policy->match, i->unit));
+        const ProductInfo *info = product_info(audit_product(i));
         const uint32_t n = id_set_count(&i->nodes);
         uint64_t seen = 0, taken;
         const char *asked;
@@ -496,22 +492,6 @@ static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
         return seen / 100 * info->takes_percent / n;
 }
 
-/* The servers on the node, "tidb-4000, tikv-20160", and what they take of it together. */
-static uint64_t sum_taken(const Audit *a, const Node *node, Text *names) {
-        uint64_t sum = 0;
-
-        for (size_t i = 0; i < a->in->n_instances; i++) {
-                const AuditInstance *instance = &a->in->instances[i];
-                const uint64_t taken =
-                        id_set_has(&instance->nodes, node->id) ? taken_of_node(a, instance) : 0;
-
-                if (taken > 0)
-                        text_appendf(names, "%s%s", names->length > 0 ? ", " : "", instance->name);
-                sum += taken;
-        }
-        return sum;
-}
-
 /* Without settings of their own, except for those that they were asked for. Servers that are on
  * several nodes are named once. */
 static void server_sizes(Audit *a) {
@@ -520,8 +500,19 @@ static void server_sizes(Audit *a) {
         for (size_t k = 0; k < a->in->topology->n_nodes; k++) {
                 const Node *node = &a->in->topology->nodes[k];
                 _cleanup_text_ Text names = { 0 };
-                const uint64_t sum = sum_taken(a, node, &names);
+                uint64_t sum = 0;
 
+                for (size_t i = 0; i < a->in->n_instances; i++) {
+                        const AuditInstance *instance = &a->in->instances[i];
+                        const uint64_t taken = id_set_has(&instance->nodes, node->id)
+                                                       ? taken_of_node(a, instance)
+                                                       : 0;
+
+                        if (taken > 0)
+                                text_appendf(&names, "%s%s", names.length > 0 ? ", " : "",
+                                             instance->name);
+                        sum += taken;
+                }
                 if (sum == 0 || node->memory_unknown)
                         continue;
                 audit_hold(a, AUDIT_SERVER_SIZES);
@@ -609,7 +600,7 @@ static void storage_node(Audit *a, const AuditInstance *i) {
         const Device *disk;
 
         if (!i->disk || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
-            match_product(i->exe, &i->policy->match, i->unit) != PRODUCT_TIKV)
+            audit_product(i) != PRODUCT_TIKV)
                 return;
         audit_hold(a, AUDIT_STORAGE_NODE);
         if (id_set_intersects(&i->nodes, &i->disk_nodes))
@@ -627,7 +618,7 @@ static void storage_node(Audit *a, const AuditInstance *i) {
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
 static bool writes_much(const AuditInstance *i) {
-        const Product product = match_product(i->exe, &i->policy->match, i->unit);
+        const Product product = audit_product(i);
 
         return i->disk && (product == PRODUCT_TIKV || product == PRODUCT_PD);
 }
@@ -702,62 +693,52 @@ static void append_set(const char *what, IdView set, Text *text) {
         text_appendf(text, "%s%s %s", text->length > 0 ? " and " : "", what, list);
 }
 
-static void cpuset_by_hand(Audit *a, const AuditInstance *i) {
+/* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
+ * later) keeps the CPUs that a thread has chosen. */
+static void bound_by_hand(Audit *a, const AuditInstance *i) {
+        const StartSource start = i->by_hand.start, memory_start = i->memory_source;
+        char cpus[ID_SET_LIST_MAX] = "";
         _cleanup_text_ Text sets = { 0 };
 
+        if (i->pid == 0)
+                return;
+        audit_hold(a, AUDIT_BOUND_BY_HAND);
         append_set("CPUs", ID_VIEW(&i->by_hand.cpuset_cpus), &sets);
         append_set("memory nodes", ID_VIEW(&i->by_hand.cpuset_nodes), &sets);
         if (sets.error < 0)
                 a->report.error = sets.error;
-        if (sets.error < 0 || sets.length == 0)
-                return;
-        audit_find(
-                a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
-                i->unit ? text_new("remove AllowedCPUs= and AllowedMemoryNodes= from the unit "
-                                   "(systemctl cat %s shows where they are), or name these nodes "
-                                   "in policy %s",
-                                   i->unit, i->policy->name)
-                        : text_new("take it out of that cgroup, or name these nodes in policy %s",
-                                   i->policy->name),
-                "%s is bound to %s by %s, not by tidbnumad", i->name, sets.data,
-                i->unit ? "AllowedCPUs= or AllowedMemoryNodes= of its unit"
-                        : "the cpuset of its cgroup");
-}
-
-static void threads_by_hand(Audit *a, const AuditInstance *i) {
-        const StartSource start = i->by_hand.start;
-        char cpus[ID_SET_LIST_MAX] = "";
-
-        if (id_set_is_empty(&i->by_hand.thread_cpus))
-                return;
-        (void)id_set_render_list(&i->by_hand.thread_cpus, cpus, sizeof(cpus));
-        audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
-                   hand_remedy(i, start), "%s is bound to CPUs %s by %s, not by tidbnumad", i->name,
-                   cpus, hand_of(i, start));
-}
-
-/* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
- * later) keeps the CPUs that a thread has chosen. */
-static void bound_by_hand(Audit *a, const AuditInstance *i) {
-        if (i->pid == 0)
-                return;
-        audit_hold(a, AUDIT_BOUND_BY_HAND);
-        cpuset_by_hand(a, i);
-        threads_by_hand(a, i);
-        if (i->memory_policy) {
-                const StartSource start = i->memory_source;
-
+        else if (sets.length > 0)
+                audit_find(
+                        a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING, text_new("/proc/%d/status", i->pid),
+                        i->unit ? text_new("remove AllowedCPUs= and AllowedMemoryNodes= from "
+                                           "the unit (systemctl cat %s shows where they are), or "
+                                           "name these nodes in policy %s",
+                                           i->unit, i->policy->name)
+                                : text_new("take it out of that cgroup, or name these nodes in "
+                                           "policy %s",
+                                           i->policy->name),
+                        "%s is bound to %s by %s, not by tidbnumad", i->name, sets.data,
+                        i->unit ? "AllowedCPUs= or AllowedMemoryNodes= of its unit"
+                                : "the cpuset of its cgroup");
+        if (!id_set_is_empty(&i->by_hand.thread_cpus)) {
+                (void)id_set_render_list(&i->by_hand.thread_cpus, cpus, sizeof(cpus));
+                audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                           text_new("/proc/%d/status", i->pid), hand_remedy(i, start),
+                           "%s is bound to CPUs %s by %s, not by tidbnumad", i->name, cpus,
+                           hand_of(i, start));
+        }
+        if (i->memory_policy && memory_start == START_NOTHING)
                 audit_find(
                         a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
                         text_new("/proc/%d/numa_maps", i->pid),
-                        start == START_NOTHING
-                                ? text_new("take numactl, NUMAPolicy= and numa_node out of its run "
-                                           "script, unit or TiUP topology, and restart it")
-                                : hand_remedy(i, start),
-                        "%s has the memory policy %s of its own%s%s", i->name, i->memory_policy,
-                        start == START_NOTHING ? "" : ", by ",
-                        start == START_NOTHING ? "" : hand_of(i, start));
-        }
+                        text_new("take numactl, NUMAPolicy= and numa_node out of its run script, "
+                                 "unit or TiUP topology, and restart it"),
+                        "%s has the memory policy %s of its own", i->name, i->memory_policy);
+        else if (i->memory_policy)
+                audit_find(a, AUDIT_BOUND_BY_HAND, AUDIT_WARNING,
+                           text_new("/proc/%d/numa_maps", i->pid), hand_remedy(i, memory_start),
+                           "%s has the memory policy %s of its own, by %s", i->name,
+                           i->memory_policy, hand_of(i, memory_start));
 }
 
 static void reserved_cpus(Audit *a, const AuditInstance *i) {
@@ -825,10 +806,6 @@ static void kept_pools(Audit *a, const AuditInstance *i) {
                    i->name, i->n_read_threads, n, n == 1 ? "" : "s");
 }
 
-static bool is_product(const AuditInstance *i, Product product) {
-        return match_product(i->exe, &i->policy->match, i->unit) == product;
-}
-
 /* Judged of the TiKV servers that were asked. */
 static void labels(Audit *a) {
         const char *locations = NULL;
@@ -838,14 +815,14 @@ static void labels(Audit *a) {
         for (size_t i = 0; i < a->in->n_instances; i++) {
                 const AuditInstance *instance = &a->in->instances[i];
 
-                n += is_product(instance, PRODUCT_TIKV);
-                if (is_product(instance, PRODUCT_PD) && !locations)
+                n += audit_product(instance) == PRODUCT_TIKV;
+                if (audit_product(instance) == PRODUCT_PD && !locations)
                         locations = server_report_find(instance->said, SERVER_LOCATION_LABELS);
         }
         for (size_t i = 0; n > 1 && i < a->in->n_instances; i++) {
                 const AuditInstance *instance = &a->in->instances[i];
 
-                if (!is_product(instance, PRODUCT_TIKV) || !instance->said ||
+                if (audit_product(instance) != PRODUCT_TIKV || !instance->said ||
                     instance->said->n_settings == 0)
                         continue;
                 n_asked++;
@@ -936,8 +913,8 @@ static void starts(Audit *a) {
 /* --- all rules, in the order of their findings --- */
 
 static void (*const rules_of_facts[])(Audit *a) = {
-        numa_balancing, demotion,   zone_reclaim, min_free, huge_pages,
-        swap,           swappiness, governor,     kernel,   cpuset,
+        numa_balancing,  demotion, min_free, huge_pages, swap,
+        sysctls_at_most, governor, kernel,   cpuset,
 };
 
 static void (*const rules_of_machine[])(Audit *a) = {

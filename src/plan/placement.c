@@ -112,19 +112,6 @@ typedef struct Other {
         NodeBits nodes;
 } Other;
 
-/* Into the list of the best alternatives, the best first. */
-static void insert_other(Other *others, size_t *n, const Other *other) {
-        size_t at = *n;
-
-        if (at < PLACEMENT_ALTERNATIVES_MAX)
-                (*n)++;
-        else if (placement_cost_compare(&other->cost, &others[--at].cost) >= 0)
-                return;
-        for (; at > 0 && placement_cost_compare(&other->cost, &others[at - 1].cost) < 0; at--)
-                others[at] = others[at - 1];
-        others[at] = *other;
-}
-
 /* `total`: of the plan. 0 or -ENOMEM. */
 static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total) {
         _cleanup_free_ Other *others = calloc(PLACEMENT_ALTERNATIVES_MAX, sizeof(*others));
@@ -142,6 +129,7 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
         while (placement_sets_next(&sets)) {
                 const Other other = { .cost = placement_price(planner, item, &sets.nodes),
                                       .nodes = sets.nodes };
+                size_t at = n;
 
                 if (id_set_equal(&item->nodes, &sets.nodes))
                         continue;
@@ -150,7 +138,15 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
                         continue;
                 }
                 choice->grounds.decides |= 1u << first_difference(&other.cost, &now);
-                insert_other(others, &n, &other);
+                /* Into the list of the best alternatives, the best first. */
+                if (at < PLACEMENT_ALTERNATIVES_MAX)
+                        n++;
+                else if (placement_cost_compare(&other.cost, &others[--at].cost) >= 0)
+                        continue;
+                for (; at > 0 && placement_cost_compare(&other.cost, &others[at - 1].cost) < 0;
+                     at--)
+                        others[at] = others[at - 1];
+                others[at] = other;
         }
         /* The item itself is not counted. */
         ID_SET_FOREACH(k, &item->nodes) {
