@@ -9,7 +9,7 @@
 #include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/plan/advice.h"
-#include "tidbnumad/publish/tiup-fill.h"
+#include "tidbnumad/publish/advice.h"
 
 /* --- the machine of a class --- */
 

@@ -30,19 +30,6 @@ static double share(uint64_t bytes, uint64_t all) {
         return all == 0 ? 0 : (double)bytes / (double)all;
 }
 
-/* Any share above zero is visible: the smallest one gets a mark too. */
-static void add_bar(Table *table, double part) {
-        char bar[BAR_WIDTH + 1];
-        size_t n = (size_t)(part * BAR_WIDTH + 0.5);
-
-        n = n == 0 && part > 0 ? 1 : n;
-        memset(bar, '.', BAR_WIDTH);
-        memset(bar, '#', n < BAR_WIDTH ? n : BAR_WIDTH);
-        bar[BAR_WIDTH] = '\0';
-        table_add(table, bar);
-        table_addf(table, "%.1f %%", part * 100);
-}
-
 static void add_kinds(Table *table, const LocalityNode *node) {
         plan_words_add_bytes(table, node_bytes(node));
         plan_words_add_bytes(table, node->anon_bytes);
@@ -92,9 +79,20 @@ void locality_render(const LocalityReport *report, Text *text) {
         table_init(&table, headings, ELEMENTSOF(headings));
         for (size_t i = 0; i < report->topology->n_nodes; i++) {
                 const LocalityNode *node = &report->by_node[i];
+                double part;
+                char bar[BAR_WIDTH + 1];
+                size_t n;
 
                 table_addf(&table, "%" PRIu32, report->topology->nodes[i].id);
-                add_bar(&table, share(node_bytes(node), node_bytes(&all)));
+                /* Any share above zero is visible: the smallest one gets a mark too. */
+                part = share(node_bytes(node), node_bytes(&all));
+                n = (size_t)(part * BAR_WIDTH + 0.5);
+                n = n == 0 && part > 0 ? 1 : n;
+                memset(bar, '.', BAR_WIDTH);
+                memset(bar, '#', n < BAR_WIDTH ? n : BAR_WIDTH);
+                bar[BAR_WIDTH] = '\0';
+                table_add(&table, bar);
+                table_addf(&table, "%.1f %%", part * 100);
                 add_kinds(&table, node);
         }
         table_add(&table, "all");

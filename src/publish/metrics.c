@@ -627,19 +627,6 @@ void metrics_render_reference(Text *text) {
         }
 }
 
-static void render_metric(const Metric *metric, const Snapshot *snapshot, Text *text) {
-        size_t start = text->length, samples;
-
-        text_appendf(text, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
-                     metric->type);
-        samples = text->length;
-        metric->render(metric, snapshot, text);
-        if (text->error < 0 || text->length > samples)
-                return;
-        text->length = start; /* no samples: no HELP and TYPE either */
-        text->data[start] = '\0';
-}
-
 /* The labels that name each instance, one behind the other, each with a NUL behind it. */
 static int render_names(const Snapshot *snapshot, Text *text, const char ***ret) {
         const char **names = calloc(snapshot->n_instances + 1, sizeof(*names)), *at;
@@ -668,9 +655,17 @@ int metrics_render(const Snapshot *snapshot, Text *text) {
         text_reset(text);
         for (size_t i = 0; i < ELEMENTSOF(metrics) && r >= 0; i++) {
                 Metric metric = metric_of(i);
+                size_t start = text->length, samples;
 
                 metric.instances = names;
-                render_metric(&metric, snapshot, text);
+                text_appendf(text, "# HELP %s %s\n# TYPE %s %s\n", metric.name, metric.help,
+                             metric.name, metric.type);
+                samples = text->length;
+                metric.render(&metric, snapshot, text);
+                if (text->error < 0 || text->length > samples)
+                        continue;
+                text->length = start; /* no samples: no HELP and TYPE either */
+                text->data[start] = '\0';
         }
         return r < 0 ? r : text->error;
 }

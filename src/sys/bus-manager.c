@@ -5,9 +5,6 @@
 #include "tidbnumad/sys/bus-manager.h"
 #include "tidbnumad/sys/bus-units.h"
 
-/* systemd's manager over D-Bus: the connection, its signals, and
- * what is read of units. */
-
 static void report(BusManager *m, BusEvent event, const char *unit, const char *active_state) {
         m->handler(event, unit, active_state, m->userdata);
 }
@@ -210,8 +207,6 @@ int bus_manager_watch_unit(BusManager *manager, const char *unit, sd_bus_slot **
 
 /* --- reading units, one or lists of names --- */
 
-/* Reads units from systemd's manager: one unit, or lists of names. */
-
 typedef struct ReadCall {
         BusUnitReply reply;
         void *userdata;
@@ -281,38 +276,43 @@ static int read_exec(sd_bus_message *message, BusUnit *unit) {
 static int read_property(sd_bus_message *message, const char *name, void *userdata) {
         BusUnit *unit = userdata;
         const struct {
+                const char *name, *type;
+                void *value;
+        } values[] = {
+                { "Id", "s", &unit->id },
+                { "LoadState", "s", &unit->load_state },
+                { "ActiveState", "s", &unit->active_state },
+                { "FragmentPath", "s", &unit->fragment },
+                { "User", "s", &unit->user },
+                { "ControlGroup", "s", &unit->group },
+                { "SubState", "s", &unit->sub_state },
+                { BUS_MEMORY_MAX, "t", &unit->memory_max },
+                { "NUMAPolicy", "i", &unit->numa_policy },
+                { "NRestarts", "u", &unit->n_restarts },
+                { "InactiveExitTimestampMonotonic", "t", &unit->begun_usec },
+                { "ActiveEnterTimestampMonotonic", "t", &unit->active_usec },
+        };
+        const struct {
                 const char *name;
-                const char **text;
-        } texts[] = {
-                { "Id", &unit->id },
-                { "LoadState", &unit->load_state },
-                { "ActiveState", &unit->active_state },
-                { "FragmentPath", &unit->fragment },
-                { "User", &unit->user },
-                { "ControlGroup", &unit->group },
-                { "SubState", &unit->sub_state },
+                IdTarget set;
+        } sets[] = {
+                { "AllowedCPUs", ID_TARGET(&unit->cpus) },
+                { "AllowedMemoryNodes", ID_TARGET(&unit->mems) },
+                { "CPUAffinity", ID_TARGET(&unit->affinity) },
+                { "NUMAMask", ID_TARGET(&unit->numa_mask) },
         };
         int r;
 
-        for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-                if (strcmp(name, texts[i].name) == 0)
-                        return sd_bus_message_read(message, "v", "s", texts[i].text);
-        if (strcmp(name, "AllowedCPUs") == 0)
-                return read_set(message, ID_TARGET(&unit->cpus));
-        if (strcmp(name, "AllowedMemoryNodes") == 0)
-                return read_set(message, ID_TARGET(&unit->mems));
-        if (strcmp(name, BUS_MEMORY_MAX) == 0)
-                return sd_bus_message_read(message, "v", "t", &unit->memory_max);
-        if (strcmp(name, "CPUAffinity") == 0)
-                return read_set(message, ID_TARGET(&unit->affinity));
-        if (strcmp(name, "NUMAMask") == 0)
-                return read_set(message, ID_TARGET(&unit->numa_mask));
+        for (size_t i = 0; i < ELEMENTSOF(values); i++)
+                if (strcmp(name, values[i].name) == 0)
+                        return sd_bus_message_read(message, "v", values[i].type, values[i].value);
+        for (size_t i = 0; i < ELEMENTSOF(sets); i++)
+                if (strcmp(name, sets[i].name) == 0)
+                        return read_set(message, sets[i].set);
         if (strcmp(name, "CPUAffinityFromNUMA") == 0)
                 return read_flag(message, &unit->affinity_from_numa);
-        if (strcmp(name, "NUMAPolicy") == 0)
-                return sd_bus_message_read(message, "v", "i", &unit->numa_policy);
-        if (strcmp(name, "NRestarts") == 0)
-                return sd_bus_message_read(message, "v", "u", &unit->n_restarts);
+        if (strcmp(name, "DynamicUser") == 0)
+                return read_flag(message, &unit->dynamic_user);
         if (strcmp(name, "ExecStart") == 0)
                 return read_exec(message, unit);
         if (strcmp(name, "DropInPaths") == 0) {
@@ -322,12 +322,6 @@ static int read_property(sd_bus_message *message, const char *name, void *userda
                                        &unit->n_drop_ins);
                 return r < 0 ? r : sd_bus_message_exit_container(message);
         }
-        if (strcmp(name, "InactiveExitTimestampMonotonic") == 0)
-                return sd_bus_message_read(message, "v", "t", &unit->begun_usec);
-        if (strcmp(name, "ActiveEnterTimestampMonotonic") == 0)
-                return sd_bus_message_read(message, "v", "t", &unit->active_usec);
-        if (strcmp(name, "DynamicUser") == 0)
-                return read_flag(message, &unit->dynamic_user);
         return sd_bus_message_skip(message, "v");
 }
 

@@ -129,7 +129,7 @@ int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, v
                          char **ret);
 
 /* A topology file of TiUP: the servers of a cluster, and where in the file each of them is. Plain
- * data; config/tiup.h parses it, publish/tiup-fill.h fills it in. */
+ * data; config/tiup.h parses it, publish/advice.h fills it in. */
 
 typedef struct TiupServer {
         Product product;

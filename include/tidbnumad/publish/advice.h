@@ -2,9 +2,11 @@
  * that these share, which append to `text`, whose `error` is set after a failure. */
 #pragma once
 
+#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/json.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/model/advice.h"
+#include "tidbnumad/model/workload.h"
 
 /* One row a setting: instance, setting, value, rule, reason; the reason wrapped so that lines end
  * within `width` columns (it gets 24 at least), or in one line where `width` is 0. Then a line for
@@ -22,6 +24,21 @@ int advice_render_json(const AdviceReport *report, Text *text);
  * TiUP has no key for is in comments. Always a mapping, {} when there is nothing. `text` is
  * emptied first. 0 or -ENOMEM. */
 int advice_render_tiup(const AdviceReport *report, const char *host, Text *text);
+
+/* What a plan fills into the topology file of TiUP: `numa_node`, and settings that the operator has
+ * not set. */
+
+typedef struct TiupFilled {
+        size_t n_kept; /* settings that the file had already */
+        bool skipped;  /* nothing could be filled in: the entry, or its `config`, is not in lines */
+} TiupFilled;
+
+/* Adds the edits for a server: a comment with its place, `numa_node` unless the daemon binds it or
+ * its memory is not bound strictly, and under `config` what `report` advises for its subject
+ * `index` there, but not GOGC and SQL variables. A `numa_node` that the file has is replaced, one
+ * in words of numactl only `afresh`. 0 or -ENOMEM. */
+int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
+              SourceEditList *edits, TiupFilled *ret);
 
 /* The value as the component takes it: "8", "200" (GOGC), "13107MB", "300KB". TiDB and TiKV count
  * their KB, MB and GB in powers of 1024. */
