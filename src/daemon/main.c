@@ -97,8 +97,9 @@ int main(int argc, char *argv[]) {
         if (r < 0)
                 return EXIT_FAILURE; /* the reason is on stderr */
         if (m->host.sysroot.live)
-                silent_start(&m->binding, "/proc/self/exe");
-        r = manager_start(m);
+                r = silent_start(&m->binding, "/proc/self/exe");
+        if (r >= 0)
+                r = manager_start(m);
         if (r >= 0)
                 r = args.once ? run_once(m) : run_forever(m);
         if (r < 0) {

@@ -256,7 +256,7 @@ int turn_reload(Manager *m) {
         int r;
 
         /* An answer that is late would release instances, for no policy would match them. */
-        workers_end_turns(&m->host.workers);
+        workers_end_turns(m->host.workers);
         if (m->host.ready)
                 notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
                              (unsigned long long)clock_monotonic_usec());
@@ -354,8 +354,7 @@ static int follow_event(Manager *m) {
 int turn_next(Manager *m, uint64_t timeout_usec) {
         int code, r;
 
-        if (m->host.ready || m->host.workers.has_turns)
-                workers_begin_turn(&m->host.workers);
+        workers_begin_turn(m->host.workers, m->host.ready || m->host.stopping);
         r = sd_event_run(m->host.event, timeout_usec);
         if (r <= 0 || host_take_mark(&m->host, HOST_MARK_NONE) ||
             sd_event_get_exit_code(m->host.event, &code) >= 0)

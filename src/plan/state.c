@@ -48,7 +48,7 @@ static const Rule rules[] = {
 
         { EVENT_ANSWER, ANY, ACTION_LOOK, SAME },
         { EVENT_FAILURE, ANY, ACTION_LOOK_LATER, SAME },
-        { EVENT_WORKER, MOVING, ACTION_LOOK, SAME },
+        { EVENT_WORKER, ANY, ACTION_LOOK, SAME },
         { EVENT_PASSED, MOVING, ACTION_LOOK, INSTANCE_SETTLING },
 
         { EVENT_WATCH, STILL, ACTION_REST, INSTANCE_WATCHED },
@@ -120,7 +120,7 @@ static const char *const event_words[N_INSTANCE_EVENTS] = {
         [EVENT_UNDONE] = "not verified any more",
         [EVENT_ANSWER] = "the backend has done it",
         [EVENT_FAILURE] = "the backend has failed",
-        [EVENT_WORKER] = "the worker of moves is free",
+        [EVENT_WORKER] = "a worker has answered",
         [EVENT_PASSED] = "the pass has ended",
         [EVENT_WATCH] = "decided: no place",
         [EVENT_RELEASE] = "decided: released on request",

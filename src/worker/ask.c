@@ -1,18 +1,16 @@
+/* The jobs as functions: a request of each, and what its answer means. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/affinity.h"
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/unit-file.h"
-#include "tidbnumad/worker/worker.h"
+#include "tidbnumad/worker/message.h"
 #include "tidbnumad/world/processes.h"
-
-static bool are_started(const Workers *workers) {
-        return workers->program;
-}
 
 static int copy_text(const WorkerReply *reply, char **ret) {
         char *text = strdup(reply->text);
@@ -29,9 +27,9 @@ int worker_read_args(Workers *workers, const ProcHandle *handle, Process *proces
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers))
+        if (!workers)
                 return process_read_args(handle, process);
-        r = worker_call(&workers->facts, &request, handle, process->uid, &reply);
+        r = workers_ask(workers, &request, handle, process->uid, false, &reply);
         return r < 0 ? r : copy_text(&reply, &process->args);
 }
 
@@ -39,9 +37,9 @@ int worker_is_vforked(Workers *workers, const ProcHandle *handle, const Process 
         WorkerRequest request = { .job = WORKER_VFORK, .forked_by = process->forked_by };
         WorkerReply reply;
 
-        if (!are_started(workers) || process->forked_by == 0)
+        if (!workers || process->forked_by == 0)
                 return process_is_vforked(handle, process);
-        return worker_call(&workers->facts, &request, handle, process->uid, &reply);
+        return workers_ask(workers, &request, handle, process->uid, false, &reply);
 }
 
 int worker_check_mounts(Workers *workers, const Sysroot *sysroot, const ProcHandle *handle,
@@ -50,10 +48,9 @@ int worker_check_mounts(Workers *workers, const Sysroot *sysroot, const ProcHand
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers) ||
-            (process->foreign != FOREIGN_NONE && process->foreign != FOREIGN_ROOT))
+        if (!workers || (process->foreign != FOREIGN_NONE && process->foreign != FOREIGN_ROOT))
                 return process_check_mounts(sysroot, handle, process);
-        r = worker_call(&workers->facts, &request, handle, process->uid, &reply);
+        r = workers_ask(workers, &request, handle, process->uid, false, &reply);
         if (r >= 0)
                 process->foreign = (Foreign)r;
         return r < 0 ? r : 0;
@@ -67,13 +64,13 @@ static int request_set_path(WorkerRequest *request, const char *path) {
 }
 
 static bool asks_again(int r) {
-        return r == -ENOMEM || r == -ETIME || r == -EBUSY;
+        return r == -ENOMEM || r == -EAGAIN || r == -EBUSY;
 }
 
 /* They were all had. */
-static void forget_answers(Workers *workers, const Members *m, const WorkerRequest *request) {
+static void forget_answers(Workers *workers, const Members *m, WorkerRequest *request) {
         for (size_t p = 0; p < members_n_asked(m); p++)
-                worker_forget_answer(workers, request, m->list[p].handle);
+                workers_forget_answer(workers, request, m->list[p].handle);
 }
 
 int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
@@ -81,11 +78,11 @@ int worker_read_ports(Workers *workers, const Members *m, ListenPorts *ret) {
         WorkerReply reply;
         PortSet all = { 0 };
 
-        if (!are_started(workers))
+        if (!workers)
                 return members_read_ports(m, ret);
         for (size_t p = 0; p < members_n_asked(m); p++) {
-                int r = worker_call_again(&workers->facts, &request, m->list[p].handle,
-                                          m->list[p].process.uid, &reply);
+                int r = workers_ask(workers, &request, m->list[p].handle, m->list[p].process.uid,
+                                    true, &reply);
 
                 if (asks_again(r))
                         return r;
@@ -102,8 +99,8 @@ static int ask_members(Workers *workers, const Members *m, WorkerRequest *reques
         int r = -ENODATA;
 
         for (size_t p = 0; p < members_n_asked(m); p++) {
-                r = worker_call_again(&workers->facts, request, m->list[p].handle,
-                                      m->list[p].process.uid, reply);
+                r = workers_ask(workers, request, m->list[p].handle, m->list[p].process.uid, true,
+                                reply);
                 if (r >= 0 || asks_again(r))
                         break;
         }
@@ -118,7 +115,7 @@ int worker_read_data_dir(Workers *workers, const Members *members, const CpuSet 
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers)) {
+        if (!workers) {
                 affinity_borrow(cpus, &loan);
                 return members_read_data_dir(members, ret);
         }
@@ -133,7 +130,7 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers))
+        if (!workers)
                 return members_read_storage(members, data_dir, ret);
         r = request_set_path(&request, data_dir);
         if (r < 0)
@@ -153,8 +150,7 @@ static int ask_huge_maps(const Member *member, const NodeSet *nodes, void *userd
         WorkerRequest request = { .job = WORKER_HUGE, .nodes = *nodes };
         Workers *workers = userdata;
         WorkerReply reply;
-        int r = worker_call_again(&workers->facts, &request, member->handle, member->process.uid,
-                                  &reply);
+        int r = workers_ask(workers, &request, member->handle, member->process.uid, true, &reply);
 
         if (r >= 0)
                 *ret = reply.huge;
@@ -163,10 +159,10 @@ static int ask_huge_maps(const Member *member, const NodeSet *nodes, void *userd
 
 int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
                           HugeMaps *ret) {
-        const WorkerRequest request = { .job = WORKER_HUGE, .nodes = *nodes };
+        WorkerRequest request = { .job = WORKER_HUGE, .nodes = *nodes };
         int r;
 
-        if (!are_started(workers))
+        if (!workers)
                 return members_read_huge_maps(members, nodes, ret);
         r = members_collect_huge_maps(members, nodes, ask_huge_maps, workers, ret);
         if (!asks_again(r))
@@ -180,9 +176,9 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers))
+        if (!workers)
                 return memory_policy_read(handle, buffer, size);
-        r = worker_call(&workers->facts, &request, handle, uid, &reply);
+        r = workers_ask(workers, &request, handle, uid, false, &reply);
         if (r < 0)
                 return r;
         if (strlen(reply.text) >= size)
@@ -192,12 +188,15 @@ int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t 
 }
 
 /* Each job needs a process: here the daemon itself. */
-static int call_for_host(Worker *worker, const Sysroot *sysroot, WorkerRequest *request,
-                         WorkerReply *reply) {
+static int ask_for_host(Workers *workers, const Sysroot *sysroot, WorkerRequest *request,
+                        WorkerReply *reply) {
         _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
         int r = proc_open(sysroot, getpid(), &self);
 
-        return r < 0 ? r : worker_call(worker, request, &self, NO_USER, reply);
+        if (r >= 0)
+                r = workers_ask(workers, request, &self, NO_USER,
+                                request->job == WORKER_SCRIPT && !request->any_text, reply);
+        return r == -EAGAIN || r == -EBUSY ? -ETIME : r;
 }
 
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret) {
@@ -206,16 +205,16 @@ int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *us
         uint64_t uid;
         int r;
 
-        if (!are_started(workers))
+        if (!workers)
                 return user_to_uid(user, ret);
         if (user_is_local(user, ret) == 0)
                 return 0;
         r = request_set_path(&request, user);
         if (r < 0)
                 return r;
-        r = call_for_host(&workers->facts, sysroot, &request, &reply);
+        r = ask_for_host(workers, sysroot, &request, &reply);
         if (r < 0)
-                return r == -EHOSTDOWN || r == -EBUSY ? -ETIME : r;
+                return r == -EHOSTDOWN ? -ETIME : r;
         if (parse_u64(reply.text, &uid) < 0)
                 return -EBADMSG;
         *ret = (uid_t)uid;
@@ -228,32 +227,36 @@ int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *pat
         WorkerReply reply;
         int r;
 
-        if (!are_started(workers))
+        if (!workers)
                 return script_read(sysroot, path, any, ret);
         r = request_set_path(&request, path);
         if (r < 0)
                 return r;
-        r = call_for_host(&workers->facts, sysroot, &request, &reply);
+        r = ask_for_host(workers, sysroot, &request, &reply);
         return r < 0 ? r : copy_text(&reply, ret);
+}
+
+void worker_forget_script(Workers *workers, const Sysroot *sysroot, const char *path) {
+        WorkerRequest request = { .job = WORKER_SCRIPT };
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+
+        if (workers && request_set_path(&request, path) >= 0 &&
+            proc_open(sysroot, getpid(), &self) >= 0)
+                workers_forget_answer(workers, &request, &self);
 }
 
 int worker_write_mems(Workers *workers, const ProcHandle *process, int group_fd,
                       const NodeSet *mems, bool widen) {
         WorkerRequest request = { .job = WORKER_MEMS, .nodes = *mems, .widen = widen };
         ProcHandle group = *process;
-        Worker *worker = &workers->mems;
-        WorkerReply reply;
         int r;
 
         if (!proc_is_alive(process)) /* the worker is not given its directory */
                 return -ESRCH;
         group.dir_fd = group_fd;
+        r = workers_write(workers, &request, &group);
         if (widen)
-                worker = &workers->guard[!worker_is_ready(&workers->guard[0]) &&
-                                         worker_is_ready(&workers->guard[1])];
-        r = worker_call(worker, &request, &group, NO_USER, &reply);
-        if (widen)
-                worker_prepare_guard(workers);
+                workers_prepare_guard(workers);
         return r;
 }
 
@@ -261,7 +264,6 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
                        const char *text) {
         WorkerRequest request = { .job = WORKER_GROUP };
         ProcHandle group = *process;
-        WorkerReply reply;
 
         if (!proc_is_alive(process))
                 return -ESRCH;
@@ -271,62 +273,56 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
         (void)strcpy(request.group.file, file);
         (void)strcpy(request.group.text, text);
         group.dir_fd = group_fd;
-        return worker_call(&workers->mems, &request, &group, NO_USER, &reply);
+        return workers_write(workers, &request, &group);
 }
 
 int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance) {
         WorkerRequest request = { .job = WORKER_MAKE_GROUP };
-        WorkerReply reply;
-        int r;
+        int r = request_set_path(&request, instance);
 
-        if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
-                return -ETIME;
-        r = request_set_path(&request, instance);
-        if (r < 0)
-                return r;
-        return worker_call(&workers->mems, &request, process, NO_USER, &reply);
+        return r < 0 ? r : workers_write(workers, &request, process);
 }
 
 int worker_remove_groups(Workers *workers, const Sysroot *sysroot) {
         WorkerRequest request = { .job = WORKER_REMOVE_GROUPS };
-        WorkerReply reply;
+        _cleanup_proc_ ProcHandle self = PROC_HANDLE_NONE;
+        int r = proc_open(sysroot, getpid(), &self);
 
-        if (workers_wait_for(workers, WORKER_WAIT_GROUPS))
-                return -ETIME;
-        return call_for_host(&workers->mems, sysroot, &request, &reply);
-}
-
-void worker_prepare_guard(Workers *workers) {
-        if (!are_started(workers))
-                return;
-        worker_prepare(&workers->guard[0]);
-        worker_prepare(&workers->guard[1]);
+        return r < 0 ? r : workers_write(workers, &request, &self);
 }
 
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid) {
         WorkerRequest request = { .job = WORKER_PROBE };
         WorkerReply reply;
 
-        return are_started(workers) ? worker_call(&workers->facts, &request, handle, uid, &reply)
-                                    : 0;
+        return workers ? workers_ask(workers, &request, handle, uid, false, &reply) : 0;
 }
 
 int worker_probe_members(Workers *workers, const Members *m) {
         WorkerRequest request = { .job = WORKER_PROBE };
         WorkerReply reply;
 
-        for (size_t p = 0; are_started(workers) && p < members_n_asked(m); p++) {
-                int r = worker_call_again(&workers->facts, &request, m->list[p].handle,
-                                          m->list[p].process.uid, &reply);
+        for (size_t p = 0; workers && p < members_n_asked(m); p++) {
+                int r = workers_ask(workers, &request, m->list[p].handle, m->list[p].process.uid,
+                                    true, &reply);
 
-                if (r == -ETIME || r == -EBUSY || r == -EHOSTDOWN)
+                if (r == -EAGAIN || r == -EBUSY || r == -EHOSTDOWN)
                         return r;
         }
         forget_answers(workers, m, &request);
         return 0;
 }
 
-/* --- without waiting --- */
+/* --- samples and moves --- */
+
+/* The owner of its folder is who it runs as, or root where it hides its memory. */
+static int ask_owner(Workers *workers, WorkerRequest *request, const ProcHandle *process,
+                     WorkerReply *reply) {
+        struct stat st;
+        const uid_t uid = fstat(process->dir_fd, &st) < 0 ? 0 : st.st_uid;
+
+        return workers_ask(workers, request, process, uid, false, reply);
+}
 
 int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *handle,
                 size_t n_pages, uint64_t seed, Draws *ret, uint64_t *ret_cpu_usec) {
@@ -338,7 +334,7 @@ int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *ha
 
         for (size_t i = 0; i < topology->n_nodes; i++)
                 id_set_add(&request.nodes, topology->nodes[i].id);
-        r = worker_ask(&workers->sampler, &request, handle, &reply);
+        r = ask_owner(workers, &request, handle, &reply);
         if (r < 0)
                 return r;
         by_node = calloc(topology->n_nodes, sizeof(*by_node));
@@ -358,10 +354,10 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
                 .job = WORKER_MOVE, .nodes = *nodes, .cpus = *cpus, .move = *move
         };
         WorkerReply reply;
-        int r = worker_ask(&workers->mover, &request, handle, &reply);
+        int r = ask_owner(workers, &request, handle, &reply);
 
         *ret_bytes = 0;
-        if (r == -EAGAIN || r == -EHOSTDOWN || r == -ECHILD || r == -ENOMEM)
+        if (r == -EAGAIN || r == -EBUSY || r == -EHOSTDOWN || r == -ECHILD || r == -ENOMEM)
                 return r;
         *ret_bytes = reply.moved.paid_bytes;
         counters->found_bytes += reply.moved.counters.found_bytes;
@@ -371,18 +367,18 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
         return r;
 }
 
-static int sweep(Worker *worker, WorkerJob job, const ProcHandle *handle, uint32_t from,
+static int sweep(Workers *workers, WorkerJob job, const ProcHandle *handle, uint32_t from,
                  uint32_t to) {
         WorkerRequest request = { .job = job, .sweep = { .from = from, .to = to } };
         WorkerReply reply;
 
-        return worker_ask(worker, &request, handle, &reply);
+        return ask_owner(workers, &request, handle, &reply);
 }
 
 int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
-        return sweep(&workers->mover, WORKER_SWEEP, handle, from, to);
+        return sweep(workers, WORKER_SWEEP, handle, from, to);
 }
 
 int worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to) {
-        return sweep(&workers->once, WORKER_ONCE, handle, from, to);
+        return sweep(workers, WORKER_ONCE, handle, from, to);
 }

@@ -19,7 +19,7 @@
 #include "tidbnumad/sys/maps.h"
 #include "tidbnumad/sys/self.h"
 #include "tidbnumad/sys/unit-file.h"
-#include "tidbnumad/worker/worker.h"
+#include "tidbnumad/worker/message.h"
 #include "tidbnumad/world/memory.h"
 #include "tidbnumad/world/processes.h"
 #include "tidbnumad/world/storage.h"

@@ -1,712 +1,824 @@
-/* Jobs for workers: which worker runs them, their deadlines, and processes for which no more jobs
- * are run. */
+/* The pool: which child runs which job, and for how long. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
+#include "tidbnumad/worker/lost.h"
 
-/* With all places taken, one is free again after this time, so that waiting takes up a small part
- * of the loop's time. */
-#define LATE_KEEP_USEC (UINT64_C(1000) * 1000)
+/* --- the pool --- */
 
-/* An answer that is there takes less. */
-#define CALL_MIN_USEC (UINT64_C(4) * 1000)
+typedef struct Child Child;
 
-/* The place for one more late worker: a free one, else that of the oldest. */
-static size_t limits_find_place(const Workers *all) {
-        size_t at = 0;
+/* A request: it waits, is run by a child, or is answered. */
+typedef struct Ticket {
+        WorkerRequest request;
+        uid_t uid;
+        const ProcHandle *process; /* while it waits: the caller's or, later on, `own` */
+        ProcHandle own;
+        Child *child; /* that runs it */
+        bool is_answered;
+        bool is_outdated; /* the process has executed another program since, or is to be asked
+                           * again */
+        bool has_caller;  /* who got -EAGAIN, and is called when there is an answer */
+        bool is_news;     /* and has not been yet */
+        bool may_keep;    /* the answer is the job's own */
+        int result;
+        WorkerReply *reply; /* NULL: there is only the result; owned */
+        uint64_t answered_usec;
+} Ticket;
 
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (!all->late[i] ||
-                    (all->late[at] && all->late[i]->asked_usec < all->late[at]->asked_usec))
-                        at = i;
-        return at;
-}
+struct Child {
+        Workers *all;
+        WorkerLane lane;
+        WorkerChild process;
+        Ticket *ticket; /* NULL: it is idle */
+        WorkerJob job;  /* the last one, as the fields below */
+        ProcessId of;
+        uid_t uid;
+        uint64_t sent_usec, deadline_usec;
+        unsigned n_extended; /* how often the deadline was put off */
+        sd_event_source *io, *timer;
+};
 
-/* Is it free, or its worker late for long enough to be given up? */
-static bool limits_have_place(const Workers *all) {
-        const WorkerChild *oldest = all->late[limits_find_place(all)];
+struct Workers {
+        const char *program; /* borrowed, as the next */
+        sd_event *event;
+        WorkerHungHandler on_hung;
+        void *userdata;
+        struct {
+                WorkerAnswerHandler handler;
+                void *userdata;
+        } on_answer[N_WORKER_JOBS];
+        unsigned divisor;
+        uint64_t patience_usec, left_usec; /* see workers_begin_turn() */
+        Child **children;                  /* owned, as each element */
+        size_t n_children, children_allocated;
+        Ticket **tickets; /* likewise, oldest first */
+        size_t n_tickets, tickets_allocated;
+        Ticket *spare;         /* for a write when there is no memory; owned */
+        uid_t last_uid;        /* whose request was sent last */
+        sd_event_source *news; /* calls the handlers */
+        Lost lost;
+        uint64_t n_timeouts[N_WORKER_JOBS];
+        WorkerReply reply; /* the last one that was received */
+};
 
-        return !oldest || clock_monotonic_usec() >= oldest->asked_usec + LATE_KEEP_USEC;
-}
-
-/* How many workers are stuck in jobs for this user; NULL: for all users. */
-static size_t limits_count_stuck(const Workers *all, const uid_t *uid) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < all->n_leaving; i++)
-                n += all->leaving[i].stuck && (!uid || all->leaving[i].uid == *uid);
-        return n;
-}
-
-/* --- what was waited --- */
-
-void workers_end_turns(Workers *all) {
-        all->has_turns = false;
-}
-
-void workers_begin_turn(Workers *all) {
-        all->has_turns = true;
-        all->turn_usec = WORKER_TURN_USEC;
-}
-
-bool workers_turn_is_spent(const Workers *all) {
-        return all->has_turns && all->turn_usec < CALL_MIN_USEC;
-}
-
-static void limits_charge_turn(Workers *all, uint64_t usec) {
-        all->turn_usec -= usec < all->turn_usec ? usec : all->turn_usec;
-}
-
-static uint64_t debt_of(const WorkerPayer *payer, uint64_t now_usec) {
-        const uint64_t paid = (now_usec - payer->at_usec) / WORKER_USER_PART;
-
-        return paid < payer->debt_usec ? payer->debt_usec - paid : 0;
-}
-
-/* A new one takes the place of the one who owes least. */
-void limits_charge_user(Workers *all, uid_t uid, uint64_t usec) {
-        const uint64_t now = clock_monotonic_usec();
-        WorkerPayer *payer = &all->payers[0];
-
-        if (!all->has_turns || uid == NO_USER)
-                return;
-        for (size_t i = 0; i < WORKER_PAYERS_MAX; i++) {
-                if (all->payers[i].uid == uid && debt_of(&all->payers[i], now) > 0) {
-                        payer = &all->payers[i];
-                        break;
-                }
-                if (debt_of(&all->payers[i], now) < debt_of(payer, now))
-                        payer = &all->payers[i];
-        }
-        *payer = (WorkerPayer){ .uid = uid,
-                                .debt_usec = usec + (payer->uid == uid ? debt_of(payer, now) : 0),
-                                .at_usec = now };
-}
-
-static bool owes_too_much(const Workers *all, uid_t uid) {
-        const uint64_t now = clock_monotonic_usec();
-
-        for (size_t i = 0; i < WORKER_PAYERS_MAX; i++)
-                if (all->payers[i].uid == uid && debt_of(&all->payers[i], now) >= WORKER_USER_USEC)
-                        return true;
-        return false;
-}
-
-/* --- who is refused --- */
-
-bool limits_refuse_user(const Workers *all, uid_t uid) {
-        const bool own = uid == NO_USER;
-        unsigned n = 0;
-
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                n += all->late[i] && all->late[i]->uid == uid;
-        return n >= (own ? WORKER_LATE_MAX - WORKER_LATE_USER_MAX : WORKER_LATE_USER_MAX) ||
-               limits_count_stuck(all, &uid) >=
-                       (own ? WORKER_STUCK_MAX - WORKER_STUCK_USER_MAX : WORKER_STUCK_USER_MAX);
-}
-
-bool workers_wait_for(const Workers *all, WorkerWait wait) {
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (all->late[i] && worker_job_wait(all->late[i]->job) == wait)
-                        return true;
-        for (size_t i = 0; i < all->n_leaving; i++)
-                if (all->leaving[i].stuck && worker_job_wait(all->leaving[i].job) == wait)
-                        return true;
-        return false;
-}
-
-bool workers_write_group_of(const Workers *all, const ProcessId *process) {
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (all->late[i] && all->late[i]->job == WORKER_GROUP &&
-                    process_id_equal(&all->late[i]->process, process))
-                        return true;
-        for (size_t i = 0; i < all->n_leaving; i++)
-                if (all->leaving[i].stuck && all->leaving[i].job == WORKER_GROUP &&
-                    process_id_equal(&all->leaving[i].process, process))
-                        return true;
-        return false;
-}
-
-/* All servers of a host may be of one user: who owes much is asked for less time, and not refused,
- * for most answers are there at once. */
-uint64_t limits_patience_usec(const Workers *all, uid_t uid) {
-        uint64_t usec = WORKER_CALL_USEC;
-
-        if (all->has_turns && uid != NO_USER) {
-                if (workers_turn_is_spent(all))
-                        return 0;
-                return owes_too_much(all, uid) ? CALL_MIN_USEC : all->turn_usec;
-        }
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                usec /= all->late[i] ? 2 : 1;
-        return usec > CALL_MIN_USEC ? usec : CALL_MIN_USEC;
-}
-
-static void kept_free(WorkerKept *kept) {
-        free(kept->request);
-        free(kept->reply);
-        *kept = (WorkerKept){ 0 };
-}
-
-static bool asks_the_same(const WorkerRequest *a, const WorkerRequest *b) {
-        switch (a->job) {
-        case WORKER_STORAGE:
-        case WORKER_USER:
-        case WORKER_SCRIPT:
-                return a->any_text == b->any_text && strcmp(a->path, b->path) == 0;
-        case WORKER_VFORK:
-                return a->forked_by == b->forked_by;
-        case WORKER_EXE:
-                return a->foreign == b->foreign;
-        case WORKER_HUGE:
-                return id_set_equal(&a->nodes, &b->nodes);
-        default:
-                return true;
-        }
-}
-
-static bool kept_is_old(const WorkerKept *kept, uint64_t now_usec) {
-        return now_usec >= kept->at_usec + (kept->request->job == WORKER_PROBE
-                                                    ? WORKER_KEEP_PROBE_USEC
-                                                    : WORKER_KEEP_USEC);
-}
-
-static WorkerKept *kept_at(Workers *all, const WorkerRequest *request, pid_t pid,
-                           uint64_t start_ticks) {
-        const uint64_t now = clock_monotonic_usec();
-
-        for (size_t i = 0; i < WORKER_KEPT_MAX; i++) {
-                WorkerKept *kept = &all->kept[i];
-
-                if (kept->request && kept_is_old(kept, now))
-                        kept_free(kept);
-                if (kept->request && kept->request->job == request->job &&
-                    kept->request->pid == pid && kept->request->start_ticks == start_ticks &&
-                    asks_the_same(kept->request, request))
-                        return kept;
-        }
-        return NULL;
-}
-
-/* That of the same question, else a free one, else that of the oldest. */
-static WorkerKept *kept_place(Workers *all, const WorkerRequest *request) {
-        WorkerKept *at = kept_at(all, request, request->pid, request->start_ticks);
-
-        for (size_t i = 0; !at && i < WORKER_KEPT_MAX; i++)
-                if (!all->kept[i].request)
-                        at = &all->kept[i];
-        if (at)
-                return at;
-        at = &all->kept[0];
-        for (size_t i = 1; i < WORKER_KEPT_MAX; i++)
-                if (all->kept[i].at_usec < at->at_usec)
-                        at = &all->kept[i];
-        return at;
-}
-
-/* Keeps a copy of the answer; without memory for it, it is asked for again. */
-static void kept_add(Workers *all, const WorkerRequest *request, const WorkerReply *reply) {
-        const size_t size = worker_reply_size(reply);
-        WorkerKept new = { .request = malloc(sizeof(*request)),
-                           .reply = malloc(size),
-                           .at_usec = clock_monotonic_usec() };
-        WorkerKept *at;
-
-        if (!new.request || !new.reply) {
-                kept_free(&new);
-                return;
-        }
-        *new.request = *request;
-        memcpy(new.reply, reply, size);
-        at = kept_place(all, request);
-        kept_free(at);
-        *at = new;
-}
-
-/* The kept answer to the same question about the same process, or NULL. Owned by `all`. */
-static const WorkerReply *kept_find(Workers *all, const WorkerRequest *request,
-                                    const ProcHandle *process) {
-        const WorkerKept *kept = kept_at(all, request, process->pid, process->start_ticks);
-
-        return kept ? kept->reply : NULL;
-}
-
-static void kept_remove(Workers *all, const WorkerRequest *request, const ProcHandle *process) {
-        WorkerKept *kept = kept_at(all, request, process->pid, process->start_ticks);
-
-        if (kept)
-                kept_free(kept);
-}
-
-/* Those about a process that executed another program. */
-static void kept_forget(Workers *all, pid_t pid) {
-        for (size_t i = 0; i < WORKER_KEPT_MAX; i++)
-                if (all->kept[i].request && all->kept[i].request->pid == pid)
-                        kept_free(&all->kept[i]);
-}
-
-static void kept_done(Workers *all) {
-        for (size_t i = 0; i < WORKER_KEPT_MAX; i++)
-                kept_free(&all->kept[i]);
-}
-
-/* --- processes for which a job was abandoned --- */
-
-bool workers_is_hung(Workers *all, const ProcessId *process, WorkerWait wait) {
-        const WorkerHung *hung = hung_find(all, process, wait);
-
-        return hung && !hung->excused;
-}
-
-void workers_forget(Workers *all, pid_t pid) {
-        for (size_t i = 0; i < all->n_hung; i++)
-                if (all->hung[i].process.pid == pid)
-                        all->hung[i].process = (ProcessId){ 0 };
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (all->late[i] && all->late[i]->process.pid == pid)
-                        all->late[i]->outdated = true;
-        kept_forget(all, pid);
-}
-
-/* An answer that is not fetched for this long is dropped: the caller has ended, or changed its
- * plans. */
-#define REPLY_KEEP_USEC (UINT64_C(1000) * 1000)
-
-/* Another worker may take over the widening of a binding from one that has not answered for so
- * long. */
-#define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
-enum { WORKER_WIDEN_MAX = 2 };
-
-void workers_start(Workers *all, const char *program, sd_event *event, WorkerHungHandler on_hung,
-                   void *userdata) {
-        all->program = program;
-        all->event = event;
-        all->on_hung = on_hung;
-        all->userdata = userdata;
-        all->facts.all = all->mover.all = all->sampler.all = all->mems.all = all;
-        all->once.all = all;
-        all->guard[0].all = all->guard[1].all = all;
-}
-
-static void worker_done(Worker *worker) {
-        worker->child = worker_child_free(worker->child);
-        free(worker->reply);
-        worker->reply = NULL;
-}
-
-void workers_done(Workers *all) {
-        worker_done(&all->facts);
-        worker_done(&all->mover);
-        worker_done(&all->sampler);
-        worker_done(&all->mems);
-        worker_done(&all->once);
-        worker_done(&all->guard[0]);
-        worker_done(&all->guard[1]);
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                all->late[i] = worker_child_free(all->late[i]);
-        kept_done(all);
-        worker_children_reap(all);
-        all->reap_timer = event_source_drop(all->reap_timer);
-        free(all->leaving);
-        all->leaving = NULL;
-        all->n_leaving = all->leaving_allocated = 0;
-        all->program = NULL;
-}
-
-void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata) {
-        worker->on_idle = handler;
-        worker->userdata = userdata;
-}
+static void lane_run(Workers *all, WorkerLane lane);
 
 /* --- processes that do not answer --- */
 
-static void give_up(const WorkerChild *child) {
+bool workers_is_hung(const Workers *all, const ProcessId *process, WorkerWait wait) {
+        const LostProcess *lost = all ? lost_find(&all->lost, process, wait) : NULL;
+
+        return lost && !lost->excused;
+}
+
+/* A write of memory nodes changes a thread before it waits for the lock of the memory map. So the
+ * guard tries that also for a process whose map does not answer, unless such a write was abandoned
+ * before: each one leaves a child behind that cannot be killed. */
+static bool request_is_hung(const Workers *all, const WorkerRequest *request) {
+        const ProcessId id = worker_request_process(request);
+        const LostProcess *lost = lost_find(&all->lost, &id, worker_job_wait(request->job));
+
+        return lost && !lost->excused && (lost->at_mems || !worker_request_is_urgent(request));
+}
+
+/* Closes the socket: the child exits when its job is done, and with the daemon at the latest. */
+static void child_free(Child *child) {
+        Workers *all = child->all;
+        const LostChild lost = { .pid = child->process.pid,
+                                 .stuck = child->ticket != NULL,
+                                 .uid = child->uid,
+                                 .job = child->job,
+                                 .process = child->of,
+                                 .since_usec = clock_monotonic_usec() };
+
+        for (size_t i = 0; i < all->n_children; i++)
+                if (all->children[i] == child) {
+                        ARRAY_REMOVE(all->children, all->n_children, i);
+                        break;
+                }
+        event_source_drop(child->io);
+        event_source_drop(child->timer);
+        closep(&child->process.fd);
+        lost_add_child(&all->lost, &lost);
+        free(child);
+}
+
+/* --- tickets --- */
+
+static void ticket_free(Workers *all, Ticket *t) {
+        for (size_t i = 0; i < all->n_tickets; i++)
+                if (all->tickets[i] == t) {
+                        ARRAY_REMOVE(all->tickets, all->n_tickets, i);
+                        break;
+                }
+        proc_close(&t->own);
+        free(t->reply);
+        free(t);
+}
+
+static uint64_t ticket_keep_usec(const Ticket *t) {
+        return t->request.job == WORKER_PROBE ? WORKER_KEEP_PROBE_USEC : WORKER_KEEP_USEC;
+}
+
+/* The effect of a write counts, not its late answer. */
+static bool ticket_is_over(const Ticket *t, uint64_t now_usec) {
+        return t->is_answered && !t->is_news &&
+               (t->is_outdated || worker_lane_limits(worker_request_lane(&t->request))->own ||
+                now_usec >= t->answered_usec + ticket_keep_usec(t));
+}
+
+static Ticket *ticket_find(Workers *all, const WorkerRequest *request) {
+        const uint64_t now = clock_monotonic_usec();
+
+        for (size_t i = all->n_tickets; i > 0; i--)
+                if (ticket_is_over(all->tickets[i - 1], now))
+                        ticket_free(all, all->tickets[i - 1]);
+        for (size_t i = 0; i < all->n_tickets; i++)
+                if (!all->tickets[i]->is_outdated &&
+                    worker_request_is_same(&all->tickets[i]->request, request))
+                        return all->tickets[i];
+        return NULL;
+}
+
+static int ticket_new(Workers *all, const WorkerRequest *request, const ProcHandle *process,
+                      uid_t uid, Ticket **ret) {
+        Ticket *t, *kept = NULL; /* the oldest one that is answered */
+        size_t n = 0, n_open = 0;
+
+        for (size_t i = all->n_tickets; i > 0; i--) {
+                t = all->tickets[i - 1];
+                if (t->is_answered && !t->is_news)
+                        kept = t;
+                n_open += !t->is_answered;
+                n += !t->is_answered && t->uid == uid;
+        }
+        if (uid != NO_USER && (n >= WORKER_TICKETS_USER_MAX || n_open + n >= WORKER_TICKETS_MAX))
+                return -EBUSY;
+        if (kept && all->n_tickets >= WORKER_TICKETS_MAX)
+                ticket_free(all, kept);
+        t = calloc(1, sizeof(*t));
+        if (!t && uid == NO_USER)
+                t = TAKE_PTR(all->spare);
+        if (!t || ARRAY_RESERVE(all->tickets, all->tickets_allocated, all->n_tickets + 1) < 0) {
+                free(t);
+                return -EBUSY;
+        }
+        *t = (Ticket){
+                .request = *request, .process = process, .own = PROC_HANDLE_NONE, .uid = uid
+        };
+        all->tickets[all->n_tickets++] = t;
+        *ret = t;
+        return 0;
+}
+
+/* Keeps a copy of the reply; NULL: the job was not run to its end. */
+static void ticket_answer(Workers *all, Ticket *t, int error, const WorkerReply *reply) {
+        const size_t size = reply ? worker_reply_size(reply) : 0;
+
+        t->child = NULL;
+        t->is_answered = true;
+        t->answered_usec = clock_monotonic_usec();
+        t->result = reply ? reply->result : error;
+        t->may_keep = reply;
+        if (size > offsetof(WorkerReply, moved)) {
+                t->reply = malloc(size);
+                if (t->reply)
+                        memcpy(t->reply, reply, size);
+                else
+                        t->result = -EBUSY;
+        }
+        t->is_news = t->has_caller;
+        if (t->is_news)
+                (void)sd_event_source_set_enabled(all->news, SD_EVENT_ONESHOT);
+}
+
+/* That a job itself is to be tried again is not that it is under way. */
+static int ticket_fetch(Workers *all, Ticket *t, bool keep, WorkerReply *reply) {
+        const int r = t->result == -EAGAIN ? -EBUSY : t->result;
+
+        if (t->reply)
+                memcpy(reply, t->reply, worker_reply_size(t->reply));
+        if (keep && t->may_keep)
+                return r;
+        if (t->is_news) /* others wait for the child */
+                t->is_outdated = true;
+        else
+                ticket_free(all, t);
+        return r;
+}
+
+/* One in a turn of the loop, which may have more to do for it than the handler. */
+static int on_news(sd_event_source *source, void *userdata) {
+        Workers *all = userdata;
+        Ticket *first = NULL;
+        ProcessId id;
+        WorkerJob job;
+
+        for (size_t i = all->n_tickets; i > 0; i--)
+                if (all->tickets[i - 1]->is_news) {
+                        if (first)
+                                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                        first = all->tickets[i - 1];
+                }
+        if (!first)
+                return 0;
+        first->is_news = false;
+        id = worker_request_process(&first->request);
+        job = first->request.job;
+        if (all->on_answer[job].handler)
+                all->on_answer[job].handler(&id, job, all->on_answer[job].userdata);
+        return 0;
+}
+
+/* --- deadlines --- */
+
+static void child_give_up(Child *child) {
         const WorkerWait wait = worker_job_wait(child->job);
         Workers *all = child->all;
-        WorkerHung *hung = NULL;
+        Ticket *t = child->ticket;
+        LostProcess *hung = NULL;
 
         if (wait != WORKER_WAIT_NAMES &&
             wait != WORKER_WAIT_GROUPS) /* of no process: may recover */
-                hung = hung_remember(all, &child->process, wait);
+                hung = lost_remember(&all->lost, &child->of, wait);
         if (hung) {
                 /* A job that changes a process may block that process meanwhile, so the job gets no
                  * more time. But a job that is running does not wait for the process, so jobs for
                  * the process may be tried again. */
                 hung->excused = worker_job_acts(child->job) && hung->n <= WORKER_EXCUSED_MAX &&
-                                worker_child_is_running(child);
+                                worker_child_is_running(&child->process);
                 hung->at_mems |= child->job == WORKER_MEMS;
         }
         all->n_timeouts[child->job]++;
-        worker_child_kill(child);
+        (void)kill(child->process.pid, SIGKILL);
+        ticket_answer(all, t, -EHOSTDOWN, NULL);
+        t->is_outdated = !hung || hung->excused; /* its caller tries again */
         if (!hung || !hung->excused)
-                all->on_hung(&child->process, child->job, all->userdata);
+                all->on_hung(&child->of, child->job, all->userdata);
+        child_free(child);
 }
 
-/* --- workers that are put aside --- */
-
-static void drop_late(WorkerChild *child) {
-        Workers *all = child->all;
-
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++)
-                if (all->late[i] == child) {
-                        all->late[i] = worker_child_free(child);
-                        return;
-                }
-}
-
-/* On a busy host a worker may only wait for a CPU. The process has no part in that. One that
- * runs all the time, because the process gives it ever more to read, is given up in the end. */
-static bool extend(WorkerChild *child, sd_event_source *timer) {
+/* On a busy host a child may only wait for a CPU. The process has no part in that. One that runs
+ * all the time, because the process gives it ever more to read, is given up in the end. */
+static bool child_extend(Child *child) {
         if (worker_job_acts(child->job) || child->n_extended == WORKER_EXTENDED_MAX ||
-            !worker_child_is_running(child))
+            !worker_child_is_running(&child->process))
                 return false;
         child->n_extended++;
-        child->deadline_usec = clock_monotonic_usec() + worker_job_deadline_usec(child->job);
-        return event_source_arm(timer, child->deadline_usec) >= 0;
+        child->deadline_usec =
+                clock_monotonic_usec() + worker_job_deadline_usec(child->job) / child->all->divisor;
+        return true;
 }
 
-static int on_deadline(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-        WorkerChild *child = userdata;
-        Worker *worker = child->worker;
+/* When it is late, when another one may take its place, and at its deadline. */
+static int child_arm(Child *child, uint64_t now_usec) {
+        const uint64_t late = child->sent_usec + WORKER_LATE_USEC,
+                       share = child->sent_usec + WORKER_SHARE_USEC;
+        uint64_t due = now_usec < late ? late : now_usec < share ? share : child->deadline_usec;
 
-        if (extend(child, source))
-                return 0;
-        give_up(child);
-        if (!worker) {
-                drop_late(child);
-                return 0;
-        }
-        worker->child = worker_child_free(child);
-        if (worker->on_idle)
-                worker->on_idle(worker->userdata);
-        return 0;
+        if (due > child->deadline_usec)
+                due = child->deadline_usec;
+        return event_source_arm(child->timer, due);
 }
 
-/* A child that was put aside has answered or ended: it is not needed any more. Of a change the
- * effect in the kernel counts. */
-static int on_late(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
-                   void *userdata) {
-        WorkerChild *child = userdata;
-        WorkerReply *reply = malloc(sizeof(*reply));
-        int r = reply ? worker_child_receive(child, reply) : -ENOMEM;
-
-        if (r >= 0 && !worker_job_acts(child->job) && !child->outdated)
-                kept_add(child->all, &child->request, reply);
-        free(reply);
-        if (r == -EAGAIN)
-                return 0;
-        child->busy = false;
-        drop_late(child);
-        return 0;
-}
-
-static int arm(WorkerChild *child) {
-        return child->timer ? event_source_arm(child->timer, child->deadline_usec)
-                            : sd_event_add_time(child->all->event, &child->timer, CLOCK_MONOTONIC,
-                                                child->deadline_usec, 0, on_deadline, child);
-}
-
-/* If all places are taken, the oldest one is dropped. */
-static void put_aside(Worker *worker) {
-        Workers *all = worker->all;
-        const size_t at = limits_find_place(all);
-
-        if (all->late[at]) {
-                give_up(all->late[at]);
-                (void)worker_child_free(all->late[at]);
-        }
-        all->late[at] = worker->child;
-        worker->child = NULL;
-        all->late[at]->worker = NULL;
-        if (arm(all->late[at]) < 0 ||
-            sd_event_add_io(all->event, &all->late[at]->io, all->late[at]->fd, EPOLLIN, on_late,
-                            all->late[at]) < 0)
-                all->late[at] = worker_child_free(all->late[at]);
-}
-
-static bool is_urgent(const WorkerRequest *request) {
-        return request->job == WORKER_MEMS && request->widen;
-}
-
-/* Does a worker wait for this process that another one must not join? A binding that has to be
- * widened before the kernel kills is tried by another one: the first may be stuck itself, and not
- * in the kernel. */
-static bool is_waited_for(const Workers *all, const WorkerRequest *request,
-                          const ProcHandle *process) {
-        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
-        const bool urgent = is_urgent(request);
+static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         const uint64_t now = clock_monotonic_usec();
+        Child *child = userdata;
+        Workers *all = child->all;
+        const WorkerLane lane = child->lane;
+
+        if (!child->ticket)
+                return 0;
+        if (now < child->deadline_usec || child_extend(child)) {
+                (void)child_arm(child, now);
+        } else if (!child->process.ready) { /* its start is not the doing of the process */
+                ticket_answer(all, child->ticket, -ECHILD, NULL);
+                (void)kill(child->process.pid, SIGKILL);
+                child->ticket = NULL;
+                child_free(child);
+        } else
+                child_give_up(child);
+        lane_run(all, lane);
+        return 0;
+}
+
+/* --- children --- */
+
+static bool child_is_late(const Child *child) {
+        return child->ticket && clock_monotonic_usec() >= child->sent_usec + WORKER_LATE_USEC;
+}
+
+/* `prompt`: only those that are not late. */
+static size_t lane_count(const Workers *all, WorkerLane lane, bool prompt) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < all->n_children; i++)
+                n += all->children[i]->lane == lane && !(prompt && child_is_late(all->children[i]));
+        return n;
+}
+
+/* Receives what the child has sent. */
+static void child_receive(Child *child) {
+        const bool was_ready = child->process.ready, was_late = child_is_late(child);
+        Workers *all = child->all;
+        const WorkerLane lane = child->lane;
+        Ticket *t = child->ticket;
+        int r = worker_child_receive(&child->process, &all->reply);
+
+        if (child->process.ready && !was_ready && t) { /* what its start took is not charged */
+                child->sent_usec = clock_monotonic_usec();
+                child->deadline_usec =
+                        child->sent_usec + worker_job_deadline_usec(child->job) / all->divisor;
+                (void)child_arm(child, child->sent_usec);
+        }
+        if (r == -EAGAIN)
+                return;
+        child->ticket = NULL;
+        if (t)
+                ticket_answer(all, t, -ECHILD, r < 0 ? NULL : &all->reply);
+        (void)sd_event_source_set_enabled(child->timer, SD_EVENT_OFF);
+        if (r < 0 || (was_late && lane_count(all, lane, true) > worker_lane_limits(lane)->n_kept))
+                child_free(child); /* one that was late has another one in its place */
+        lane_run(all, lane);
+}
+
+static int on_message(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
+                      void *userdata) {
+        child_receive(userdata);
+        return 0;
+}
+
+static int child_new(Workers *all, WorkerLane lane, Child **ret) {
+        Child *child = calloc(1, sizeof(*child));
+        int r;
+
+        if (!child ||
+            ARRAY_RESERVE(all->children, all->children_allocated, all->n_children + 1) < 0) {
+                free(child);
+                return -ENOMEM;
+        }
+        *child = (Child){ .all = all, .lane = lane };
+        r = worker_child_start(all->program, &child->process);
+        if (r < 0) {
+                free(child);
+                return r;
+        }
+        all->children[all->n_children++] = child;
+        r = sd_event_add_io(all->event, &child->io, child->process.fd, EPOLLIN, on_message, child);
+        if (r >= 0)
+                r = event_source_add_off(all->event, &child->timer, 0, on_timer, child);
+        if (r < 0) {
+                child_free(child);
+                return r;
+        }
+        *ret = child;
+        return 0;
+}
+
+static Child *lane_find_idle(const Workers *all, WorkerLane lane) {
+        Child *idle = NULL;
+
+        for (size_t i = 0; i < all->n_children; i++)
+                if (all->children[i]->lane == lane && !all->children[i]->ticket &&
+                    (!idle || all->children[i]->process.ready))
+                        idle = all->children[i];
+        return idle;
+}
+
+/* 0: `*ret` is free for the next job; -EAGAIN: none is; -ECHILD: there is none, and none can be
+ * started. */
+static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
+        const size_t n = lane_count(all, lane, false);
+        Child *oldest = NULL;
+
+        *ret = lane_find_idle(all, lane);
+        if (*ret)
+                return 0;
+        if (!worker_lane_limits(lane)->own && lane_count(all, lane, true) > 0)
+                return -EAGAIN;
+        if (lane != WORKER_LANE_GUARD && lost_count_stuck(&all->lost, NULL) >= WORKER_STUCK_MAX)
+                return n > 0 ? -EAGAIN : -ECHILD;
+        for (size_t i = 0; i < all->n_children; i++)
+                if (all->children[i]->lane == lane &&
+                    (!oldest || all->children[i]->sent_usec < oldest->sent_usec))
+                        oldest = all->children[i];
+        if (n >= worker_lane_limits(lane)->n_max) {
+                if (!worker_lane_limits(lane)->shares ||
+                    clock_monotonic_usec() < oldest->sent_usec + WORKER_SHARE_USEC)
+                        return -EAGAIN;
+                child_give_up(oldest);
+        }
+        return child_new(all, lane, ret) >= 0 ? 0 : n > 0 ? -EAGAIN : -ECHILD;
+}
+
+/* The child that runs a job for the process which another one must not join. */
+static Child *find_at_process(const Workers *all, const WorkerRequest *request) {
+        const ProcessId id = worker_request_process(request);
+
+        for (size_t i = 0; i < all->n_children; i++) {
+                Child *child = all->children[i];
+
+                if (child->ticket &&
+                    (child->lane == WORKER_LANE_FACTS || worker_lane_limits(child->lane)->own) &&
+                    process_id_equal(&child->of, &id))
+                        return child;
+        }
+        return NULL;
+}
+
+static void child_run(Child *child, Ticket *t) {
+        Workers *all = child->all;
+
+        child->job = t->request.job;
+        child->of = worker_request_process(&t->request);
+        child->uid = t->uid;
+        child->sent_usec = clock_monotonic_usec();
+        child->deadline_usec =
+                child->sent_usec + worker_job_deadline_usec(child->job) / all->divisor;
+        child->n_extended = 0;
+        if (worker_child_send(&child->process, &t->request, t->process) < 0 ||
+            child_arm(child, child->sent_usec) < 0) {
+                ticket_answer(all, t, -ECHILD, NULL);
+                child_free(child);
+                return;
+        }
+        child->ticket = t;
+        t->child = child;
+        t->process = NULL;
+        proc_close(&t->own);
+        t->own = PROC_HANDLE_NONE;
+        if (t->uid != NO_USER)
+                all->last_uid = t->uid;
+}
+
+/* --- who is next --- */
+
+static bool user_has_late(const Workers *all, uid_t uid) {
         unsigned n = 0;
 
-        for (size_t i = 0; i < WORKER_LATE_MAX; i++) {
-                const WorkerChild *late = all->late[i];
+        for (size_t i = 0; i < all->n_children; i++)
+                n += all->children[i]->lane == WORKER_LANE_FACTS && all->children[i]->uid == uid &&
+                     child_is_late(all->children[i]);
+        return n >= WORKER_LATE_USER_MAX;
+}
 
-                if (!late || !process_id_equal(&late->process, &id))
+static bool ticket_may_run(const Workers *all, const Ticket *t) {
+        if (worker_request_is_urgent(&t->request)) /* a fact that is late takes no try from it */
+                return true;
+        if (t->request.job == WORKER_DRAW || worker_job_lane(t->request.job) == WORKER_LANE_MOVES ||
+            worker_job_lane(t->request.job) == WORKER_LANE_ONCE)
+                return true;
+        return !find_at_process(all, &t->request) &&
+               (worker_lane_limits(worker_request_lane(&t->request))->own ||
+                !user_has_late(all, t->uid));
+}
+
+/* The users in turn by their numbers, the daemon itself before them; of one user the oldest. */
+static Ticket *lane_find_next(const Workers *all, WorkerLane lane) {
+        uid_t best_key = NO_USER;
+        Ticket *best = NULL;
+
+        for (size_t i = 0; i < all->n_tickets; i++) {
+                Ticket *t = all->tickets[i];
+                const uid_t key = t->uid == NO_USER ? 0 : t->uid - all->last_uid - 1;
+
+                if (!t->process || t->is_answered || worker_request_lane(&t->request) != lane ||
+                    (best && key >= best_key) || !ticket_may_run(all, t))
                         continue;
-                if (!urgent)
-                        return true;
-                if (late->job != WORKER_MEMS)
-                        continue; /* a fact that is late takes no try from it */
-                if (++n == WORKER_WIDEN_MAX || now < late->asked_usec + WIDEN_AGAIN_USEC)
+                best = t;
+                best_key = key;
+        }
+        return best;
+}
+
+static void lane_run(Workers *all, WorkerLane lane) {
+        Ticket *t;
+
+        while ((t = lane_find_next(all, lane))) {
+                Child *child;
+                int r = request_is_hung(all, &t->request) ? -EHOSTDOWN
+                                                          : lane_find_child(all, lane, &child);
+
+                if (r == -EAGAIN)
+                        return;
+                if (r < 0)
+                        ticket_answer(all, t, r, NULL);
+                else
+                        child_run(child, t);
+        }
+}
+
+/* --- asking --- */
+
+/* The child whose answer the ticket waits for, itself or to be run: the one that was last asked. */
+static Child *ticket_waits_for(const Workers *all, const Ticket *t) {
+        Child *last = find_at_process(all, &t->request);
+
+        if (t->child)
+                return t->child;
+        if (last)
+                return child_is_late(last) ? NULL : last;
+        for (size_t i = 0; i < all->n_children; i++)
+                if (all->children[i]->ticket && !child_is_late(all->children[i]) &&
+                    all->children[i]->lane == worker_request_lane(&t->request) &&
+                    (!last || all->children[i]->sent_usec > last->sent_usec))
+                        last = all->children[i];
+        return last;
+}
+
+/* Waits for what is as good as there. */
+static void ticket_await(Workers *all, const Ticket *t, uint64_t patience_usec,
+                         uint64_t *left_usec) {
+        const uint64_t begun = clock_monotonic_usec();
+        uint64_t waited;
+
+        while (!t->is_answered) {
+                Child *child = ticket_waits_for(all, t);
+                uint64_t until = begun + patience_usec;
+                int r;
+
+                if (!child)
+                        break;
+                if (child != t->child && child->sent_usec + WORKER_LATE_USEC < until)
+                        until = child->sent_usec + WORKER_LATE_USEC;
+                r = worker_child_wait(&child->process, until);
+                if (r == -ETIME && child != t->child) /* it is late: another one may run this */
+                        lane_run(all, worker_request_lane(&t->request));
+                if (r < 0 && (r != -ETIME || clock_monotonic_usec() >= begun + patience_usec))
+                        break;
+                if (r >= 0)
+                        child_receive(child);
+        }
+        waited = clock_monotonic_usec() - begun;
+        *left_usec -= waited < *left_usec ? waited : *left_usec;
+}
+
+static void ticket_await_own(Workers *all, const Ticket *t) {
+        uint64_t left_usec = WORKER_OWN_USEC;
+
+        ticket_await(all, t, left_usec, &left_usec);
+}
+
+/* For a ticket that waits on: the caller may close its handle. */
+static int ticket_keep_process(Ticket *t) {
+        ProcHandle own = *t->process;
+
+        own.exit = NULL;
+        own.dir_fd = fcntl(t->process->dir_fd, F_DUPFD_CLOEXEC, 0);
+        own.pidfd = t->process->pidfd < 0 ? -EBADF : fcntl(t->process->pidfd, F_DUPFD_CLOEXEC, 0);
+        if (own.dir_fd < 0 || (t->process->pidfd >= 0 && own.pidfd < 0)) {
+                proc_close(&own);
+                return -EBUSY;
+        }
+        t->own = own;
+        t->process = &t->own;
+        return 0;
+}
+
+static void request_set_process(WorkerRequest *request, const ProcHandle *process) {
+        request->pid = process->pid;
+        request->start_ticks = process->start_ticks;
+}
+
+int workers_ask(Workers *all, WorkerRequest *request, const ProcHandle *process, uid_t uid,
+                bool keep, WorkerReply *reply) {
+        const WorkerLane lane = worker_request_lane(request);
+        Ticket *t;
+        int r;
+
+        request_set_process(request, process);
+        t = ticket_find(all, request);
+        if (t && t->is_answered)
+                return ticket_fetch(all, t, keep, reply);
+        if (t) {
+                t->has_caller = true;
+                return -EAGAIN;
+        }
+        if (request_is_hung(all, request))
+                return -EHOSTDOWN;
+        if (lost_count_stuck(&all->lost, &uid) >= WORKER_STUCK_USER_MAX)
+                return -EBUSY;
+        r = ticket_new(all, request, process, uid, &t);
+        if (r < 0)
+                return r;
+        lane_run(all, lane);
+        if (uid == NO_USER)
+                ticket_await_own(all, t);
+        else if (worker_lane_limits(lane)->queues)
+                ticket_await(all, t,
+                             all->left_usec < all->patience_usec ? all->left_usec
+                                                                 : all->patience_usec,
+                             &all->left_usec);
+        if (t->is_answered)
+                return ticket_fetch(all, t, keep, reply);
+        r = t->child ? 0 : worker_lane_limits(lane)->queues ? ticket_keep_process(t) : -EAGAIN;
+        if (r < 0) {
+                ticket_free(all, t);
+                return r;
+        }
+        t->has_caller = true;
+        return -EAGAIN;
+}
+
+void workers_forget_answer(Workers *all, WorkerRequest *request, const ProcHandle *process) {
+        Ticket *t;
+
+        request_set_process(request, process);
+        t = ticket_find(all, request);
+        if (t && t->is_answered)
+                ticket_free(all, t);
+}
+
+/* Another child may take over the widening of a binding from one that has not answered for so long:
+ * the first may be stuck itself, and not in the kernel. */
+#define WIDEN_AGAIN_USEC (UINT64_C(1000) * 1000)
+enum { WIDEN_MAX = 2 };
+
+static bool widening_is_under_way(const Workers *all, const WorkerRequest *request) {
+        const ProcessId id = worker_request_process(request);
+        unsigned n = 0;
+
+        for (size_t i = 0; i < all->n_children; i++) {
+                const Child *child = all->children[i];
+
+                if (child->ticket && child->job == WORKER_MEMS &&
+                    process_id_equal(&child->of, &id) &&
+                    (++n == WIDEN_MAX ||
+                     clock_monotonic_usec() < child->sent_usec + WIDEN_AGAIN_USEC))
                         return true;
         }
         return false;
 }
 
-/* --- asking --- */
-
-static bool is_guard(const Worker *worker) {
-        return worker == &worker->all->guard[0] || worker == &worker->all->guard[1];
+/* Is a child at a job that waits for that, which all processes have in common? */
+static bool is_waited_for(const Workers *all, WorkerWait wait) {
+        for (size_t i = 0; i < all->n_children; i++)
+                if (all->children[i]->ticket && worker_job_wait(all->children[i]->job) == wait)
+                        return true;
+        for (size_t i = 0; i < all->lost.n_children; i++)
+                if (all->lost.children[i].stuck &&
+                    worker_job_wait(all->lost.children[i].job) == wait)
+                        return true;
+        return false;
 }
 
-/* A write of memory nodes changes a thread before it waits for the lock of the memory map. So the
- * guard tries that also for a process whose map does not answer, unless such a write was abandoned
- * before: each one leaves a worker behind that cannot be killed. */
-static bool is_hung(const Worker *worker, const WorkerRequest *request, const ProcHandle *process) {
-        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
-        const WorkerHung *hung = hung_find(worker->all, &id, worker_job_wait(request->job));
-
-        return hung && !hung->excused && (hung->at_mems || !is_urgent(request));
-}
-
-/* 0: the worker is ready. */
-static int prepare(Worker *worker, const WorkerRequest *request, const ProcHandle *process) {
+int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *process) {
+        const bool urgent = worker_request_is_urgent(request);
+        const uid_t own = NO_USER;
+        Ticket *t;
         int r;
 
-        if (is_hung(worker, request, process))
-                return -EHOSTDOWN;
-        if (worker->child)
-                return 0;
-        if (!is_guard(worker) && limits_count_stuck(worker->all, NULL) >= WORKER_STUCK_MAX)
-                return -ECHILD;
-        r = worker_child_new(worker->all, &worker->child);
-        if (r < 0)
-                return -ECHILD;
-        worker->child->worker = worker;
-        return 0;
-}
-
-void worker_prepare(Worker *worker) {
-        if (worker->child || worker_child_new(worker->all, &worker->child) < 0)
-                return;
-        worker->child->worker = worker;
-}
-
-bool worker_is_ready(Worker *worker) {
-        WorkerReply *reply;
-
-        if (!worker->child || worker->child->ready)
-                return worker->child;
-        reply = malloc(sizeof(*reply));
-        if (reply)
-                (void)worker_child_receive(worker->child, reply);
-        free(reply);
-        return worker->child->ready;
-}
-
-static int wait_for_start(WorkerChild *child, uid_t uid, WorkerReply *reply) {
-        const uint64_t until =
-                clock_monotonic_usec() + (child->all->has_turns && uid != NO_USER
-                                                  ? limits_patience_usec(child->all, uid)
-                                                  : WORKER_START_USEC);
-        int r;
-
-        while (!child->ready) {
-                r = worker_child_wait(child, until);
-                if (r < 0)
-                        return r;
-                r = worker_child_receive(child, reply);
-                if (r < 0 && r != -EAGAIN)
-                        return r;
-        }
-        return 0;
-}
-
-static int wait_for_answer(WorkerChild *child, uid_t uid, WorkerReply *reply) {
-        const uint64_t until = clock_monotonic_usec() + limits_patience_usec(child->all, uid);
-        int r;
-
-        do {
-                r = worker_child_receive(child, reply);
-                if (r != -EAGAIN)
-                        return r;
-                r = worker_child_wait(child, until);
-        } while (r >= 0);
-        return r;
-}
-
-/* The start of a worker is not the doing of the process. */
-static int start(Worker *worker, const WorkerRequest *request, const ProcHandle *process, uid_t uid,
-                 WorkerReply *reply) {
-        const uint64_t begun_usec = clock_monotonic_usec();
-        int r = prepare(worker, request, process);
-
-        if (r >= 0)
-                r = wait_for_start(worker->child, uid, reply);
-        limits_charge_turn(worker->all, clock_monotonic_usec() - begun_usec);
-        return r;
-}
-
-static int ask(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
-               bool own, WorkerReply *reply) {
-        const uint64_t begun_usec = clock_monotonic_usec();
-        uint64_t waited_usec;
-        int r = worker_child_send(worker->child, request, process, uid);
-
-        if (r >= 0)
-                r = wait_for_answer(worker->child, own ? NO_USER : uid, reply);
-        waited_usec = clock_monotonic_usec() - begun_usec;
-        limits_charge_turn(worker->all, waited_usec);
-        limits_charge_user(worker->all, uid, waited_usec);
-        return r;
-}
-
-/* 0: `*reply` is the answer. */
-static int call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
-                WorkerReply *reply) {
-        const bool own = is_guard(worker) || uid == NO_USER;
-        int r;
-
-        if (is_waited_for(worker->all, request, process))
+        request_set_process(request, process);
+        (void)ticket_find(all, request); /* frees what is over */
+        if (urgent ? widening_is_under_way(all, request)
+                   : worker_job_wait(request->job) == WORKER_WAIT_GROUPS &&
+                             is_waited_for(all, WORKER_WAIT_GROUPS))
                 return -ETIME;
-        if (is_hung(worker, request, process))
+        if (request_is_hung(all, request))
                 return -EHOSTDOWN;
-        if (!is_guard(worker) &&
-            (limits_refuse_user(worker->all, uid) || !limits_have_place(worker->all)))
+        if (!urgent &&
+            lost_count_stuck(&all->lost, &own) >= WORKER_STUCK_MAX - WORKER_STUCK_USER_MAX)
                 return -EBUSY;
-        if (limits_patience_usec(worker->all, own ? NO_USER : uid) == 0)
-                return -EBUSY;
-        r = start(worker, request, process, own ? NO_USER : uid, reply);
-        if (r >= 0)
-                r = ask(worker, request, process, uid, own, reply);
-        if (r >= 0)
-                return 0;
-        if (r == -ETIME && worker->child->busy)
-                put_aside(worker);
-        else if (r != -ETIME)
-                worker->child = worker_child_free(worker->child);
-        return r == -ETIME || r == -EHOSTDOWN ? r : -ECHILD;
-}
-
-static bool copy_kept(Workers *all, const WorkerRequest *request, const ProcHandle *process,
-                      WorkerReply *reply) {
-        const WorkerReply *kept =
-                worker_job_acts(request->job) ? NULL : kept_find(all, request, process);
-
-        if (kept)
-                memcpy(reply, kept, worker_reply_size(kept));
-        return kept;
-}
-
-int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
-                WorkerReply *reply) {
-        int r = 0;
-
-        if (copy_kept(worker->all, request, process, reply))
-                kept_remove(worker->all, request, process);
-        else
-                r = call(worker, request, process, uid, reply);
-        return r < 0 ? r : reply->result;
-}
-
-int worker_call_again(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
-                      WorkerReply *reply) {
-        int r;
-
-        if (copy_kept(worker->all, request, process, reply))
-                return reply->result;
-        r = call(worker, request, process, uid, reply);
+        r = ticket_new(all, request, process, NO_USER, &t);
         if (r < 0)
                 return r;
-        kept_add(worker->all, request, reply);
-        return reply->result;
+        lane_run(all, worker_request_lane(request));
+        ticket_await_own(all, t);
+        if (t->is_answered)
+                return ticket_fetch(all, t, false, &all->reply);
+        t->has_caller = true;
+        if (t->child)
+                return -ETIME;
+        r = find_at_process(all, request) ? -ETIME : -EBUSY;
+        ticket_free(all, t);
+        return r;
 }
 
-void worker_forget_answer(Workers *all, const WorkerRequest *request, const ProcHandle *process) {
-        kept_remove(all, request, process);
-}
+/* --- for the rooms of the daemon --- */
 
-/* --- not waiting --- */
-
-static int on_answer(_unused_ sd_event_source *source, _unused_ int fd, _unused_ uint32_t revents,
-                     void *userdata) {
-        WorkerChild *child = userdata;
-        Worker *worker = child->worker;
+int workers_new(const char *program, sd_event *event, WorkerHungHandler on_hung, void *userdata,
+                Workers **ret) {
+        Workers *all = calloc(1, sizeof(*all));
         int r;
 
-        r = worker_child_receive(child, worker->reply);
-        if (r == -EAGAIN)
-                return 0;
-        worker->has_reply = true;
-        worker->reply_usec = clock_monotonic_usec();
-        worker->reply_of = child->process;
-        if (r >= 0) {
-                (void)sd_event_source_set_enabled(child->timer, SD_EVENT_OFF);
-        } else {
-                worker->has_reply = child->busy;
-                worker->reply->job = child->job;
-                worker->reply->result = -ECHILD;
-                worker->child = worker_child_free(child);
+        if (!all)
+                return -ENOMEM;
+        all->program = program;
+        all->event = all->lost.event = event;
+        all->on_hung = on_hung;
+        all->userdata = userdata;
+        all->divisor = 1;
+        workers_end_turns(all);
+        r = ARRAY_RESERVE(all->tickets, all->tickets_allocated, 2 * WORKER_TICKETS_MAX);
+        if (r >= 0)
+                r = sd_event_add_defer(event, &all->news, on_news, all);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(all->news, SD_EVENT_OFF);
+        if (r < 0) {
+                workers_free(all);
+                return r;
         }
-        if (worker->on_idle)
-                worker->on_idle(worker->userdata);
+        *ret = all;
         return 0;
 }
 
-static int submit(Worker *worker, WorkerRequest *request, const ProcHandle *process) {
-        struct stat st;
-        /* The owner of its folder is who it runs as, or root where it hides its memory. */
-        const uid_t uid = fstat(process->dir_fd, &st) < 0 ? 0 : st.st_uid;
-        WorkerChild *child;
-        int r = prepare(worker, request, process);
-
-        if (r < 0)
-                return r;
-        if (limits_count_stuck(worker->all, &uid) >= WORKER_STUCK_USER_MAX)
-                return -EBUSY;
-        child = worker->child;
-        if (!child->io)
-                r = sd_event_add_io(worker->all->event, &child->io, child->fd, EPOLLIN, on_answer,
-                                    child);
-        if (r >= 0)
-                r = worker_child_send(child, request, process, uid);
-        if (r >= 0)
-                r = arm(child);
-        if (r >= 0)
-                return -EAGAIN;
-        worker->child = worker_child_free(child);
-        return -ECHILD;
+Workers *workers_free(Workers *all) {
+        if (!all)
+                return NULL;
+        while (all->n_children > 0)
+                child_free(all->children[all->n_children - 1]);
+        while (all->n_tickets > 0)
+                ticket_free(all, all->tickets[all->n_tickets - 1]);
+        lost_done(&all->lost);
+        event_source_drop(all->news);
+        free(all->children);
+        free(all->tickets);
+        free(all->spare);
+        free(all);
+        return NULL;
 }
 
-bool worker_is_busy(const Worker *worker) {
-        return worker->child && worker->child->busy;
+void workers_on_answer(Workers *all, WorkerJob job, WorkerAnswerHandler handler, void *userdata) {
+        if (!all)
+                return;
+        all->on_answer[job].handler = handler;
+        all->on_answer[job].userdata = userdata;
 }
 
-/* Is the kept answer the one to this request? */
-static bool is_answer(const Worker *worker, WorkerJob job, const ProcHandle *process) {
-        const ProcessId id = { .pid = process->pid, .start_ticks = process->start_ticks };
-
-        return worker->reply->job == job && process_id_equal(&worker->reply_of, &id);
+void workers_hurry(Workers *all, unsigned divisor) {
+        all->divisor = divisor;
 }
 
-int worker_ask(Worker *worker, WorkerRequest *request, const ProcHandle *process,
-               WorkerReply *reply) {
-        if (!worker->reply)
-                worker->reply = malloc(sizeof(*worker->reply));
-        if (!worker->reply)
-                return -ENOMEM;
-        if (worker->has_reply && is_answer(worker, request->job, process)) {
-                memcpy(reply, worker->reply, worker_reply_size(worker->reply));
-                worker->has_reply = false;
-                return reply->result;
-        }
-        if (worker_is_busy(worker) ||
-            (worker->has_reply && clock_monotonic_usec() < worker->reply_usec + REPLY_KEEP_USEC))
-                return -EAGAIN;
-        worker->has_reply = false;
-        return submit(worker, request, process);
+void workers_begin_turn(Workers *all, bool has_started) {
+        if (!all)
+                return;
+        if (has_started)
+                all->patience_usec = all->left_usec = WORKER_TURN_USEC;
+}
+
+void workers_end_turns(Workers *all) {
+        if (!all)
+                return;
+        all->patience_usec = WORKER_CALL_USEC;
+        all->left_usec = WORKER_START_USEC;
+}
+
+bool workers_are_busy(const Workers *all, WorkerJob job) {
+        for (size_t i = 0; all && i < all->n_children; i++)
+                if (all->children[i]->ticket && all->children[i]->lane == worker_job_lane(job))
+                        return true;
+        return false;
+}
+
+bool workers_write_group_of(const Workers *all, const ProcessId *process) {
+        if (!all)
+                return false;
+        for (size_t i = 0; i < all->n_children; i++)
+                if (all->children[i]->ticket && all->children[i]->job == WORKER_GROUP &&
+                    process_id_equal(&all->children[i]->of, process))
+                        return true;
+        for (size_t i = 0; i < all->lost.n_children; i++)
+                if (all->lost.children[i].stuck && all->lost.children[i].job == WORKER_GROUP &&
+                    process_id_equal(&all->lost.children[i].process, process))
+                        return true;
+        return false;
+}
+
+void workers_forget(Workers *all, pid_t pid) {
+        if (!all)
+                return;
+        lost_forget(&all->lost, pid);
+        for (size_t i = 0; i < all->n_tickets; i++)
+                if (all->tickets[i]->request.pid == pid &&
+                    !worker_job_acts(all->tickets[i]->request.job))
+                        all->tickets[i]->is_outdated = !all->tickets[i]->process;
+}
+
+uint64_t workers_count_timeouts(const Workers *all, WorkerJob job) {
+        return all ? all->n_timeouts[job] : 0;
+}
+
+void workers_prepare_guard(Workers *all) {
+        size_t n = 0;
+        Child *child;
+
+        if (all && !all->spare)
+                all->spare = calloc(1, sizeof(*all->spare));
+        for (size_t i = 0; all && i < all->n_children; i++)
+                n += all->children[i]->lane == WORKER_LANE_GUARD && !all->children[i]->ticket;
+        for (; all && n < 2 &&
+               lane_count(all, WORKER_LANE_GUARD, false) <
+                       worker_lane_limits(WORKER_LANE_GUARD)->n_max;
+             n++)
+                if (child_new(all, WORKER_LANE_GUARD, &child) < 0)
+                        return;
 }

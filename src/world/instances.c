@@ -574,7 +574,7 @@ int members_read_memory(const Members *m, const Topology *topology, NodeMemory *
 /* --- reserved huge pages --- */
 
 static bool asks_again(int r) {
-        return r == -ENOMEM || r == -ETIME || r == -EBUSY;
+        return r == -ENOMEM || r == -EAGAIN || r == -EBUSY;
 }
 
 int members_collect_huge_maps(const Members *m, const NodeSet *nodes, HugeMapsRead read,

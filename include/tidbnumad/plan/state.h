@@ -25,7 +25,7 @@ typedef enum InstanceEvent {
         /* What has become of the last action. */
         EVENT_ANSWER,  /* the backend has done it */
         EVENT_FAILURE, /* it has not */
-        EVENT_WORKER,  /* the worker of moves is free */
+        EVENT_WORKER,  /* a worker has answered */
         EVENT_PASSED,  /* a pass over its memory has ended */
         /* What was decided after it was observed; see state_event(). */
         EVENT_WATCH,

@@ -1,36 +1,39 @@
 /* Workers: child processes for jobs that could block the daemon for ever, because they depend on
  * another process or on a file system that a process chose.
  *
- * A worker runs one job at a time. Each job has a deadline, which is put off up to
- * WORKER_EXTENDED_MAX times as long as the worker only waits for a CPU, if the job only reads; a
- * worker that misses it is killed, and left alone if it does not die. The process of that job is
- * remembered, and no job for it runs again before workers_forget(), but see WORKER_EXCUSE_USEC;
- * another worker takes the next job. The daemon waits at most WORKER_TURN_USEC for small facts in
- * one turn of its loop, for all of them together; while it starts, WORKER_CALL_USEC for each. Then
- * the worker is put aside until its deadline, and the caller tries again later: an answer that has
- * come meanwhile is kept for that. At most WORKER_LATE_USER_MAX jobs of one user are put aside at a
- * time, so that thousands of processes that do not answer cost no more. What it waits, also for
- * answers that come in time, is charged to the user of the process: at most WORKER_USER_USEC at
- * once, and one part in WORKER_USER_PART of the time in the long run; then the daemon waits for an
- * answer that is as good as there, and no longer. A job of the daemon itself, as a write to a
- * cgroup, has WORKER_CALL_USEC in any turn. The daemon does not wait for longer work at all.
+ * A job is asked for, and its answer fetched by asking for the same again. Where the answer is not
+ * there at once, -EAGAIN is returned, and the handler of its job, workers_on_answer(), is called
+ * from the loop when it is. So the loop waits for nobody: at most WORKER_TURN_USEC in one turn, for
+ * all answers together that are as good as there, which saves an exec the way through the loop.
+ * The daemon's own writes to control groups are waited for longer, WORKER_OWN_USEC each.
  *
- * A worker that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
- * has TasksMax= of them: with WORKER_STUCK_USER_MAX stuck workers for processes of one user, no
- * more jobs are run for that user's processes; with WORKER_STUCK_MAX in total, no worker is started
- * any more except the guard's.
+ * The children are one pool, in lanes: facts, samples, moves, writes and so on do not keep each
+ * other waiting. A child runs one job at a time. What reads waits in a queue that takes the users
+ * of the processes in turn, the daemon itself first, until a child of its lane is free; another
+ * child is started only where all of them take long. What changes something is not queued: it would
+ * be done when nobody wants it any more. For one process one job runs at a time, samples and moves
+ * aside, so that some processes whose memory maps are locked do not hold up the children of all.
  *
- * There are no workers without workers_start(), as with --sysroot. */
+ * Each job has a deadline, which is put off up to WORKER_EXTENDED_MAX times as long as the child
+ * only waits for a CPU, if the job only reads. A child that misses it is killed, and left alone if
+ * it does not die. The process of that job is remembered, and no job for it runs again before
+ * workers_forget(), but see WORKER_EXCUSE_USEC. Where all children of a lane are taken, one that
+ * has run for WORKER_SHARE_USEC is given up likewise. At most WORKER_LATE_USER_MAX facts of one
+ * user take long at a time, so that thousands of processes that do not answer cost no more.
+ *
+ * A child that waits in the kernel and ignores SIGKILL is stuck. Each is a task of the unit, which
+ * has TasksMax= of them: with WORKER_STUCK_USER_MAX stuck ones for processes of one user, no more
+ * jobs are run for that user's processes; with WORKER_STUCK_MAX in total, none is started any more
+ * except the guard's.
+ *
+ * There are none below a --sysroot: a pointer to Workers may be NULL. */
 #pragma once
 
-#include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
-#include "tidbnumad/base/id-set.h"
 #include "tidbnumad/change/mover.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/ports.h"
@@ -39,10 +42,7 @@
 #include "tidbnumad/world/memory.h"
 #include "tidbnumad/world/sampling.h"
 
-/* --- messages --- */
-
-/* Messages to and from workers. Both ends run the same program, so a message is the struct itself,
- * over a SOCK_SEQPACKET socket. */
+/* --- jobs --- */
 
 typedef enum WorkerJob {
         WORKER_HELLO, /* sent by the worker once, when it is ready */
@@ -80,9 +80,6 @@ typedef enum WorkerWait {
 const char *worker_job_to_string(WorkerJob job); /* the metric's label: "data-dir" */
 WorkerWait worker_job_wait(WorkerJob job);
 
-/* Does it change anything, or only read? What it changes may be what the process waits for. */
-bool worker_job_acts(WorkerJob job);
-
 /* A job that takes this long counts as hung. */
 uint64_t worker_job_deadline_usec(WorkerJob job);
 
@@ -93,243 +90,99 @@ typedef struct WorkerMove {
         bool alone, files; /* as in Mover */
 } WorkerMove;
 
-enum { WORKER_FILE_MAX = 32 }; /* "cgroup.procs" */
-
-typedef struct WorkerRequest {
-        WorkerJob job;
-        uint64_t serial;
-        pid_t pid; /* the process; its /proc directory and pidfd come with the message. For MEMS the
-                      directory is that of its control group */
-        uint64_t start_ticks;
-        CpuSet cpus;   /* CPUs to run on meanwhile, see affinity_borrow() */
-        bool any_text; /* SCRIPT: a file of any kind of text */
-        NodeSet nodes; /* DRAW: all nodes; HUGE: those to count; MOVE: nodes to stay on; MEMS: nodes
-                          to set */
-        union {
-                WorkerMove move;
-                struct {
-                        uint64_t n_pages, seed;
-                } draw;
-                struct {
-                        uint32_t from, to;
-                } sweep;
-                bool widen;      /* MEMS: keep the present nodes as well */
-                pid_t forked_by; /* VFORK */
-                Foreign foreign; /* EXE: as process_identify() has left it */
-                struct {
-                        char file[WORKER_FILE_MAX], text[ID_SET_LIST_MAX];
-                } group;
-                char path[PATH_MAX];
-        };
-} WorkerRequest;
-
-typedef struct WorkerMoved {
-        uint64_t paid_bytes;
-        MoverCounters counters; /* of this step */
-} WorkerMoved;
-
-/* Room for the longest text, and for the draws of as many nodes as a kernel supports. */
-enum { WORKER_TEXT_MAX = CMDLINE_MAX_BYTES + 2, WORKER_NODES_MAX = 1024 };
-
-typedef struct WorkerReply {
-        WorkerJob job;
-        uint64_t serial;
-        int result;
-        uint64_t cpu_usec; /* CPU time of the job */
-        NodeSet nodes;     /* STORAGE */
-        union {
-                WorkerMoved moved;
-                HugeMaps huge;
-                PortSet ports;
-                struct {
-                        Draws draws; /* the pointer in it is not valid */
-                        NodeDraws by_node[WORKER_NODES_MAX];
-                } draw;
-                char text[WORKER_TEXT_MAX];
-        };
-} WorkerReply;
-
-/* Bytes of the reply that are sent: texts are mostly short. */
-size_t worker_reply_size(const WorkerReply *reply);
-
 /* --- limits --- */
 
-/* While the daemon starts it waits this long for a fact, once for each process, and half of that
- * for each worker that it already waits for. */
+/* So long the loop waits in one turn for what is as good as there. An answer takes some 0.1 ms. */
+#define WORKER_TURN_USEC (UINT64_C(5) * 1000)
+
+/* While the daemon starts, and while root's reload is under way, it waits so long for one answer
+ * and for all of them together: an answer that is late leaves the first plan incomplete. */
 #define WORKER_CALL_USEC (UINT64_C(250) * 1000)
+#define WORKER_START_USEC (UINT64_C(1000) * 1000)
 
-/* From then on it waits this long in one turn of its loop, for all facts together. */
-#define WORKER_TURN_USEC (UINT64_C(60) * 1000)
+/* Likewise for each of its own writes, as what takes longer counts as failed, and for what it reads
+ * for itself. */
+#define WORKER_OWN_USEC (UINT64_C(250) * 1000)
 
-/* What the processes of one user may cost the loop. */
-#define WORKER_USER_USEC (UINT64_C(250) * 1000)
-enum { WORKER_USER_PART = 10 };
+/* A job that takes this long does not keep those behind it waiting: another child is started. */
+#define WORKER_LATE_USEC (UINT64_C(20) * 1000)
 
-/* An answer is kept this long for a caller that could not wait for it. That a memory map answered
- * is not true for long. */
+/* With all children of a lane taken, one that takes this long is given up for the next job. */
+#define WORKER_SHARE_USEC (UINT64_C(1000) * 1000)
+
+/* An answer is kept this long for its caller, who may have ended or changed its plans. That a
+ * memory map answered is not true for long. */
 #define WORKER_KEEP_USEC (UINT64_C(3000) * 1000)
 #define WORKER_KEEP_PROBE_USEC (UINT64_C(500) * 1000)
 
-/* A new worker may take this long to start on a busy host. It depends on no other process
- * meanwhile. */
-#define WORKER_START_USEC (UINT64_C(1000) * 1000)
-
-enum { WORKER_LATE_MAX = 8, WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024 };
+enum { WORKER_LATE_USER_MAX = 3, WORKER_HUNG_MAX = 1024, WORKER_EXTENDED_MAX = 5 };
 enum { WORKER_STUCK_MAX = 16, WORKER_STUCK_USER_MAX = 4 };
-enum { WORKER_EXTENDED_MAX = 5 };
-enum { WORKER_PAYERS_MAX = 32, WORKER_KEPT_MAX = 32 };
 
-/* A wait that a process can cause ends when the worker is killed. A worker that took longer than
- * this to die was delayed by the kernel itself, which waits for work on each CPU before it moves
- * pages, or had no CPU: then jobs for the process are tried again, this many times. The same
- * applies if a job that changes the process was running at its deadline. */
+/* Jobs that wait or run, of one user and in all; a user who has more of them than are free gets no
+ * further one. A job that waits holds two descriptors. With answers that are kept likewise. */
+enum { WORKER_TICKETS_USER_MAX = 32, WORKER_TICKETS_MAX = 128 };
+
+/* A wait that a process can cause ends when the child is killed. One that took longer than this to
+ * die was delayed by the kernel itself, which waits for work on each CPU before it moves pages, or
+ * had no CPU: then jobs for the process are tried again, this many times. The same applies if a job
+ * that changes the process was running at its deadline. */
 #define WORKER_EXCUSE_USEC (UINT64_C(2000) * 1000)
 enum { WORKER_EXCUSED_MAX = 3 };
 
+/* --- all of them --- */
+
 typedef struct Workers Workers;
-typedef struct WorkerChild WorkerChild;
 
 /* Called for a process whose job was abandoned. */
 typedef void (*WorkerHungHandler)(const ProcessId *process, WorkerJob job, void *userdata);
 
-/* Called when a worker has an answer, or will have none: the caller repeats its request. */
-typedef void (*WorkerIdleHandler)(void *userdata);
+/* The answer of a job that was not there at once can be fetched, or another job of its lane can
+ * run: the caller repeats its request. */
+typedef void (*WorkerAnswerHandler)(const ProcessId *process, WorkerJob job, void *userdata);
 
-typedef struct Worker {
-        Workers *all;
-        WorkerChild *child; /* NULL: none, the next job starts one; owned */
-        WorkerReply *reply; /* an answer that the caller has not fetched yet; owned */
-        bool has_reply;
-        ProcessId reply_of;
-        uint64_t reply_usec;
-        WorkerIdleHandler on_idle;
-        void *userdata;
-} Worker;
-
-typedef struct WorkerHung {
-        ProcessId process;
-        WorkerWait wait;
-        unsigned n;   /* how often a job for it was abandoned */
-        bool excused; /* jobs for it may be tried again */
-        bool at_mems; /* the job was a write of its memory nodes: the guard is refused as well */
-} WorkerHung;
-
-/* A child that was let go and is not reaped yet. */
-typedef struct WorkerLeaving {
-        pid_t pid;
-        bool stuck; /* it was killed in the middle of a job; of the others, below */
-        uid_t uid;
-        WorkerJob job;
-        ProcessId process;
-        uint64_t since_usec;
-} WorkerLeaving;
-
-/* A user whose processes were waited for. */
-typedef struct WorkerPayer {
-        uid_t uid;
-        uint64_t debt_usec; /* what was waited, less what has been paid back until at_usec */
-        uint64_t at_usec;
-} WorkerPayer;
-
-/* An answer for a caller that will ask again. */
-typedef struct WorkerKept {
-        WorkerRequest *request; /* NULL: none; owned, as the reply */
-        WorkerReply *reply;
-        uint64_t at_usec;
-} WorkerKept;
-
-struct Workers {
-        const char *program; /* NULL: not started */
-        sd_event *event;     /* borrowed */
-        Worker facts, mover, sampler, mems;
-        Worker once;     /* of `migrate: kernel` alone: its jobs take minutes */
-        Worker guard[2]; /* for the full-node guard only: one, and another in reserve */
-        WorkerChild *late[WORKER_LATE_MAX]; /* children that were put aside; owned */
-        bool has_turns;                     /* the start is complete */
-        uint64_t turn_usec;                 /* what is left of the turn's WORKER_TURN_USEC */
-        WorkerPayer payers[WORKER_PAYERS_MAX];
-        WorkerKept kept[WORKER_KEPT_MAX];
-        WorkerLeaving *leaving; /* owned */
-        size_t n_leaving, leaving_allocated;
-        sd_event_source *reap_timer;      /* while there are any */
-        WorkerHung hung[WORKER_HUNG_MAX]; /* a ring: the next one replaces the oldest */
-        size_t n_hung, next_hung;
-        uint64_t n_timeouts[N_WORKER_JOBS];
-        WorkerHungHandler on_hung;
-        void *userdata;
-};
-
-/* Makes workers run jobs from now on, as "PROGRAM --worker" with the socket as descriptor
- * WORKER_FD. The pointers are borrowed. */
+/* Workers run "PROGRAM --worker" with a socket as descriptor WORKER_FD. The pointers are borrowed.
+ */
 enum { WORKER_FD = 3 };
-void workers_start(Workers *workers, const char *program, sd_event *event,
-                   WorkerHungHandler on_hung, void *userdata);
-void workers_done(Workers *workers);
+int workers_new(const char *program, sd_event *event, WorkerHungHandler on_hung, void *userdata,
+                Workers **ret);
+Workers *workers_free(Workers *workers);
 
-/* A turn of the loop begins. */
-void workers_begin_turn(Workers *workers);
+/* Sets the handler of a job. It is called from the loop only, not while something is asked for. */
+void workers_on_answer(Workers *workers, WorkerJob job, WorkerAnswerHandler handler,
+                       void *userdata);
 
-/* What root asks for is under way, such as a reload: until the next turn begins, each answer is
- * waited for as while the daemon starts. */
+/* For tests: deadlines are this much shorter. */
+void workers_hurry(Workers *workers, unsigned divisor);
+
+/* A turn of the loop begins. Before the first one that `has_started`, and after
+ * workers_end_turns(), as for a reload, the loop waits as while the daemon starts. */
+void workers_begin_turn(Workers *workers, bool has_started);
 void workers_end_turns(Workers *workers);
 
-/* Was as much waited in this turn as one may? Then worker_call() returns -EBUSY. */
-bool workers_turn_is_spent(const Workers *workers);
-
-/* Starts the worker without waiting, so that the next job needs no memory for that. */
-void worker_prepare(Worker *worker);
-
-/* Has the worker reported that it is ready? */
-bool worker_is_ready(Worker *worker);
-
-/* Does the worker run a job of worker_ask()? */
-bool worker_is_busy(const Worker *worker);
-
-/* Sets the handler that is called when an answer to worker_ask() has come, or none will. */
-void worker_on_idle(Worker *worker, WorkerIdleHandler handler, void *userdata);
+/* Does a child run a job of the lane of this one? */
+bool workers_are_busy(const Workers *workers, WorkerJob job);
 
 /* Is the process known not to answer? */
-bool workers_is_hung(Workers *workers, const ProcessId *process, WorkerWait wait);
+bool workers_is_hung(const Workers *workers, const ProcessId *process, WorkerWait wait);
 
-/* Does a worker wait for that already, which all processes have in common? */
-bool workers_wait_for(const Workers *workers, WorkerWait wait);
-
-/* Is a worker that was put aside, or that no signal ends, still at a write of a control group for
- * this process, worker_write_group()? It may be done at any time. */
+/* Is a child that is late, or that no signal ends, still at a write of a control group for this
+ * process, worker_write_group()? It may be done at any time. */
 bool workers_write_group_of(const Workers *workers, const ProcessId *process);
 
 /* The process executed another program: jobs for it may run again. */
 void workers_forget(Workers *workers, pid_t pid);
 
-/* Waits for the answer and returns the job's result. -ETIME: not in time, try again later; -EBUSY:
- * the same, as too much was waited in this turn or for the same user, or too many processes are
- * being waited for; -EHOSTDOWN: the process does not answer; -ECHILD: the worker ended, or none can
- * be started. NO_USER: a job of the daemon itself, as a write to a cgroup. At most one of these is
- * late for each process, so that some processes whose memory maps are locked do not keep all others
- * from being bound; in total they leave places for the jobs of a user. */
-#define NO_USER ((uid_t)-1)
-int worker_call(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
-                WorkerReply *reply);
+uint64_t workers_count_timeouts(const Workers *workers, WorkerJob job);
 
-/* The same for one question of several, which are all asked again if one of them has no answer yet:
- * the answer is kept until worker_forget_answer(). */
-int worker_call_again(Worker *worker, WorkerRequest *request, const ProcHandle *process, uid_t uid,
-                      WorkerReply *reply);
-void worker_forget_answer(Workers *workers, const WorkerRequest *request,
-                          const ProcHandle *process);
-
-/* Does not wait: -EAGAIN until the answer is there, for which the same request has to be repeated.
- * Other requests get -EAGAIN meanwhile as well. Otherwise as worker_call(). */
-int worker_ask(Worker *worker, WorkerRequest *request, const ProcHandle *process,
-               WorkerReply *reply);
+/* Starts the guard's children in advance, because there may be no memory to start one later. */
+void workers_prepare_guard(Workers *workers);
 
 /* --- the jobs as functions --- */
 
-/* Jobs for workers as functions. Those of the first two groups wait for the answer, at most
- * as long as worker.h allows; those of the third do not wait: -EAGAIN until the answer is
- * there. Beside the errors of the function that the job runs, they return those of worker_call()
- * and worker_ask(). Without workers, as for a dump, the first group runs the job in this process.
- */
+/* Beside the errors of the function that the job runs: -EAGAIN: the answer is not there yet;
+ * -EBUSY: as many jobs wait, or are stuck, as may: try again later; -EHOSTDOWN: the process does
+ * not answer; -ECHILD: the child ended, or none can be started. Without workers, as for a dump,
+ * what reads is done in this process. */
 
 /* process_read_args(). */
 int worker_read_args(Workers *workers, const ProcHandle *handle, Process *process);
@@ -354,26 +207,29 @@ int worker_read_storage(Workers *workers, const Members *members, const char *da
 int worker_read_memory_policy(Workers *workers, const ProcHandle *handle, uid_t uid, char *buffer,
                               size_t size);
 
-/* members_read_huge_maps(). -ETIME, -EBUSY and -ENOMEM: ask again later. */
+/* members_read_huge_maps(). -EAGAIN, -EBUSY and -ENOMEM: ask again later. */
 int worker_read_huge_maps(Workers *workers, const Members *members, const NodeSet *nodes,
                           HugeMaps *ret);
 
-/* As script_read(). The file system of the path is somebody's: -ETIME, it does not answer. */
+/* As script_read(). The file system of the path is somebody's: -ETIME, the answer is not there yet.
+ * This and the next are of the daemon itself: they are waited for as its writes are. Without `any`
+ * the answer is kept for a while, or until worker_forget_script(). */
 int worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
                        char **ret);
+
+void worker_forget_script(Workers *workers, const Sysroot *sysroot, const char *path);
 
 /* user_to_uid(), without a wait if the host's own file has the user. A name service gets
  * no more time than a process. */
 int worker_look_up_user(Workers *workers, const Sysroot *sysroot, const char *user, uid_t *ret);
 
-/* Starts the workers for widening in advance, because there may be no memory to start one later. */
-void worker_prepare_guard(Workers *workers);
-
 /* Does the memory map of the process answer? 0, or as above. */
 int worker_probe(Workers *workers, const ProcHandle *handle, uid_t uid);
 int worker_probe_members(Workers *workers, const Members *members);
 
-/* --- control groups; these and the next need workers --- */
+/* --- control groups; these and the next need workers ---
+ *
+ * -ETIME: not in time, or a job for the process is under way; the effect in the kernel counts. */
 
 /* cgroup_mems_widen() or cgroup_mems_write() for the group of the process. Widening has workers of
  * its own: if one waits for a lock and returns -ETIME, the other one is ready. */
@@ -389,7 +245,7 @@ int worker_write_group(Workers *workers, const ProcHandle *process, int group_fd
 int worker_make_group(Workers *workers, const ProcHandle *process, const char *instance);
 int worker_remove_groups(Workers *workers, const Sysroot *sysroot);
 
-/* --- without waiting --- */
+/* --- samples and moves: one at a time --- */
 
 /* sampler_draw(), with the CPU time that it took. */
 int worker_draw(Workers *workers, const Topology *topology, const ProcHandle *handle,
@@ -404,7 +260,7 @@ int worker_move(Workers *workers, const ProcHandle *handle, const WorkerMove *mo
 /* pages_sweep(). */
 int worker_sweep(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
 
-/* pages_sweep() of a whole node's memory, by a worker of its own. */
+/* pages_sweep() of a whole node's memory, by a child of its own. */
 int worker_migrate(Workers *workers, const ProcHandle *handle, uint32_t from, uint32_t to);
 
 /* --- the other end --- */

@@ -601,7 +601,7 @@ void guard_note(const Binder *b, Instance *i) {
                 host_mark(b->host, HOST_MARK_PUBLISH);
         }
         if (i->binding.guard.watched)
-                worker_prepare_guard(&b->host->workers);
+                workers_prepare_guard(b->host->workers);
         if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer && !guard->armed)
                 arm(guard, clock_monotonic_usec());
 }

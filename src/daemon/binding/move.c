@@ -212,7 +212,7 @@ static void note_missed(const Binder *b, Instance *i, int error) {
 /* The worker opens the process at the first step. False: the process is known not to answer. */
 static bool begin_walk(const Binder *b, Instance *i) {
         i->binding.walk.pass = clock_monotonic_usec();
-        return !workers_is_hung(&b->host->workers, &i->members[i->binding.mover_process].process.id,
+        return !workers_is_hung(b->host->workers, &i->members[i->binding.mover_process].process.id,
                                 WORKER_WAIT_MEMORY);
 }
 
@@ -283,12 +283,12 @@ static int plan_kernel_moves(const Binder *b, Instance *i) {
 /* A process whose memory map does not answer would block the worker, and everybody who waits for
  * it, until its deadline. */
 static int migrate(const Binder *b, const Member *member, const NodeMove *move) {
-        Workers *workers = &b->host->workers;
+        Workers *workers = b->host->workers;
         int r = 0;
 
         if (!proc_is_alive(member->handle))
                 return -ESRCH;
-        if (!worker_is_busy(&workers->once))
+        if (!workers_are_busy(workers, WORKER_ONCE))
                 r = worker_probe(workers, member->handle, member->process.uid);
         return r < 0 ? r : worker_migrate(workers, member->handle, move->from, move->to);
 }
@@ -352,7 +352,7 @@ static int move_piece(const Binder *b, Instance *i) {
         r = room_choose_node(b->placing, i, &i->binding.walk.target);
         if (r < 0)
                 return r;
-        r = worker_move(&b->host->workers, i->members[i->binding.mover_process].handle,
+        r = worker_move(b->host->workers, i->members[i->binding.mover_process].handle,
                         &i->binding.walk, &i->binding.placement.nodes, &i->binding.placement.cpus,
                         &i->binding.counted, &bytes);
         rate_take(&i->binding.rate, bytes);
@@ -378,16 +378,6 @@ static void wait_for_worker(Instance *i) {
         i->binding.due_usec = clock_monotonic_usec() + WORKER_POLL_USEC;
 }
 
-void move_worker_idle(const Binder *b) {
-        const uint64_t now_usec = clock_monotonic_usec();
-
-        ROSTER_FOREACH(i, b->roster) {
-                if (i->binding.at_worker)
-                        (void)binding_enter(b, i, EVENT_WORKER, now_usec);
-                i->binding.at_worker = false;
-        }
-}
-
 /* -EAGAIN: the worker is busy with it. */
 static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
         const ProcHandle *process = i->members[k].handle;
@@ -396,7 +386,7 @@ static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) 
 
         if (room_choose_node(b->placing, i, &target) < 0 || !proc_is_alive(process))
                 return 0;
-        r = worker_sweep(&b->host->workers, process, from, target);
+        r = worker_sweep(b->host->workers, process, from, target);
         if (r < 0 && r != -ESRCH && r != -EAGAIN)
                 journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "sweeping node %u for process %d: %s", from, process->pid,
@@ -470,8 +460,7 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                 wait_for_worker(i);
                 return;
         }
-        if (r > 0) { /* it is last in the queue for the worker now */
-                move_worker_idle(b);
+        if (r > 0) { /* behind the others, who are due since the answer came */
                 i->binding.due_usec = clock_monotonic_usec() + 1;
                 return;
         }

@@ -1,14 +1,11 @@
 /* Handles processes that block a worker. */
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/sys/cgroup.h"
+#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 
-/* The process may only be slow: it is tried again after this time, while a late answer is still
- * kept, WORKER_KEEP_PROBE_USEC. */
+/* A process that has not answered after this time is reported. */
 #define AGAIN_USEC (UINT64_C(200) * 1000)
-
-/* Others were waited for in this turn of the loop. */
-#define NEXT_TURN_USEC (UINT64_C(10) * 1000)
 
 static const Reason reasons[N_WORKER_WAITS] = {
         [WORKER_WAIT_FILES] = REASON_FILES_SILENT,
@@ -60,8 +57,20 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static void on_idle(void *userdata) {
-        move_worker_idle(userdata);
+/* Each instance that waits looks whether it is its own, or whether a move can be made now. */
+static void on_answer(const ProcessId *process, WorkerJob job, void *userdata) {
+        const uint64_t now_usec = clock_monotonic_usec();
+        Binder *b = userdata;
+        size_t index;
+        Instance *i = job == WORKER_HUGE ? roster_find_pid(b->roster, process->pid, &index) : NULL;
+
+        if (i)
+                (void)binding_enter(b, i, EVENT_WORKER, now_usec);
+        ROSTER_FOREACH(waits, b->roster) {
+                if (waits->binding.at_worker)
+                        (void)binding_enter(b, waits, EVENT_WORKER, now_usec);
+                waits->binding.at_worker = false;
+        }
 }
 
 /* The effect in the kernel counts, whether or not the worker has returned. */
@@ -69,7 +78,7 @@ static int write_mems(const BackendTarget *target, int group_fd, const NodeSet *
                       void *userdata) {
         Binder *b = userdata;
         NodeSet now;
-        int r = worker_write_mems(&b->host->workers, target->members[0].handle, group_fd, mems,
+        int r = worker_write_mems(b->host->workers, target->members[0].handle, group_fd, mems,
                                   widen);
 
         if (r == -ECHILD)
@@ -93,30 +102,36 @@ static int write_group(const ProcHandle *process, int group_fd, const char *file
         const Binder *b = userdata;
 
         return as_error_of_writer(
-                worker_write_group(&b->host->workers, process, group_fd, file, text));
+                worker_write_group(b->host->workers, process, group_fd, file, text));
 }
 
 static int make_group(const ProcHandle *process, const char *instance, void *userdata) {
         const Binder *b = userdata;
-        Workers *workers = &b->host->workers;
+        Workers *workers = b->host->workers;
 
         return as_error_of_writer(process ? worker_make_group(workers, process, instance)
                                           : worker_remove_groups(workers, &b->host->sysroot));
 }
 
-void silent_start(Binder *b, const char *program) {
-        workers_start(&b->host->workers, program, b->host->event, on_hung, b);
-        worker_on_idle(&b->host->workers.mover, on_idle, b);
-        worker_on_idle(&b->host->workers.once, on_idle, b);
+int silent_start(Binder *b, const char *program) {
+        static const WorkerJob asked[] = { WORKER_PROBE, WORKER_HUGE, WORKER_MOVE, WORKER_SWEEP,
+                                           WORKER_ONCE };
+        int r = workers_new(program, b->host->event, on_hung, b, &b->host->workers);
+
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < ELEMENTSOF(asked); i++)
+                workers_on_answer(b->host->workers, asked[i], on_answer, b);
         b->host->backend.write_mems = write_mems;
         b->host->backend.write_group = write_group;
         b->host->backend.make_group = make_group;
         b->host->backend.write_userdata = b;
+        return 0;
 }
 
 static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {
         for (size_t k = 0; k < i->n_members; k++)
-                if (workers_is_hung(&b->host->workers, &i->members[k].process.id, wait))
+                if (workers_is_hung(b->host->workers, &i->members[k].process.id, wait))
                         return true;
         return false;
 }
@@ -135,23 +150,22 @@ bool silent_set_failure(const Binder *b, Instance *i) {
 
 bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
         const Members members = instance_members(i, &b->host->sysroot);
+        bool again;
         int r;
 
         if (instance_backend(i, &b->host->backend) == BACKEND_AFFINITY)
                 return false;
-        r = worker_probe_members(&b->host->workers, &members);
+        r = worker_probe_members(b->host->workers, &members);
+        again = i->binding.at_worker;
+        i->binding.at_worker = r == -EAGAIN;
         if (r >= 0)
                 return false;
-        if (r == -EBUSY) { /* too much was waited for already: the process was not asked */
-                i->binding.due_usec =
-                        now_usec +
-                        (workers_turn_is_spent(&b->host->workers) ? NEXT_TURN_USEC : AGAIN_USEC);
+        i->binding.due_usec = r == -EHOSTDOWN ? INSTANCE_NEVER : now_usec + AGAIN_USEC;
+        if (r == -EBUSY || (r == -EAGAIN && !again)) /* it was not asked, or only just now */
                 return true;
-        }
         binding_set_failure(i, REASON_MEMORY_SILENT, "%s, so nothing is changed; %s",
                             reason_to_sentence(REASON_MEMORY_SILENT),
                             reason_to_remedy(REASON_MEMORY_SILENT));
         host_mark(b->host, HOST_MARK_PUBLISH);
-        i->binding.due_usec = r == -EHOSTDOWN ? INSTANCE_NEVER : now_usec + AGAIN_USEC;
         return true;
 }

@@ -144,7 +144,7 @@ int host_open(Host *h, const Args *args) {
 }
 
 void host_close(Host *h) {
-        workers_done(&h->workers);
+        h->workers = workers_free(h->workers);
         backend_done(&h->backend);
         notify_done(&h->notifier);
         sd_event_unref(h->event);

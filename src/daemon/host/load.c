@@ -15,7 +15,7 @@
 static int look_up(const char *user, uid_t *ret, void *userdata) {
         Host *h = userdata;
 
-        return worker_look_up_user(&h->workers, &h->sysroot, user, ret);
+        return worker_look_up_user(h->workers, &h->sysroot, user, ret);
 }
 
 /* --- those that were last in force --- */

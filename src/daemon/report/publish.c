@@ -358,8 +358,9 @@ static int publish_all(Report *report) {
         s.self.start_seconds = report->start_seconds;
         s.self.pid = getpid();
         for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
-                timeouts[job - WORKER_ARGS] = (JobTimeouts){ .job = worker_job_to_string(job),
-                                                             .n = host->workers.n_timeouts[job] };
+                timeouts[job - WORKER_ARGS] =
+                        (JobTimeouts){ .job = worker_job_to_string(job),
+                                       .n = workers_count_timeouts(host->workers, job) };
         access_fill(report->sampling, &s.access);
         r = irq_report_fill(*report->irq, &s.irq);
         if (r >= 0)

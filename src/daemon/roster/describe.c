@@ -11,12 +11,11 @@
  * which may take minutes. What listens later than the last time is found when it starts again. */
 static const unsigned delays_ms[] = { 200, 1000, 3000, 10000, 30000, 120000, 600000 };
 
-/* Whatever could not be waited for is read again after this time. */
+/* What is not answered yet is read again then, or by this time. */
 #define WAIT_AGAIN_USEC (UINT64_C(500) * 1000)
-#define NEXT_TURN_USEC (UINT64_C(10) * 1000)
 
 static bool asks_again(int r) {
-        return r == -ETIME || r == -EBUSY;
+        return r == -EAGAIN || r == -EBUSY;
 }
 
 /* CPUs on which to read its command line: that touches a page of its memory. */
@@ -42,7 +41,7 @@ static void log_storage(const Roster *roster, const Instance *i, int error,
 /* Read again each time: a disk may be mounted over the directory later, and a link may change. */
 static int read_storage(const Roster *roster, Instance *i, const Members *members) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        int r = worker_read_storage(&roster->host->workers, members, i->data_dir, &storage);
+        int r = worker_read_storage(roster->host->workers, members, i->data_dir, &storage);
 
         log_storage(roster, i, r, &storage);
         if (r < 0)
@@ -64,7 +63,7 @@ int describe_storage(const Roster *roster, Instance *i) {
         if (!members_are_vouched_for(&members, i->policy))
                 return 0;
         if (!i->data_dir)
-                r = worker_read_data_dir(&roster->host->workers, &members, &cpus, &i->data_dir);
+                r = worker_read_data_dir(roster->host->workers, &members, &cpus, &i->data_dir);
         if (i->data_dir && i->policy->place.near == NEAR_STORAGE)
                 r = read_storage(roster, i, &members);
         return asks_again(r) ? r : 0;
@@ -86,7 +85,7 @@ static bool is_placed_by_port(const Instance *i) {
 static int describe_ports(Roster *roster, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
         const Members members = instance_members(i, &roster->host->sysroot);
-        int r = worker_read_ports(&roster->host->workers, &members, &ports);
+        int r = worker_read_ports(roster->host->workers, &members, &ports);
 
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
@@ -105,7 +104,7 @@ static int describe_ports(Roster *roster, Instance *i) {
         return roster_rename(roster, i);
 }
 
-/* -ETIME, -EBUSY: to be read again soon. */
+/* -EAGAIN, -EBUSY: to be read again soon. */
 static int describe(Roster *roster, Instance *i) {
         const int storage = describe_storage(roster, i);
         const int ports = describe_ports(roster, i);
@@ -143,15 +142,25 @@ static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec,
 
         if (i) {
                 i->describe_due_usec = INSTANCE_NEVER;
-                if (asks_again(describe(roster, i)))
-                        i->describe_due_usec = now + (workers_turn_is_spent(&roster->host->workers)
-                                                              ? NEXT_TURN_USEC
-                                                              : WAIT_AGAIN_USEC);
+                i->describe_waits = asks_again(describe(roster, i));
+                if (i->describe_waits)
+                        i->describe_due_usec = now + WAIT_AGAIN_USEC;
                 else if (++i->n_described < ELEMENTSOF(delays_ms)) /* it may find what is missing */
                         i->describe_due_usec = now + delays_ms[i->n_described] * UINT64_C(1000);
         }
         arm(roster);
         return 0;
+}
+
+static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+        Roster *roster = userdata;
+        size_t index;
+        Instance *i = roster_find_pid(roster, process->pid, &index);
+
+        if (!i || !i->describe_waits)
+                return;
+        i->describe_due_usec = clock_monotonic_usec();
+        arm(roster);
 }
 
 /* A read that is due earlier sees it as well: whoever starts processes all the time would put it
@@ -191,11 +200,14 @@ int describe_all(Roster *roster) {
 }
 
 int describe_start(Roster *roster) {
+        static const WorkerJob asked[] = { WORKER_PORTS, WORKER_DATA_DIR, WORKER_STORAGE };
         int r = event_source_add_off(roster->host->event, &roster->describe_timer, 0, on_describe,
                                      roster);
 
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < ELEMENTSOF(asked); i++)
+                workers_on_answer(roster->host->workers, asked[i], on_answer, roster);
         arm(roster);
         return 0;
 }

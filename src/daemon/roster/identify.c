@@ -209,31 +209,33 @@ static bool is_known(const Roster *roster, const Process *process) {
                instance_owns(instance, process);
 }
 
+/* It is read again when the answer is there, or by a later scan. */
+static bool is_unanswered(Roster *roster, int r) {
+        if (r == -EBUSY || r == -ECHILD)
+                roster_scan_soon(roster);
+        return r == -EAGAIN || r == -EBUSY || r == -ECHILD;
+}
+
 int identify_read_args(Roster *roster, Process *process, const ProcHandle *handle) {
         int r;
 
         if (process->args || !match_wants_args(&roster->host->policies, process->exe))
                 return 0;
-        r = worker_read_args(&roster->host->workers, handle, process);
-        if (r != -ETIME && r != -EBUSY && r != -ECHILD)
-                return 0;
-        roster_scan_soon(roster);
-        return r;
+        r = worker_read_args(roster->host->workers, handle, process);
+        return is_unanswered(roster, r) ? r : 0;
 }
 
 /* 0: `process->foreign` is correct. A process that executes from a file system that does not
- * answer, or has its root there, is not trusted. Negative: the process has ended, or a later scan
- * tries again. */
+ * answer, or has its root there, is not trusted. Negative: the process has ended, or it is tried
+ * again. */
 static int check_mounts(Roster *roster, Process *process, const ProcHandle *handle) {
         int r;
 
         if (process->foreign != FOREIGN_ROOT &&
             !match_wants_path(&roster->host->policies, process->exe))
                 return 0;
-        r = worker_check_mounts(&roster->host->workers, &roster->host->sysroot, handle, process);
-        if (r == -ETIME || r == -EBUSY || r == -ECHILD)
-                roster_scan_soon(roster);
-        else if (r < 0 && r != -ESRCH && r != -ENOMEM) {
+        r = worker_check_mounts(roster->host->workers, &roster->host->sysroot, handle, process);
+        if (!is_unanswered(roster, r) && r < 0 && r != -ESRCH && r != -ENOMEM) {
                 process->foreign = FOREIGN_MOUNT;
                 return 0;
         }
@@ -304,10 +306,8 @@ static int is_vforked(Roster *roster, const ProcHandle *handle, const Process *p
 
         if (process->forked_by == 0 || is_known(roster, process))
                 return 0;
-        r = worker_is_vforked(&roster->host->workers, handle, process);
-        if (r == -ETIME || r == -EBUSY || r == -ECHILD)
-                roster_scan_soon(roster);
-        return r == -ETIME || r == -EBUSY || r == -ECHILD || r == -EHOSTDOWN ? -EBUSY : r > 0;
+        r = worker_is_vforked(roster->host->workers, handle, process);
+        return is_unanswered(roster, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
 }
 
 /* `*process` and `*handle` may be taken over. */
@@ -354,6 +354,17 @@ int identify_consider(Roster *roster, pid_t pid) {
         Start none = START_NONE;
 
         return consider(roster, pid, NULL, &none);
+}
+
+static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+        (void)identify_consider(userdata, process->pid);
+}
+
+void identify_start(Roster *roster) {
+        static const WorkerJob asked[] = { WORKER_ARGS, WORKER_VFORK, WORKER_EXE };
+
+        for (size_t i = 0; i < ELEMENTSOF(asked); i++)
+                workers_on_answer(roster->host->workers, asked[i], on_answer, roster);
 }
 
 /* For most of them on a host this ends with one link read, and nothing allocated; for those that

@@ -172,7 +172,7 @@ static void on_process_event(const ProcEvent *event, void *userdata) {
         roster->connector_events.received++;
         switch (event->kind) {
         case PROC_KIND_EXEC:
-                workers_forget(&roster->host->workers, event->pid);
+                workers_forget(roster->host->workers, event->pid);
                 (void)identify_exec(roster, event->pid);
                 break;
         case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
@@ -284,6 +284,7 @@ static int start_connector(Roster *roster) {
 int watch_start(Roster *roster) {
         int r = 0;
 
+        identify_start(roster);
         if (roster->host->sysroot.live && !roster->host->args->once)
                 r = start_connector(roster);
         if (r >= 0)
@@ -351,7 +352,7 @@ int watch_rematch(Roster *roster) {
                 rematch_instance(roster, roster->instances[i - 1]);
         if (!roster->host->ready)
                 return scan_all(roster, false);
-        workers_begin_turn(&roster->host->workers); /* what comes now is others' doing */
+        workers_begin_turn(roster->host->workers, true); /* what comes now is others' doing */
         return scan_all(roster, roster->scan_timer);
 }
 

@@ -106,16 +106,16 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
                         huge->n_reserved = n_reserved;
                 return;
         }
-        r = worker_read_huge_maps(&s->host->workers, &members, &i->binding.placement.nodes, &maps);
+        r = worker_read_huge_maps(s->host->workers, &members, &i->binding.placement.nodes, &maps);
         if (r == -ESRCH)
                 return; /* it ends: what it had is what its next start will need */
-        if ((r == -EBUSY || r == -ETIME) && i->huge_known &&
+        if ((r == -EBUSY || r == -EAGAIN) && i->huge_known &&
             id_set_equal(&huge->nodes, &i->binding.placement.nodes))
-                return; /* it is read again at once when others are not waited for */
+                return; /* it is read again at once when the answer is there */
         i->huge = r >= 0 ? huge_maps_need(&maps, pools) : huge_need_unknown(pools);
         i->huge_known = r >= 0;
         *huge = (InstanceHuge){ .nodes = i->binding.placement.nodes,
-                                .read_usec = now,
+                                .read_usec = r == -EAGAIN ? 0 : now,
                                 .n_member_changes = i->n_member_changes,
                                 .n_reserved = n_reserved };
         if (i->huge_known)
@@ -169,9 +169,9 @@ static int draw_pages(Sampling *s, const ProcHandle *process, size_t n_pages, Dr
         uint64_t cpu_usec;
         int r;
 
-        if (!s->host->workers.program)
+        if (!s->host->workers)
                 return sampler_draw(&s->host->topology, process, n_pages, seed, draws);
-        r = worker_draw(&s->host->workers, &s->host->topology, process, n_pages, seed, draws,
+        r = worker_draw(s->host->workers, &s->host->topology, process, n_pages, seed, draws,
                         &cpu_usec);
         if (r >= 0)
                 s->rounds.cost_usec += cpu_usec;
@@ -353,7 +353,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
                     sample_is_due(i, clock_monotonic_usec())) {
                         if (sample_draw(s, i, clock_monotonic_usec) != -EAGAIN)
                                 s->rounds.next++;
-                        else if (worker_is_busy(&s->host->workers.sampler))
+                        else if (workers_are_busy(s->host->workers, WORKER_DRAW))
                                 return sd_event_source_set_enabled(source, SD_EVENT_OFF);
                         return 0;
                 }
@@ -365,7 +365,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 
-static void on_answer(void *userdata) {
+static void on_answer(_unused_ const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
         Sampling *s = userdata;
 
         (void)sd_event_source_set_enabled(s->rounds.source, SD_EVENT_ON);
@@ -376,7 +376,7 @@ int sampling_start(Sampling *s) {
 
         if (r >= 0)
                 r = sd_event_source_set_priority(s->rounds.source, SD_EVENT_PRIORITY_IDLE);
-        worker_on_idle(&s->host->workers.sampler, on_answer, s);
+        workers_on_answer(s->host->workers, WORKER_DRAW, on_answer, s);
         return r < 0 ? r : sd_event_source_set_enabled(s->rounds.source, SD_EVENT_OFF);
 }
 

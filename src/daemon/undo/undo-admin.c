@@ -41,7 +41,7 @@ static int read_file(const Undoing *undo, const char *path, Setting *cpus, Setti
                         settings[i]->at_run_time = true;
                         return 0;
                 }
-        r = worker_read_script(&undo->host->workers, &undo->host->sysroot, path, true, &text);
+        r = worker_read_script(undo->host->workers, &undo->host->sysroot, path, true, &text);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         for (size_t i = 0; i < ELEMENTSOF(settings); i++)

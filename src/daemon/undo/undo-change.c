@@ -89,20 +89,28 @@ static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const S
         return r;
 }
 
-/* Logs the memory policies of the processes, the only property that cannot be restored. */
-static void log_memory_policies(const Undoing *undo, const Instance *i) {
+/* Logs the memory policy of a process, the only property that cannot be restored. */
+static void log_memory_policy(const Undoing *undo, const Instance *i, size_t k) {
         char policy[256];
 
-        for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
-                if (worker_read_memory_policy(&undo->host->workers, i->members[k].handle, i->uid,
-                                              policy, sizeof(policy)) == 0 &&
-                    strcmp(policy, "default") != 0)
-                        journal_log(
-                                &undo->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
-                                "%s: process %d has its own memory policy, %s (numactl?). The "
-                                "kernel changes this policy when memory is bound, and a release "
-                                "cannot restore it: restart the process after a release",
-                                i->name, i->members[k].process.id.pid, policy);
+        if (worker_read_memory_policy(undo->host->workers, i->members[k].handle, i->uid, policy,
+                                      sizeof(policy)) < 0 ||
+            strcmp(policy, "default") == 0)
+                return;
+        journal_log(&undo->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                    "%s: process %d has its own memory policy, %s (numactl?). The kernel changes "
+                    "this policy when memory is bound, and a release cannot restore it: restart "
+                    "the process after a release",
+                    i->name, i->members[k].process.id.pid, policy);
+}
+
+static void on_memory_policy(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+        const Undoing *undo = userdata;
+        size_t k;
+        const Instance *i = roster_find_pid(undo->roster, process->pid, &k);
+
+        if (i)
+                log_memory_policy(undo, i, k);
 }
 
 /* Finds or creates the record. The record of a scope without processes is reused, because the
@@ -149,7 +157,8 @@ int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call)
                 return r;
         r = will_do(undo, i, record, step);
         if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
-                log_memory_policies(undo, i);
+                for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
+                        log_memory_policy(undo, i, k);
         if (r >= 0)
                 r = undo_write(&undo->records, record);
         return r < 0 ? r : 1;
@@ -469,6 +478,7 @@ static int open_folder(Undoing *undo) {
 int undo_start(Undoing *undo) {
         int r = may_be_needed(undo->host) ? open_folder(undo) : 0;
 
+        workers_on_answer(undo->host->workers, WORKER_MEMORY_POLICY, on_memory_policy, undo);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)

@@ -183,7 +183,7 @@ static bool awaits_late_write(const UndoRelease *r) {
         const UndoRecord *record = r->restore.record;
 
         for (size_t i = 0; i < record->n_processes; i++)
-                if (workers_write_group_of(&r->undo->host->workers, &record->processes[i].id))
+                if (workers_write_group_of(r->undo->host->workers, &record->processes[i].id))
                         return true;
         return false;
 }

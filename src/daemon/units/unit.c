@@ -318,7 +318,7 @@ static void note_user(Unit *u, const BusUnit *read) {
         u->place.uid = 0;
         u->place.uid_known =
                 read->user[0] == '\0' ||
-                worker_look_up_user(&host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
+                worker_look_up_user(host->workers, &host->sysroot, read->user, &u->place.uid) == 0;
         user = strdup(read->user);
         if (!user)
                 return; /* read the user once more */
@@ -566,24 +566,45 @@ typedef struct Start {
         Host *host;
         StartLimits limits;
         uint64_t hash;
-        unsigned n_files;
+        char *files[FILES_MAX]; /* that were asked for; owned */
+        size_t n_files;
         bool unread;
+        bool late; /* an answer is not there yet */
 } Start;
+
+/* While one of several answers is late the others are kept, or all of them would never be there at
+ * once. */
+static void start_done(Start *start) {
+        for (size_t i = 0; i < start->n_files; i++) {
+                if (!start->late)
+                        worker_forget_script(start->host->workers, &start->host->sysroot,
+                                             start->files[i]);
+                free(start->files[i]);
+        }
+}
+
+static int start_ask(Start *start, const char *path, char **ret_text) {
+        if (start->n_files == FILES_MAX)
+                return -E2BIG;
+        start->files[start->n_files] = strdup(path);
+        if (!start->files[start->n_files])
+                return -ENOMEM;
+        start->n_files++;
+        return worker_read_script(start->host->workers, &start->host->sysroot, path, false,
+                                  ret_text);
+}
 
 static void start_read_script(Start *start, const char *path) {
         _cleanup_free_ char *text = NULL;
-        int r;
+        int r = start_ask(start, path, &text);
 
-        r = start->n_files++ < FILES_MAX
-                    ? worker_read_script(&start->host->workers, &start->host->sysroot, path, false,
-                                         &text)
-                    : -E2BIG;
         if (r >= 0) {
                 hash_text(&start->hash, text);
                 start_limits_add_script(&start->limits, text);
         } else if (r != -ENOEXEC && r != -ENOENT && r != -ENOTDIR && r != -EINVAL) {
                 start_limits_add_unreadable(&start->limits);
-                start->unread = r != -E2BIG;
+                start->unread |= r != -E2BIG;
+                start->late |= r == -ETIME;
         }
 }
 
@@ -603,7 +624,8 @@ static void start_read_word(Start *start, const char *word) {
 
 void unit_start_note(Unit *u, const BusUnit *read) {
         const Topology *topology = &u->units->host->topology;
-        Start start = { .host = u->units->host, .hash = UINT64_C(14695981039346656037) };
+        _cleanup_(start_done)
+                Start start = { .host = u->units->host, .hash = UINT64_C(14695981039346656037) };
 
         start_limits_add_affinity(&start.limits, &read->affinity);
         start_limits_add_numa(&start.limits, topology, read->numa_policy, &read->numa_mask,
@@ -618,9 +640,10 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         u->start_unread = start.unread;
         if (start.unread && u->start_hash != 0)
                 return; /* what was read before still holds, as far as is known */
-        if (start.hash != u->start_hash)
+        if (!start.late && start.hash != u->start_hash)
                 unit_start_forgive(u);
-        u->start_hash = start.hash;
+        if (!start.late)
+                u->start_hash = start.hash;
         if (!start_limits_equal(&start.limits, &u->place.start))
                 host_mark(u->units->host, HOST_MARK_PLAN);
         u->place.start = start.limits;

@@ -334,9 +334,20 @@ static bool is_busy(const Units *units) {
         return !units->subscribed || units->n_lists > 0;
 }
 
+/* On a busy host a script is there later than it is waited for: then it is no matter of the next
+ * scan. */
+static void on_script(_unused_ const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+        Units *units = userdata;
+
+        for (size_t i = 0; i < units->n_units; i++)
+                if (units->units[i]->start_unread)
+                        unit_reconcile(units->units[i]);
+}
+
 static int begin(Units *units) {
         int r;
 
+        workers_on_answer(units->host->workers, WORKER_SCRIPT, on_script, units);
         (void)sd_pid_get_unit(0, &units->own_unit);
         r = event_source_add_off(units->host->event, &units->retry, 0, on_retry, units);
         if (r < 0)
@@ -471,6 +482,12 @@ bool units_is_reading(const Units *units, const char *unit) {
         if (u)
                 return !u->place.known && u->call;
         return unit && units->starting && known_unit_is_named(&units->host->policies, unit);
+}
+
+bool units_start_is_late(const Units *units, const char *unit) {
+        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+
+        return u && u->start_unread && u->start_hash == 0;
 }
 
 void units_note_shared(const Units *units, const char *unit, bool shared) {

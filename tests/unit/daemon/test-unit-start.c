@@ -32,6 +32,14 @@ int __wrap_worker_read_script(_unused_ Workers *workers, _unused_ const Sysroot 
         return 0;
 }
 
+static unsigned n_forgotten;
+
+void __wrap_worker_forget_script(Workers *workers, const Sysroot *sysroot, const char *path);
+void __wrap_worker_forget_script(_unused_ Workers *workers, _unused_ const Sysroot *sysroot,
+                                 _unused_ const char *path) {
+        n_forgotten++;
+}
+
 typedef struct Scene {
         Rooms rooms;
         Unit unit;

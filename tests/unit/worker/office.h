@@ -2,19 +2,22 @@
 #pragma once
 
 #include "../../support/child-process.h"
-#include "tidbnumad/worker/child.h"
-#include "tidbnumad/worker/worker.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/message.h"
 #include "tidbnumad/world/processes.h"
+
+enum { OFFICE_CHILDREN = 12 };
 
 typedef struct Office {
         Sysroot sysroot;
         sd_event *event;
-        Workers workers;
-        unsigned n_hung, n_idle;
+        Workers *workers;
+        unsigned n_hung, n_answers;
         ProcessId hung;
         WorkerJob hung_job;
-        pid_t children[4]; /* processes to ask about */
-        ProcHandle handles[4];
+        pid_t answered[OFFICE_CHILDREN]; /* in the order in which it was said */
+        pid_t children[OFFICE_CHILDREN]; /* processes to ask about */
+        ProcHandle handles[OFFICE_CHILDREN];
 } Office;
 
 static inline void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
@@ -25,10 +28,11 @@ static inline void on_hung(const ProcessId *process, WorkerJob job, void *userda
         o->hung_job = job;
 }
 
-static inline void on_idle(void *userdata) {
+static inline void on_answer(const ProcessId *process, WorkerJob job, void *userdata) {
         Office *o = userdata;
 
-        o->n_idle++;
+        (void)job;
+        o->answered[o->n_answers++ % OFFICE_CHILDREN] = process->pid;
 }
 
 static inline void office_init(Office *o) {
@@ -36,10 +40,10 @@ static inline void office_init(Office *o) {
         assert_int_equal(sysroot_open(NULL, &o->sysroot), 0);
         assert_int_equal(sd_event_new(&o->event), 0);
         assert_non_null(getenv("TIDBNUMAD"));
-        workers_start(&o->workers, getenv("TIDBNUMAD"), o->event, on_hung, o);
-        worker_on_idle(&o->workers.mover, on_idle, o);
-        worker_on_idle(&o->workers.sampler, on_idle, o);
-        for (unsigned i = 0; i < ELEMENTSOF(o->children); i++) {
+        assert_int_equal(workers_new(getenv("TIDBNUMAD"), o->event, on_hung, o, &o->workers), 0);
+        for (WorkerJob job = WORKER_ARGS; job < N_WORKER_JOBS; job++)
+                workers_on_answer(o->workers, job, on_answer, o);
+        for (unsigned i = 0; i < OFFICE_CHILDREN; i++) {
                 o->children[i] = child_start();
                 assert_int_equal(proc_open(&o->sysroot, o->children[i], &o->handles[i]), 0);
         }
@@ -50,24 +54,66 @@ static inline void end_child(Office *o, unsigned i) {
         o->children[i] = 0;
 }
 
+/* A child of this process that serves. */
+static inline bool is_worker(pid_t pid) {
+        char text[64];
+
+        return path_read(AT_FDCWD, text, sizeof(text), "/proc/%d/comm", pid) > 0 &&
+               strcmp(text, "tidbnumad-work") == 0;
+}
+
+/* Sends all of them the signal; the number of them. */
+static inline unsigned signal_workers(int signal) {
+        char path[64];
+        unsigned n = 0;
+        FILE *f;
+        int pid;
+
+        (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+        f = fopen(path, "re");
+        assert_non_null(f);
+        while (fscanf(f, "%d", &pid) == 1)
+                if (is_worker(pid)) {
+                        assert_int_equal(kill(pid, signal), 0);
+                        n++;
+                }
+        (void)fclose(f);
+        return n;
+}
+
 static inline void office_done(Office *o) {
-        workers_done(&o->workers);
-        for (unsigned i = 0; i < ELEMENTSOF(o->children); i++) {
+        o->workers = workers_free(o->workers);
+        for (unsigned i = 0; i < OFFICE_CHILDREN; i++) {
                 end_child(o, i);
                 proc_close(&o->handles[i]);
         }
+        while (signal_workers(SIGKILL) > 0) /* some are stopped */
+                (void)waitpid(-1, NULL, WNOHANG);
         sd_event_unref(o->event);
         sysroot_close(&o->sysroot);
 }
 #define _cleanup_office_ _cleanup_(office_done)
 #define OFFICE_TEST(test) TEST_WITH(test, Office, o, office_init, office_done)
 
+/* A turn of the daemon's loop. */
+static inline void office_turn(Office *o) {
+        workers_begin_turn(o->workers, true);
+        assert_true(sd_event_run(o->event, 10000) >= 0);
+}
+
+/* Turns until the call has its answer. */
+#define IN_THE_END(o, call)                                                                        \
+        ({                                                                                         \
+                int _r = (call);                                                                   \
+                for (unsigned _n = 0; _n < 1000 && (_r == -EAGAIN || _r == -EBUSY); _n++) {        \
+                        office_turn(o);                                                            \
+                        _r = (call);                                                               \
+                }                                                                                  \
+                _r;                                                                                \
+        })
+
 static inline int read_args(Office *o, unsigned i, uid_t uid) {
         _cleanup_process_ Process process = { .uid = uid };
 
-        return worker_read_args(&o->workers, &o->handles[i], &process);
-}
-
-static inline void stop_worker(const Worker *worker) {
-        assert_int_equal(kill(worker->child->pid, SIGSTOP), 0);
+        return worker_read_args(o->workers, &o->handles[i], &process);
 }

@@ -1,388 +1,364 @@
-/* How many workers are waited for, and for how long. In place of a worker that another process
- * blocks, the tests stop one with SIGSTOP. */
+/* What processes that do not answer cost others. In place of a worker that another process blocks,
+ * the tests stop one with SIGSTOP. */
 #include "../../support/test.h"
 
 #include "../../support/child-process.h"
 #include "office.h"
-#include "tidbnumad/base/array.h"
-#include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/child.h"
 
-/* Starts the worker and stops it before its first job, so that it is sure to miss the deadline. */
-static void stop_new_worker(Worker *worker) {
-        worker_prepare(worker);
-        while (!worker_is_ready(worker))
-                assert_non_null(worker->child);
-        stop_worker(worker);
+/* A deadline of 10 s passes in this part of it. */
+enum { HURRY = 100, DEADLINE_MSEC = 10000 / HURRY };
+
+enum { STAND_IN = OFFICE_CHILDREN - 1 }; /* whom another user asks about */
+
+static bool is_running;  /* a worker at its deadline waits for a CPU only */
+static bool none_ends;   /* though it was killed */
+static bool office_ends; /* but the test has */
+
+bool __wrap_worker_child_is_running(const WorkerChild *child);
+bool __wrap_worker_child_is_running(const WorkerChild *child) {
+        (void)child;
+        return is_running;
 }
 
-/* On a busy host an answer may be late. */
-static int read_args_in_the_end(Office *o, unsigned i, uid_t uid) {
-        int r = read_args(o, i, uid);
-
-        for (unsigned n = 0; n < 1000 && (r == -ETIME || r == -EBUSY); n++) {
-                assert_true(sd_event_run(o->event, 10000) >= 0);
-                r = read_args(o, i, uid);
-        }
-        return r;
+pid_t __real_waitpid(pid_t pid, int *status, int options);
+pid_t __wrap_waitpid(pid_t pid, int *status, int options);
+pid_t __wrap_waitpid(pid_t pid, int *status, int options) {
+        return options == WNOHANG && none_ends && !office_ends
+                       ? 0
+                       : __real_waitpid(pid, status, options);
 }
 
-/* The next is asked of another worker; and once it does answer, it is asked again. */
+static void limits_init(Office *o) {
+        is_running = none_ends = office_ends = false;
+        office_init(o);
+        workers_hurry(o->workers, HURRY);
+}
+
+static void limits_done(Office *o) {
+        office_ends = true;
+        office_done(o);
+}
+#define LIMITS_TEST(test) TEST_WITH(test, Office, o, limits_init, limits_done)
+
+static void turns(Office *o, unsigned msec) {
+        const uint64_t end = clock_monotonic_usec() + msec * UINT64_C(1000);
+
+        while (clock_monotonic_usec() < end)
+                office_turn(o);
+}
+
+/* Those that are there take no further job; the next job is sure to go to one of them first. */
+static void stop_workers(Office *o) {
+        assert_int_equal(IN_THE_END(o, read_args(o, STAND_IN, 99)), 0);
+        assert_true(signal_workers(SIGSTOP) > 0);
+        workers_begin_turn(o->workers, true);
+}
+
+/* The next is asked of another worker; and what comes late in the end is not asked for again. */
 OFFICE_TEST(one_that_is_late) {
-        pid_t pid;
-
-        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
-        stop_worker(&o->workers.facts);
-        pid = o->workers.facts.child->pid;
-        assert_int_equal(read_args(o, 0, 1), -ETIME);
-        assert_null(o->workers.facts.child);
-        assert_int_equal(read_args_in_the_end(o, 1, 1), 0);
-        assert_int_equal(read_args(o, 0, 1), -ETIME);
-        assert_non_null(o->workers.facts.child); /* it was not even tried */
-        assert_int_equal(kill(pid, SIGCONT), 0);
-        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
+        stop_workers(o);
+        assert_int_equal(read_args(o, 0, 1), -EAGAIN);
+        assert_int_equal(IN_THE_END(o, read_args(o, 1, 1)), 0);
+        turns(o, 50);
+        assert_int_equal(read_args(o, 0, 1), -EAGAIN);
+        o->n_answers = 0;
+        (void)signal_workers(SIGCONT);
+        while (o->n_answers == 0)
+                office_turn(o);
+        assert_int_equal(o->answered[0], o->children[0]);
+        while (signal_workers(0) > 1) /* one is enough again */
+                office_turn(o);
+        (void)signal_workers(SIGSTOP);
+        assert_int_equal(read_args(o, 0, 1), 0); /* it was there */
         assert_int_equal(o->n_hung, 0);
+}
+
+/* It may have been the command line of the program before. */
+OFFICE_TEST(one_that_is_late_for_another_program) {
+        stop_workers(o);
+        assert_int_equal(read_args(o, 0, 1), -EAGAIN);
+        workers_forget(o->workers, o->children[0]);
+        (void)signal_workers(SIGCONT);
+        o->n_answers = 0;
+        while (o->n_answers == 0)
+                office_turn(o);
+        (void)signal_workers(SIGSTOP);
+        assert_int_equal(read_args(o, 0, 1), -EAGAIN);
 }
 
 /* One user's processes cost so much and no more, and others are asked nevertheless. */
 OFFICE_TEST(many_that_are_late) {
         for (unsigned i = 0; i < WORKER_LATE_USER_MAX; i++) {
-                stop_new_worker(&o->workers.facts);
-                assert_int_equal(read_args(o, i, 7), -ETIME);
+                stop_workers(o);
+                assert_int_equal(read_args(o, i, 7), -EAGAIN);
+                turns(o, 50);
         }
-        assert_int_equal(read_args(o, 3, 7), -EBUSY);
-        assert_int_equal(read_args_in_the_end(o, 3, 8), 0);
+        assert_int_equal(read_args(o, 3, 7), -EAGAIN);
+        turns(o, 100);
+        assert_int_equal(read_args(o, 3, 7), -EAGAIN);
+        assert_int_equal(IN_THE_END(o, read_args(o, 4, 8)), 0);
+        assert_int_equal(read_args(o, 3, 7), -EAGAIN);
 }
 
-static int write_group(Office *o, unsigned i) {
-        return worker_write_group(&o->workers, &o->handles[i], o->handles[i].dir_fd, "none", "1");
+/* Whoever has asked for much waits for those who have asked for little. */
+OFFICE_TEST(users_take_turns) {
+        static const unsigned order[] = { 4, 1, 5, 2, 3 };
+
+        stop_workers(o);
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(read_args(o, i, 7), -EAGAIN);
+        assert_int_equal(read_args(o, 4, 8), -EAGAIN);
+        assert_int_equal(read_args(o, 5, 8), -EAGAIN);
+        o->n_answers = 0;
+        while (o->n_answers < ELEMENTSOF(order))
+                office_turn(o);
+        for (unsigned i = 0; i < ELEMENTSOF(order); i++)
+                assert_int_equal(o->answered[i], o->children[order[i]]);
+}
+
+/* As many as may be asked for at once. */
+OFFICE_TEST(a_queue_that_is_full) {
+        WorkerRequest request = { .job = WORKER_STORAGE };
+        WorkerReply reply;
+
+        stop_workers(o);
+        for (unsigned i = 0; i < WORKER_TICKETS_USER_MAX; i++) {
+                (void)snprintf(request.path, sizeof(request.path), "/%u", i);
+                assert_int_equal(
+                        workers_ask(o->workers, &request, &o->handles[0], 7, false, &reply),
+                        -EAGAIN);
+        }
+        (void)strcpy(request.path, "/more");
+        assert_int_equal(workers_ask(o->workers, &request, &o->handles[0], 7, false, &reply),
+                         -EBUSY);
+        assert_int_equal(read_args(o, 1, 8), -EAGAIN);
+        assert_int_equal(IN_THE_END(o, read_args(o, 1, 8)), 0);
+}
+
+/* The loop waits so long in a turn for all processes together. */
+OFFICE_TEST(a_turn_that_is_spent) {
+        uint64_t begun_usec;
+
+        stop_workers(o);
+        begun_usec = clock_monotonic_usec();
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(read_args(o, i, 1 + i), -EAGAIN);
+        assert_true(clock_monotonic_usec() - begun_usec >= WORKER_TURN_USEC);
+        assert_true(clock_monotonic_usec() - begun_usec < 3 * WORKER_TURN_USEC);
+}
+
+/* --- given up --- */
+
+/* Where all are taken, the first of them makes room after a while: it is given up and not asked
+ * again. */
+OFFICE_TEST(one_that_is_given_up) {
+        const uint64_t begun_usec = clock_monotonic_usec();
+
+        for (unsigned i = 0; i < 8; i++) {
+                stop_workers(o);
+                assert_int_equal(read_args(o, i, 100 + i), -EAGAIN);
+                turns(o, 30);
+        }
+        assert_int_equal(o->n_hung, 0);
+        assert_int_equal(IN_THE_END(o, read_args(o, 8, 200)), 0);
+        assert_int_equal(o->n_hung, 1);
+        assert_true(clock_monotonic_usec() - begun_usec <
+                    worker_job_deadline_usec(WORKER_ARGS) / 2);
+        assert_int_equal(o->hung.pid, o->children[0]);
+        assert_int_equal(o->hung_job, WORKER_ARGS);
+        assert_int_equal(workers_count_timeouts(o->workers, WORKER_ARGS), 1);
+        assert_true(workers_is_hung(o->workers, &o->hung, WORKER_WAIT_MEMORY));
+        assert_false(workers_is_hung(o->workers, &o->hung, WORKER_WAIT_FILES));
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
+        workers_forget(o->workers, o->children[0]);
+        assert_int_equal(IN_THE_END(o, read_args(o, 0, 0)), 0);
+}
+
+static void give_up(Office *o, unsigned i, uid_t uid) {
+        const unsigned n = o->n_hung;
+
+        stop_workers(o);
+        assert_int_equal(read_args(o, i, uid), -EAGAIN);
+        while (o->n_hung == n)
+                office_turn(o);
+        assert_int_equal(o->hung.pid, o->children[i]);
+        assert_int_equal(read_args(o, i, uid), -EHOSTDOWN);
+}
+
+/* What waits for the same process is not tried after that. */
+LIMITS_TEST(one_behind_one_that_is_given_up) {
+        stop_workers(o);
+        assert_int_equal(read_args(o, 0, 0), -EAGAIN);
+        assert_int_equal(worker_probe(o->workers, &o->handles[0], 0), -EAGAIN);
+        while (o->n_hung == 0)
+                office_turn(o);
+        (void)signal_workers(SIGSTOP);
+        assert_int_equal(worker_probe(o->workers, &o->handles[0], 0), -EHOSTDOWN);
+}
+
+LIMITS_TEST(one_that_waits_for_a_cpu) {
+        is_running = true;
+        stop_workers(o);
+        assert_int_equal(read_args(o, 0, 0), -EAGAIN);
+        turns(o, DEADLINE_MSEC * WORKER_EXTENDED_MAX);
+        assert_int_equal(o->n_hung, 0);
+        is_running = false; /* it is stopped: this is no want of a CPU */
+        turns(o, 2 * DEADLINE_MSEC);
+        assert_int_equal(o->n_hung, 1);
+}
+
+/* The process may give it ever more to read. */
+LIMITS_TEST(one_that_runs_for_ever) {
+        is_running = true;
+        stop_workers(o);
+        assert_int_equal(read_args(o, 0, 0), -EAGAIN);
+        turns(o, DEADLINE_MSEC * (WORKER_EXTENDED_MAX + 2));
+        assert_int_equal(o->n_hung, 1);
+}
+
+/* It gets no more time, as the process may wait for what it does; but it is tried again. */
+LIMITS_TEST(one_that_acts_and_runs) {
+        is_running = true;
+        for (unsigned n = 0; n <= WORKER_EXCUSED_MAX; n++) {
+                const bool last = n == WORKER_EXCUSED_MAX;
+
+                assert_true(IN_THE_END(o, worker_sweep(o->workers, &o->handles[1], 0, 0)) >= 0);
+                (void)signal_workers(SIGSTOP);
+                assert_int_equal(worker_sweep(o->workers, &o->handles[0], 0, 0), -EAGAIN);
+                while (workers_are_busy(o->workers, WORKER_SWEEP))
+                        office_turn(o);
+                assert_int_equal(o->n_hung, last);
+                assert_int_equal(
+                        workers_is_hung(o->workers,
+                                        &(ProcessId){ o->children[0], o->handles[0].start_ticks },
+                                        WORKER_WAIT_MEMORY),
+                        last);
+        }
+}
+
+/* --- those that no signal ends --- */
+
+/* Each is a task of the unit, which may have so many: one user's cost him the next, many cost all
+ * but the guard. The directory given to the guard is no control group: one that runs returns
+ * -ESRCH.
+ */
+LIMITS_TEST(workers_that_no_signal_ends) {
+        NodeSet nodes = { 0 };
+
+        id_set_add(&nodes, 0);
+        none_ends = true;
+        for (unsigned i = 0; i < WORKER_STUCK_MAX; i++) {
+                const uid_t uid = 7 + i / WORKER_STUCK_USER_MAX;
+
+                assert_int_equal(IN_THE_END(o, read_args(o, STAND_IN, 99)), 0);
+                give_up(o, 0, uid);
+                workers_forget(o->workers, o->children[0]);
+                if (i % WORKER_STUCK_USER_MAX == WORKER_STUCK_USER_MAX - 1)
+                        assert_int_equal(read_args(o, 1, uid), -EBUSY);
+        }
+        assert_int_equal(IN_THE_END(o, read_args(o, 1, 6)), -ECHILD);
+        assert_int_equal(
+                worker_write_mems(o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, true),
+                -ESRCH);
+}
+
+LIMITS_TEST(one_that_the_kernel_held_up) {
+        none_ends = true;
+        give_up(o, 0, 0);
+        turns(o, 2100);
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN); /* it is held up still */
+        none_ends = false;
+        assert_int_equal(IN_THE_END(o, read_args(o, 1, 0)), 0);
+        for (unsigned n = 0; n < 200 && read_args(o, 0, 0) == -EHOSTDOWN; n++)
+                office_turn(o);
+        assert_int_equal(IN_THE_END(o, read_args(o, 0, 0)), 0);
+        give_up(o, 0, 0); /* again: this time nothing held it up */
+        turns(o, 1500);
+        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
+}
+
+/* --- writes --- */
+
+/* A folder in which a FIFO without a reader takes the place of a write that waits for a lock. */
+typedef struct Group {
+        char path[32];
+        int fd;
+} Group;
+
+static Group group_new(const char *fifo) {
+        Group g = { .path = "/tmp/test-limits-XXXXXX" };
+
+        assert_non_null(mkdtemp(g.path));
+        g.fd = open(g.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(mkfifoat(g.fd, fifo, 0600), 0);
+        return g;
+}
+
+static void group_end(Group *g, const char *fifo) {
+        (void)unlinkat(g->fd, fifo, 0);
+        (void)close(g->fd);
+        (void)rmdir(g->path);
 }
 
 /* Writes to control groups are the daemon's own: those for some processes that are late do not keep
  * the next process from being bound, and none is asked twice. */
 OFFICE_TEST(each_process_has_its_writes) {
-        for (unsigned i = 0; i <= WORKER_LATE_USER_MAX; i++) {
-                stop_new_worker(&o->workers.mems);
-                assert_int_equal(write_group(o, i), -ETIME);
-                assert_null(o->workers.mems.child); /* it was tried, and put aside */
-        }
-        for (unsigned i = 0; i <= WORKER_LATE_USER_MAX; i++)
-                assert_int_equal(write_group(o, i), -ETIME);
-        assert_null(o->workers.mems.child);
+        Group g = group_new("cpuset.cpus");
+
+        workers_begin_turn(o->workers, true);
+        for (unsigned i = 0; i < 5; i++)
+                assert_int_equal(
+                        worker_write_group(o->workers, &o->handles[i], g.fd, "cpuset.cpus", "1"),
+                        -ETIME);
+        assert_int_equal(worker_write_group(o->workers, &o->handles[0], g.fd, "cpuset.cpus", "1"),
+                         -ETIME);
+        assert_int_equal(worker_write_group(o->workers, &o->handles[5], g.fd, "cpuset.cpus", "1"),
+                         -EBUSY);
+        group_end(&g, "cpuset.cpus");
 }
 
 /* A write of a control group is known as long as it may still be done. */
 OFFICE_TEST(write_that_is_late) {
-        const ProcessId *id;
-        pid_t pid;
+        const ProcessId id = { o->children[0], o->handles[0].start_ticks };
+        Group g = group_new("cpuset.cpus");
+        int fd;
 
-        stop_new_worker(&o->workers.mems);
-        pid = o->workers.mems.child->pid;
-        assert_int_equal(
-                worker_write_group(&o->workers, &o->handles[0], o->handles[0].dir_fd, "none", "1"),
-                -ETIME);
-        id = &(ProcessId){ o->children[0], o->handles[0].start_ticks };
-        assert_true(workers_write_group_of(&o->workers, id));
-        assert_false(workers_write_group_of(&o->workers, &(ProcessId){ o->children[1], 0 }));
-        assert_int_equal(kill(pid, SIGCONT), 0);
-        while (workers_write_group_of(&o->workers, id))
-                assert_true(sd_event_run(o->event, 10000) >= 0);
-}
-
-/* Those that no signal ends, as far as anybody can see. */
-static void add_stuck(Office *o, uid_t uid) {
-        const WorkerLeaving stuck = {
-                .pid = o->children[3], .stuck = true, .uid = uid, .job = WORKER_DRAW
-        };
-
-        assert_int_equal(ARRAY_INSERT(o->workers.leaving, o->workers.n_leaving,
-                                      o->workers.leaving_allocated, 0, &stuck),
-                         0);
-}
-
-/* Has a worker write node 0 to the group of the first process. The directory given to it is no
- * control group: a worker that runs returns -ESRCH. */
-static int write_mems(Office *o, bool widen) {
-        NodeSet nodes = { 0 };
-
-        id_set_add(&nodes, 0);
-        return worker_write_mems(&o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, widen);
-}
-
-static int draw(Office *o) {
-        Node node = { .id = 0 };
-        const Topology topology = { .nodes = &node, .n_nodes = 1 };
-        _cleanup_draws_ Draws draws = { 0 };
-        uint64_t cpu_usec;
-
-        return worker_draw(&o->workers, &topology, &o->handles[0], 16, 1, &draws, &cpu_usec);
-}
-
-/* Each is a task of the unit, which may have so many: one user's cost him the next, many cost all
- * but the guard. */
-OFFICE_TEST(workers_that_no_signal_ends) {
-        for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
-                add_stuck(o, 7);
-        assert_int_equal(read_args(o, 0, 7), -EBUSY);
-        assert_int_equal(read_args_in_the_end(o, 0, 8), 0);
-        assert_int_equal(draw(o), -EAGAIN);
-        for (unsigned i = 0; i < WORKER_STUCK_USER_MAX; i++)
-                add_stuck(o, getuid());
-        while (worker_is_busy(&o->workers.sampler))
-                assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
-        assert_int_equal(draw(o), 0);
-        assert_int_equal(draw(o), -EBUSY);
-        while (o->workers.n_leaving < WORKER_STUCK_MAX)
-                add_stuck(o, 9);
-        assert_int_equal(read_args_in_the_end(o, 0, 8), 0); /* that worker is there */
-        o->workers.facts.child = worker_child_free(o->workers.facts.child);
-        assert_int_equal(read_args(o, 0, 8), -ECHILD);
-        assert_int_equal(write_mems(o, true), -ESRCH); /* the guard's own worker has run it */
-}
-
-/* Those of a user; UINT32_MAX: all. */
-static void be_late_since(Office *o, uint64_t usec, uid_t uid) {
-        for (unsigned k = 0; k < WORKER_LATE_MAX; k++)
-                if (uid == UINT32_MAX || o->workers.late[k]->uid == uid)
-                        o->workers.late[k]->asked_usec = clock_monotonic_usec() - usec;
-}
-
-/* Where all places are taken, the first of them makes room after a while: it is given up and not
- * asked again. */
-OFFICE_TEST(one_that_is_given_up) {
-        for (unsigned i = 0; i <= WORKER_LATE_MAX; i++) {
-                if (i == WORKER_LATE_MAX) {
-                        be_late_since(o, 0, UINT32_MAX);
-                        assert_int_equal(read_args(o, 1, 100 + i), -EBUSY);
-                        be_late_since(o, 2000000, 100);
-                }
-                stop_new_worker(&o->workers.facts);
-                assert_int_equal(read_args(o, i == 0 ? 0 : 1, 100 + i), -ETIME);
-                for (unsigned k = 0; i > 0 && k < WORKER_LATE_MAX; k++)
-                        if (o->workers.late[k] && o->workers.late[k]->uid == 100 + i)
-                                o->workers.late[k]->process.pid = -(pid_t)i; /* another one */
-        }
-        assert_int_equal(o->n_hung, 1);
-        assert_int_equal(o->hung.pid, o->children[0]);
-        assert_int_equal(o->hung_job, WORKER_ARGS);
-        assert_int_equal(o->workers.n_timeouts[WORKER_ARGS], 1);
-        assert_true(workers_is_hung(&o->workers, &o->hung, WORKER_WAIT_MEMORY));
-        assert_false(workers_is_hung(&o->workers, &o->hung, WORKER_WAIT_FILES));
-        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
-        workers_forget(&o->workers, o->children[0]);
-        be_late_since(o, 2000000, UINT32_MAX);
-        assert_int_equal(read_args_in_the_end(o, 0, 0), 0);
-}
-
-static WorkerChild *late_one(Office *o) {
-        WorkerChild *late = NULL;
-
-        for (size_t k = 0; !late && k < WORKER_LATE_MAX; k++)
-                late = o->workers.late[k];
-        assert_non_null(late);
-        return late;
-}
-
-static void deadline_now(Office *o) {
-        assert_int_equal(sd_event_source_set_time(late_one(o)->timer, clock_monotonic_usec()), 0);
-        assert_true(sd_event_run(o->event, UINT64_MAX) > 0);
-}
-
-static pid_t start_spinner(void) {
-        const pid_t pid = child_fork();
-
-        while (pid == 0)
-                ;
-        return pid;
-}
-
-/* A worker is late, and its pid is replaced by that of a child that spins. */
-static pid_t office_init_with_spinner(Office *o, pid_t *ret_worker) {
-        pid_t spinner;
-
-        office_init(o);
-        stop_new_worker(&o->workers.facts);
-        assert_int_equal(read_args(o, 0, 0), -ETIME);
-        *ret_worker = late_one(o)->pid;
-        spinner = start_spinner();
-        late_one(o)->pid = spinner;
-        return spinner;
-}
-
-TEST(one_that_waits_for_a_cpu) {
-        _cleanup_office_ Office o;
-        pid_t worker, spinner = office_init_with_spinner(&o, &worker);
-
-        for (unsigned i = 0; i < WORKER_EXTENDED_MAX; i++) {
-                deadline_now(&o);
-                assert_int_equal(o.n_hung, 0);
-                assert_int_equal(read_args(&o, 0, 0), -ETIME);
-        }
-        late_one(&o)->pid = worker; /* it is stopped: this is no want of a CPU */
-        late_one(&o)->n_extended = 0;
-        deadline_now(&o);
-        assert_int_equal(o.n_hung, 1);
-        assert_int_equal(o.hung.pid, o.children[0]);
-        child_end(spinner);
-}
-
-/* The process may give it ever more to read. */
-TEST(one_that_runs_for_ever) {
-        _cleanup_office_ Office o;
-        pid_t worker, spinner = office_init_with_spinner(&o, &worker);
-
-        late_one(&o)->n_extended = WORKER_EXTENDED_MAX;
-        deadline_now(&o);
-        assert_int_equal(o.n_hung, 1);
-        while (waitpid(spinner, NULL, 0) == spinner) /* killed in the worker's place */
-                ;
-        child_end(worker);
-}
-
-static void reap_all(Office *o) {
-        while (o->workers.n_leaving > 0)
-                worker_children_reap(&o->workers);
-}
-
-/* A process takes the place of a worker that the kernel holds up. */
-static void hold_up(Office *o, unsigned child) {
-        const WorkerLeaving leaving = { .pid = o->children[child],
-                                        .stuck = true,
-                                        .job = WORKER_ARGS,
-                                        .process = o->hung,
-                                        .since_usec = clock_monotonic_usec() };
-
-        assert_int_equal(ARRAY_INSERT(o->workers.leaving, o->workers.n_leaving,
-                                      o->workers.leaving_allocated, 0, &leaving),
-                         0);
-}
-
-static void give_up(Office *o) {
-        const unsigned n = o->n_hung;
-
-        stop_new_worker(&o->workers.facts);
-        assert_int_equal(read_args(o, 0, 0), -ETIME);
-        while (o->n_hung == n) /* the timer of former ones may come first */
-                deadline_now(o);
-        reap_all(o);
-        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN);
+        workers_begin_turn(o->workers, true);
+        assert_int_equal(worker_write_group(o->workers, &o->handles[0], g.fd, "cpuset.cpus", "1"),
+                         -ETIME);
+        assert_true(workers_write_group_of(o->workers, &id));
+        assert_false(workers_write_group_of(o->workers, &(ProcessId){ o->children[1], 0 }));
+        fd = openat(g.fd, "cpuset.cpus", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        while (workers_write_group_of(o->workers, &id))
+                office_turn(o);
+        (void)close(fd);
+        group_end(&g, "cpuset.cpus");
 }
 
 /* The guard still tries to widen the binding of a process whose memory map does not answer. But if
  * the abandoned job was itself a write of memory nodes, each further one would leave another worker
  * behind that cannot be killed. */
-OFFICE_TEST(widening_after_an_abandoned_job) {
-        give_up(o);
-        assert_int_equal(write_mems(o, false), -EHOSTDOWN);
-        assert_int_equal(write_mems(o, true), -ESRCH);
-        workers_forget(&o->workers, o->children[0]);
-        stop_new_worker(&o->workers.mems);
-        assert_int_equal(write_mems(o, false), -ETIME);
-        while (o->n_hung == 1)
-                deadline_now(o);
-        assert_int_equal(o->hung_job, WORKER_MEMS);
-        assert_int_equal(write_mems(o, true), -EHOSTDOWN);
-}
+LIMITS_TEST(widening_after_an_abandoned_job) {
+        Group g = group_new("cpuset.mems");
+        const int no_group = o->handles[0].dir_fd;
+        NodeSet nodes = { 0 };
 
-OFFICE_TEST(one_that_the_kernel_held_up) {
-        give_up(o);
-        hold_up(o, 1);
-        worker_children_reap(&o->workers);
-        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN); /* it is held up still */
-        o->workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
-        (void)kill(o->children[1], SIGKILL);
-        reap_all(o);
-        o->children[1] = 0;
-        assert_int_equal(read_args_in_the_end(o, 0, 0), 0);
-        give_up(o); /* again: this time nothing held it up */
-        o->workers.hung[0].n = WORKER_EXCUSED_MAX + 1;
-        hold_up(o, 2);
-        o->workers.leaving[0].since_usec -= WORKER_EXCUSE_USEC;
-        (void)kill(o->children[2], SIGKILL);
-        reap_all(o);
-        o->children[2] = 0;
-        assert_int_equal(read_args(o, 0, 0), -EHOSTDOWN); /* so often, and no more */
+        id_set_add(&nodes, 0);
+        give_up(o, 0, 0);
+        assert_int_equal(worker_write_mems(o->workers, &o->handles[0], no_group, &nodes, false),
+                         -EHOSTDOWN);
+        assert_int_equal(worker_write_mems(o->workers, &o->handles[0], no_group, &nodes, true),
+                         -ESRCH);
+        workers_forget(o->workers, o->children[0]);
+        assert_int_equal(worker_write_mems(o->workers, &o->handles[0], g.fd, &nodes, false),
+                         -ETIME);
+        while (o->n_hung == 1)
+                office_turn(o);
+        assert_int_equal(o->hung_job, WORKER_MEMS);
+        assert_int_equal(worker_write_mems(o->workers, &o->handles[0], no_group, &nodes, true),
+                         -EHOSTDOWN);
+        group_end(&g, "cpuset.mems");
 }
 
 TEST_GROUP(NULL, NULL)
-
-/* It gets no more time, as the process may wait for what it does; but it is tried again. */
-OFFICE_TEST(one_that_acts_and_runs) {
-        for (unsigned n = 0; n <= WORKER_EXCUSED_MAX; n++) {
-                const bool last = n == WORKER_EXCUSED_MAX;
-                WorkerChild *child;
-                pid_t worker;
-
-                stop_new_worker(&o->workers.mover);
-                assert_int_equal(worker_sweep(&o->workers, &o->handles[0], 0, 0), -EAGAIN);
-                child = o->workers.mover.child;
-                worker = child->pid;
-                child->pid = start_spinner();
-                assert_int_equal(sd_event_source_set_time(child->timer, 0), 0);
-                while (o->n_idle == n)
-                        assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
-                assert_null(o->workers.mover.child);
-                assert_int_equal(o->n_hung, last);
-                assert_int_equal(worker_probe(&o->workers, &o->handles[0], 0) == -EHOSTDOWN, last);
-                child_end(worker);
-        }
-}
-
-/* The loop waits so long in a turn for all processes together, and goes on in the next. */
-OFFICE_TEST(a_turn_that_is_spent) {
-        uint64_t begun_usec;
-
-        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
-        workers_begin_turn(&o->workers);
-        stop_worker(&o->workers.facts);
-        begun_usec = clock_monotonic_usec();
-        assert_int_equal(read_args(o, 0, 1), -ETIME);
-        assert_true(workers_turn_is_spent(&o->workers));
-        for (unsigned i = 1; i < 4; i++)
-                assert_int_equal(read_args(o, i, 1 + i), -EBUSY);
-        assert_true(clock_monotonic_usec() - begun_usec >= WORKER_TURN_USEC - 4000);
-        assert_null(o->workers.facts.child); /* they were not asked */
-        workers_begin_turn(&o->workers);
-        assert_false(workers_turn_is_spent(&o->workers));
-        for (int r = -EBUSY; r != 0; workers_begin_turn(&o->workers)) {
-                r = read_args(o, 1, 2);
-                assert_true(r == 0 || r == -ETIME || r == -EBUSY);
-                assert_true(sd_event_run(o->event, 1000) >= 0);
-        }
-}
-
-/* What came too late is not asked for again, where the process still runs the same program. */
-OFFICE_TEST(an_answer_that_is_late) {
-        pid_t pid;
-
-        assert_int_equal(read_args_in_the_end(o, 0, 1), 0);
-        stop_worker(&o->workers.facts);
-        pid = o->workers.facts.child->pid;
-        assert_int_equal(read_args(o, 0, 1), -ETIME);
-        assert_int_equal(kill(pid, SIGCONT), 0);
-        while (read_args(o, 0, 1) == -ETIME)
-                assert_true(sd_event_run(o->event, UINT64_MAX) >= 0);
-        assert_null(o->workers.facts.child);
-}
-
-static bool is_hurried(const Office *o, uid_t uid) {
-        return limits_patience_usec(&o->workers, uid) < WORKER_TURN_USEC / 2;
-}
-
-/* Slow answers count as well: in the long run one part in so many of the loop's time. */
-OFFICE_TEST(a_user_who_is_waited_for) {
-        (void)read_args_in_the_end(o, 0, 1);
-        workers_begin_turn(&o->workers);
-        limits_charge_user(&o->workers, 7, WORKER_USER_USEC / 2);
-        assert_false(is_hurried(o, 7));
-        limits_charge_user(&o->workers, 7, WORKER_USER_USEC);
-        assert_true(is_hurried(o, 7));
-        assert_false(is_hurried(o, 8));
-        assert_false(is_hurried(o, NO_USER));
-        assert_false(limits_refuse_user(&o->workers, 7)); /* what is there at once it gets */
-        for (uid_t uid = 100; uid < 100 + 2 * WORKER_PAYERS_MAX; uid++)
-                limits_charge_user(&o->workers, uid, 1000);
-        assert_true(is_hurried(o, 7)); /* many who owe little do not hide one */
-        while (is_hurried(o, 7))       /* it is paid back with time */
-                (void)usleep(10000);
-}

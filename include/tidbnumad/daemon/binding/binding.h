@@ -249,9 +249,6 @@ void move_slice(const Binder *b, Instance *instance, uint64_t now_usec);
  * due, so that none starves another. NULL: none. */
 Instance *move_next(const Binder *b, uint64_t now_usec);
 
-/* The worker is free again: instances that wait for it take their turns. */
-void move_worker_idle(const Binder *b);
-
 /* Calls migrate_pages(2) for each process and each node that still holds anonymous memory of the
  * instance. `moving` until all calls have returned. */
 void move_sweep(const Binder *b, Instance *instance, uint64_t now_usec);
@@ -316,7 +313,7 @@ void reconcile_log_found(Binder *b);
  * would wait for it. */
 
 /* Starts the workers. `program`: the daemon's own. */
-void silent_start(Binder *binder, const char *program);
+int silent_start(Binder *binder, const char *program);
 
 /* Sets the failure if one of the instance's processes does not answer. False: all of them answer.
  */

@@ -90,7 +90,7 @@ struct Host {
         JournalLimit journal_limits[JOURNAL_LIMITS];
         Notifier notifier;
         Sysroot sysroot;
-        Workers workers;
+        Workers *workers; /* NULL: below a --sysroot */
         Topology topology;
         Hotplug hotplug;
         DeviceList devices;             /* read at the start and with each reload */

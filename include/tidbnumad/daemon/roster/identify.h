@@ -3,6 +3,9 @@
 
 #include "tidbnumad/daemon/roster/roster.h"
 
+/* Considers a process again when what a worker was asked about it is answered. */
+void identify_start(Roster *roster);
+
 /* Could a policy name it, by its executable alone? Negative: the link cannot be read. */
 int identify_may_match(Roster *roster, pid_t pid);
 
@@ -16,5 +19,5 @@ int identify_exec(Roster *roster, pid_t pid);
 
 /* Reads the command line, only if a policy for the executable matches by it. The command line is in
  * the process's own memory, so the process can write anything there. If it cannot be read, no such
- * policy matches. Negative: it may be read later; a scan tries again soon. */
+ * policy matches. Negative: it may be read later, and is considered again then. */
 int identify_read_args(Roster *roster, Process *process, const ProcHandle *handle);

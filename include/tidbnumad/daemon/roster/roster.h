@@ -334,6 +334,7 @@ typedef struct Instance {
         unsigned n_described; /* number of reads of ports and data directory since a process joined
                                */
         uint64_t describe_due_usec;
+        bool describe_waits; /* for a worker's answer; `describe_due_usec` is when to ask again */
         size_t policy_index;
         uid_t uid;                /* user of its first process, when it was found */
         uint64_t first_seen_usec; /* monotonic */

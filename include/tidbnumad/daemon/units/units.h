@@ -29,9 +29,10 @@ typedef struct Unit {
         uint32_t n_restarts;        /* as systemd counts them, when last read */
         bool end_seen;              /* its end was seen, and it was not read in a later state */
         bool end_judged;            /* a signal told of the end that will be read */
-        bool start_unread;          /* its script did not answer: read it at the next scan */
-        uint64_t start_hash;        /* of its unit files and its script */
-        bool start_inside;          /* its present start began with values of ours */
+        bool start_unread; /* its script did not answer: read it when it does, and at the next scan
+                            */
+        uint64_t start_hash;       /* of its unit files and its script; 0: not read yet */
+        bool start_inside;         /* its present start began with values of ours */
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
@@ -146,6 +147,10 @@ const StartLimits *units_start_limits(const Units *units, const char *unit);
 
 /* Is the unit (may be NULL) being read for the first time? */
 bool units_is_reading(const Units *units, const char *unit);
+
+/* Is what its start asks for not known, because its script has not been read for the first time?
+ * The answer comes, or the reading is given up. */
+bool units_start_is_late(const Units *units, const char *unit);
 
 /* Notes whether unrelated processes run in this unit (may be NULL) beside its instance. Such a unit
  * is not prepared for its next start, as they would be bound with it. */
