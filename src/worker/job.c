@@ -87,6 +87,10 @@ bool worker_job_acts(WorkerJob job) {
         return jobs[job].acts;
 }
 
+bool worker_job_is_of_host(WorkerJob job) {
+        return job == WORKER_USER || job == WORKER_SCRIPT;
+}
+
 uint64_t worker_job_deadline_usec(WorkerJob job) {
         return jobs[job].deadline_usec;
 }

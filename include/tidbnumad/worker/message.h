@@ -91,6 +91,9 @@ typedef struct WorkerLaneLimits {
 /* Does it change anything, or only read? What it changes may be what the process waits for. */
 bool worker_job_acts(WorkerJob job);
 
+/* Is it of the host, whatever process the request names? */
+bool worker_job_is_of_host(WorkerJob job);
+
 WorkerLane worker_job_lane(WorkerJob job);
 const WorkerLaneLimits *worker_lane_limits(WorkerLane lane);
 
