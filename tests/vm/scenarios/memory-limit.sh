@@ -181,7 +181,10 @@ tidbnumactl release tikv-20160
 is "$(limit_of tikv-20160)" max 'a release gives back what was there'
 is "$(property_of tikv-20160)" infinity 'also of the unit'
 is_cgroup_v1 || is "$(<"$(memory_file tikv-20160 memory.high -)")" max 'and no brake stays'
-wait_until 60 'no record is left' no_records
+no_record_of() {
+        ! grep -l -r "$1" /run/tidbnumad/undo
+}
+wait_until 60 'no record of it is left' no_record_of tikv-20160
 
 # --- observe says what would be ----------------------------------------------------------------------------------------
 

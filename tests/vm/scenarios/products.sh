@@ -88,22 +88,20 @@ systemctl daemon-reload
 install_package
 wait_until 60 'the daemon is up' metric_is 1 tidbnumad_ready
 check 'the policies are valid' tidbnumactl validate
-# Where a TiKV's data is, and so its node, is known when it runs: its limit is there from its second start on.
-for unit in tidb-4000 tiflash-9000; do
-        wait_until 60 "$unit has its limit before it starts" is_limited "$unit"
-done
+# Where the data of a TiKV or TiFlash is, and so its node, is known when it runs: its limit is there from its second start on.
+wait_until 60 'a TiDB has its limit before it starts' is_limited tidb-4000
 workload_start "${limited[@]}" "${others[@]}"
 demo_haproxy_up
-for unit in tidb-4000 tiflash-9000; do
-        wait_until 60 "$unit was born with its share" born_with_share "$unit"
-done
+wait_until 60 'tidb-4000 was born with its share' born_with_share tidb-4000
 wait_until 120 'all ten are bound' by_state bound "${limited[@]}" "${others[@]}" haproxy
 tidbnumactl status | tee -a "$ARTIFACTS/status"
 for unit in "${limited[@]}" "${others[@]}" haproxy; do
         wait_until 60 "$unit is on the nodes that status says" is_at_home "$unit"
 done
-restart_apart tikv-20160
-wait_until 60 'tikv-20160 was born with its share' born_with_share tikv-20160
+for unit in tikv-20160 tiflash-9000; do
+        restart_apart "$unit"
+        wait_until 60 "$unit was born with its share" born_with_share "$unit"
+done
 
 # --- one more TiDB ------------------------------------------------------------------------------------------------------
 
