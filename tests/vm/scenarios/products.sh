@@ -90,9 +90,14 @@ wait_until 60 'the daemon is up' metric_is 1 tidbnumad_ready
 check 'the policies are valid' tidbnumactl validate
 # Where the data of a TiKV or TiFlash is, and so its node, is known when it runs: its limit is there from its second start on.
 wait_until 60 'a TiDB has its limit before it starts' is_limited tidb-4000
-workload_start "${limited[@]}" "${others[@]}"
+# In the order in which TiUP starts a cluster, so that a TiDB does not get the node of a disk that a TiKV is about to use.
+workload_start pd-2379 tso-3379 tiproxy-6000 tikv-20160
+wait_until 120 'the TiKV is bound' by_state bound tikv-20160
+daemon_looks
+workload_start tidb-4000
+check 'tidb-4000 was born with its share' born_with_share tidb-4000
+workload_start tiflash-9000 cdc-8300 prometheus-9090 node_exporter-9100
 demo_haproxy_up
-wait_until 60 'tidb-4000 was born with its share' born_with_share tidb-4000
 wait_until 120 'all ten are bound' by_state bound "${limited[@]}" "${others[@]}" haproxy
 tidbnumactl status | tee -a "$ARTIFACTS/status"
 for unit in "${limited[@]}" "${others[@]}" haproxy; do
