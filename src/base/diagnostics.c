@@ -112,56 +112,6 @@ _printf_(4, 0) static void add_placed(Diagnostics *d, const char *place, Diagnos
         keep(d, message, detail);
 }
 
-void diagnostics_add_path(Diagnostics *diagnostics, const char *path, const char *format, ...) {
-        int saved = errno; /* for %m */
-        DiagnosticDetail detail = { 0 };
-        va_list args;
-
-        if (is_full(diagnostics))
-                return;
-        detail.path = strdup(path);
-        errno = saved;
-        va_start(args, format);
-        add_placed(diagnostics, path, detail, format, args);
-        va_end(args);
-}
-
-void diagnostics_add_at(Diagnostics *diagnostics, const SourceFile *file, SourceSpan at,
-                        const char *format, ...) {
-        _cleanup_text_ Text place = { 0 }, excerpt = { 0 };
-        DiagnosticDetail detail = { .line = at.line, .column = at.column };
-        va_list args;
-
-        if (is_full(diagnostics))
-                return;
-        text_appendf(&place, "%s:%u:%u", file->path, at.line, at.column);
-        if (diagnostics->n_messages < DIAGNOSTICS_EXCERPTS_MAX)
-                excerpt_render(file, at, &excerpt);
-        if (place.error < 0 || excerpt.error < 0) {
-                diagnostics->error = -ENOMEM;
-                return;
-        }
-        detail.path = strdup(file->path);
-        detail.excerpt = TAKE_PTR(excerpt.data);
-        va_start(args, format);
-        add_placed(diagnostics, place.data, detail, format, args);
-        va_end(args);
-}
-
-const char *diagnostics_what(const Diagnostics *diagnostics, size_t i) {
-        return diagnostics->messages[i] + diagnostics->details[i].what_offset;
-}
-
-void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text) {
-        const char *excerpt = diagnostics->details[i].excerpt;
-        const char *caret = excerpt ? strchr(excerpt, '\n') : NULL;
-
-        text_appendf(text, "%s\n", diagnostics->messages[i]);
-        if (caret)
-                text_appendf(text, "    %.*s\n    %s\n", (int)(caret - excerpt), excerpt,
-                             caret + 1);
-}
-
 static const char *next_character(const char *p, const char *end) {
         for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
                 ;
@@ -170,7 +120,8 @@ static const char *next_character(const char *p, const char *end) {
 
 /* --- the offending line, and a caret under it --- */
 
-#define BEFORE 60u /* characters of a long line before the place */
+#define EXCERPT_WIDTH 100u /* characters of a long line that are shown around the place */
+#define BEFORE 60u         /* characters of a long line before the place */
 #define CUT "..."
 
 static bool find_line(const SourceFile *file, uint32_t number, SourceLine *ret) {
@@ -227,7 +178,11 @@ static bool find_shown(const SourceFile *file, SourceSpan *at, SourceLine *ret) 
         return true;
 }
 
-void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
+/* Two lines, the second without its newline: the source as it is safe on a terminal (one "?" for
+ * each character that is not printable ASCII), and a "^" under the column with "~" under the rest
+ * of the span. Both keep the tabs, so that they align. Nothing if the file has no such line. Lines
+ * end as YAML defines it. */
+static void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
         uint32_t length, first = 1, shown, marked;
         SourceLine line;
 
@@ -250,6 +205,58 @@ void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
         marked = first + shown > at.column ? first + shown - at.column : 1;
         for (uint32_t i = 1; i < at.length && i < marked; i++)
                 text_append(text, "~");
+}
+
+/* --- messages about places --- */
+
+void diagnostics_add_path(Diagnostics *diagnostics, const char *path, const char *format, ...) {
+        int saved = errno; /* for %m */
+        DiagnosticDetail detail = { 0 };
+        va_list args;
+
+        if (is_full(diagnostics))
+                return;
+        detail.path = strdup(path);
+        errno = saved;
+        va_start(args, format);
+        add_placed(diagnostics, path, detail, format, args);
+        va_end(args);
+}
+
+void diagnostics_add_at(Diagnostics *diagnostics, const SourceFile *file, SourceSpan at,
+                        const char *format, ...) {
+        _cleanup_text_ Text place = { 0 }, excerpt = { 0 };
+        DiagnosticDetail detail = { .line = at.line, .column = at.column };
+        va_list args;
+
+        if (is_full(diagnostics))
+                return;
+        text_appendf(&place, "%s:%u:%u", file->path, at.line, at.column);
+        if (diagnostics->n_messages < DIAGNOSTICS_EXCERPTS_MAX)
+                excerpt_render(file, at, &excerpt);
+        if (place.error < 0 || excerpt.error < 0) {
+                diagnostics->error = -ENOMEM;
+                return;
+        }
+        detail.path = strdup(file->path);
+        detail.excerpt = TAKE_PTR(excerpt.data);
+        va_start(args, format);
+        add_placed(diagnostics, place.data, detail, format, args);
+        va_end(args);
+}
+
+const char *diagnostics_what(const Diagnostics *diagnostics, size_t i) {
+        return diagnostics->messages[i] + diagnostics->details[i].what_offset;
+}
+
+void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text) {
+        const char *excerpt = diagnostics->details[i].excerpt;
+        const char *caret = excerpt ? strchr(excerpt, '\n') : NULL;
+
+        text_appendf(text, "%s\n", diagnostics->messages[i]);
+        if (caret)
+                text_appendf(text, "    %.*s\n    %s\n", (int)(caret - excerpt), excerpt,
+                             caret + 1);
 }
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"

@@ -96,7 +96,8 @@ static char *parse_labels(char *p, PromSample *ret) {
         return p + 1;
 }
 
-int prom_parse_line(char *line, PromSample *ret) {
+/* One line, which is changed. 1: a sample; 0: a comment, or empty; -EBADMSG: malformed. */
+static int parse_line(char *line, PromSample *ret) {
         PromSample sample = { .le = NAN };
         char *p = skip_blanks(line), *end, *value;
 
@@ -149,7 +150,7 @@ void prom_reader_add(PromReader *reader, const char *bytes, size_t size) {
                 reader->line[reader->length] = '\0';
                 r = reader->cut || strlen(reader->line) != reader->length
                             ? -EBADMSG
-                            : prom_parse_line(reader->line, &sample);
+                            : parse_line(reader->line, &sample);
                 if (r > 0)
                         reader->handler(&sample, reader->userdata);
                 reader->n_malformed += r < 0;

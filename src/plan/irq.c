@@ -191,9 +191,18 @@ static int compare_ranks(const void *a, const void *b) {
         return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-static size_t rank_all(const Topology *topology, const CpuSet *pool, int32_t node, Ranked *ranked) {
+/* The CPUs of a pool, the best first: by distance from the node (DEVICE_NODE_UNKNOWN: all are
+ * equal), first threads of cores before others, then by number. The caller owns the array. 0 or
+ * -ENOMEM. */
+static int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t node,
+                          uint32_t **ret, size_t *ret_n) {
+        const size_t room = id_set_count(pool) + 1;
+        _cleanup_free_ Ranked *ranked = calloc(room, sizeof(*ranked));
+        _cleanup_free_ uint32_t *order = calloc(room, sizeof(*order));
         size_t n = 0;
 
+        if (!ranked || !order)
+                return -ENOMEM;
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const Node *at = &topology->nodes[i];
                 const CpuSet its = id_set_and(&at->cpus, pool);
@@ -207,22 +216,6 @@ static size_t rank_all(const Topology *topology, const CpuSet *pool, int32_t nod
                 };
         }
         qsort(ranked, n, sizeof(*ranked), compare_ranks);
-        return n;
-}
-
-/* The CPUs of a pool, the best first: by distance from the node (DEVICE_NODE_UNKNOWN: all are
- * equal), first threads of cores before others, then by number. The caller owns the array. 0 or
- * -ENOMEM. */
-static int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t node,
-                          uint32_t **ret, size_t *ret_n) {
-        const size_t room = id_set_count(pool) + 1;
-        _cleanup_free_ Ranked *ranked = calloc(room, sizeof(*ranked));
-        _cleanup_free_ uint32_t *order = calloc(room, sizeof(*order));
-        size_t n;
-
-        if (!ranked || !order)
-                return -ENOMEM;
-        n = rank_all(topology, pool, node, ranked);
         for (size_t i = 0; i < n; i++)
                 order[i] = ranked[i].cpu;
         *ret = TAKE_PTR(order);

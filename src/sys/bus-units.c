@@ -173,9 +173,7 @@ int bus_units_start(sd_bus *bus, const char *unit) {
         return r < 0 ? r : 0;
 }
 
-/* --- transient scopes: units of systemd for processes that systemd did not start --- */
-
-/* Transient scopes over D-Bus (StartTransientUnit() of org.freedesktop.systemd1(5)). */
+/* --- transient scopes: StartTransientUnit() of org.freedesktop.systemd1(5) --- */
 
 int bus_scope_start(sd_bus *bus, const BusScope *scope, BusUnitsReply reply, void *userdata,
                     sd_bus_slot **ret_slot) {

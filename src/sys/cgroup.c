@@ -364,8 +364,6 @@ int pressure_read(int cgroup_fd, Pressure *ret) {
 
 /* --- the hierarchies of v1 --- */
 
-/* Hierarchies of cgroup v1. What is in their groups, cgroup.c reads. */
-
 static bool has_word(const char *list, const char *word) {
         size_t length = strlen(word);
 

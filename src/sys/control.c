@@ -24,26 +24,19 @@ static struct sockaddr_un address_below(int dir_fd, const char *name) {
         return address;
 }
 
-/* By its path where that fits: ss(8) and lsof(8) show what was bound. */
-static struct sockaddr_un address_of(const char *runtime_dir, int runtime_fd) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        const int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CONTROL_SOCKET,
-                               runtime_dir);
-
-        return n > 0 && (size_t)n < sizeof(address.sun_path)
-                       ? address
-                       : address_below(runtime_fd, CONTROL_SOCKET);
-}
-
 int control_listen(const char *runtime_dir, int runtime_fd, int *ret_fd, ino_t *ret_inode) {
         _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        const struct sockaddr_un address = address_of(runtime_dir, runtime_fd);
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
         struct stat st;
         mode_t mask;
-        int r;
+        int n, r;
 
         if (fd < 0)
                 return -errno;
+        /* By its path where that fits: ss(8) and lsof(8) show what was bound. */
+        n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CONTROL_SOCKET, runtime_dir);
+        if (n <= 0 || (size_t)n >= sizeof(address.sun_path))
+                address = address_below(runtime_fd, CONTROL_SOCKET);
         (void)unlinkat(runtime_fd, CONTROL_SOCKET, 0);
         mask = umask(0177); /* it is never there with another mode */
         r = bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
@@ -63,15 +56,6 @@ bool control_is_named(int runtime_fd, ino_t inode) {
 
         return fstatat(runtime_fd, CONTROL_SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                st.st_ino == inode;
-}
-
-static int check_peer(int fd) {
-        struct ucred peer;
-        socklen_t size = sizeof(peer);
-
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-                return -errno;
-        return peer.uid == 0 || peer.uid == geteuid() ? 0 : -EPERM;
 }
 
 static int start(sd_bus *bus, int *fd, bool server) {
@@ -97,13 +81,13 @@ static int start(sd_bus *bus, int *fd, bool server) {
 int control_accept(int listen_fd, sd_event *event, sd_bus **ret) {
         _cleanup_(control_closep) sd_bus *bus = NULL;
         _cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct ucred peer;
+        socklen_t size = sizeof(peer);
         int r;
 
-        if (fd < 0)
+        if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
                 return -errno;
-        r = check_peer(fd);
-        if (r >= 0)
-                r = sd_bus_new(&bus);
+        r = peer.uid == 0 || peer.uid == geteuid() ? sd_bus_new(&bus) : -EPERM;
         if (r >= 0)
                 r = start(bus, &fd, true);
         if (r >= 0)

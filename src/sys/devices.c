@@ -22,9 +22,7 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/sys/devices.h"
 
-/* --- devices in /sys --- */
-
-/* Devices in /sys, and what their parents show of them. */
+/* --- devices in /sys, and what their parents show of them --- */
 
 int sysfs_resolve(const Sysroot *sysroot, char ret[static PATH_MAX], const char *format, ...) {
         char path[PATH_MAX], root[PATH_MAX], target[PATH_MAX];
@@ -174,11 +172,6 @@ int sysfs_pci(const char *path, char ret[static SYSFS_PCI_MAX]) {
         ret[length] = '\0';
         return 0;
 }
-
-/* --- network interfaces --- */
-
-/* Network interfaces of the host: that of the default route, out of the kernel's text files, their
- * addresses, and events of them. */
 
 /* --- the default route --- */
 

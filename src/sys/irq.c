@@ -14,9 +14,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/irq.h"
 
-/* --- masks --- */
-
-/* Masks of interrupts in /proc/irq. */
+/* --- masks of interrupts in /proc/irq --- */
 
 int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret) {
         const int fd = sysroot->proc_fd;
@@ -204,8 +202,6 @@ const InterruptLine *interrupts_find(const InterruptTable *interrupts, uint32_t 
 }
 
 /* --- a running irqbalance --- */
-
-/* A running irqbalance. What to send is decided by the plan, when by the daemon. */
 
 #define PREFIX "irqbalance"
 #define SUFFIX ".sock"

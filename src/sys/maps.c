@@ -174,9 +174,7 @@ int maps_next(MapsReader *reader, Mapping *ret) {
         }
 }
 
-/* --- numa_maps --- */
-
-/* /proc/PID/numa_maps, a line at a time, and the policy in its first line. */
+/* --- /proc/PID/numa_maps, a line at a time, and the policy in its first line --- */
 
 static uint64_t count_of(const char *line, const char *word) {
         uint64_t n;

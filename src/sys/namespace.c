@@ -20,9 +20,7 @@
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/sys/namespace.h"
 
-/* --- opening a path below a root --- */
-
-/* openat2(2), and the walk that takes its place on kernels before 5.6. */
+/* --- opening a path below a root: openat2(2), or a walk on kernels before 5.6 --- */
 
 /* Of linux/openat2.h and asm/unistd.h; the headers of the build host may be older. */
 #define NR_OPENAT2 437
@@ -133,9 +131,7 @@ bool path_has_dot_dot(const char *path) {
         return false;
 }
 
-/* --- mounts --- */
-
-/* The mounts that a process sees, and which one mount_holds a path. */
+/* --- the mounts that a process sees, and which one holds a path --- */
 
 void mount_table_done(MountTable *table) {
         free(table->text);

@@ -17,8 +17,6 @@
 
 /* --- nodes and CPUs --- */
 
-/* What the kernel counts by node and by CPU. What that sums up to is left to observe. */
-
 int node_meminfo_parse(const char *text, NodeMeminfo *ret) {
         NodeMeminfo m = { 0 };
 

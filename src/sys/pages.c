@@ -114,9 +114,7 @@ int pages_sweep(pid_t pid, uint32_t from, uint32_t to) {
         return r;
 }
 
-/* --- which pages there are --- */
-
-/* /proc/PID/pagemap: entries of pages, and the quick way over where there are none. */
+/* --- /proc/PID/pagemap: entries of pages, and the quick way over where there are none --- */
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define ENTRY_PRESENT (UINT64_C(1) << 63)

@@ -35,33 +35,30 @@ static int open_error(int error) {
         }
 }
 
-static int open_event(pid_t tid, const PerfCode *code, int leader) {
-        struct perf_event_attr attr = {
-                .size = sizeof(attr),
-                .type = code->type,
-                .config = code->config,
-                .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
-                               PERF_FORMAT_TOTAL_TIME_RUNNING,
-                .disabled = leader < 0, /* until the group is whole */
-        };
-        long fd = syscall(SYS_perf_event_open, &attr, tid, -1, leader, PERF_FLAG_FD_CLOEXEC);
-
-        return fd < 0 ? open_error(errno) : (int)fd;
-}
-
 int perf_group_open(pid_t tid, const PerfCode *codes, size_t n_codes, PerfGroup *ret) {
         PerfGroup group = { .n_fds = 0 };
 
         if (n_codes == 0 || n_codes > PERF_GROUP_MAX)
                 return -EINVAL;
         for (size_t i = 0; i < n_codes; i++) {
-                int fd = open_event(tid, &codes[i], i == 0 ? -1 : group.fds[0]);
+                struct perf_event_attr attr = {
+                        .size = sizeof(attr),
+                        .type = codes[i].type,
+                        .config = codes[i].config,
+                        .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED |
+                                       PERF_FORMAT_TOTAL_TIME_RUNNING,
+                        .disabled = i == 0, /* until the group is whole */
+                };
+                long fd = syscall(SYS_perf_event_open, &attr, tid, -1, i == 0 ? -1 : group.fds[0],
+                                  PERF_FLAG_FD_CLOEXEC);
 
                 if (fd < 0) {
+                        int r = open_error(errno);
+
                         perf_group_close(&group);
-                        return fd;
+                        return r;
                 }
-                group.fds[group.n_fds++] = fd;
+                group.fds[group.n_fds++] = (int)fd;
         }
         if (ioctl(group.fds[0], PERF_EVENT_IOC_ENABLE, 0) < 0) {
                 int r = open_error(errno);

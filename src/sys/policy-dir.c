@@ -19,11 +19,6 @@
 #include "tidbnumad/sys/policy-dir.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* The policy files on disk.
- *
- * The daemon executes these files as root, so every check is made on the descriptor that is read
- * from, and no link is followed by the kernel. */
-
 #define SUFFIX ".yaml"
 
 typedef struct Folder {

@@ -17,9 +17,7 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 
-/* --- holding a process --- */
-
-/* Holding a process: by its directory of /proc, and by a pidfd where the kernel has these. */
+/* --- holding a process: by its directory of /proc, and by a pidfd where there are these --- */
 
 #define NR_PIDFD_OPEN 434 /* the same on all architectures; headers before 5.3 do not have it */
 
@@ -461,8 +459,6 @@ int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *us
 }
 
 /* --- resident memory by kind --- */
-
-/* Resident memory of a process by kind. Its nodes are read elsewhere. */
 
 /* Names of processes are in the first line only, with their newlines escaped. */
 int proc_memory_parse(const char *text, ProcMemory *ret) {

@@ -64,7 +64,7 @@ typedef struct DiagnosticDetail {
         char *path;            /* NULL: of no file; owned */
         uint32_t line, column; /* 0: of the file as a whole */
         size_t what_offset;    /* in the message: what follows "path:line:column: " */
-        char *excerpt;         /* two lines, see excerpt_render(); NULL: none, or one too many;
+        char *excerpt;         /* the line, and a caret under it; NULL: none, or one too many;
                                 * owned */
 } DiagnosticDetail;
 
@@ -95,15 +95,6 @@ const char *diagnostics_what(const Diagnostics *diagnostics, size_t i);
 
 /* The message as a terminal shows it: its line, and the excerpt below, indented. */
 void diagnostics_render(const Diagnostics *diagnostics, size_t i, Text *text);
-
-/* Number of columns of a long line that are shown around the place. */
-#define EXCERPT_WIDTH 100u
-
-/* Appends two lines, the second without its newline: the source as it is safe on a terminal (one
- * "?" for each character that is not printable ASCII), and a "^" under the column with "~" under
- * the rest of the span. Both keep the tabs, so that they align. Appends nothing if the file has no
- * such line. Lines end as YAML defines it. */
-void excerpt_render(const SourceFile *file, SourceSpan at, Text *text);
 
 /* Small changes of a text file at places that a parser has reported, with everything else, comments
  * too, left as it is. */

@@ -32,9 +32,6 @@ typedef struct PromReader {
  * the handler; comments are not. A last line without a newline is no line. */
 void prom_reader_add(PromReader *reader, const char *bytes, size_t size);
 
-/* One line, which is changed. 1: a sample; 0: a comment, or empty; -EBADMSG: malformed. */
-int prom_parse_line(char *line, PromSample *ret);
-
 /* --- one metric, summed over all label sets --- */
 
 enum { PROM_BUCKETS_MAX = 320 };

@@ -71,8 +71,6 @@ int bus_units_start(sd_bus *bus, const char *unit);
 
 /* --- transient scopes: units of systemd for processes that systemd did not start --- */
 
-/* Transient scopes: units of systemd for processes that systemd did not start. */
-
 typedef struct BusScope {
         const char *name;  /* with its ".scope" */
         const char *slice; /* "user-1000.slice" */

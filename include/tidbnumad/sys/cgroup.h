@@ -102,9 +102,7 @@ int pressure_parse(const char *text, Pressure *ret);
  * psi=0); -ESRCH: the group is gone. */
 int pressure_read(int cgroup_fd, Pressure *ret);
 
-/* --- the hierarchies of v1 --- */
-
-/* The hierarchies of cgroup v1. Where a process is in one: proc_cgroup_path_read(). */
+/* --- the hierarchies of v1; where a process is in one: proc_cgroup_path_read() --- */
 
 /* A mount of a controller's hierarchy. */
 typedef struct Cgroup1Mount {

@@ -28,9 +28,7 @@ int sysfs_driver(const Sysroot *sysroot, const char *path, char **ret);
 /* The address of the PCI device that it is, or is attached to. -ENOENT: none. */
 int sysfs_pci(const char *path, char ret[static SYSFS_PCI_MAX]);
 
-/* --- network interfaces --- */
-
-/* Network interfaces of the host. */
+/* --- network interfaces of the host --- */
 
 /* IF_NAMESIZE and INET6_ADDRSTRLEN, whose headers declare all of the sockets. */
 enum { INTERFACE_NAME_SIZE = 16, ADDRESS_TEXT_SIZE = 46 };
@@ -61,9 +59,7 @@ bool link_event_counts(const void *message, size_t size);
  * the messages is relevant, or messages were lost. */
 bool link_events_drain(int fd);
 
-/* --- events of devices that come and go --- */
-
-/* The kernel's events of devices that come and go, as udev passes them on (udev(7)). */
+/* --- events of devices that come and go, as udev(7) passes them on --- */
 
 /* A device was added or removed: the handler reads the present state. */
 typedef void (*UeventsHandler)(void *userdata);

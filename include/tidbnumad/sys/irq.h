@@ -23,9 +23,7 @@ int irq_affinity_read(const Sysroot *sysroot, uint32_t irq, IrqAffinity *ret);
 /* Is that the number of a message-signalled interrupt of the PCI device at this address? */
 bool irq_is_of_pci(const Sysroot *sysroot, const char *pci, uint32_t irq);
 
-/* --- counters --- */
-
-/* /proc/interrupts: how often each interrupt came to each CPU (proc_interrupts(5)). */
+/* --- /proc/interrupts: how often each interrupt came to each CPU (proc_interrupts(5)) --- */
 
 typedef struct InterruptLine {
         uint32_t irq;

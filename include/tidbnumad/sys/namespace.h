@@ -21,9 +21,7 @@ int open_below_walk(int root_fd, const char *path);
 /* Is one of its names ".."? */
 bool path_has_dot_dot(const char *path);
 
-/* --- mounts --- */
-
-/* The mounts that a process sees: /proc/PID/mountinfo (proc(5)). */
+/* --- the mounts that a process sees: /proc/PID/mountinfo (proc(5)) --- */
 
 typedef struct Mount {
         uint64_t id;
@@ -72,9 +70,7 @@ int mount_id_read(const Sysroot *sysroot, int fd, uint64_t *ret);
 /* "\040" becomes a blank, and so on, in place. No other backslash changes. */
 void mountinfo_unescape(char *text);
 
-/* --- namespaces and roots --- */
-
-/* What a process shares with others: namespaces, the root folder, memory. */
+/* --- what a process shares with others: namespaces, the root folder, memory --- */
 
 /* Is the process in the host's namespace of that kind? The host's namespaces are our own; for mount
  * namespaces also that of PID 1, because a hardened daemon has a mount namespace of its own. 1:

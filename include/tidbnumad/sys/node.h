@@ -89,9 +89,7 @@ void huge_devices_add_mounts(HugeDevices *devices, const char *mountinfo);
 /* The page size of a mapping of this device; 0: no huge pages. */
 uint64_t huge_devices_find(const HugeDevices *devices, dev_t device);
 
-/* --- the processor --- */
-
-/* What the processor is: /proc/cpuinfo. */
+/* --- the processor: /proc/cpuinfo --- */
 
 #define CPUINFO_VENDOR_MAX 16u /* CPUID has twelve characters */
 

@@ -142,9 +142,7 @@ int proc_foreach_child(const ProcHandle *handle, ProcCallback callback, void *us
 /* The same for every entry of a folder whose name is a number. Takes over the descriptor. */
 int proc_foreach_number(int dir_fd, ProcCallback callback, void *userdata);
 
-/* --- resident memory by kind --- */
-
-/* How much memory a process has resident, by kind: /proc/PID/status. */
+/* --- resident memory by kind: /proc/PID/status --- */
 
 /* Counters that the kernel keeps anyway: reading them walks through nothing. */
 typedef struct ProcMemory {
@@ -187,9 +185,7 @@ const char *environment_find(const char *bytes, size_t size, const char *key);
 /* Copies the value. -ENODATA: it is not there; -ENOSPC; -ESRCH: gone; -EACCES. */
 int environment_read(const ProcHandle *handle, const char *key, char *buffer, size_t size);
 
-/* --- open files --- */
-
-/* What a process has open: /proc/PID/fd. */
+/* --- open files: /proc/PID/fd --- */
 
 /* Where a walk stops, for a process may hoard a million. A server opens the files that identify
  * it (the lock of its data directory, its listening sockets) while it starts, so with low

@@ -24,9 +24,7 @@ enum { SCRIPT_BYTES_MAX = 64 << 10 };
  * other negative errno. `*ret` is owned by the caller. */
 int script_read(const Sysroot *sysroot, const char *path, bool any, char **ret);
 
-/* --- users --- */
-
-/* User names. */
+/* --- user names --- */
 
 /* The uid of a user given by number, or by a name that /etc/passwd has. -ENOENT: neither. */
 int user_is_local(const char *user, uid_t *ret);

@@ -83,11 +83,11 @@ TEST(bound_of_excerpts) {
 
 static void assert_excerpt(const char *source, SourceSpan at, const char *expected) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
-        _cleanup_text_ Text text = { 0 };
+        _cleanup_diagnostics_ Diagnostics d = { 0 };
 
         assert_int_equal(source_file_list_add(&files, "a", source, strlen(source)), 0);
-        excerpt_render(&files.files[0], at, &text);
-        assert_string_equal(text.data ? text.data : "", expected);
+        diagnostics_add_at(&d, &files.files[0], at, "wrong");
+        assert_string_equal(d.details[0].excerpt ? d.details[0].excerpt : "", expected);
 }
 
 TEST(lines) {

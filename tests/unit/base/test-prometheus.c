@@ -7,6 +7,20 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/prometheus.h"
 
+typedef struct Seen {
+        char name[64];
+        PromSample sample;
+        unsigned n;
+} Seen;
+
+static void see(const PromSample *sample, void *userdata) {
+        Seen *seen = userdata;
+
+        (void)snprintf(seen->name, sizeof(seen->name), "%s", sample->name);
+        seen->sample = *sample;
+        seen->n++;
+}
+
 TEST(lines) {
         static const struct {
                 const char *line;
@@ -44,20 +58,23 @@ TEST(lines) {
         };
 
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                char line[PROM_LINE_MAX];
-                PromSample sample;
+                Seen seen = { .n = 0 };
+                PromReader reader = { .handler = see, .userdata = &seen };
+                const PromSample *sample = &seen.sample;
 
                 print_message("row %zu: %s\n", i, rows[i].line);
-                (void)snprintf(line, sizeof(line), "%s", rows[i].line);
-                assert_int_equal(prom_parse_line(line, &sample), rows[i].expected);
-                if (rows[i].expected != 1)
+                prom_reader_add(&reader, rows[i].line, strlen(rows[i].line));
+                prom_reader_add(&reader, "\n", 1);
+                assert_int_equal(seen.n, rows[i].expected == 1);
+                assert_int_equal(reader.n_malformed, rows[i].expected < 0);
+                if (seen.n == 0)
                         continue;
-                assert_string_equal(sample.name, rows[i].name);
-                assert_int_equal(sample.labelled, strchr(rows[i].line, '{') != NULL);
-                assert_memory_equal(&sample.value, &rows[i].value, sizeof(double));
+                assert_string_equal(seen.name, rows[i].name);
+                assert_int_equal(sample->labelled, strchr(rows[i].line, '{') != NULL);
+                assert_memory_equal(&sample->value, &rows[i].value, sizeof(double));
                 assert_true(isnan(rows[i].le)
-                                    ? isnan(sample.le)
-                                    : !(sample.le < rows[i].le || sample.le > rows[i].le));
+                                    ? isnan(sample->le)
+                                    : !(sample->le < rows[i].le || sample->le > rows[i].le));
         }
 }
 

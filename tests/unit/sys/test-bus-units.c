@@ -56,9 +56,7 @@ TEST(bus_that_does_not_answer) {
         (void)unlink(address.sun_path);
 }
 
-/* --- bus-scope --- */
-
-/* What a scope has set, out of systemd's answer. */
+/* --- what a scope has set, out of systemd's answer --- */
 
 typedef struct Answer {
         sd_bus *bus;

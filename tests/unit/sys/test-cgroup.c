@@ -396,9 +396,7 @@ FAKE_TEST(group) {
         assert_true(fabs(p.recent - 0.11) < 1e-9);
 }
 
-/* --- cgroup1 --- */
-
-/* Hierarchies of cgroup v1: their mounts, a process's paths, names for folders. */
+/* --- hierarchies of cgroup v1: their mounts, a process's paths, names for folders --- */
 
 #define TMPFS "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
 #define CPU                                                                                        \

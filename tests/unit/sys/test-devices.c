@@ -155,9 +155,7 @@ TEST(pci) {
         assert_string_equal(pci, "10000:01:00.0");
 }
 
-/* --- network --- */
-
-/* The default route's interface, from the kernel's text files. */
+/* --- the default route's interface, from the kernel's text files --- */
 
 #define HEAD "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
 

@@ -55,10 +55,7 @@ FAKE_TEST(of_pci) {
         assert_false(irq_is_of_pci(&tree->sysroot, "eth0", 24));
 }
 
-/* --- interrupts --- */
-
-/* /proc/interrupts: as several kernels print it, of a machine of 256 CPUs, and with CPUs that come
- * and go. */
+/* --- /proc/interrupts of several kernels, and with CPUs that come and go --- */
 
 static void assert_names(const InterruptTable *interrupts, uint32_t irq, const char *expected) {
         const InterruptLine *line = interrupts_find(interrupts, irq);
@@ -243,9 +240,7 @@ FAKE_TEST(read) {
         assert_names(&in, 28, "PCIe PME, pciehp"); /* its text lives on */
 }
 
-/* --- irqbalance --- */
-
-/* What irqbalance is sent, which process it must be, and what it answers. */
+/* --- what irqbalance is sent, which process it must be, and what it answers --- */
 
 /* --- the answer --- */
 

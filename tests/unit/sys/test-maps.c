@@ -365,9 +365,7 @@ LIVE_TEST(a_forged_name_is_no_shared_memory) {
         assert_int_equal(kind, MAPPING_OTHER);
 }
 
-/* --- numa-maps --- */
-
-/* /proc/PID/numa_maps: single lines, this process's own, and policies as the kernel writes them. */
+/* --- /proc/PID/numa_maps: lines, this process's own, and policies --- */
 
 enum { NODES = 32 };
 

@@ -125,9 +125,7 @@ TEST(parts_and_circles) {
                      "/a/b", 1);
 }
 
-/* --- proc-namespace --- */
-
-/* Namespaces, roots and address spaces of real children. */
+/* --- namespaces, roots and address spaces of real children --- */
 
 enum { STACK_BYTES = 64 << 10, REFUSED = 2 };
 

@@ -185,9 +185,7 @@ TEST(cpus_refused) {
         assert_int_equal(cpu_times_parse("cpux 1 2 3 4 5 6 7 8\n", t, 2), -EBADMSG);
 }
 
-/* --- huge-pages --- */
-
-/* Pools as the kernel shows them, and the file systems whose mappings are huge pages. */
+/* --- pools of huge pages, and file systems whose mappings are such --- */
 
 #define HOST "sys/kernel/mm/hugepages/hugepages-"
 #define NODE "sys/devices/system/node/node"
@@ -258,9 +256,7 @@ TEST(hundreds_of_mounts) {
         assert_int_equal(devices.n, HUGE_DEVICES_MAX);
 }
 
-/* --- cpuinfo --- */
-
-/* /proc/cpuinfo of x86, of Arm, and of an unknown architecture. */
+/* --- /proc/cpuinfo of x86, of Arm, and of an unknown architecture --- */
 
 #define INTEL                                                                                      \
         "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"              \

@@ -108,9 +108,7 @@ TEST(what_faults_have_moved) {
         assert_true(moved == 0 || moved == PAGES_UNKNOWN); /* nothing has marked it */
 }
 
-/* --- pagemap --- */
-
-/* /proc/PID/pagemap: what is present, whose it is, and the way over what is empty. */
+/* --- /proc/PID/pagemap: what is present, whose it is, and the way over what is empty --- */
 
 static void *pagemap_map(size_t size, int protection, int flags) {
         void *p = mmap(NULL, size, protection, flags | MAP_ANONYMOUS, -1, 0);

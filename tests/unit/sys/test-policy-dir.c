@@ -219,9 +219,8 @@ TEST(all_refusals_are_told, .setup_func = setup, .teardown_func = teardown) {
         assert_int_equal(errors.n_messages, 2);
 }
 
-/* --- policy-kept --- */
-
-/* The policies that were last in force, for a start at which those of the folders are refused. */
+/* --- policies that were last in force, for a start at which those of the folders are refused ---
+ */
 
 static void put(const FakeTree *tree, const char *name, const char *text) {
         int fd = openat(tree->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

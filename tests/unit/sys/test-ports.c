@@ -233,9 +233,7 @@ TEST(connections_are_not_read) {
         assert_int_equal(ports_behind(&tree, &handle, 1024), 1);
 }
 
-/* --- listen-ports-live --- */
-
-/* The ports of processes that live, with sockets of every kind that must count or must not. */
+/* --- processes that live, with sockets of every kind that must count or must not --- */
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262

@@ -204,10 +204,7 @@ TEST(foreign_messages) {
         }
 }
 
-/* --- proc-connector-filter --- */
-
-/* The filter that the kernel runs, here on a pair of unix sockets: what is sent at one end, and
- * what of it arrives at the other. */
+/* --- the filter that the kernel runs, here on a pair of unix sockets --- */
 
 typedef struct Pair {
         int ours, theirs;
@@ -410,10 +407,7 @@ TEST(what_takes_no_filter) {
 
 TEST_GROUP(open_pair, close_pair)
 
-/* --- proc-connector-read --- */
-
-/* Reading in batches: first from a pair of unix sockets, then what the kernel itself sends, where
- * it lets us listen. */
+/* --- reading in batches: from a pair of unix sockets, then what the kernel itself sends --- */
 
 /* What never ends is ended by the alarm's signal. */
 enum { PATIENCE_SECONDS = 60, THREADS = 1000 };

@@ -215,9 +215,7 @@ TEST(cgroup_forged) {
         assert_ptr_equal(path, (char *)7);
 }
 
-/* --- proc-memory --- */
-
-/* Resident memory by kind out of /proc/PID/status. */
+/* --- resident memory by kind out of /proc/PID/status --- */
 
 TEST(fields) {
         ProcMemory m = { .anon_bytes = 7 };
@@ -306,9 +304,7 @@ LIVE_TEST(thousands_of_groups) {
         child_end(pid);
 }
 
-/* --- cmdline --- */
-
-/* Command lines of a dump, and of a process that lives. */
+/* --- command lines of a dump, and of a process that lives --- */
 
 static void write_cmdline(const FakeTree *tree, const char *bytes, size_t size) {
         _cleanup_close_ int fd = -EBADF;
@@ -450,9 +446,7 @@ LIVE_TEST(read_variable) {
                          -ENODATA);
 }
 
-/* --- open-files --- */
-
-/* What a process has open, out of a dump and of this process itself. */
+/* --- what a process has open, out of a dump and of this process itself --- */
 
 typedef struct Seen {
         size_t n;

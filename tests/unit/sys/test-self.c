@@ -122,9 +122,7 @@ TEST(lock_memory_with_a_limit) {
         in_child(lock_with_limit);
 }
 
-/* --- clock --- */
-
-/* Clocks. */
+/* --- clocks --- */
 
 /* In the unit of /proc/PID/stat: this process began before now, and not long ago. */
 TEST(ticks) {

@@ -53,9 +53,7 @@ TEST(files_add_up) {
         assert_id_view(ID_VIEW(&set), "");
 }
 
-/* --- script --- */
-
-/* Scripts of ExecStart=: what is read, and what is not opened. */
+/* --- scripts of ExecStart=: what is read, and what is not opened --- */
 
 static int try(const char *folder, const char *name, char **ret) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
@@ -110,9 +108,7 @@ TEST(files) {
         (void)rmdir(folder);
 }
 
-/* --- users --- */
-
-/* User names and numbers. */
+/* --- user names and numbers --- */
 
 TEST(users) {
         uid_t uid = 7;
