@@ -1,7 +1,13 @@
-/* Which unit a cgroup path names, and that no process can pass for one of another unit. */
+/* Instances, their units, and what servers say of themselves; histograms. */
+#include <math.h>
+
 #include "../../support/test.h"
 
+#include "tidbnumad/model/server-report.h"
+#include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
+
+/* --- which unit a cgroup path names, and that no process can pass for one of another unit --- */
 
 static void assert_unit(const char *path, const char *expected) {
         char *unit = NULL;
@@ -113,4 +119,114 @@ TEST(names) {
         i.exe = "haproxy";
         check(&i, 0, "haproxy:77");
         check(&i, 1, "haproxy:77:77");
+}
+
+/* --- versions, settings and labels in the words of servers --- */
+
+TEST(versions) {
+        static const struct {
+                const char *text;
+                uint32_t version;
+        } rows[] = {
+                { "8.5.5", SERVER_VERSION(8, 5, 5) },
+                { "v9.0.0-beta.2", SERVER_VERSION(9, 0, 0) },
+                { "8.0.11-TiDB-v7.5.0", SERVER_VERSION(7, 5, 0) },
+                { "5.7.25-TiDB-v6.1.7-20240101-abc", SERVER_VERSION(6, 1, 7) },
+                { "8.0.11-TiDB-", 0 },
+                { "8.0.11-TiDB-None", 0 },
+                { "", 0 },
+                { "8.5", 0 },
+                { "8.5.", 0 },
+                { "-8.5.5", 0 },
+                { "12345.1.1", 0 },
+                { "7.10.123", SERVER_VERSION(7, 10, 123) },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                print_message("%s\n", rows[i].text);
+                assert_int_equal(server_version_parse(rows[i].text), rows[i].version);
+        }
+        assert_true(SERVER_VERSION(8, 5, 10) > SERVER_VERSION(8, 5, 9));
+        assert_true(SERVER_VERSION(10, 0, 0) > SERVER_VERSION(9, 5, 9));
+}
+
+TEST(values) {
+        static const struct {
+                const char *text;
+                int error;
+                uint64_t value;
+        } rows[] = {
+                { "0", 0, 0 },
+                { "8", 0, 8 },
+                { "8GiB", 0, UINT64_C(8) << 30 },
+                { "8GB", 0, UINT64_C(8) << 30 },
+                { "7372MiB", 0, UINT64_C(7372) << 20 },
+                { "1536K", 0, 1536 << 10 },
+                { "100B", 0, 100 },
+                { "1PiB", 0, UINT64_C(1) << 50 },
+                { "99999PiB", -ERANGE, 0 },
+                { "99999999999999999999", -ERANGE, 0 },
+                { "123456789012345678901234567890", -EINVAL, 0 },
+                { "", -EINVAL, 0 },
+                { "-1", -EINVAL, 0 },
+                { "1.5GiB", -EINVAL, 0 },
+                { "8GiBs", -EINVAL, 0 },
+                { "8iB", -EINVAL, 0 },
+                { "GiB", -EINVAL, 0 },
+                { "80%", -EINVAL, 0 },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                uint64_t value = 0;
+
+                print_message("%s\n", rows[i].text);
+                assert_int_equal(server_setting_parse(rows[i].text, &value), rows[i].error);
+                if (rows[i].error == 0)
+                        assert_true(value == rows[i].value);
+        }
+}
+
+TEST(labels) {
+        _cleanup_server_report_ ServerReport tikv = { 0 };
+
+        assert_false(server_report_tells_host(&tikv, NULL));
+        assert_int_equal(server_report_add(&tikv, "server.labels.rack", "r1"), 0);
+        assert_false(server_report_tells_host(&tikv, NULL));
+        assert_false(server_report_tells_host(&tikv, "rack,machine"));
+        assert_true(server_report_tells_host(&tikv, "zone,rack"));
+        assert_true(server_report_tells_host(&tikv, "rack"));
+        assert_int_equal(server_report_add(&tikv, "server.labels.host", "db1"), 0);
+        assert_true(server_report_tells_host(&tikv, "zone,machine"));
+        assert_true(server_report_tells_host(&tikv, ""));
+}
+
+TEST(no_end_of_settings) {
+        _cleanup_server_report_ ServerReport report = { 0 };
+
+        for (size_t i = 0; i < SERVER_SETTINGS_MAX; i++)
+                assert_int_equal(server_report_add(&report, "a", "1"), 0);
+        assert_int_equal(server_report_add(&report, "a", "1"), -E2BIG);
+        assert_null(server_report_find(NULL, "a"));
+}
+
+/* --- histograms --- */
+
+TEST(bounds_ascend) {
+        for (size_t i = 1; i < HISTOGRAM_BUCKETS; i++)
+                assert_true(histogram_bound(i) > histogram_bound(i - 1));
+        assert_true(histogram_bound(0) > 0);
+}
+
+TEST(each_in_one_bucket) {
+        Histogram h = { 0 };
+
+        histogram_add(&h, 0);
+        histogram_add(&h, histogram_bound(3)); /* it is in */
+        histogram_add(&h, histogram_bound(3) * 1.0001);
+        histogram_add(&h, histogram_bound(HISTOGRAM_BUCKETS - 1) + 1);
+        for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+                assert_int_equal(h.counts[i], i == 0 || i == 3 || i == 4);
+        assert_int_equal(h.n, 4);
+        assert_true(fabs(h.sum - (histogram_bound(3) * 2.0001 +
+                                  histogram_bound(HISTOGRAM_BUCKETS - 1) + 1)) < 1e-9);
 }
