@@ -22,6 +22,12 @@ int undo_record_new(const char *instance, const char *unit, UndoRecord **ret) {
         return 0;
 }
 
+static void property_done(UndoProperty *p) {
+        undo_values_clear(&p->ours);
+        free(p->before);
+        *p = (UndoProperty){ 0 };
+}
+
 static void process_entry_done(UndoProcess *p) {
         free(p->cpuset);
         free(p->masks);
@@ -32,10 +38,8 @@ static void process_entry_done(UndoProcess *p) {
 UndoRecord *undo_record_free(UndoRecord *record) {
         if (!record)
                 return NULL;
-        undo_values_clear(&record->cpus.ours);
-        undo_values_clear(&record->mems.ours);
-        free(record->cpus.before);
-        free(record->mems.before);
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                property_done(&record->properties[i]);
         undo_values_clear(&record->given);
         for (size_t i = 0; i < record->n_processes; i++)
                 process_entry_done(&record->processes[i]);
@@ -218,48 +222,62 @@ void undo_values_clear(UndoValues *v) {
         *v = (UndoValues){ 0 };
 }
 
-int undo_limit_add(UndoLimit *limit, uint64_t bytes, uint64_t now_ticks) {
-        if (undo_limit_last(limit) == bytes)
-                return 0;
-        if (limit->n_ours == UNDO_LIMITS_MAX) {
-                memmove(&limit->ours[1], &limit->ours[2],
-                        (UNDO_LIMITS_MAX - 2) * sizeof(limit->ours[0]));
-                limit->n_ours--;
+/* --- before and after a change --- */
+
+int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64_t now_ticks) {
+        int r;
+
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                if (change->properties[i].n_words == 0)
+                        continue;
+                r = undo_values_add(&record->properties[i].ours, change->properties[i]);
+                if (r < 0)
+                        return r;
+                record->stale |= r > 0;
+                if (i == UNIT_LIMIT && r > 0)
+                        record->limit_since_ticks = now_ticks;
         }
-        limit->ours[limit->n_ours++] = bytes;
-        limit->since_ticks = now_ticks;
-        return 1;
-}
-
-bool undo_limit_has(const UndoLimit *limit, uint64_t bytes) {
-        for (size_t i = 0; i < limit->n_ours; i++)
-                if (limit->ours[i] == bytes)
-                        return true;
-        return false;
-}
-
-uint64_t undo_limit_last(const UndoLimit *limit) {
-        return limit->n_ours > 0 ? limit->ours[limit->n_ours - 1] : 0;
-}
-
-void undo_limit_confirm(UndoLimit *limit) {
-        if (limit->n_ours <= 1)
-                return;
-        limit->ours[0] = limit->ours[limit->n_ours - 1];
-        limit->n_ours = 1;
-}
-
-int undo_record_will_give(UndoRecord *record, const CpuSet *cpus) {
-        int r = undo_values_add(&record->given, ID_VIEW(cpus));
-
+        if (change->given.n_words == 0)
+                return 0;
+        r = undo_values_add(&record->given, change->given);
         for (size_t i = 0; r > 0 && i < record->n_processes; i++)
-                record->processes[i].given = false;
+                record->processes[i].given = false; /* others, that it has not got yet */
         record->stale |= r > 0;
-        return r;
+        return r < 0 ? r : 0;
+}
+
+void undo_record_did_change(UndoRecord *record, const UndoChange *change) {
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (change->properties[i].n_words > 0)
+                        undo_values_confirm(&record->properties[i].ours);
+        if (change->given.n_words > 0)
+                undo_values_confirm(&record->given);
+}
+
+bool undo_record_has_noted(const UndoRecord *record, UnitProperty property) {
+        return property == UNIT_LIMIT ? record->limit_noted : record->unit_noted;
+}
+
+uint64_t undo_record_limit_before(const UndoRecord *record) {
+        return record->limit.before ? record->limit.before->words[0] : UINT64_MAX;
+}
+
+bool undo_record_limit_is_ours(const UndoRecord *record, uint64_t bytes) {
+        return undo_values_have(&record->limit.ours, UNIT_BYTES(&bytes));
+}
+
+uint64_t undo_record_limit_last(const UndoRecord *record) {
+        return undo_values_last(&record->limit.ours).words[0];
+}
+
+void undo_record_forget_limit(UndoRecord *record) {
+        record->stale |= record->limit_noted;
+        property_done(&record->limit);
+        record->limit_noted = false;
 }
 
 bool undo_record_has_unit(const UndoRecord *record) {
-        return record->limit.n_ours > 0 ||
+        return record->limit.ours.n > 0 ||
                (record->unit_noted && (record->cpus.ours.n > 0 || record->mems.ours.n > 0));
 }
 
@@ -453,50 +471,166 @@ int record_read(const json_t *root, RecordReader reader, void *userdata) {
 
 /* --- the settings of an instance --- */
 
-/* The CPUs that threads were given, of all processes together. */
-#define KIND_CPUS "cpus"
-#define KIND_SCOPE "scope"
-#define KIND_UNIT_CPUS "unit-cpus"
-#define KIND_UNIT_MEMS "unit-mems"
-#define KIND_UNIT_LIMIT "unit-memory-max"
-#define KIND_THREADS "threads"
+/* Of each kind: its entries, from the record and back. */
+typedef struct Kind {
+        const char *name;
+        void (*append)(json_t **list, const struct Kind *kind, const UndoRecord *r);
+        int (*read)(const RecordEntry *e, const struct Kind *kind, UndoRecord *r);
+
+        /* Of a property of a unit: what its value of before is called, and its form. */
+        const char *key;
+        UnitProperty property;
+        json_t *(*from_value)(IdView value);
+        int (*to_value)(const json_t *json, IdTarget ret);
+} Kind;
+
 #define KIND_CGROUP1 "cgroup1"
 
-static json_t *from_mask(uint32_t mask) {
-        return mask == UNDO_FOLLOWS ? json_null() : json_integer((json_int_t)mask);
+static json_t *from_bytes(IdView bytes) {
+        return id_view_next(bytes, 0) < 0 ? json_null() : json_integer((json_int_t)bytes.words[0]);
 }
 
-static json_t *from_values(const UndoValues *v) {
+static int to_bytes(const json_t *json, IdTarget ret) {
+        uint64_t bytes = UINT64_MAX;
+
+        if (!json || (!json_is_null(json) && record_to_number(json, &bytes) < 0))
+                return -EBADMSG;
+        id_view_convert(UNIT_BYTES(&bytes), ret);
+        return 0;
+}
+
+static json_t *from_values(const UndoValues *v, json_t *(*from_value)(IdView value)) {
         json_t *list = json_array();
 
         for (size_t i = 0; i < v->n; i++)
-                list_append(&list, record_from_set(ID_VIEW(&v->values[i])));
+                list_append(&list, from_value(ID_VIEW(&v->values[i])));
         return list;
 }
 
-/* `file`: what the file of the unit's cgroup had; NULL: it had none. */
-static void append_property(json_t **list, const char *kind, const UndoRecord *r,
-                            const UndoProperty *p, const IdView *file) {
-        json_t *before = json_pack(
-                "{s:o, s:i, s:o}", "set", record_from_set(undo_property_before(p)), "origin",
-                (int)p->origin, "file", file ? record_from_set(*file) : json_null());
+/* No value is the empty set. */
+static int to_values(const json_t *json, int (*to_value)(const json_t *json, IdTarget ret),
+                     UndoValues *ret) {
+        const size_t n = json_array_size(json);
 
-        record_append(list, kind, record_from_bytes(undo_record_unit(r)), before,
-                      from_values(&p->ours));
+        if (!json_is_array(json) || n > UNDO_VALUES_MAX || ret->n > 0)
+                return -EBADMSG;
+        if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
+                return -ENOMEM;
+        for (; ret->n < n; ret->n++) {
+                IdSet *value = &ret->values[ret->n];
+
+                if (to_value(json_array_get(json, ret->n), ID_TARGET(value)) < 0 ||
+                    id_set_is_empty(value))
+                        return -EBADMSG;
+        }
+        return 0;
 }
 
-static void append_limit(json_t **list, const UndoRecord *r) {
-        const UndoLimit *l = &r->limit;
-        json_t *ours = json_array();
+/* --- a scope --- */
 
-        for (size_t i = 0; i < l->n_ours; i++)
-                list_append(&ours, json_integer((json_int_t)l->ours[i]));
-        record_append(list, KIND_UNIT_LIMIT, record_from_bytes(undo_record_unit(r)),
-                      json_pack("{s:o, s:i, s:I}", "bytes",
-                                l->before == UINT64_MAX ? json_null()
-                                                        : json_integer((json_int_t)l->before),
-                                "origin", (int)l->origin, "since", (json_int_t)l->since_ticks),
-                      ours);
+static void append_scope(json_t **list, const Kind *kind, const UndoRecord *r) {
+        if (r->scope)
+                record_append(list, kind->name, record_from_bytes(r->scope),
+                              record_from_bytes(r->home), json_null());
+}
+
+static int read_scope(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
+        int error = r->scope || r->unit || r->unit_noted ? -EBADMSG
+                                                         : record_to_bytes(e->target, &r->scope);
+
+        if (error >= 0)
+                error = record_to_bytes(e->before, &r->home);
+        if (error < 0)
+                return error;
+        return unit_is_own_scope(r->scope) && !strchr(r->scope, '/') && r->home[0] == '/'
+                       ? 0
+                       : -EBADMSG;
+}
+
+/* --- properties of the unit --- */
+
+/* What the file of the unit's cgroup had. */
+static IdTarget property_file(UndoFiles *files, UnitProperty property) {
+        return property == UNIT_CPUS ? ID_TARGET(&files->cpus) : ID_TARGET(&files->mems);
+}
+
+static json_t *from_file(const UndoRecord *r, UnitProperty property) {
+        const IdTarget file = r->files ? property_file(r->files, property) : (IdTarget){ 0 };
+
+        return r->files ? record_from_set((IdView){ file.words, file.n_words }) : json_null();
+}
+
+static void append_property(json_t **list, const Kind *kind, const UndoRecord *r) {
+        const bool is_limit = kind->property == UNIT_LIMIT;
+        const UndoProperty *p = &r->properties[kind->property];
+
+        if (undo_record_has_noted(r, kind->property))
+                record_append(list, kind->name, record_from_bytes(undo_record_unit(r)),
+                              json_pack("{s:o, s:i, s:o}", kind->key,
+                                        kind->from_value(undo_property_before(p)), "origin",
+                                        (int)p->origin, is_limit ? "since" : "file",
+                                        is_limit ? json_integer((json_int_t)r->limit_since_ticks)
+                                                 : from_file(r, kind->property)),
+                              from_values(&p->ours, kind->from_value));
+}
+
+/* The two of a unit are in this order, and either of them has a file or none has. */
+static int read_file(const json_t *file, UnitProperty property, UndoRecord *r) {
+        const bool has_file = !json_is_null(file);
+
+        if (property == UNIT_CPUS && has_file && !r->files &&
+            !(r->files = calloc(1, sizeof(*r->files))))
+                return -ENOMEM;
+        if (has_file != (r->files != NULL) || r->unit_noted ||
+            (has_file && record_to_set(file, property_file(r->files, property)) < 0))
+                return -EBADMSG;
+        r->unit_noted = property == UNIT_MEMS;
+        return 0;
+}
+
+static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) {
+        const json_t *origin = json_object_get(e->before, "origin"),
+                     *file = json_object_get(e->before, "file");
+        const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
+        const char *unit = undo_record_unit(r);
+        UndoProperty *p = &r->properties[kind->property];
+        _cleanup_free_ char *target = NULL;
+        IdSet before;
+        int error = record_to_bytes(e->target, &target);
+
+        if (error < 0)
+                return error;
+        if (!unit || strcmp(target, unit) != 0 || undo_record_has_noted(r, kind->property) ||
+            p->before || value < UNDO_UNSET || value > UNDO_PERSISTENT ||
+            kind->to_value(json_object_get(e->before, kind->key), ID_TARGET(&before)) < 0 ||
+            id_set_is_empty(&before) != (value == UNDO_UNSET))
+                return -EBADMSG;
+        if (kind->property != UNIT_LIMIT)
+                error = read_file(file, kind->property, r);
+        else {
+                r->limit_noted = true;
+                error = record_to_number(json_object_get(e->before, "since"),
+                                         &r->limit_since_ticks);
+        }
+        if (error >= 0)
+                error = undo_property_set(p, ID_VIEW(&before), (UndoOrigin)value);
+        return error < 0 ? error : to_values(e->ours, kind->to_value, &p->ours);
+}
+
+/* --- threads, and their groups --- */
+
+static void append_given(json_t **list, const Kind *kind, const UndoRecord *r) {
+        if (r->given.n > 0)
+                record_append(list, kind->name, json_null(), json_null(),
+                              from_values(&r->given, record_from_set));
+}
+
+static int read_given(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
+        return to_values(e->ours, record_to_set, &r->given);
+}
+
+static json_t *from_mask(uint32_t mask) {
+        return mask == UNDO_FOLLOWS ? json_null() : json_integer((json_int_t)mask);
 }
 
 /* [first, last, mask] each: thousands of threads are mostly one. */
@@ -519,147 +653,26 @@ static json_t *from_masks(const UndoProcess *p) {
         return list;
 }
 
-static void append_process(json_t **list, const UndoProcess *p) {
-        record_append(list, KIND_THREADS, record_from_process(&p->id),
-                      json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "noted",
-                                (json_int_t)p->noted_ticks, "masks_set", p->masks_set, "given",
-                                p->given, "leader", from_mask(p->leader), "masks", from_masks(p),
-                                "threads", from_threads(p)),
-                      json_null());
-        if (p->cpuset)
-                record_append(list, KIND_CGROUP1, record_from_process(&p->id),
-                              record_from_bytes(p->cpuset), json_null());
-}
+static void append_threads(json_t **list, const Kind *kind, const UndoRecord *r) {
+        for (size_t i = 0; i < r->n_processes; i++) {
+                const UndoProcess *p = &r->processes[i];
 
-int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
-        const IdView cpus = r->files ? ID_VIEW(&r->files->cpus) : (IdView){ 0 };
-        const IdView mems = r->files ? ID_VIEW(&r->files->mems) : (IdView){ 0 };
-        json_t *list = json_array();
-
-        if (r->scope)
-                record_append(&list, KIND_SCOPE, record_from_bytes(r->scope),
-                              record_from_bytes(r->home), json_null());
-        if (r->unit_noted) {
-                append_property(&list, KIND_UNIT_CPUS, r, &r->cpus, r->files ? &cpus : NULL);
-                append_property(&list, KIND_UNIT_MEMS, r, &r->mems, r->files ? &mems : NULL);
+                record_append(list, kind->name, record_from_process(&p->id),
+                              json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "noted",
+                                        (json_int_t)p->noted_ticks, "masks_set", p->masks_set,
+                                        "given", p->given, "leader", from_mask(p->leader), "masks",
+                                        from_masks(p), "threads", from_threads(p)),
+                              json_null());
+                if (p->cpuset)
+                        record_append(list, KIND_CGROUP1, record_from_process(&p->id),
+                                      record_from_bytes(p->cpuset), json_null());
         }
-        if (r->given.n > 0)
-                record_append(&list, KIND_CPUS, json_null(), json_null(), from_values(&r->given));
-        for (size_t i = 0; i < r->n_processes; i++)
-                append_process(&list, &r->processes[i]);
-        if (r->limit.noted)
-                append_limit(&list, r);
-        return record_render(r->instance, r->unit, list, ret, ret_size);
-}
-
-/* --- and back; one invalid value makes the whole text invalid --- */
-
-/* No value is the empty set. */
-static int to_values(const json_t *json, UndoValues *ret) {
-        const size_t n = json_array_size(json);
-
-        if (!json_is_array(json) || n > UNDO_VALUES_MAX || ret->n > 0)
-                return -EBADMSG;
-        if (ARRAY_RESERVE(ret->values, ret->allocated, n) < 0)
-                return -ENOMEM;
-        for (; ret->n < n; ret->n++) {
-                IdSet *value = &ret->values[ret->n];
-
-                if (record_to_set(json_array_get(json, ret->n), ID_TARGET(value)) < 0 ||
-                    id_set_is_empty(value))
-                        return -EBADMSG;
-        }
-        return 0;
 }
 
 static int to_bool(const json_t *json, bool *ret) {
         if (!json_is_boolean(json))
                 return -EBADMSG;
         *ret = json_is_true(json);
-        return 0;
-}
-
-static int read_cpus(const RecordEntry *e, UndoRecord *r) {
-        return to_values(e->ours, &r->given);
-}
-
-static int read_scope(const RecordEntry *e, UndoRecord *r) {
-        int error = r->scope || r->unit || r->unit_noted ? -EBADMSG
-                                                         : record_to_bytes(e->target, &r->scope);
-
-        if (error >= 0)
-                error = record_to_bytes(e->before, &r->home);
-        if (error < 0)
-                return error;
-        return unit_is_own_scope(r->scope) && !strchr(r->scope, '/') && r->home[0] == '/'
-                       ? 0
-                       : -EBADMSG;
-}
-
-static int read_property(const RecordEntry *e, UndoProperty *ret, IdTarget ret_file) {
-        const json_t *origin = json_object_get(e->before, "origin"),
-                     *file = json_object_get(e->before, "file");
-        const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
-        IdSet set;
-        int r;
-
-        if (value < UNDO_UNSET || value > UNDO_PERSISTENT ||
-            record_to_set(json_object_get(e->before, "set"), ID_TARGET(&set)) < 0 ||
-            id_set_is_empty(&set) != (value == UNDO_UNSET) || !file ||
-            (!json_is_null(file) && record_to_set(file, ret_file) < 0))
-                return -EBADMSG;
-        r = undo_property_set(ret, ID_VIEW(&set), (UndoOrigin)value);
-        return r < 0 ? r : to_values(e->ours, &ret->ours);
-}
-
-/* The two of a unit, in this order, and whether its cgroup had files. */
-static int read_unit(const RecordEntry *e, UndoRecord *r) {
-        const bool is_cpus = strcmp(e->kind, KIND_UNIT_CPUS) == 0;
-        const bool has_file = !json_is_null(json_object_get(e->before, "file"));
-        const char *unit = undo_record_unit(r);
-        _cleanup_free_ char *target = NULL;
-        UndoFiles none, *files;
-        int error = record_to_bytes(e->target, &target);
-
-        if (error < 0)
-                return error;
-        if (!unit || strcmp(target, unit) != 0 || r->unit_noted)
-                return -EBADMSG;
-        if (is_cpus && has_file && !r->files && !(r->files = calloc(1, sizeof(*r->files))))
-                return -ENOMEM;
-        if (has_file != (r->files != NULL))
-                return -EBADMSG;
-        files = r->files ? r->files : &none;
-        if (is_cpus)
-                return read_property(e, &r->cpus, ID_TARGET(&files->cpus));
-        r->unit_noted = true;
-        return read_property(e, &r->mems, ID_TARGET(&files->mems));
-}
-
-static int read_unit_limit(const RecordEntry *e, UndoRecord *r) {
-        const json_t *bytes = json_object_get(e->before, "bytes"),
-                     *origin = json_object_get(e->before, "origin");
-        const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
-        const char *unit = undo_record_unit(r);
-        UndoLimit l = { .noted = true, .before = UINT64_MAX };
-        _cleanup_free_ char *target = NULL;
-        int error = record_to_bytes(e->target, &target);
-
-        if (error < 0)
-                return error;
-        if (!unit || strcmp(target, unit) != 0 || r->limit.noted || value < UNDO_UNSET ||
-            value > UNDO_PERSISTENT || !bytes ||
-            (!json_is_null(bytes) && record_to_number(bytes, &l.before) < 0) ||
-            (l.before == UINT64_MAX) != (value == UNDO_UNSET) ||
-            record_to_number(json_object_get(e->before, "since"), &l.since_ticks) < 0 ||
-            !json_is_array(e->ours) || json_array_size(e->ours) > UNDO_LIMITS_MAX)
-                return -EBADMSG;
-        l.origin = (UndoOrigin)value;
-        for (; l.n_ours < json_array_size(e->ours); l.n_ours++)
-                if (record_to_number(json_array_get(e->ours, l.n_ours), &l.ours[l.n_ours]) < 0 ||
-                    l.ours[l.n_ours] == 0)
-                        return -EBADMSG;
-        r->limit = l;
         return 0;
 }
 
@@ -711,7 +724,7 @@ static int to_threads(const json_t *json, UndoProcess *p) {
         return 0;
 }
 
-static int read_threads(const RecordEntry *e, UndoRecord *r) {
+static int read_threads(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
         UndoProcess *p;
         ProcessId id;
         int error;
@@ -731,7 +744,7 @@ static int read_threads(const RecordEntry *e, UndoRecord *r) {
         return error < 0 ? error : to_mask(p, json_object_get(e->before, "leader"), &p->leader);
 }
 
-static int read_cgroup1(const RecordEntry *e, UndoRecord *r) {
+static int read_cgroup1(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
         UndoProcess *p;
         ProcessId id;
 
@@ -740,20 +753,52 @@ static int read_cgroup1(const RecordEntry *e, UndoRecord *r) {
         return record_to_bytes(e->before, &p->cpuset);
 }
 
-static int read_entry(const RecordEntry *e, void *userdata) {
-        static const struct {
-                const char *kind;
-                int (*read)(const RecordEntry *e, UndoRecord *r);
-        } kinds[] = {
-                { KIND_SCOPE, read_scope },           { KIND_UNIT_CPUS, read_unit },
-                { KIND_UNIT_MEMS, read_unit },        { KIND_CPUS, read_cpus },
-                { KIND_THREADS, read_threads },       { KIND_CGROUP1, read_cgroup1 },
-                { KIND_UNIT_LIMIT, read_unit_limit },
-        };
+/* --- all of them; one invalid value makes the whole text invalid --- */
 
-        for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
-                if (strcmp(kinds[i].kind, e->kind) == 0)
-                        return kinds[i].read(e, userdata);
+/* In the order of a text: a scope is the unit of what follows, and a process has an entry of its
+ * threads before one of its group, which append_threads() adds. */
+static const Kind KINDS[] = {
+        { .name = "scope", .append = append_scope, .read = read_scope },
+        { .name = "unit-cpus",
+          .append = append_property,
+          .read = read_property,
+          .property = UNIT_CPUS,
+          .key = "set",
+          .from_value = record_from_set,
+          .to_value = record_to_set },
+        { .name = "unit-mems",
+          .append = append_property,
+          .read = read_property,
+          .property = UNIT_MEMS,
+          .key = "set",
+          .from_value = record_from_set,
+          .to_value = record_to_set },
+        /* The CPUs that threads were given, of all processes together. */
+        { .name = "cpus", .append = append_given, .read = read_given },
+        { .name = "threads", .append = append_threads, .read = read_threads },
+        { .name = KIND_CGROUP1, .read = read_cgroup1 },
+        { .name = "unit-memory-max",
+          .append = append_property,
+          .read = read_property,
+          .property = UNIT_LIMIT,
+          .key = "bytes",
+          .from_value = from_bytes,
+          .to_value = to_bytes },
+};
+
+int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < ELEMENTSOF(KINDS); i++)
+                if (KINDS[i].append)
+                        KINDS[i].append(&list, &KINDS[i], r);
+        return record_render(r->instance, r->unit, list, ret, ret_size);
+}
+
+static int read_entry(const RecordEntry *e, void *userdata) {
+        for (size_t i = 0; i < ELEMENTSOF(KINDS); i++)
+                if (strcmp(KINDS[i].name, e->kind) == 0)
+                        return KINDS[i].read(e, &KINDS[i], userdata);
         return -EBADMSG;
 }
 

@@ -14,36 +14,96 @@
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
 
-/* --- setting --- */
+/* --- the properties --- */
 
-static int set_property(Backend *backend, const BackendTarget *target, const char *property,
-                        IdView value, BackendCall *call) {
+static int read_cpus(int cgroup_fd, IdTarget ret) {
+        CpuSet cpus;
+        int r = cgroup_effective_cpus_read(cgroup_fd, &cpus);
+
+        if (r >= 0)
+                id_view_convert(ID_VIEW(&cpus), ret);
+        return r;
+}
+
+static int read_mems(int cgroup_fd, IdTarget ret) {
+        NodeSet mems;
+        int r = cgroup_effective_mems_read(cgroup_fd, &mems);
+
+        if (r >= 0)
+                id_view_convert(ID_VIEW(&mems), ret);
+        return r;
+}
+
+static const struct {
+        const char *name;
+        int (*read_effective)(int cgroup_fd,
+                              IdTarget ret); /* NULL: the kernel shows no set of it */
+} PROPERTIES[N_UNIT_PROPERTIES] = {
+        [UNIT_CPUS] = { "AllowedCPUs", read_cpus },
+        [UNIT_MEMS] = { "AllowedMemoryNodes", read_mems },
+        [UNIT_LIMIT] = { BUS_MEMORY_MAX, NULL },
+};
+
+IdView unit_property_of(const BusUnit *unit, UnitProperty property) {
+        switch (property) {
+        case UNIT_CPUS:
+                return ID_VIEW(&unit->cpus);
+        case UNIT_MEMS:
+                return ID_VIEW(&unit->mems);
+        case UNIT_LIMIT:
+                return UNIT_BYTES(&unit->memory_max);
+        case N_UNIT_PROPERTIES:
+                break;
+        }
+        return (IdView){ NULL, 0 };
+}
+
+int unit_set_properties(sd_bus *bus, const char *unit, const IdView values[N_UNIT_PROPERTIES],
+                        BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot) {
+        BusUnitsProperty list[N_UNIT_PROPERTIES];
+        size_t n = 0;
+
+        for (size_t i = N_UNIT_PROPERTIES; i-- > 0;)
+                if (values[i].n_words > 0)
+                        list[n++] = (BusUnitsProperty){
+                                .name = PROPERTIES[i].name,
+                                .value = values[i],
+                                .bytes = values[i].words[0] ? values[i].words[0] : UINT64_MAX,
+                        };
+        return bus_units_set_all(bus, unit, list, n, reply, userdata, ret_slot);
+}
+
+int backend_set_property(Backend *backend, const char *unit, UnitProperty property, IdView value,
+                         BackendCall *call) {
+        IdView values[N_UNIT_PROPERTIES] = { 0 };
         int r = backend_systemd_ensure_bus(backend);
 
-        if (r < 0)
-                return r;
-        r = bus_units_set(backend->bus, target->unit, property, value, call->reply, call->userdata,
-                          &call->slot);
+        values[property] = value;
+        if (r >= 0)
+                r = unit_set_properties(backend->bus, unit, values, call->reply, call->userdata,
+                                        &call->slot);
         return r < 0 ? r : 0;
 }
 
 static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                     BackendCall *call) {
-        return set_property(backend, target, "AllowedCPUs", ID_VIEW(cpus), call);
+        return backend_set_property(backend, target->unit, UNIT_CPUS, ID_VIEW(cpus), call);
 }
 
 static int set_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems,
                     BackendCall *call) {
-        return set_property(backend, target, "AllowedMemoryNodes", ID_VIEW(mems), call);
+        return backend_set_property(backend, target->unit, UNIT_MEMS, ID_VIEW(mems), call);
 }
 
 /* --- reading, for a record --- */
 
-static int note_property(const Sysroot *sysroot, UndoProperty *p, const char *unit,
-                         const char *name, IdView value) {
-        return undo_property_set(p, value,
-                                 bus_manager_is_runtime(sysroot, unit, name) ? UNDO_RUNTIME
-                                                                             : UNDO_PERSISTENT);
+static int note_property(const Sysroot *sysroot, UndoRecord *record, UnitProperty property,
+                         IdView value) {
+        const bool runtime =
+                bus_manager_is_runtime(sysroot, record->unit, PROPERTIES[property].name);
+
+        return undo_property_set(&record->properties[property], value,
+                                 runtime ? UNDO_RUNTIME : UNDO_PERSISTENT);
 }
 
 static int note_files(const Sysroot *sysroot, const char *group, UndoFiles **ret) {
@@ -61,37 +121,29 @@ static int note_files(const Sysroot *sysroot, const char *group, UndoFiles **ret
 
 /* A scope of ours was made with nothing set: a value there was set by an earlier run, whose
  * record is lost. */
-static int note_own_scope(UndoRecord *record, const BusUnit *unit) {
-        int r = id_set_is_empty(&unit->cpus)
-                        ? 0
-                        : undo_values_add(&record->cpus.ours, ID_VIEW(&unit->cpus));
+static int note_own_scope(UndoRecord *record, UnitProperty property, IdView value) {
+        UndoProperty *p = &record->properties[property];
 
-        (void)undo_property_set(&record->cpus, (IdView){ NULL, 0 }, UNDO_UNSET);
-        (void)undo_property_set(&record->mems, (IdView){ NULL, 0 }, UNDO_UNSET);
-        if (r >= 0 && !id_set_is_empty(&unit->mems))
-                r = undo_values_add(&record->mems.ours, ID_VIEW(&unit->mems));
-        return r;
-}
-
-static int note_service(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
-        int r = note_property(sysroot, &record->cpus, record->unit, "AllowedCPUs",
-                              ID_VIEW(&unit->cpus));
-
-        if (r >= 0)
-                r = note_property(sysroot, &record->mems, record->unit, "AllowedMemoryNodes",
-                                  ID_VIEW(&unit->mems));
-        return r < 0 ? r : note_files(sysroot, unit->group, &record->files);
+        (void)undo_property_set(p, (IdView){ NULL, 0 }, UNDO_UNSET);
+        return id_view_next(value, 0) < 0 ? 0 : undo_values_add(&p->ours, value);
 }
 
 int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
-        int r;
+        int r = 0;
 
         free(record->files);
         record->files = NULL;
-        r = record->scope ? note_own_scope(record, unit) : note_service(sysroot, record, unit);
+        for (UnitProperty i = UNIT_CPUS; r >= 0 && i <= UNIT_MEMS; i++) {
+                const IdView value = unit_property_of(unit, i);
+
+                r = record->scope ? note_own_scope(record, i, value)
+                                  : note_property(sysroot, record, i, value);
+        }
+        if (r >= 0 && !record->scope)
+                r = note_files(sysroot, unit->group, &record->files);
         if (r >= 0)
                 record->unit_noted = record->stale = true;
-        return r;
+        return r < 0 ? r : 0;
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {
@@ -143,27 +195,15 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
 
 /* --- the memory limit --- */
 
-void undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max) {
-        UndoLimit *l = &record->limit;
+int undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max) {
+        int r;
 
-        if (l->noted)
-                return;
-        *l = (UndoLimit){ .noted = true, .before = memory_max };
-        if (memory_max != UINT64_MAX)
-                l->origin = bus_manager_is_runtime(sysroot, record->unit, BUS_MEMORY_MAX)
-                                    ? UNDO_RUNTIME
-                                    : UNDO_PERSISTENT;
-        record->stale = true;
-}
-
-int backend_set_limit(Backend *backend, const char *unit, uint64_t bytes, BackendCall *call) {
-        const BusUnitsProperty limit = { .name = BUS_MEMORY_MAX, .bytes = bytes };
-        int r = backend_systemd_ensure_bus(backend);
-
+        if (record->limit_noted)
+                return 0;
+        r = note_property(sysroot, record, UNIT_LIMIT, UNIT_BYTES(&memory_max));
         if (r >= 0)
-                r = bus_units_set_all(backend->bus, unit, &limit, 1, call->reply, call->userdata,
-                                      &call->slot);
-        return r < 0 ? r : 0;
+                record->limit_noted = record->stale = true;
+        return r;
 }
 
 static bool group_has(int group_fd, const char *file) {
@@ -179,28 +219,25 @@ static void render_limit(uint64_t bytes, const char *none, char text[static 32])
 
 /* The brake is no property of the unit, it is only in the kernel's file. Another value there is the
  * admin's MemoryHigh=. v1 has none. */
-static int lift_brake(int group_fd, const UndoLimit *limit) {
+static int lift_brake(int group_fd, const UndoRecord *record) {
         uint64_t high;
 
         if (path_read_u64(group_fd, UINT64_MAX, &high, "memory.high") < 0)
                 return 0;
-        for (size_t i = 0; i < limit->n_ours; i++)
-                if (high == limit_brake_bytes(limit->ours[i]))
+        for (size_t i = 0; i < record->limit.ours.n; i++)
+                if (high == limit_brake_bytes(record->limit.ours.values[i].words[0]))
                         return cgroup_write(group_fd, "memory.high", "max");
         return 0;
 }
 
-int backend_limit_lift(int group_fd, const UndoLimit *limit) {
+int backend_limit_lift(int group_fd, const UndoRecord *record) {
+        const bool v1 = !group_has(group_fd, "memory.max");
         char text[32];
         int r;
 
-        if (!group_has(group_fd, "memory.max")) {
-                render_limit(limit->before, "-1", text);
-                return cgroup_write(group_fd, "memory.limit_in_bytes", text);
-        }
-        render_limit(limit->before, "max", text);
-        r = cgroup_write(group_fd, "memory.max", text);
-        return r < 0 ? r : lift_brake(group_fd, limit);
+        render_limit(undo_record_limit_before(record), v1 ? "-1" : "max", text);
+        r = cgroup_write(group_fd, v1 ? "memory.limit_in_bytes" : "memory.max", text);
+        return r < 0 || v1 ? r : lift_brake(group_fd, record);
 }
 
 int backend_limit_brake(const Backend *backend, const ProcHandle *process, int group_fd,
@@ -242,12 +279,6 @@ void undo_restore_done(UndoRestore *restore) {
 
 /* --- what systemd has --- */
 
-/* Only a property that still has our value is restored. Otherwise something else
- * has set it since. */
-static bool is_to_be_written(const UndoProperty *p, IdView now) {
-        return undo_values_have(&p->ours, now);
-}
-
 static int note_group(UndoRestore *restore, const BusUnit *unit) {
         free(restore->group);
         restore->group = unit->group[0] ? strdup(unit->group) : NULL;
@@ -261,22 +292,28 @@ static int restore_begin(UndoRestore *restore, const BusUnit *unit) {
         const UndoRecord *record = restore->record;
         const bool there = strcmp(unit->load_state, "not-found") != 0;
         _cleanup_close_ int fd = -EBADF;
-        bool only_limit;
+        bool any = false;
         int r;
 
-        restore->writes_cpus = there && is_to_be_written(&record->cpus, ID_VIEW(&unit->cpus));
-        restore->writes_mems = there && is_to_be_written(&record->mems, ID_VIEW(&unit->mems));
-        restore->writes_limit = there && undo_limit_has(&record->limit, unit->memory_max);
-        if ((restore->writes_cpus || restore->writes_mems || restore->writes_limit) &&
-            strcmp(unit->load_state, "loaded") != 0)
+        /* Only a property that still has our value is restored. Otherwise something else
+         * has set it since. */
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                restore->writes[i] = there && undo_values_have(&record->properties[i].ours,
+                                                               unit_property_of(unit, i));
+                any |= restore->writes[i];
+        }
+        if (any && strcmp(unit->load_state, "loaded") != 0)
                 return strcmp(unit->load_state, "masked") == 0 ? -ERFKILL : -ENOEXEC;
         r = note_group(restore, unit);
         if (r < 0)
                 return r;
         if (restore->group && cgroup_open(restore->sysroot, restore->group, &fd) >= 0)
-                (void)lift_brake(fd, &record->limit);
-        only_limit = restore->writes_limit && !restore->writes_cpus && !restore->writes_mems;
-        restore->stage = restore->group && !only_limit ? RESTORE_WIDEN : RESTORE_CLEAR;
+                (void)lift_brake(fd, record);
+        restore->stage =
+                restore->group && !(restore->writes[UNIT_LIMIT] && !restore->writes[UNIT_CPUS] &&
+                                    !restore->writes[UNIT_MEMS])
+                        ? RESTORE_WIDEN
+                        : RESTORE_CLEAR;
         return 0;
 }
 
@@ -299,21 +336,18 @@ static int restore_read_unit(Backend *backend, UndoRestore *restore, BusUnitRepl
 
 /* --- writing --- */
 
-static IdView full_set(const UndoProperty *p, IdView file, IdView all) {
-        if (p->before)
-                return undo_property_before(p);
+static IdView full_set(const Backend *backend, const UndoRecord *r, UnitProperty property) {
+        const bool is_cpus = property == UNIT_CPUS;
+        IdView file = { 0 };
+
+        if (r->properties[property].before)
+                return undo_property_before(&r->properties[property]);
+        if (r->files)
+                file = is_cpus ? ID_VIEW(&r->files->cpus) : ID_VIEW(&r->files->mems);
         /* Written to the file by hand, past systemd: then that. */
-        return id_view_next(file, 0) >= 0 ? file : all;
-}
-
-static IdView full_cpus(const Backend *backend, const UndoRecord *r) {
-        return full_set(&r->cpus, r->files ? ID_VIEW(&r->files->cpus) : (IdView){ 0 },
-                        ID_VIEW(&backend->all_cpus));
-}
-
-static IdView full_mems(const Backend *backend, const UndoRecord *r) {
-        return full_set(&r->mems, r->files ? ID_VIEW(&r->files->mems) : (IdView){ 0 },
-                        ID_VIEW(&backend->all_nodes));
+        return id_view_next(file, 0) >= 0 ? file
+               : is_cpus                  ? ID_VIEW(&backend->all_cpus)
+                                          : ID_VIEW(&backend->all_nodes);
 }
 
 static void on_restore_written(int error, const char *message, void *userdata) {
@@ -324,117 +358,85 @@ static void on_restore_written(int error, const char *message, void *userdata) {
         restore->call->reply(error, message, restore->call->userdata);
 }
 
-/* A set without words is not written. `limit`: also the memory limit of before. */
-static int write_values(Backend *backend, UndoRestore *restore, IdView cpus, IdView mems,
-                        bool limit) {
-        BusUnitsProperty properties[3];
-        size_t n = 0;
+/* 1: there is nothing to write. */
+static int write_values(Backend *backend, UndoRestore *restore,
+                        const IdView values[N_UNIT_PROPERTIES]) {
         int r;
 
-        if (limit && restore->writes_limit)
-                properties[n++] = (BusUnitsProperty){ .name = BUS_MEMORY_MAX,
-                                                      .bytes = restore->record->limit.before };
-        if (restore->writes_mems && mems.n_words > 0)
-                properties[n++] = (BusUnitsProperty){ .name = "AllowedMemoryNodes", .value = mems };
-        if (restore->writes_cpus && cpus.n_words > 0)
-                properties[n++] = (BusUnitsProperty){ .name = "AllowedCPUs", .value = cpus };
-        if (n == 0)
+        if (values[UNIT_CPUS].n_words + values[UNIT_MEMS].n_words + values[UNIT_LIMIT].n_words == 0)
                 return 1;
         r = backend_systemd_ensure_bus(backend);
         if (r >= 0)
-                r = bus_units_set_all(backend->bus, undo_record_unit(restore->record), properties,
-                                      n, on_restore_written, restore, &restore->call->slot);
+                r = unit_set_properties(backend->bus, undo_record_unit(restore->record), values,
+                                        on_restore_written, restore, &restore->call->slot);
         return r < 0 ? r : 0;
 }
 
 /* The unit's own value again, or none. Of one that was widened, what had a value has it
  * already. */
 static int restore_clear(Backend *backend, UndoRestore *restore) {
-        const UndoRecord *r = restore->record;
-        IdView cpus = { NULL, 0 }, mems = { NULL, 0 };
+        IdView values[N_UNIT_PROPERTIES] = { 0 };
 
-        if (!restore->group || !r->cpus.before)
-                cpus = undo_property_before(&r->cpus);
-        if (!restore->group || !r->mems.before)
-                mems = undo_property_before(&r->mems);
-        return write_values(backend, restore, cpus, mems, true);
-}
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                const UndoProperty *p = &restore->record->properties[i];
 
-/* The full set is ours, too: when the daemon is killed before it is cleared, or that fails,
- * nothing else would remove it. Where it cannot be recorded, opening is right anyway. */
-static int note_opening(UndoRestore *restore, UndoProperty *p, bool writes, IdView full) {
-        int r = writes && !p->before ? undo_values_add(&p->ours, full) : 0;
-
-        restore->record->stale |= r > 0;
-        return r;
+                if (restore->writes[i] && (i == UNIT_LIMIT || !restore->group || !p->before))
+                        values[i] = undo_property_before(p);
+        }
+        return write_values(backend, restore, values);
 }
 
 static int restore_widen(Backend *backend, UndoRestore *restore) {
+        IdView values[N_UNIT_PROPERTIES] = { 0 };
         UndoRecord *record = restore->record;
-        const IdView cpus = full_cpus(backend, record);
-        const IdView mems = full_mems(backend, record);
-        int r = note_opening(restore, &record->cpus, restore->writes_cpus, cpus);
 
-        if (r >= 0)
-                r = note_opening(restore, &record->mems, restore->writes_mems, mems);
-        if (r < 0)
-                return r;
+        for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++) {
+                UndoProperty *p = &record->properties[i];
+                int r = 0;
+
+                if (!restore->writes[i])
+                        continue;
+                values[i] = full_set(backend, record, i);
+                /* The full set is ours, too: when the daemon is killed before it is cleared, or
+                 * that fails, nothing else would remove it. Where it cannot be recorded, opening is
+                 * right anyway. */
+                if (!p->before)
+                        r = undo_values_add(&p->ours, values[i]);
+                if (r < 0)
+                        return r;
+                record->stale |= r > 0;
+        }
         if (restore->undo)
                 (void)undo_write(restore->undo, record);
-        return write_values(backend, restore, cpus, mems, false);
+        return write_values(backend, restore, values);
 }
 
 /* --- what the kernel shows --- */
 
-typedef int (*ReadEffective)(int cgroup_fd, IdSet *ret);
-
-static int read_cpus(int cgroup_fd, IdSet *ret) {
-        CpuSet cpus;
-        int r = cgroup_effective_cpus_read(cgroup_fd, &cpus);
-
-        if (r >= 0)
-                id_set_convert(&cpus, ret);
-        return r;
-}
-
-static int read_mems(int cgroup_fd, IdSet *ret) {
-        NodeSet mems;
-        int r = cgroup_effective_mems_read(cgroup_fd, &mems);
-
-        if (r >= 0)
-                id_set_convert(&mems, ret);
-        return r;
-}
-
 /* Has the group what was written, within what the group above allows? */
-static bool is_wide(int fd, int above_fd, ReadEffective read_effective, IdView want) {
+static bool is_wide(int fd, int above_fd, UnitProperty property, IdView want) {
         IdSet now, allowed, above = { 0 };
 
-        if (read_effective(fd, &now) < 0)
+        if (PROPERTIES[property].read_effective(fd, ID_TARGET(&now)) < 0)
                 return true; /* the controller is gone from it: nothing is narrow */
         id_view_convert(want, ID_TARGET(&allowed));
-        if (read_effective(above_fd, &above) == 0)
+        if (PROPERTIES[property].read_effective(above_fd, ID_TARGET(&above)) == 0)
                 id_set_intersect(&allowed, &above);
         /* Of sets that have nothing in common the kernel takes the one above. */
         return id_set_equal(id_set_is_empty(&allowed) ? &above : &allowed, &now);
 }
 
 static bool restore_is_shown(const Backend *backend, const UndoRestore *restore) {
-        const UndoRecord *r = restore->record;
         _cleanup_close_ int fd = -EBADF, above_fd = -EBADF;
 
         if (!restore->group || cgroup_open(backend->sysroot, restore->group, &fd) < 0)
                 return true; /* it has ended */
         above_fd = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return (!restore->writes_cpus || is_wide(fd, above_fd, read_cpus, full_cpus(backend, r))) &&
-               (!restore->writes_mems || is_wide(fd, above_fd, read_mems, full_mems(backend, r)));
-}
-
-static bool property_is_back(const UndoProperty *p, bool written, IdView now) {
-        IdSet read;
-
-        id_view_convert(now, ID_TARGET(&read));
-        return !written || id_view_equal(undo_property_before(p), ID_VIEW(&read));
+        for (UnitProperty i = UNIT_CPUS; i <= UNIT_MEMS; i++)
+                if (restore->writes[i] &&
+                    !is_wide(fd, above_fd, i, full_set(backend, restore->record, i)))
+                        return false;
+        return true;
 }
 
 /* systemd answers a write before it has carried it out, and does that before it reads
@@ -442,13 +444,17 @@ static bool property_is_back(const UndoProperty *p, bool written, IdView now) {
  * masks of the threads restored, for kernels before 6.2 forget them at every such change. */
 static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
         UndoRestore *restore = userdata;
-        const UndoRecord *r = restore->record;
+        const UndoProperty *before = restore->record->properties;
 
-        if (error == 0 && strcmp(unit->load_state, "loaded") == 0 &&
-            (!property_is_back(&r->cpus, restore->writes_cpus, ID_VIEW(&unit->cpus)) ||
-             !property_is_back(&r->mems, restore->writes_mems, ID_VIEW(&unit->mems)) ||
-             (restore->writes_limit && unit->memory_max != r->limit.before)))
-                error = -EBUSY; /* something else writes to it as well */
+        for (size_t i = 0; error == 0 && i < N_UNIT_PROPERTIES; i++) {
+                IdSet now;
+
+                if (!restore->writes[i] || strcmp(unit->load_state, "loaded") != 0)
+                        continue;
+                id_view_convert(unit_property_of(unit, i), ID_TARGET(&now));
+                if (!id_view_equal(undo_property_before(&before[i]), ID_VIEW(&now)))
+                        error = -EBUSY; /* something else writes to it as well */
+        }
         /* A process that was started in the meantime has inherited the narrow set. */
         if (error == 0)
                 error = note_group(restore, unit);
@@ -460,17 +466,14 @@ static void on_restore_checked(int error, const BusUnit *unit, void *userdata) {
 
 /* Emptied, and narrow again: then from the beginning. */
 static int restore_finish(Backend *backend, UndoRestore *restore) {
-        UndoRecord *r = restore->record;
-
         if (!restore_is_shown(backend, restore)) {
                 restore->stage = RESTORE_WIDEN;
                 return -EAGAIN;
         }
-        if ((restore->writes_limit && r->limit.origin == UNDO_PERSISTENT) ||
-            (restore->writes_cpus && r->cpus.origin == UNDO_PERSISTENT) ||
-            (restore->writes_mems && r->mems.origin == UNDO_PERSISTENT))
-                restore->shortfall = "a runtime drop-in repeats the values of its unit files until "
-                                     "the next boot";
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (restore->writes[i] && restore->record->properties[i].origin == UNDO_PERSISTENT)
+                        restore->shortfall = "a runtime drop-in repeats the values of its unit "
+                                             "files until the next boot";
         return 1;
 }
 

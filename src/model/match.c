@@ -339,6 +339,12 @@ const IdSet *known_property_own(const KnownProperty *property) {
         return property->ours ? &property->before : &property->value;
 }
 
+uint64_t known_property_bytes(const KnownProperty *property) {
+        const IdSet *own = known_property_own(property);
+
+        return id_set_is_empty(own) ? UINT64_MAX : own->words[0];
+}
+
 bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret) {
         if (id_set_is_empty(want) && !property->ours)
                 return false;

@@ -26,6 +26,7 @@
 #include "tidbnumad/model/topology.h"
 #include "tidbnumad/model/workload.h"
 #include "tidbnumad/sys/bus-manager.h"
+#include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/sys/sysroot.h"
 
@@ -187,16 +188,26 @@ int backend_systemd_ensure_bus(Backend *backend);
 /* systemd, for a record: the unit's properties, and the files of its cgroup. -ENOMEM. */
 int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit);
 
-/* For a record: MemoryMax= of the unit, unless it is noted already. */
-void undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max);
+/* For a record: MemoryMax= of the unit, unless it is noted already. -ENOMEM. */
+int undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max);
 
-/* MemoryMax= of a service, on either version of cgroups: systemd has it as memory.limit_in_bytes
- * on v1 (cgroup_context_apply() of systemd 231 to 257). 0: the reply follows; negative errno. */
-int backend_set_limit(Backend *backend, const char *unit, uint64_t bytes, BackendCall *call);
+/* What systemd has of a property of a unit; empty: it is not set. Borrowed from `unit`. */
+IdView unit_property_of(const BusUnit *unit, UnitProperty property);
 
-/* The files of a group that has a limit, without systemd. Lifting never waits; 0 or negative errno.
- * The property stays. */
-int backend_limit_lift(int group_fd, const UndoLimit *limit);
+/* Has systemd set those properties of a unit that have words here; the empty value resets one. In
+ * one call: all of them or none. MemoryMax= is on either version of cgroups: systemd has it as
+ * memory.limit_in_bytes on v1 (cgroup_context_apply() of systemd 231 to 257). 0: the reply follows;
+ * negative errno. */
+int unit_set_properties(sd_bus *bus, const char *unit, const IdView values[N_UNIT_PROPERTIES],
+                        BusUnitsReply reply, void *userdata, sd_bus_slot **ret_slot);
+
+/* The same of one property, over the bus of the backend. */
+int backend_set_property(Backend *backend, const char *unit, UnitProperty property, IdView value,
+                         BackendCall *call);
+
+/* The files of a group that has the limit of this record, without systemd. Lifting never waits; 0
+ * or negative errno. The property stays. */
+int backend_limit_lift(int group_fd, const UndoRecord *record);
 
 /* Reclaims page cache by the brake, of v1 by the limit itself, which never kills; then the brake
  * stays. By the worker, as the kernel reclaims within the write: -ETIMEDOUT, not finished yet. */
@@ -242,7 +253,7 @@ typedef struct UndoRestore {
         Undo *undo;             /* where it is written down; NULL: nowhere; borrowed */
         const Sysroot *sysroot; /* borrowed */
         UndoRestoreStage stage;
-        bool writes_cpus, writes_mems, writes_limit;
+        bool writes[N_UNIT_PROPERTIES];
         char *group;       /* of the unit, NULL: it does not run; owned */
         BackendCall *call; /* in flight; borrowed */
 

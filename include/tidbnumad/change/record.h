@@ -34,25 +34,29 @@ typedef struct UndoValues {
 /* Number of values that are remembered; the oldest are dropped first. */
 #define UNDO_VALUES_MAX 8u
 
-/* AllowedCPUs= or AllowedMemoryNodes= of a unit. */
+/* The properties of a unit that are set by us. */
+typedef enum UnitProperty {
+        UNIT_CPUS,  /* AllowedCPUs= */
+        UNIT_MEMS,  /* AllowedMemoryNodes= */
+        UNIT_LIMIT, /* MemoryMax=: the first word of the value are its bytes, which are never 0 */
+        N_UNIT_PROPERTIES,
+} UnitProperty;
+
+/* The value of UNIT_LIMIT; empty: UINT64_MAX, no limit. */
+#define UNIT_BYTES(bytes) ((IdView){ (bytes), *(bytes) == UINT64_MAX ? 0 : 1 })
+
+/* One of them. */
 typedef struct UndoProperty {
         IdSet *before; /* NULL: it was not set; owned */
         UndoOrigin origin;
         UndoValues ours;
 } UndoProperty;
 
-enum { UNDO_LIMITS_MAX = 4 };
-
-/* MemoryMax= of a unit, in bytes. */
-typedef struct UndoLimit {
-        bool noted;
-        uint64_t before; /* UINT64_MAX: it was not set */
-        UndoOrigin origin;
-        uint64_t ours[UNDO_LIMITS_MAX]; /* as UndoValues: the last one is that which is wanted */
-        size_t n_ours;                  /* 0: nothing is set by us */
-        uint64_t since_ticks; /* when the last one was set, in ticks since boot: a process that
-                               * started later has taken its sizes by it */
-} UndoLimit;
+/* What is about to be ours, or was set. Without words: that one is left alone. */
+typedef struct UndoChange {
+        IdView properties[N_UNIT_PROPERTIES];
+        IdView given; /* the CPUs of threads */
+} UndoChange;
 
 /* The files cpuset.cpus and cpuset.mems of the unit's cgroup. */
 typedef struct UndoFiles {
@@ -108,10 +112,17 @@ typedef struct UndoRecord {
         char *home;  /* the cgroup that they came from, with `scope`; that of the scope itself:
                       * not known; owned */
 
-        bool unit_noted; /* what follows is known */
-        UndoProperty cpus, mems;
-        UndoLimit limit;  /* independent of `unit_noted`: on cgroup v1 it is all that is set */
+        union {
+                UndoProperty properties[N_UNIT_PROPERTIES];
+                struct {
+                        UndoProperty cpus, mems, limit;
+                };
+        };
+        bool unit_noted;  /* what `cpus`, `mems` and their files were is known */
         UndoFiles *files; /* NULL: it had no cgroup, or without the cpuset controller; owned */
+        bool limit_noted; /* likewise of `limit`: on cgroup v1 it is all that is set */
+        uint64_t limit_since_ticks; /* when the last one was set, in ticks since boot: a process
+                                     * that started later has taken its sizes by it */
 
         UndoValues given;       /* the CPUs that threads were given */
         UndoProcess *processes; /* owned */
@@ -174,14 +185,22 @@ IdSet undo_values_last(const UndoValues *values);
 void undo_values_confirm(UndoValues *values);
 void undo_values_clear(UndoValues *values);
 
-/* The same of a limit: 1, or 0 where it is the last one already. */
-int undo_limit_add(UndoLimit *limit, uint64_t bytes, uint64_t now_ticks);
-bool undo_limit_has(const UndoLimit *limit, uint64_t bytes);
-uint64_t undo_limit_last(const UndoLimit *limit); /* 0: none */
-void undo_limit_confirm(UndoLimit *limit);
+/* Before a change: the record has what it had before, and now also what will be ours, and is to be
+ * written down. -ENOMEM. After the change: the former values are gone. */
+int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64_t now_ticks);
+void undo_record_did_change(UndoRecord *record, const UndoChange *change);
 
-/* The CPUs of threads are about to become others: 1, 0 or -ENOMEM as above. */
-int undo_record_will_give(UndoRecord *record, const CpuSet *cpus);
+/* Was the value of before read already? */
+bool undo_record_has_noted(const UndoRecord *record, UnitProperty property);
+
+/* The memory limit: what it was, UINT64_MAX: none; may this one be ours; which is wanted, 0: none.
+ */
+uint64_t undo_record_limit_before(const UndoRecord *record);
+bool undo_record_limit_is_ours(const UndoRecord *record, uint64_t bytes);
+uint64_t undo_record_limit_last(const UndoRecord *record);
+
+/* It has what it had before: nothing of it is known any more. */
+void undo_record_forget_limit(UndoRecord *record);
 
 /* Its processes are about to be moved, or were. Once for a record. -ENOMEM. */
 int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home);

@@ -120,6 +120,9 @@ void known_property_read(KnownProperty *property, IdView value, bool ours, IdVie
 /* What others have set; empty: nothing. */
 const IdSet *known_property_own(const KnownProperty *property);
 
+/* The same of one that is a number of bytes; UINT64_MAX: nothing. */
+uint64_t known_property_bytes(const KnownProperty *property);
+
 /* What to set, so that it is `want` (empty: the value before ours). Returns false where nothing
  * is to be written. */
 bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret);

@@ -161,7 +161,7 @@ static void cannot_record(const Binder *b, Instance *i, int error) {
 static void succeeded(const Binder *b, Instance *i) {
         Progress *p = &i->binding.progress;
 
-        undo_after(b->undo, i, i->binding.call_kind);
+        undo_after(b->undo, i, i->binding.call_kind, &i->binding.call_mems);
 
         p->call_failures = 0;
         if (!i->binding.guard.logged) /* the guard clears its own */

@@ -38,10 +38,10 @@ void limit_observe(Instance *i, int group_fd) {
 }
 
 static bool is_ours(const Instance *i) {
-        const UndoLimit *noted = undo_limit_of(i);
+        const UndoRecord *noted = undo_limit_of(i);
 
         return noted && i->binding.limit.memory_known &&
-               undo_limit_has(noted, i->binding.limit.memory.limit_bytes);
+               undo_record_limit_is_ours(noted, i->binding.limit.memory.limit_bytes);
 }
 
 /* --- the log --- */
@@ -117,7 +117,11 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
                 note_failure(answer->binder, i, error, "");
                 return;
         }
-        undo_note_unit_limit(answer->binder->undo, i, unit->memory_max);
+        error = undo_note_unit_limit(answer->binder->undo, i, unit->memory_max);
+        if (error < 0) {
+                note_failure(answer->binder, i, error, "");
+                return;
+        }
         follow_again(answer->binder, i, clock_monotonic_usec());
 }
 
@@ -142,8 +146,10 @@ static int set(const Binder *b, Instance *i, uint64_t bytes) {
                 return r;
         l->setting_bytes = bytes;
         l->call = (BackendCall){ .reply = on_set, .userdata = &l->answer };
-        r = backend_set_limit(&b->host->backend, i->unit,
-                              bytes == UINT64_MAX ? undo_limit_of(i)->before : bytes, &l->call);
+        r = backend_set_property(&b->host->backend, i->unit, UNIT_LIMIT,
+                                 bytes == UINT64_MAX ? undo_property_before(&i->undo.record->limit)
+                                                     : UNIT_BYTES(&bytes),
+                                 &l->call);
         if (r < 0)
                 undo_after_limit(b->undo, i, bytes, false);
         return r;
@@ -171,7 +177,7 @@ static int write_file(const Binder *b, Instance *i, LimitAction action, uint64_t
 
 /* In the kernel's files alone: the property stays. */
 static int lift(const Binder *b, Instance *i) {
-        const UndoLimit *noted = undo_limit_of(i);
+        const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
         _cleanup_groups_ Groups open = GROUPS_NONE;
         int r = open_group(b, i, &open);
@@ -226,9 +232,9 @@ static const char *refuses(const Binder *b, const Instance *i) {
                        : "it has no unit of its own";
 }
 
-static bool was_set_before_start(const Instance *i, const UndoLimit *noted) {
+static bool was_set_before_start(const Instance *i, const UndoRecord *noted) {
         return noted && i->n_members > 0 &&
-               noted->since_ticks <= i->members[0].process.id.start_ticks;
+               noted->limit_since_ticks <= i->members[0].process.id.start_ticks;
 }
 
 /* Is there a limit that the guard has to watch, or one that it has lifted? */
@@ -248,7 +254,7 @@ static void watch(const Binder *b, Instance *i) {
 }
 
 void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
-        const UndoLimit *noted = undo_limit_of(i);
+        const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
         const LimitState before = l->state;
         const bool placed = !id_set_is_empty(&i->binding.placement.nodes);
@@ -256,9 +262,9 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
                 .wanted_bytes = placed ? i->planned.limit_bytes : 0,
                 .refused = refuses(b, i),
-                .before_bytes = noted ? noted->before : UINT64_MAX,
+                .before_bytes = noted ? undo_record_limit_before(noted) : UINT64_MAX,
                 .before_known = noted,
-                .ours_bytes = noted ? undo_limit_last(noted) : 0,
+                .ours_bytes = noted ? undo_record_limit_last(noted) : 0,
                 .is_ours = is_ours(i),
                 .memory = l->memory_known ? &l->memory : NULL,
                 .lifted = l->lifted,

@@ -108,7 +108,7 @@ static void read_cpus_used(const Placing *placing, Instance *i) {
 }
 
 void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *ret) {
-        const UndoLimit *limit = undo_limit_of(i);
+        const UndoRecord *limit = undo_limit_of(i);
         const Assignment *p = &i->planned;
 
         read_allowed(placing, i);
@@ -116,7 +116,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
         if (placing->pools.n > 0 && i->policy->memory == MEMORY_BIND)
                 sample_huge(placing->sampling, i, &placing->pools, false);
         *ret = placement_instance_of(&i->facts, &placing->host->topology,
-                                     limit && undo_limit_has(limit, i->limit_bytes));
+                                     limit && undo_record_limit_is_ours(limit, i->limit_bytes));
         if (!is_explicit(i)) {
                 undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
                 if (!id_set_equal(&ret->allowed_cpus, &i->allowed_cpus) ||

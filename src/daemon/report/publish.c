@@ -219,7 +219,8 @@ static int fill_units(const Report *report, Snapshot *s) {
                                     .reason = u->reason,
                                     .code = u->code,
                                     .limits_known = u->place.known,
-                                    .memory_limit_bytes = u->limit_ours };
+                                    .memory_limit_bytes =
+                                            u->limit.ours ? u->limit.value.words[0] : 0 };
                 id_set_convert(&u->place.cpus.value, &unit->cpus);
                 id_set_convert(&u->mems.value, &unit->mems);
                 unit->nodes = topology_nodes_of(&report->host->topology, &unit->cpus);

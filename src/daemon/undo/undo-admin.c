@@ -92,11 +92,11 @@ static bool take(const Undoing *undo, const UndoRecord *record, UndoProperty *pr
 
 /* Of the limit systemd has the value that counts already: one that is not ours stays. */
 static bool take_limit(UndoRecord *record, uint64_t memory_max) {
-        UndoLimit *l = &record->limit;
-
-        if (!l->noted || (l->n_ours > 0 ? undo_limit_has(l, memory_max) : l->before == memory_max))
+        if (!record->limit_noted ||
+            (record->limit.ours.n > 0 ? undo_record_limit_is_ours(record, memory_max)
+                                      : undo_record_limit_before(record) == memory_max))
                 return false;
-        *l = (UndoLimit){ .noted = false };
+        undo_record_forget_limit(record);
         return true;
 }
 

@@ -60,33 +60,27 @@ static const UndoRecord *admin_settings(const Undoing *undo, const Instance *i) 
         return record && record->unit_noted ? record : NULL;
 }
 
-/* The values in the record that this step is about to set. NULL: the values end with the process,
- * so they are not recorded. */
-static UndoValues *values_of(const Undoing *undo, const Instance *i, StepKind step) {
-        UndoRecord *record = i->undo.record;
+/* What the step makes ours. Nothing where the values end with the process: they are not recorded.
+ */
+static UndoChange change_of(const Undoing *undo, const Instance *i, StepKind step,
+                            const NodeSet *mems) {
+        const IdView cpus = ID_VIEW(&i->binding.placement.cpus);
+        UndoChange change = { 0 };
 
-        if (step == STEP_SCOPE)
-                return NULL;
-        if (!is_by_unit(undo, i))
-                return step == STEP_SET_CPUS ? &record->given : NULL;
-        return step == STEP_SET_CPUS ? &record->cpus.ours : &record->mems.ours;
+        if (step == STEP_SET_CPUS && is_by_unit(undo, i))
+                change.properties[UNIT_CPUS] = cpus;
+        else if (step == STEP_SET_CPUS)
+                change.given = cpus;
+        else if (step != STEP_SCOPE && is_by_unit(undo, i))
+                change.properties[UNIT_MEMS] = ID_VIEW(mems);
+        return change;
 }
 
-static int will_do(const Undoing *undo, Instance *i, UndoRecord *record, const Step *step) {
-        const CpuSet *cpus = &i->binding.placement.cpus;
-        UndoValues *values = values_of(undo, i, step->kind);
-        int r;
+/* Writes down what is about to be ours. Nothing may be changed unless this returned 0. */
+static int announce(Undoing *undo, UndoRecord *record, const UndoChange *change) {
+        int r = undo_record_will_change(record, change, clock_boottime_ticks());
 
-        if (!values)
-                return 0;
-        if (values == &record->given)
-                r = undo_record_will_give(record, cpus);
-        else if (step->kind == STEP_SET_CPUS)
-                r = undo_values_add(values, ID_VIEW(cpus));
-        else
-                r = undo_values_add(values, ID_VIEW(&step->mems));
-        record->stale |= r > 0;
-        return r;
+        return r < 0 ? r : undo_write(&undo->records, record);
 }
 
 /* Logs the memory policy of a process, the only property that cannot be restored. */
@@ -141,6 +135,7 @@ static int note(const Undoing *undo, Instance *i, const Step *step, BackendCall 
 }
 
 int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
+        UndoChange change;
         UndoRecord *record;
         int r;
 
@@ -155,12 +150,11 @@ int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call)
         r = note(undo, i, step, call);
         if (r <= 0)
                 return r;
-        r = will_do(undo, i, record, step);
         if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
                 for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
                         log_memory_policy(undo, i, k);
-        if (r >= 0)
-                r = undo_write(&undo->records, record);
+        change = change_of(undo, i, step->kind, &step->mems);
+        r = announce(undo, record, &change);
         return r < 0 ? r : 1;
 }
 
@@ -179,13 +173,14 @@ bool undo_admin_limits_plan(const Undoing *undo, const Instance *i) {
         return record && (record->cpus.before || record->mems.before);
 }
 
-void undo_after(Undoing *undo, Instance *i, StepKind step) {
+void undo_after(Undoing *undo, Instance *i, StepKind step, const NodeSet *mems) {
+        const UndoChange change = change_of(undo, i, step, mems);
         UndoRecord *record = i->undo.record;
-        UndoValues *values = record ? values_of(undo, i, step) : NULL;
 
-        if (values)
-                undo_values_confirm(values);
-        if (!values || is_by_unit(undo, i))
+        if (!record)
+                return;
+        undo_record_did_change(record, &change);
+        if (change.given.n_words == 0)
                 return;
         for (size_t k = 0; k < i->n_members; k++) {
                 UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
@@ -212,13 +207,22 @@ void undo_end(Instance *i) {
         i->undo = (InstanceUndo){ .record = NULL };
 }
 
-/* --- the memory limit --- */
+/* --- properties of a unit --- */
 
-const UndoLimit *undo_limit_of(const Instance *i) {
-        return i->undo.record && i->undo.record->limit.noted ? &i->undo.record->limit : NULL;
+const UndoRecord *undo_limit_of(const Instance *i) {
+        return i->undo.record && i->undo.record->limit_noted ? i->undo.record : NULL;
+}
+
+/* `busy` until the answer: nothing else is written to the unit, and it is not released. */
+static int announce_unit(Undoing *undo, UndoRecord *record, const UndoChange *change) {
+        int r = announce(undo, record, change);
+
+        record->busy = r >= 0;
+        return r;
 }
 
 int undo_before_limit(Undoing *undo, Instance *i, uint64_t bytes) {
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&bytes) };
         UndoRecord *record;
         int r;
 
@@ -229,81 +233,34 @@ int undo_before_limit(Undoing *undo, Instance *i, uint64_t bytes) {
                 return r;
         if (record->releasing || record->busy)
                 return -EAGAIN;
-        if (!record->limit.noted)
-                return -ENODATA;
-        if (bytes != UINT64_MAX)
-                record->stale |= undo_limit_add(&record->limit, bytes, clock_boottime_ticks()) > 0;
-        r = undo_write(&undo->records, record);
-        record->busy = r >= 0;
-        return r;
+        return record->limit_noted ? announce_unit(undo, record, &change) : -ENODATA;
 }
 
-void undo_note_unit_limit(const Undoing *undo, const Instance *i, uint64_t memory_max) {
-        if (i->undo.record)
-                undo_note_limit(&undo->host->sysroot, i->undo.record, memory_max);
-}
-
-void undo_after_limit(Undoing *undo, Instance *i, uint64_t bytes, bool done) {
-        UndoRecord *record = i->undo.record;
-
-        if (!record)
-                return;
-        record->busy = false;
-        if (!done)
-                return;
-        if (bytes != UINT64_MAX)
-                undo_limit_confirm(&record->limit);
-        else
-                record->limit = (UndoLimit){ .noted = false };
-        record->stale = true;
-        (void)undo_write(&undo->records, record); /* else with the next change */
-}
-
-/* --- units --- */
-
-static void note_property(KnownProperty *property, IdView value, UndoProperty *record) {
-        bool ours = record && undo_values_have(&record->ours, value);
-
-        known_property_read(property, value, ours,
-                            record ? undo_property_before(record) : (IdView){ NULL, 0 });
-}
-
-void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read, KnownProperty *cpus,
-                    KnownProperty *mems) {
-        UndoRecord *record = undo_of_unit(undo, unit);
-
-        if (record && !record->unit_noted)
-                record = NULL;
-        note_property(cpus, ID_VIEW(&read->cpus), record ? &record->cpus : NULL);
-        note_property(mems, ID_VIEW(&read->mems), record ? &record->mems : NULL);
-}
-
-uint64_t undo_read_unit_limit(const Undoing *undo, const char *unit, const BusUnit *read,
-                              uint64_t *ret_ours) {
-        const UndoRecord *record = undo_of_unit(undo, unit);
-        const bool ours = record && undo_limit_has(&record->limit, read->memory_max);
-
-        *ret_ours = ours ? read->memory_max : 0;
-        return ours ? record->limit.before : read->memory_max;
-}
-
-static int will_set(UndoRecord *record, UndoProperty *property, const KnownProperty *next) {
-        int r = next->ours ? undo_values_add(&property->ours, ID_VIEW(&next->value)) : 0;
-
-        record->stale |= r > 0;
-        return r;
+int undo_note_unit_limit(const Undoing *undo, const Instance *i, uint64_t memory_max) {
+        return i->undo.record ? undo_note_limit(&undo->host->sysroot, i->undo.record, memory_max)
+                              : 0;
 }
 
 /* An idle unit has no cgroup: only its properties are recorded. */
 static int note_idle(const Undoing *undo, UndoRecord *record, const UnitChange *change) {
         BusUnit unit = { .group = "" };
 
-        id_set_convert(known_property_own(change->cpus), &unit.cpus);
-        id_set_convert(known_property_own(change->mems), &unit.mems);
+        id_set_convert(known_property_own(change->now[UNIT_CPUS]), &unit.cpus);
+        id_set_convert(known_property_own(change->now[UNIT_MEMS]), &unit.mems);
         return undo_note_unit(&undo->host->sysroot, record, &unit);
 }
 
+static UndoChange change_of_unit(const UnitChange *change) {
+        UndoChange ours = { 0 };
+
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (change->next[i].ours)
+                        ours.properties[i] = ID_VIEW(&change->next[i].value);
+        return ours;
+}
+
 int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) {
+        const UndoChange ours = change_of_unit(change);
         UndoRecord *record;
         int r;
 
@@ -314,36 +271,49 @@ int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) 
                 return r;
         if (!record->unit_noted)
                 r = note_idle(undo, record, change);
-        if (r >= 0)
-                r = will_set(record, &record->cpus, change->next_cpus);
-        if (r >= 0)
-                r = will_set(record, &record->mems, change->next_mems);
-        if (r >= 0 && change->next_limit > 0) {
-                undo_note_limit(&undo->host->sysroot, record, change->own_limit);
-                record->stale |= undo_limit_add(&record->limit, change->next_limit,
-                                                clock_boottime_ticks()) > 0;
-        }
-        if (r >= 0)
-                r = undo_write(&undo->records, record);
-        record->busy = r >= 0;
-        return r;
+        if (r >= 0 && change->next[UNIT_LIMIT].ours)
+                r = undo_note_limit(&undo->host->sysroot, record,
+                                    known_property_bytes(change->now[UNIT_LIMIT]));
+        return r < 0 ? r : announce_unit(undo, record, &ours);
 }
 
-void undo_after_unit(const Undoing *undo, const char *unit, const UnitChange *change) {
+static void after(Undoing *undo, UndoRecord *record, const UndoChange *done) {
+        record->busy = false;
+        if (!done)
+                return;
+        undo_record_did_change(record, done);
+        if (done->properties[UNIT_LIMIT].n_words == 0)
+                undo_record_forget_limit(record);
+        (void)undo_write(&undo->records, record); /* else with the next change */
+}
+
+void undo_after_limit(Undoing *undo, Instance *i, uint64_t bytes, bool done) {
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&bytes) };
+
+        if (i->undo.record)
+                after(undo, i->undo.record, done ? &change : NULL);
+}
+
+void undo_after_unit(Undoing *undo, const char *unit, const UnitChange *change) {
+        const UndoChange ours = change ? change_of_unit(change) : (UndoChange){ 0 };
         UndoRecord *record = undo_of_unit(undo, unit);
 
         if (record)
-                record->busy = false;
-        if (!record || !change)
-                return;
-        if (change->next_cpus->ours)
-                undo_values_confirm(&record->cpus.ours);
-        if (change->next_mems->ours)
-                undo_values_confirm(&record->mems.ours);
-        if (change->next_limit > 0)
-                undo_limit_confirm(&record->limit);
-        else
-                record->limit = (UndoLimit){ .noted = false };
+                after(undo, record, change ? &ours : NULL);
+}
+
+void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
+                    KnownProperty *const properties[N_UNIT_PROPERTIES]) {
+        const UndoRecord *record = undo_of_unit(undo, unit);
+
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                const IdView value = unit_property_of(read, i);
+                const UndoProperty *p =
+                        record && undo_record_has_noted(record, i) ? &record->properties[i] : NULL;
+
+                known_property_read(properties[i], value, p && undo_values_have(&p->ours, value),
+                                    p ? undo_property_before(p) : (IdView){ NULL, 0 });
+        }
 }
 
 /* --- what the admin has set --- */

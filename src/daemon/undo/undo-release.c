@@ -461,7 +461,7 @@ static int fill(const UndoRecord *record, const NodeSet *nodes, const CpuSet *cp
                 .cpus = { .choice = CPUS_LIST, .list = *cpus },
                 /* Without memory nodes it may have been `none`, `preferred`, or not yet bound. */
                 .memory = record->mems.ours.n > 0 ? MEMORY_BIND : MEMORY_NONE,
-                .memory_limit = undo_limit_last(&record->limit),
+                .memory_limit = undo_record_limit_last(record),
                 .migrate = MIGRATE_NONE,
                 .rate_bytes_per_sec = RATE_BYTES_PER_SEC,
                 .backend = is_by_affinity(record) ? POLICY_BACKEND_AFFINITY : POLICY_BACKEND_AUTO,

@@ -31,7 +31,7 @@ bool units_enforce(const Units *units) {
 }
 
 bool unit_is_prepared(const Unit *u) {
-        return u->place.cpus.ours || u->mems.ours || u->limit_ours > 0;
+        return u->place.cpus.ours || u->mems.ours || u->limit.ours;
 }
 
 int unit_new(Units *units, const char *name, Unit **ret) {
@@ -141,22 +141,30 @@ static void call_failed(Unit *u, int error, const char *message) {
         not_prepared(u, reason_of_error(error), error, message);
 }
 
-static UnitChange change_of(const Unit *u) {
-        return (UnitChange){ .label = u->place.label,
-                             .cpus = &u->place.cpus,
-                             .mems = &u->mems,
-                             .next_cpus = &u->next_cpus,
-                             .next_mems = &u->next_mems,
-                             .own_limit = u->own_limit,
-                             .next_limit = u->next_limit };
+static KnownProperty *unit_property(Unit *u, UnitProperty property) {
+        switch (property) {
+        case UNIT_CPUS:
+                return &u->place.cpus;
+        case UNIT_MEMS:
+                return &u->mems;
+        default:
+                return &u->limit;
+        }
+}
+
+static UnitChange change_of(Unit *u) {
+        UnitChange change = { .label = u->place.label, .next = u->next };
+
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                change.now[i] = unit_property(u, i);
+        return change;
 }
 
 static void finish_write(Unit *u) {
         const UnitDesired w = unit_desired_make(u);
 
-        u->place.cpus = u->next_cpus;
-        u->mems = u->next_mems;
-        u->limit_ours = u->next_limit;
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                *unit_property(u, i) = u->next[i];
         if (is_wanted(&w))
                 log_prepared(u, &w);
         settle(u, &w);
@@ -179,26 +187,17 @@ static void on_written(int error, const char *message, void *userdata) {
 
 static void write_next(Unit *u) {
         const UnitChange change = change_of(u);
-        BusUnitsProperty properties[3];
-        size_t n = 0;
+        IdView values[N_UNIT_PROPERTIES] = { 0 };
         int r = undo_before_unit(u->units->undo, u->place.name, &change);
 
         if (r < 0) {
                 not_prepared(u, REASON_RECORD_UNWRITABLE, r, "the original values cannot be saved");
                 return;
         }
-        if (u->writes_cpus)
-                properties[n++] = (BusUnitsProperty){ .name = "AllowedCPUs",
-                                                      .value = ID_VIEW(&u->next_cpus.value) };
-        if (u->writes_mems)
-                properties[n++] = (BusUnitsProperty){ .name = "AllowedMemoryNodes",
-                                                      .value = ID_VIEW(&u->next_mems.value) };
-        if (u->writes_limit)
-                properties[n++] = (BusUnitsProperty){ .name = BUS_MEMORY_MAX,
-                                                      .bytes = u->next_limit > 0 ? u->next_limit
-                                                                                 : u->own_limit };
-        r = bus_units_set_all(u->units->bus.bus, u->place.name, properties, n, on_written, u,
-                              &u->call);
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (u->writes[i])
+                        values[i] = ID_VIEW(&u->next[i].value);
+        r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
                 undo_after_unit(u->units->undo, u->place.name, NULL);
                 call_failed(u, r, "");
@@ -241,6 +240,8 @@ static bool is_on_its_way_back(const Unit *u) {
 
 void unit_decide(Unit *u) {
         UnitDesired w = { .reason = u->reason };
+        IdView wanted[N_UNIT_PROPERTIES] = { 0 };
+        bool writes = false;
 
         if (!u->place.known || u->call || u->units->gathering || !host_enforces(u->units->host) ||
             is_on_its_way_back(u))
@@ -254,11 +255,15 @@ void unit_decide(Unit *u) {
                 w = unit_desired_make(u);
         if (!u->idle || gives_back(u, &w))
                 return; /* a running unit is not written */
-        u->writes_cpus = plan_property(ID_VIEW(&w.cpus), &u->place.cpus, &u->next_cpus);
-        u->writes_mems = plan_property(ID_VIEW(&w.mems), &u->mems, &u->next_mems);
-        u->next_limit = w.limit_bytes;
-        u->writes_limit = u->next_limit != u->limit_ours;
-        if (u->writes_cpus || u->writes_mems || u->writes_limit)
+        wanted[UNIT_CPUS] = ID_VIEW(&w.cpus);
+        wanted[UNIT_MEMS] = ID_VIEW(&w.mems);
+        if (w.limit_bytes > 0)
+                wanted[UNIT_LIMIT] = UNIT_BYTES(&w.limit_bytes);
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                u->writes[i] = plan_property(wanted[i], unit_property(u, i), &u->next[i]);
+                writes |= u->writes[i];
+        }
+        if (writes)
                 write_next(u);
         else
                 settle(u, &w);
@@ -336,8 +341,7 @@ static void note(Unit *u, const BusUnit *read) {
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
         note_state(u, read->active_state);
         note_user(u, read);
-        undo_read_unit(u->units->undo, u->place.name, read, &u->place.cpus, &u->mems);
-        u->own_limit = undo_read_unit_limit(u->units->undo, u->place.name, read, &u->limit_ours);
+        undo_read_unit(u->units->undo, u->place.name, read, change_of(u).now);
         unit_start_note(u, read);
         if (failed)
                 unit_start_revoke(u);
@@ -465,7 +469,10 @@ static void take_what_starts(const Unit *u, UnitDesired *w) {
 static uint64_t limit_of(const Unit *u, const Placement *p) {
         const uint64_t limit = u->place.planned.limit_bytes;
 
-        return id_set_is_empty(&p->nodes) || u->start_refused || u->own_limit <= limit ? 0 : limit;
+        return id_set_is_empty(&p->nodes) || u->start_refused ||
+                               known_property_bytes(&u->limit) <= limit
+                       ? 0
+                       : limit;
 }
 
 UnitDesired unit_desired_make(const Unit *u) {

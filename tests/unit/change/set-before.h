@@ -7,3 +7,17 @@
 static inline void set_before(UndoProperty *property, IdSet before) {
         assert_int_equal(undo_property_set(property, ID_VIEW(&before), UNDO_RUNTIME), 0);
 }
+
+/* Its threads are given these CPUs. */
+static inline void set_given(UndoRecord *record, const CpuSet *cpus) {
+        const UndoChange change = { .given = ID_VIEW(cpus) };
+
+        assert_int_equal(undo_record_will_change(record, &change, 0), 0);
+}
+
+/* Its unit has this memory limit of ours. */
+static inline void set_limit(UndoRecord *record, uint64_t bytes, uint64_t now_ticks) {
+        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&bytes) };
+
+        assert_int_equal(undo_record_will_change(record, &change, now_ticks), 0);
+}

@@ -8,6 +8,7 @@
 
 #include "../../support/child-process.h"
 #include "../../support/fake-tree.h"
+#include "set-before.h"
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/change/cgroup1.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -264,7 +265,7 @@ HOST_TEST(goes_back) {
         assert_int_equal(undo_record_new(h->name, NULL, &record), 0);
         assert_int_equal(note(h, record), 1);
         assert_string_equal(record->processes[0].cpuset, home);
-        assert_true(undo_record_will_give(record, &h->one) > 0);
+        set_given(record, &h->one);
         assert_int_equal(set_cpus(h, &h->one), 1);
         assert_int_equal(backend_cgroup1_open(&h->backend, &h->target, &fd, &path), 0);
         assert_int_equal(proc_open(&h->sysroot, child_start(), &child), 0);
@@ -293,7 +294,7 @@ HOST_TEST(fallen_out_of_its_directory) {
         assert_int_equal(proc_cgroup_path_read(&h->handle, "cpuset", &home), 0);
         assert_int_equal(undo_record_new(h->name, NULL, &record), 0);
         assert_int_equal(note(h, record), 1);
-        assert_true(undo_record_will_give(record, &h->one) > 0);
+        set_given(record, &h->one);
         assert_int_equal(set_cpus(h, &h->one), 1);
         assert_int_equal(cgroup_write(h->backend.own_fd, "cgroup.procs", fmt("%d", h->handle.pid)),
                          0);

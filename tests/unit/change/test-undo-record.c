@@ -3,6 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/id-sets.h"
+#include "set-before.h"
 #include "tidbnumad/change/record.h"
 
 static int will_set(UndoValues *v, const char *value) {
@@ -203,35 +204,40 @@ TEST(given) {
 
         new_process(r, 10)->given = true;
         r->stale = false;
-        assert_int_equal(undo_record_will_give(r, &two), 1);
+        set_given(r, &two);
         assert_true(r->stale);
         assert_false(r->processes[0].given); /* others, that it has not got yet */
         r->processes[0].given = true;
-        assert_int_equal(undo_record_will_give(r, &two), 0);
+        set_given(r, &two);
         assert_true(r->processes[0].given);
-        assert_int_equal(undo_record_will_give(r, &three), 1);
+        set_given(r, &three);
         assert_true(is_ours(&r->given, "2") && is_ours(&r->given, "3"));
         undo_record_free(r);
 }
 
 TEST(limits_that_may_be_ours) {
-        UndoLimit l = { 0 };
+        const uint64_t last = 900;
+        const UndoChange done = { .properties[UNIT_LIMIT] = UNIT_BYTES(&last) };
+        UndoRecord *r = new_record();
 
-        assert_int_equal(undo_limit_last(&l), 0);
-        assert_false(undo_limit_has(&l, 0));
-        assert_int_equal(undo_limit_add(&l, 100, 7), 1);
-        assert_int_equal(undo_limit_add(&l, 100, 9), 0);
-        assert_int_equal(l.since_ticks, 7); /* the same is no news */
-        for (uint64_t bytes = 200; bytes <= 900; bytes += 100)
-                assert_int_equal(undo_limit_add(&l, bytes, bytes), 1);
-        assert_int_equal(l.n_ours, UNDO_LIMITS_MAX);
-        assert_int_equal(undo_limit_last(&l), 900);
-        assert_int_equal(l.since_ticks, 900);
-        assert_true(undo_limit_has(&l, 100)); /* it was confirmed */
-        assert_true(undo_limit_has(&l, 800));
-        assert_false(undo_limit_has(&l, 200));
-        undo_limit_confirm(&l);
-        assert_int_equal(l.n_ours, 1);
-        assert_true(undo_limit_has(&l, 900));
-        assert_false(undo_limit_has(&l, 100));
+        assert_int_equal(undo_record_limit_last(r), 0);
+        assert_int_equal(undo_record_limit_before(r), UINT64_MAX);
+        assert_false(undo_record_limit_is_ours(r, UINT64_MAX));
+        set_limit(r, 100, 7);
+        set_limit(r, 100, 9);
+        assert_int_equal(r->limit_since_ticks, 7); /* the same is no news */
+        for (uint64_t bytes = 200; bytes <= last; bytes += 100)
+                set_limit(r, bytes, bytes);
+        assert_int_equal(undo_record_limit_last(r), 900);
+        assert_int_equal(r->limit_since_ticks, 900);
+        assert_true(undo_record_limit_is_ours(r, 100)); /* it was confirmed */
+        assert_true(undo_record_limit_is_ours(r, 800));
+        assert_false(undo_record_limit_is_ours(r, 200));
+        assert_true(undo_record_has_unit(r));
+        undo_record_did_change(r, &done);
+        assert_true(undo_record_limit_is_ours(r, 900));
+        assert_false(undo_record_limit_is_ours(r, 100));
+        undo_record_forget_limit(r);
+        assert_false(undo_record_has_unit(r));
+        undo_record_free(r);
 }

@@ -4,6 +4,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
+#include "set-before.h"
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/change/threads.h"
 #include "tidbnumad/sys/affinity.h"
@@ -132,7 +133,7 @@ static void note(Host *h, unsigned what) {
 static void give(Host *h, const char *cpus) {
         const CpuSet set = cpu_set(cpus);
 
-        assert_true(undo_record_will_give(h->record, &set) >= 0);
+        set_given(h->record, &set);
         for (size_t i = 0; i < n_threads; i++)
                 threads[i].mask = set;
 }

@@ -214,10 +214,11 @@ TEST(nothing_is_ours) {
 /* --- the memory limit --- */
 
 static void limit(Host *h, uint64_t before) {
-        h->record->limit = (UndoLimit){ .noted = true,
-                                        .before = before,
-                                        .ours = { UINT64_C(100) << 20, UINT64_C(200) << 20 },
-                                        .n_ours = 2 };
+        assert_int_equal(undo_property_set(&h->record->limit, UNIT_BYTES(&before), UNDO_RUNTIME),
+                         0);
+        h->record->limit_noted = true;
+        set_limit(h->record, UINT64_C(100) << 20, 1);
+        set_limit(h->record, UINT64_C(200) << 20, 2);
         bus.unit.memory_max = UINT64_C(200) << 20;
         fake_write(&h->tree, GROUP "/memory.high", "199229440\n"); /* 190 MiB */
 }

@@ -240,7 +240,7 @@ TEST(hostile_content) {
                 { "settings.6.before.bytes", "null" }, /* and set by a file */
                 { "settings.6.before.origin", "0" },
                 { "settings.6.before.since", "\"1\"" },
-                { "settings.6.ours", "[1, 2, 3, 4, 5]" },
+                { "settings.6.ours", "[1, 2, 3, 4, 5, 6, 7, 8, 9]" },
                 { "settings.6.ours.0", "0" },
                 { "settings.2.ours", "[\"1\", \"1-\"]" },
                 { "settings.3.target.pid", "0" },

@@ -48,14 +48,13 @@ static inline UndoRecord *example_record(const char *instance, const char *unit)
 
 /* The same of one whose unit has a memory limit of ours. */
 static inline UndoRecord *example_limited(void) {
+        const uint64_t before = UINT64_C(64) << 30;
         UndoRecord *r = example_record("tikv-20160", "tikv-20160.service");
 
-        r->limit = (UndoLimit){ .noted = true,
-                                .before = UINT64_C(64) << 30,
-                                .origin = UNDO_PERSISTENT,
-                                .ours = { UINT64_C(9) << 30, UINT64_C(7) << 30 },
-                                .n_ours = 2,
-                                .since_ticks = 4711 };
+        assert_int_equal(undo_property_set(&r->limit, UNIT_BYTES(&before), UNDO_PERSISTENT), 0);
+        set_limit(r, UINT64_C(9) << 30, 17);
+        set_limit(r, UINT64_C(7) << 30, 4711);
+        r->limit_noted = true;
         return r;
 }
 
@@ -120,13 +119,9 @@ static inline void assert_same_record(const UndoRecord *a, const UndoRecord *b) 
                         assert_true(id_set_equal(&a->files->mems, &b->files->mems));
                 }
         }
-        assert_int_equal(a->limit.noted, b->limit.noted);
-        assert_int_equal(a->limit.before, b->limit.before);
-        assert_int_equal(a->limit.origin, b->limit.origin);
-        assert_int_equal(a->limit.since_ticks, b->limit.since_ticks);
-        assert_int_equal(a->limit.n_ours, b->limit.n_ours);
-        for (size_t i = 0; i < a->limit.n_ours; i++)
-                assert_int_equal(a->limit.ours[i], b->limit.ours[i]);
+        assert_int_equal(a->limit_noted, b->limit_noted);
+        assert_same_property(&a->limit, &b->limit);
+        assert_int_equal(a->limit_since_ticks, b->limit_since_ticks);
         assert_same_values(&a->given, &b->given);
         assert_int_equal(a->n_processes, b->n_processes);
         for (size_t i = 0; i < a->n_processes; i++)

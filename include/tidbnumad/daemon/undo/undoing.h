@@ -88,41 +88,35 @@ bool undo_admin_limits_plan(const Undoing *undo, const Instance *instance);
  * them. */
 int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n);
 
-/* To be called after a step was carried out. */
-void undo_after(Undoing *undo, Instance *instance, StepKind step);
+/* To be called after a step was carried out; `mems`: those of the step. */
+void undo_after(Undoing *undo, Instance *instance, StepKind step, const NodeSet *mems);
 
 /* The same for MemoryMax= of the unit of an instance, which must be a service. -ENODATA: the unit's
  * own is to be read first, and given to undo_note_unit_limit(). 0: continue, and call
  * undo_after_limit(); until then the record is not released. `bytes`: UINT64_MAX gives back what it
  * had before. */
 int undo_before_limit(Undoing *undo, Instance *instance, uint64_t bytes);
-void undo_note_unit_limit(const Undoing *undo, const Instance *instance, uint64_t memory_max);
+int undo_note_unit_limit(const Undoing *undo, const Instance *instance, uint64_t memory_max);
 void undo_after_limit(Undoing *undo, Instance *instance, uint64_t bytes, bool done);
 
-/* The limit of the instance's unit in its record; NULL: nothing was noted. */
-const UndoLimit *undo_limit_of(const Instance *instance);
+/* The record, where it has the limit of the instance's unit; NULL: nothing was noted. */
+const UndoRecord *undo_limit_of(const Instance *instance);
 
 /* Finds out which of the values read from systemd tidbnumad has set. */
-void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read, KnownProperty *cpus,
-                    KnownProperty *mems);
-
-/* Likewise its memory limit: what the unit has of its own, UINT64_MAX: none. `ret_ours`: what is of
- * tidbnumad, 0: nothing. */
-uint64_t undo_read_unit_limit(const Undoing *undo, const char *unit, const BusUnit *read,
-                              uint64_t *ret_ours);
+void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
+                    KnownProperty *const properties[N_UNIT_PROPERTIES]);
 
 /* A change of an idle unit's properties. */
 typedef struct UnitChange {
         const char *label;
-        const KnownProperty *cpus, *mems, *next_cpus, *next_mems;
-        uint64_t own_limit;  /* UINT64_MAX: none */
-        uint64_t next_limit; /* of ours; 0: none */
+        KnownProperty *now[N_UNIT_PROPERTIES];
+        const KnownProperty *next; /* N_UNIT_PROPERTIES */
 } UnitChange;
 
 /* To be called before a unit's properties are set; 0 or negative errno. Then undo_after_unit() with
  * the change, or NULL if it failed; until then the record is not released. */
 int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change);
-void undo_after_unit(const Undoing *undo, const char *unit, const UnitChange *change);
+void undo_after_unit(Undoing *undo, const char *unit, const UnitChange *change);
 
 /* Reduces a placement to the AllowedCPUs= and AllowedMemoryNodes= that the admin has set on the
  * unit. Returns NULL, or a constant sentence why nothing is left; the placement is unchanged then.

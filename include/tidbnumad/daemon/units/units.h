@@ -20,9 +20,9 @@ typedef struct Unit {
         bool again;        /* something changed during the call: read the unit once more */
 
         bool idle;
-        bool shared; /* unrelated processes ran in it beside its instance */
-        char *user;  /* User=; owned */
-        KnownProperty mems;
+        bool shared;                /* unrelated processes ran in it beside its instance */
+        char *user;                 /* User=; owned */
+        KnownProperty mems, limit;  /* the CPUs are in `place` */
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
         uint64_t started_usec;      /* monotonic: when its present start was seen; 0: it was not */
         uint64_t begun_usec;        /* as in BusUnit, when last read */
@@ -36,12 +36,8 @@ typedef struct Unit {
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
-        uint64_t own_limit;  /* MemoryMax= without ours, in bytes; UINT64_MAX: none */
-        uint64_t limit_ours; /* of tidbnumad; 0: none */
-
-        KnownProperty next_cpus, next_mems; /* values after the write that is in flight */
-        uint64_t next_limit;
-        bool writes_cpus, writes_mems, writes_limit;
+        KnownProperty next[N_UNIT_PROPERTIES]; /* after the write that is in flight */
+        bool writes[N_UNIT_PROPERTIES];
         unsigned failures;
 
         bool releasing; /* its record was being released when last read */
