@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "tidbnumad/daemon/binding/binding.h"
+#include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
 #include "tidbnumad/daemon/turn.h"
@@ -57,6 +58,9 @@ static int run_once(Manager *m) {
                         return r;
         }
         r = m->host.args->runtime_dir ? publish_now(&m->report) : print_plan(&m->report);
+        (void)irq_stop(m->irq, false);
+        while (irq_is_stopping(m->irq) && turn_next(m, 1000 * 1000) >= 0)
+                ;
         if (r < 0)
                 return r;
         if (!m->host.policy_load_success)

@@ -123,8 +123,12 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         bool waits;
 
         notify_state(&m->host.notifier, "STOPPING=1");
-        if (m->host.stopping) /* a second signal stops at once */
-                return sd_event_exit(sd_event_source_get_event(source), 0);
+        if (m->host.stopping) { /* a second signal waits for no release */
+                undo_release_end_stop(&m->undo);
+                return irq_is_stopping(m->irq)
+                               ? 0
+                               : sd_event_exit(sd_event_source_get_event(source), 0);
+        }
         m->host.ready = false;
         start_announce(&m->roster, NULL, 0);
         waits = irq_stop(m->irq, m->host.policies.on_stop == ON_STOP_RESTORE);

@@ -1,6 +1,5 @@
 /* Finds irqbalance and reads its settings without waiting for it. irq-balance-send.c changes them.
  */
-#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,9 +9,6 @@
 
 /* Longer than irqbalance takes for the interrupts of a large machine. */
 #define ANSWER_TIMEOUT_USEC (UINT64_C(10) * 1000 * 1000)
-
-/* When the program exits without a stop of the loop. */
-enum { LAST_ANSWER_MSEC = 1000 };
 
 void irq_balance_init(IrqBalance *b) {
         *b = (IrqBalance){ .folder = IRQBALANCE_FOLDER, .fd = -EBADF };
@@ -27,13 +23,6 @@ static void end_question(IrqBalance *b) {
 
 bool irq_balance_is_asked(const IrqBalance *b) {
         return b->fd >= 0;
-}
-
-void irq_balance_await(const IrqBalance *b) {
-        struct pollfd fd = { .fd = b->fd, .events = POLLIN };
-
-        if (irq_balance_is_asked(b))
-                (void)poll(&fd, 1, LAST_ANSWER_MSEC);
 }
 
 void irq_balance_done(IrqBalance *b) {

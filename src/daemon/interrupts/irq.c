@@ -386,7 +386,6 @@ static void stop_continue(Interrupts *irq) {
                             "undo record is kept for the next start of the daemon",
                             irq->undo.n_settings);
         irq->stop_usec = 0;
-        irq->stopped = true;
         host_mark(irq->host, HOST_MARK_EXIT);
 }
 
@@ -453,8 +452,6 @@ Interrupts *irq_free(Interrupts *irq) {
         if (!irq)
                 return NULL;
         irq_events_done(irq);
-        if (!irq->stopped)
-                irq_balance_await(&irq->balance);
         irq_balance_done(&irq->balance);
         undo_host_done(&irq->undo);
         irq_host_done(&irq->last);

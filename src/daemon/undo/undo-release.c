@@ -406,6 +406,10 @@ bool undo_release_is_stopping(const Undoing *undo) {
         return undo->releases.stop_usec != 0;
 }
 
+void undo_release_end_stop(Undoing *undo) {
+        undo->releases.stop_usec = 0;
+}
+
 bool undo_release_before_stop(Undoing *undo) {
         if (undo->host->policies.on_stop != ON_STOP_RESTORE || !host_enforces(undo->host) ||
             undo->records.n_records == 0)

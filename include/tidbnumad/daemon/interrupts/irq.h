@@ -48,9 +48,8 @@ void irq_balance_init(IrqBalance *balance);
 void irq_balance_done(IrqBalance *balance);
 
 /* Is its answer awaited? irqbalance does not ignore SIGPIPE unless systemd started it, and would be
- * killed by writing to a closed socket: irq_balance_await() waits for it, after the loop. */
+ * killed by writing to a closed socket: irq_stop() lets it answer. */
 bool irq_balance_is_asked(const IrqBalance *balance);
-void irq_balance_await(const IrqBalance *balance);
 
 /* Finds the process, and reads its settings if that is due. Puts what is known into `ret`. */
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret);
@@ -132,7 +131,6 @@ struct Interrupts {
         bool load_failed, record_failed; /* logged once */
         uint64_t stop_usec; /* monotonic: the daemon stops, and waits until then at most; 0: not */
         bool stop_restores; /* and restores everything first */
-        bool stopped;       /* nothing is waited for any more */
 };
 
 /* Reads the record of an earlier run, and reconciles for the first time. Without udev or netlink

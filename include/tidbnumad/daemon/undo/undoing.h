@@ -179,6 +179,7 @@ void undo_release_note_left(Undoing *undo, Instance *instance);
  * the loop goes on until HOST_MARK_EXIT is set and undo_release_is_stopping() is false. */
 bool undo_release_before_stop(Undoing *undo);
 bool undo_release_is_stopping(const Undoing *undo);
+void undo_release_end_stop(Undoing *undo);
 
 /* Continues the releases that are due. */
 void undo_release_at_due(Undoing *undo, uint64_t now_usec);
