@@ -1,9 +1,167 @@
-/* What all backends share: the ways to systemd and to the kernel's files. */
+/* What all backends share: which of them binds on this host, and the ways to systemd and to the
+ * kernel's files. */
 #include <errno.h>
+#include <string.h>
 
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/sys/bus-units.h"
 #include "tidbnumad/sys/cgroup.h"
+
+/* --- what the host has --- */
+
+static bool has_cpuset_controller(const Sysroot *sysroot) {
+        char text[1024];
+
+        if (path_read(sysroot->cgroup_fd, text, sizeof(text), "cgroup.controllers") < 0)
+                return false;
+        for (char *save = NULL, *word = strtok_r(text, " ", &save); word;
+             word = strtok_r(NULL, " ", &save))
+                if (strcmp(word, "cpuset") == 0)
+                        return true;
+        return false;
+}
+
+/* As sd_booted(3) does. A dump has no /run, but may have the name of process 1. */
+bool backend_systemd_runs(const Sysroot *sysroot) {
+        char comm[32];
+
+        if (sysroot->live)
+                return access("/run/systemd/system/", F_OK) >= 0;
+        return path_read(sysroot->proc_fd, comm, sizeof(comm), "1/comm") <= 0 ||
+               strcmp(comm, "systemd") == 0;
+}
+
+const char *backend_systemd_why_not(const Sysroot *sysroot) {
+        if (!backend_systemd_runs(sysroot))
+                return "enforcement.backend is systemd, but systemd does not run on this host";
+        if (cgroup_version(sysroot) != CGROUP_V2)
+                return "enforcement.backend is systemd, which needs cgroup v2, but this host has "
+                       "v1; use cgroup1 or auto";
+        if (!has_cpuset_controller(sysroot))
+                return "enforcement.backend is systemd, but the kernel's cpuset controller is "
+                       "missing or used by cgroup v1; see /sys/fs/cgroup/cgroup.controllers";
+        return NULL;
+}
+
+/* ProtectSystem=strict makes what is mounted elsewhere read-only: the hierarchies of TuneD, Slurm
+ * and others, which they also have to themselves. */
+static bool is_closed_to_the_unit(const Sysroot *sysroot) {
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+
+        return backend_systemd_runs(sysroot) &&
+               cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0 &&
+               strncmp(mount.point, "/sys/", strlen("/sys/")) != 0;
+}
+
+int backend_cgroup1_probe(const Sysroot *sysroot, bool in_unit) {
+        int r = cgroup1_may_write(sysroot, "cpuset");
+
+        if (in_unit && r == -EACCES && geteuid() != 0)
+                r = 0; /* the daemon is root */
+        return r == 0 && in_unit && is_closed_to_the_unit(sysroot) ? -EROFS : r;
+}
+
+/* --- the choice --- */
+
+static const BackendOps *const ALL[] = {
+        [BACKEND_SYSTEMD] = &backend_systemd_ops,
+        [BACKEND_CGROUP1] = &backend_cgroup1_ops,
+        [BACKEND_AFFINITY] = &backend_affinity_ops,
+};
+
+void backend_init(Backend *backend, const Sysroot *sysroot, sd_event *event) {
+        *backend = (Backend){ .all = ALL,
+                              .sysroot = sysroot,
+                              .event = event,
+                              .root_fd = -EBADF,
+                              .own_fd = -EBADF,
+                              .why_not = "the policies are not loaded yet" };
+}
+
+void backend_done(Backend *backend) {
+        /* Not flushed: a bus that does not answer would be waited for. */
+        bus_units_close(backend->bus);
+        closep(&backend->own_fd);
+        closep(&backend->root_fd);
+        *backend = (Backend){ .root_fd = -EBADF, .own_fd = -EBADF };
+}
+
+/* What we know of the hierarchy of cgroup v1: 0, or why it is not used. */
+static int cgroup1_error(const Backend *backend, bool in_unit) {
+        return backend->cgroup1_error < 0 ? backend->cgroup1_error
+                                          : backend_cgroup1_probe(backend->sysroot, in_unit);
+}
+
+/* What cannot be read is not taken for missing: with BACKEND_AUTO, a moment without descriptors
+ * would otherwise bind everything by affinity until the next reload. */
+static const char *cgroup1_why_not(int error, BackendKind kind) {
+        if (error >= 0 || ((error == -ENOENT || backend_is_refusal(error)) && kind == BACKEND_AUTO))
+                return NULL;
+        if (backend_is_refusal(error))
+                return "enforcement.backend is cgroup1, but tidbnumad cannot write to the cpuset "
+                       "hierarchy of cgroup v1, see /proc/mounts; use auto";
+        return error == -ENOENT
+                       ? "enforcement.backend is cgroup1, but no cpuset hierarchy of cgroup v1 is "
+                         "mounted; use auto"
+                       : "the hierarchies of cgroup v1 cannot be read; the daemon tries again";
+}
+
+static const char *why_not(const Backend *backend, BackendKind kind, bool in_unit) {
+        switch (kind) {
+        case BACKEND_SYSTEMD:
+                return backend_systemd_why_not(backend->sysroot);
+        case BACKEND_AUTO:
+                if (!backend_systemd_why_not(backend->sysroot))
+                        return NULL;
+                /* fall through */
+        case BACKEND_CGROUP1:
+                return cgroup1_why_not(cgroup1_error(backend, in_unit), kind);
+        case BACKEND_AFFINITY: /* as old as Linux 2.6 */
+                break;
+        }
+        return NULL;
+}
+
+static BackendKind best_kind(const Backend *backend, bool in_unit, const char **ret_weaker) {
+        int r;
+
+        if (!backend_systemd_why_not(backend->sysroot))
+                return BACKEND_SYSTEMD;
+        r = cgroup1_error(backend, in_unit);
+        if (r >= 0)
+                return BACKEND_CGROUP1;
+        if (backend_is_refusal(r))
+                *ret_weaker = "the host has the cpuset controller in a hierarchy of cgroup v1 that "
+                              "tidbnumad cannot write to, see /proc/mounts";
+        return BACKEND_AFFINITY;
+}
+
+BackendKind backend_choose_for(const Sysroot *sysroot, BackendKind kind, const char **ret_weaker) {
+        const Backend backend = { .sysroot = sysroot };
+        const char *weaker = NULL;
+
+        if (sysroot->live && why_not(&backend, kind, true))
+                return BACKEND_AUTO;
+        if (kind == BACKEND_AUTO && (sysroot->live || cgroup_version(sysroot) != CGROUP_NONE))
+                kind = best_kind(&backend, true, &weaker);
+        if (ret_weaker)
+                *ret_weaker = weaker;
+        return kind;
+}
+
+bool backend_choose(Backend *backend, BackendKind kind) {
+        const BackendOps *before = backend->ops;
+
+        backend->weaker = NULL;
+        backend->why_not = backend->sysroot->live ? why_not(backend, kind, false)
+                                                  : "this is a dump of another machine";
+        if (!backend->why_not && kind == BACKEND_AUTO)
+                kind = best_kind(backend, false, &backend->weaker);
+        backend->ops = backend->why_not ? NULL : backend->all[kind];
+        return backend->ops != before;
+}
+
+/* --- the one in use --- */
 
 bool backend_is_refusal(int error) {
         return error == -EROFS || error == -EACCES || error == -EPERM;
@@ -39,8 +197,6 @@ int backend_write_group(const Backend *backend, const ProcHandle *process, int g
                                                            backend->write_userdata)
                                     : cgroup_write(group_fd, file, text);
 }
-
-/* --- systemd --- */
 
 int backend_systemd_ensure_bus(Backend *backend) {
         if (backend->bus && sd_bus_is_open(backend->bus) > 0)

@@ -221,14 +221,6 @@ static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired
                     likely_cause(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
 }
 
-/* The remedies of some reasons are about processes, but here the errno may come from a write to a
- * mask. */
-static Reason reason_of(int error) {
-        return error == -ENOSPC   ? REASON_NO_VECTOR
-               : error == -EINVAL ? REASON_OTHER
-                                  : reason_of_error(error);
-}
-
 /* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
 static bool is_worth_logging(const IrqSetting *s, int error) {
         if (s->logged || error == -ENOENT || error == -ENODEV)
@@ -240,8 +232,13 @@ static bool is_worth_logging(const IrqSetting *s, int error) {
 
 static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s, int error) {
         const bool by_unit = error == -EINPROGRESS;
+        /* The remedies of some reasons are about processes, but here the errno may come from a
+         * write to a mask. */
         const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
-                                       .reason = by_unit ? REASON_NO_ANSWER : reason_of(error) };
+                                       .reason = by_unit            ? REASON_NO_ANSWER
+                                                 : error == -ENOSPC ? REASON_NO_VECTOR
+                                                 : error == -EINVAL ? REASON_OTHER
+                                                                    : reason_of_error(error) };
         char what[256];
 
         if (!is_worth_logging(s, error))
@@ -388,12 +385,6 @@ static int put_back(Interrupts *irq, const UndoSetting *entry) {
         return r < 0 ? r : stands_as_before(irq, entry) ? 0 : -EAGAIN;
 }
 
-/* A unit was started to set another value, which may take effect only after this reconcile. */
-static bool may_change_yet(const IrqSetting *s, const SettingValue *before, uint64_t now_usec) {
-        return s && s->progress.error == -EINPROGRESS && now_usec < s->progress.retry_usec &&
-               !setting_value_equal(&s->progress.wanted, before);
-}
-
 /* True: the entry is complete and can be removed. */
 static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         IrqSetting *s = irq_setting_get(irq, &entry->key);
@@ -403,7 +394,10 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
         int r;
 
         (void)setting_parse(entry->key.kind, entry->before, &before);
-        may_change = may_change_yet(s, &before, now);
+        /* A unit was started to set another value, which may take effect only after this
+         * reconcile. */
+        may_change = s && s->progress.error == -EINPROGRESS && now < s->progress.retry_usec &&
+                     !setting_value_equal(&s->progress.wanted, &before);
         if (is_elsewhere(host, entry))
                 return false;
         if (is_gone(irq, host, entry) || (s && s->progress.contested))

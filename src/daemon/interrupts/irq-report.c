@@ -79,18 +79,17 @@ static int find_before(const Interrupts *irq, const IrqDevice *device) {
         return before && irq->n_devices > 0 ? (int)(before - irq->last.devices) : -1;
 }
 
-static bool has_changed(const IrqDevice *before, const IrqDevice *now) {
-        return before->n_tx != now->n_tx || before->n_rx != now->n_rx ||
-               before->n_vectors != now->n_vectors || before->link != now->link;
-}
-
 /* 0: never since the device was first seen. */
 static uint64_t last_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {
-        const int before = find_before(irq, d);
+        const int at = find_before(irq, d);
+        const IrqDevice *before = at < 0 ? NULL : &irq->last.devices[at];
 
-        return before < 0                                   ? 0
-               : has_changed(&irq->last.devices[before], d) ? now_usec
-                                                            : irq->devices[before].reset_usec;
+        if (!before)
+                return 0;
+        return before->n_tx != d->n_tx || before->n_rx != d->n_rx ||
+                               before->n_vectors != d->n_vectors || before->link != d->link
+                       ? now_usec
+                       : irq->devices[at].reset_usec;
 }
 
 bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *d, uint64_t now_usec) {

@@ -34,10 +34,16 @@ static int on_link(_unused_ sd_event_source *source, int fd, _unused_ uint32_t r
         return 0;
 }
 
-static int listen_to_events(Interrupts *irq) {
+/* Subscribes to udev and the kernel's link events, and adds a timer. Without udev or netlink the
+ * slow timer finds what has changed. */
+static int irq_events_start(Interrupts *irq) {
         static const char *const subsystems[] = { "net", "nvme", "pci", "queues", NULL };
-        int r = uevents_open(&irq->uevents, irq->host->event, subsystems, on_event, irq);
+        int r = sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
+                                  irq);
 
+        if (r < 0)
+                return r;
+        r = uevents_open(&irq->uevents, irq->host->event, subsystems, on_event, irq);
         if (r < 0)
                 journal_log(&irq->host->journal, LOG_INFO, NULL,
                             "No events from udev: %s. New or changed devices are noticed within "
@@ -47,23 +53,6 @@ static int listen_to_events(Interrupts *irq) {
                 return 0;
         return sd_event_add_io(irq->host->event, &irq->link_source, irq->link_fd, EPOLLIN, on_link,
                                irq);
-}
-
-/* Subscribes to udev and the kernel's link events, and adds a timer. Without udev or netlink the
- * slow timer finds what has changed. `reconcile` is called when a reconcile is due. */
-static int irq_events_start(Interrupts *irq) {
-        int r = sd_event_add_time(irq->host->event, &irq->timer, CLOCK_MONOTONIC, 0, 0, on_timer,
-                                  irq);
-
-        return r < 0 ? r : listen_to_events(irq);
-}
-
-static void irq_events_done(Interrupts *irq) {
-        uevents_close(&irq->uevents);
-        irq->timer = event_source_drop(irq->timer);
-        irq->link_source = event_source_drop(irq->link_source);
-        closep(&irq->link_fd);
-        irq->link_fd = -EBADF;
 }
 
 /* Maximum time that a foreign change of a desired mask stays; without desired masks, reconciles
@@ -187,39 +176,24 @@ static int load(Interrupts *irq, IrqHost *ret) {
 
 /* --- desired state --- */
 
-/* Removes the bans of a device. */
-static void drop_bans(IrqPlanBalance *balance, const IrqDevice *device) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < balance->n_banned_irqs; i++)
-                if (!irq_device_vector(device, balance->banned_irqs[i]))
-                        balance->banned_irqs[n++] = balance->banned_irqs[i];
-        balance->n_banned_irqs = n;
-}
-
 static void drop_device(IrqPlan *plan, size_t index) {
         IrqPlanDevice *d = &plan->devices[index];
+        IrqPlanBalance *bans = &plan->irqbalance;
+        size_t n = 0;
 
         if (!irq_reason_steers(d->reason) && d->reason != IRQ_REASON_IRQBALANCE)
                 return;
         d->reason = IRQ_REASON_RELEASED;
-        drop_bans(&plan->irqbalance, d->device);
-
+        for (size_t i = 0; i < bans->n_banned_irqs; i++)
+                if (!irq_device_vector(d->device, bans->banned_irqs[i]))
+                        bans->banned_irqs[n++] = bans->banned_irqs[i];
+        bans->n_banned_irqs = n;
         for (size_t i = 0; d->vectors && i < d->device->n_vectors; i++)
                 if (d->vectors[i].decision == IRQ_STEERED)
                         d->vectors[i].decision = IRQ_LEFT;
         free(d->xps);
         free(d->rps);
         d->xps = d->rps = NULL;
-}
-
-/* A release names devices as it names instances; "host" is what belongs to no instance. */
-static void drop_released(const Interrupts *irq, IrqPlan *plan) {
-        for (size_t i = 0; i < plan->n_devices; i++)
-                if (undo_release_is_asked(irq->host, plan->devices[i].device->name, NULL))
-                        drop_device(plan, i);
-        if (undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
-                plan->irqbalance.sent = false;
 }
 
 static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
@@ -239,7 +213,12 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
         if (r < 0)
                 return r;
         irq_report_landed(irq, host, owners, input.n_owners);
-        drop_released(irq, ret);
+        /* A release names devices as it names instances; "host" is what belongs to no instance. */
+        for (size_t i = 0; i < ret->n_devices; i++)
+                if (undo_release_is_asked(irq->host, ret->devices[i].device->name, NULL))
+                        drop_device(ret, i);
+        if (undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
+                ret->irqbalance.sent = false;
         return 0;
 }
 
@@ -285,21 +264,17 @@ static bool may_change(const Interrupts *irq) {
         return host_enforces(irq->host) && irq->records->dir_fd >= 0;
 }
 
-/* What an operator asks for is given back also while the daemon is paused. */
-static void give_back_asked(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
-                            const IrqDesiredList *desired) {
-        if (!host_obeys(irq->host) || irq->records->dir_fd < 0 || !irq_is_asked_back(irq, host))
-                return;
-        irq_give_back(irq, host, desired, true);
-        irq_balance_send(irq, &plan->irqbalance);
-}
-
 /* If new policies are invalid, those in force stay. At the start there are none, so it is unknown
  * whether a setting is still desired. */
 static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
                       const IrqDesiredList *desired) {
         if (!may_change(irq)) {
-                give_back_asked(irq, host, plan, desired);
+                /* What an operator asks for is given back also while the daemon is paused. */
+                if (!host_obeys(irq->host) || irq->records->dir_fd < 0 ||
+                    !irq_is_asked_back(irq, host))
+                        return;
+                irq_give_back(irq, host, desired, true);
+                irq_balance_send(irq, &plan->irqbalance);
                 return;
         }
         if (irq->host->policies_known)
@@ -451,7 +426,10 @@ void irq_read_record(Interrupts *irq) {
 Interrupts *irq_free(Interrupts *irq) {
         if (!irq)
                 return NULL;
-        irq_events_done(irq);
+        uevents_close(&irq->uevents);
+        event_source_drop(irq->timer);
+        event_source_drop(irq->link_source);
+        closep(&irq->link_fd);
         irq_balance_done(&irq->balance);
         undo_host_done(&irq->undo);
         irq_host_done(&irq->last);

@@ -34,13 +34,6 @@ static UndoRelease *undo_release_free(UndoRelease *r) {
         return NULL;
 }
 
-static UndoRelease *find_release(const Undoing *undo, const UndoRecord *record) {
-        for (size_t i = 0; i < undo->releases.n; i++)
-                if (undo->releases.list[i]->restore.record == record)
-                        return undo->releases.list[i];
-        return NULL;
-}
-
 static void take_out(Undoing *undo, const UndoRelease *release) {
         UndoReleases *all = &undo->releases;
 
@@ -75,13 +68,14 @@ static void begin(UndoRelease *r, UndoRecord *record) {
 
 static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bool asked) {
         UndoReleases *all = &undo->releases;
-        UndoRelease *r = find_release(undo, record);
+        UndoRelease *r;
 
-        if (r) {
-                r->asked |= asked;
-                schedule(undo);
-                return;
-        }
+        for (size_t i = 0; i < all->n; i++)
+                if (all->list[i]->restore.record == record) {
+                        all->list[i]->asked |= asked;
+                        schedule(undo);
+                        return;
+                }
         r = calloc(1, sizeof(*r));
         if (!r || ARRAY_RESERVE(all->list, all->allocated, all->n + 1) < 0) {
                 free(r); /* the record stays, and the next scan retries it */
@@ -253,7 +247,14 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
 
 /* --- all of them --- */
 
-static void end_stop(Undoing *undo, uint64_t now_usec) {
+void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
+        /* From the end, because a completed release is replaced by the last one in the list. */
+        for (size_t i = undo->releases.n; i > 0; i--)
+                if (i <= undo->releases.n && may_release(undo->releases.list[i - 1]) &&
+                    !undo->releases.list[i - 1]->call.slot &&
+                    undo->releases.list[i - 1]->due_usec <= now_usec)
+                        carry_on(undo->releases.list[i - 1], now_usec);
+        schedule(undo);
         if (!undo_release_is_stopping(undo) ||
             (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
                 return;
@@ -264,17 +265,6 @@ static void end_stop(Undoing *undo, uint64_t now_usec) {
                             "undo records are kept for the next start of the daemon",
                             undo->records.n_records);
         host_mark(undo->host, HOST_MARK_EXIT);
-}
-
-void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
-        /* From the end, because a completed release is replaced by the last one in the list. */
-        for (size_t i = undo->releases.n; i > 0; i--)
-                if (i <= undo->releases.n && may_release(undo->releases.list[i - 1]) &&
-                    !undo->releases.list[i - 1]->call.slot &&
-                    undo->releases.list[i - 1]->due_usec <= now_usec)
-                        carry_on(undo->releases.list[i - 1], now_usec);
-        schedule(undo);
-        end_stop(undo, now_usec);
 }
 
 static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {

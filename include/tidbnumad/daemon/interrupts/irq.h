@@ -17,8 +17,8 @@
 #include "tidbnumad/sys/irq.h"
 
 /* Finds the running irqbalance and reads its settings: once a minute, and as soon as its process
- * changes. irq-balance-send.c sends the settings that differ from the desired ones; the daemon does
- * not keep what was sent. */
+ * changes. Settings that differ from the desired ones are sent; the daemon does not keep what was
+ * sent. */
 
 #define IRQ_BALANCE_READ_USEC (UINT64_C(60) * 1000 * 1000)
 
