@@ -29,12 +29,6 @@ static void groups_done(Groups *groups) {
         closep(&groups->root_fd);
 }
 
-static bool groups_is_empty(int group_fd) {
-        char byte[2];
-
-        return path_read(group_fd, byte, sizeof(byte), "cgroup.procs") == 0;
-}
-
 /* Sets the CPUs and nodes of the parent group. The kernel does not allow a group more than its
  * parent has, accepts no process into a group without CPUs or nodes, and removes a CPU that goes
  * offline from all groups without ever restoring it. */
@@ -95,13 +89,13 @@ static int groups_make_own(Groups *groups) {
  * right for it. */
 static int groups_make(const Groups *groups, const char *instance) {
         _cleanup_close_ int fd = -EBADF;
-        char name[CGROUP1_NAME_MAX];
+        char name[CGROUP1_NAME_MAX], byte[2];
         int r;
 
         cgroup1_name(instance, name);
         r = groups_open(groups->own_fd, name, true, &fd);
-        if (r < 0 || !groups_is_empty(fd))
-                return r;
+        if (r < 0 || path_read(fd, byte, sizeof(byte), "cgroup.procs") != 0)
+                return r; /* it has processes */
         r = groups_fill_from(groups->own_fd, fd, MEMS);
         /* The gentle mover has that job: the kernel does it under the writer's feet. */
         return r < 0 ? r : cgroup_write(fd, "cpuset.memory_migrate", "0");
@@ -135,17 +129,12 @@ static int ensure_root(Backend *backend) {
                                      : cgroup1_open(backend->sysroot, "cpuset", &backend->root_fd);
 }
 
-static int open_folder(int above_fd, const char *name, int *ret_fd) {
-        *ret_fd = openat(above_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        return *ret_fd < 0 ? -errno : 0;
-}
-
 static int open_own(Backend *backend) {
         int r = backend->own_fd >= 0 ? 0 : ensure_root(backend);
 
         return r < 0 || backend->own_fd >= 0
                        ? r
-                       : open_folder(backend->root_fd, CGROUP1_FOLDER, &backend->own_fd);
+                       : groups_open(backend->root_fd, CGROUP1_FOLDER, false, &backend->own_fd);
 }
 
 static void close_own(Backend *backend) {
@@ -164,7 +153,7 @@ static int open_group(Backend *backend, const char *instance, int *ret_fd) {
                         close_own(backend);
                 r = open_own(backend);
                 if (r == 0)
-                        r = open_folder(backend->own_fd, name, ret_fd);
+                        r = groups_open(backend->own_fd, name, false, ret_fd);
         }
         return r;
 }
@@ -241,58 +230,38 @@ int backend_cgroup1_attach(Backend *backend, int group_fd, const char *path,
         return -ESRCH;
 }
 
-/* Attaching waits for a grace period of the whole machine, milliseconds; sched_setaffinity does
- * not. So the threads get their CPUs first, where the present group lets them. It is also the way
- * to threads with a narrow mask of their own, which the kernel keeps in any cpuset. */
-static int give_cpus_early(Backend *backend, const BackendTarget *target, const CpuSet *cpus) {
+static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
+                    _unused_ BackendCall *call) {
+        _cleanup_free_ char *path = own_path(target->instance);
+        _cleanup_close_ int fd = -EBADF;
+        char list[ID_SET_LIST_MAX];
+        int r, result = -ESRCH;
+
+        /* Attaching waits for a grace period of the whole machine, milliseconds; sched_setaffinity
+         * does not. So the threads get their CPUs first, where the present group lets them. It is
+         * also the way to threads with a narrow mask of their own, which the kernel keeps in any
+         * cpuset. */
         backend->threads_left = backend->threads_whole ? SIZE_MAX : OTHERS_THREADS_AT_ONCE;
         for (size_t i = 0; i < target->n_members; i++)
                 if (!target->members[i].cpus_applied &&
                     backend_affinity_set(backend, target->members[i].handle, cpus, true) ==
                             -EINPROGRESS)
                         return -EINPROGRESS;
-        return 0;
-}
-
-static int write_cpus(const Backend *backend, const BackendTarget *target, int group_fd,
-                      const CpuSet *cpus) {
-        char list[ID_SET_LIST_MAX];
-        int r = id_set_render_list(cpus, list, sizeof(list));
-
-        return r < 0 ? r
-                     : backend_write_group(backend, target->members[0].handle, group_fd, CPUS,
-                                           list);
-}
-
-static int attach_all(Backend *backend, const BackendTarget *target, int group_fd) {
-        _cleanup_free_ char *path = own_path(target->instance);
-        int result = -ESRCH;
-
-        if (!path)
-                return -ENOMEM;
+        r = path ? ensure_group(backend, target, &fd) : -ENOMEM;
+        if (r >= 0)
+                r = id_set_render_list(cpus, list, sizeof(list));
+        if (r >= 0)
+                r = backend_write_group(backend, target->members[0].handle, fd, CPUS, list);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < target->n_members; i++) {
-                int r = backend_cgroup1_attach(backend, group_fd, path, target->members[i].handle);
-
+                r = backend_cgroup1_attach(backend, fd, path, target->members[i].handle);
                 if (r < 0 && r != -ESRCH)
                         return r;
                 if (r == 0)
                         result = 1;
         }
         return result;
-}
-
-static int set_cpus(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
-                    _unused_ BackendCall *call) {
-        _cleanup_close_ int fd = -EBADF;
-        int r = give_cpus_early(backend, target, cpus);
-
-        if (r < 0)
-                return r;
-        r = ensure_group(backend, target, &fd);
-        if (r < 0)
-                return r;
-        r = write_cpus(backend, target, fd, cpus);
-        return r < 0 ? r : attach_all(backend, target, fd);
 }
 
 /* The kernel has done it when the write returns: what waits for memory elsewhere is not moved
@@ -425,24 +394,20 @@ static int open_home(Backend *backend, char *path, int *ret_fd) {
         }
 }
 
-/* Since the list was read it may have ended, and its number may be another's. */
-static bool process_is_inside(const ProcHandle *handle) {
-        _cleanup_free_ char *path = NULL;
-
-        return proc_cgroup_path_read(handle, "cpuset", &path) == 0 && cgroup1_is_ours(path);
-}
-
 static int send_home(Backend *backend, UndoRestore *restore, pid_t pid) {
         const UndoRecord *record = restore->record;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ char *path = NULL, *now = NULL;
         const UndoProcess *entry;
         const char *home;
         int r = proc_open(backend->sysroot, pid, &handle);
 
-        if (r < 0 || !process_is_inside(&handle))
-                return r < 0 ? r : -ESRCH;
+        if (r < 0)
+                return r;
+        /* Since the list was read it may have ended, and its number may be another's. */
+        if (proc_cgroup_path_read(&handle, "cpuset", &now) < 0 || !cgroup1_is_ours(now))
+                return -ESRCH;
         home = home_of(record, &handle, &entry);
         path = strdup(home);
         if (!path)

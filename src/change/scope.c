@@ -109,14 +109,6 @@ static bool has_limits(int group_fd) {
         return false;
 }
 
-/* systemd marks delegated groups with one of two attributes, depending on its version. */
-static bool is_delegated(int group_fd) {
-        char value[8];
-
-        return fgetxattr(group_fd, "user.delegate", value, sizeof(value)) > 0 ||
-               fgetxattr(group_fd, "trusted.delegate", value, sizeof(value)) > 0;
-}
-
 /* "/a.slice/a-b.slice/x.scope": only slices above, so that the new scope can be made in the last of
  * them. */
 static bool is_right_below_slice(const char *path) {
@@ -188,10 +180,13 @@ const char *scope_lost_limit(const char *property) {
 
 static const char *refuses_group(const Sysroot *sysroot, const char *path) {
         _cleanup_close_ int fd = -EBADF;
+        char value[8];
 
         if (cgroup_open(sysroot, path, &fd) < 0)
                 return NULL; /* it has ended or is being moved: the next reconcile checks again */
-        if (is_delegated(fd))
+        /* systemd marks delegated groups with one of two attributes, depending on its version. */
+        if (fgetxattr(fd, "user.delegate", value, sizeof(value)) > 0 ||
+            fgetxattr(fd, "trusted.delegate", value, sizeof(value)) > 0)
                 return delegated;
         if (has_limits(fd))
                 return limited;
@@ -421,18 +416,6 @@ static int process_attach(int group_fd, const ProcHandle *handle) {
         return r == -ENODEV ? -ENOENT : r; /* the group is gone */
 }
 
-static int scope_join(const BackendTarget *target, int group_fd) {
-        for (size_t i = 0; i < target->n_members; i++) {
-                int r = target->members[i].process.scope
-                                ? 0
-                                : process_attach(group_fd, target->members[i].handle);
-
-                if (r < 0 && r != -ESRCH)
-                        return r;
-        }
-        return 1;
-}
-
 static int scope_ask(Backend *backend, const BackendTarget *target, const UndoRecord *record,
                      BackendCall *call) {
         _cleanup_free_ pid_t *pids = calloc(target->n_members + 1, sizeof(*pids));
@@ -465,13 +448,19 @@ int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord 
         _cleanup_close_ int fd = -EBADF;
         int r = open_scope(backend->sysroot, record, &path, &fd);
 
-        if (r >= 0)
-                return scope_join(target, fd);
-        if (r == -ESRCH)
+        if (r == -ESRCH) { /* there is no scope yet */
                 r = backend_systemd_ensure_bus(backend);
-        if (r >= 0)
-                r = scope_ask(backend, target, record, call);
-        return r < 0 ? r : 0;
+                if (r >= 0)
+                        r = scope_ask(backend, target, record, call);
+                return r < 0 ? r : 0;
+        }
+        for (size_t i = 0; r >= 0 && i < target->n_members; i++) {
+                const Member *m = &target->members[i];
+
+                r = m->process.scope ? 0 : process_attach(fd, m->handle);
+                r = r == -ESRCH ? 0 : r;
+        }
+        return r < 0 ? r : 1;
 }
 
 /* --- and back ---
@@ -508,18 +497,6 @@ static int process_send_home(pid_t pid, void *userdata) {
         return r == -ESRCH ? 0 : r;
 }
 
-static int scope_send_all(Home *home, int scope_fd) {
-        int r = 0;
-
-        for (unsigned i = 0; i < PASSES_MAX; i++) {
-                home->n_seen = 0;
-                r = cgroup_foreach_pid(scope_fd, process_send_home, home);
-                if (r < 0 || home->n_seen == 0)
-                        break;
-        }
-        return r < 0 ? r : home->n_seen == 0 ? 1 : -EAGAIN;
-}
-
 static int scope_stay(UndoRestore *restore) {
         restore->shortfall = "its original cgroup is gone: it stays in its own scope, which no "
                              "longer has limits";
@@ -539,8 +516,13 @@ int scope_send_home(Backend *backend, UndoRestore *restore) {
                 return scope_stay(restore);
         home.scope = path;
         r = cgroup_open(backend->sysroot, record->home, &home.fd);
+        home.n_seen = 1;
+        for (unsigned i = 0; r >= 0 && home.n_seen > 0 && i < PASSES_MAX; i++) {
+                home.n_seen = 0;
+                r = cgroup_foreach_pid(scope_fd, process_send_home, &home);
+        }
         if (r >= 0)
-                r = scope_send_all(&home, scope_fd);
+                r = home.n_seen == 0 ? 1 : -EAGAIN;
         closep(&home.fd);
         if (r == -ESRCH && faccessat(scope_fd, "cgroup.procs", F_OK, 0) < 0)
                 return 1; /* the scope is gone with its last process */

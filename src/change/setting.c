@@ -13,35 +13,80 @@
 #include "tidbnumad/sys/devices.h"
 #include "tidbnumad/sys/self.h"
 
-/* --- which file --- */
+/* --- the kinds --- */
 
-static bool may_be_in_path(const char *name) {
-        return *name && strlen(name) < 64 && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-               strcmp(name, "..") != 0;
+static int parse_list(const char *text, SettingValue *ret) {
+        return id_set_parse_list(text, &ret->cpus);
+}
+
+static int parse_mask(const char *text, SettingValue *ret) {
+        return id_set_parse_mask(text, &ret->cpus);
+}
+
+static int parse_number(const char *text, SettingValue *ret) {
+        uint64_t number;
+        int r = parse_u64(text, &number);
+
+        if (r >= 0)
+                ret->number = (uint32_t)number;
+        return r;
+}
+
+static int render_list(const SettingValue *value, char *buffer) {
+        return id_set_render_list(&value->cpus, buffer, SETTING_TEXT_MAX);
+}
+
+static int render_mask(const SettingValue *value, char *buffer) {
+        return id_set_render_mask(&value->cpus, buffer, SETTING_TEXT_MAX);
+}
+
+static int render_number(const SettingValue *value, char *buffer) {
+        return snprintf(buffer, SETTING_TEXT_MAX, "%u", value->number);
+}
+
+/* The file is `folder`, then the number and `file`, where there is one. */
+static const struct {
+        const char *folder, *file;
+        int (*parse)(const char *text, SettingValue *ret);
+        int (*render)(const SettingValue *value, char *buffer);
+} KINDS[N_SETTING_KINDS] = {
+        [SETTING_VECTOR] = { "irq/", "/smp_affinity_list", parse_list, render_list },
+        [SETTING_XPS] = { "queues/tx-", "/xps_cpus", parse_mask, render_mask },
+        [SETTING_RPS] = { "queues/rx-", "/rps_cpus", parse_mask, render_mask },
+        [SETTING_NUMA_BALANCING] = { "sys/kernel/numa_balancing", NULL, parse_number,
+                                     render_number },
+};
+
+int setting_parse(SettingKind kind, const char *text, SettingValue *ret) {
+        SettingValue value = { 0 };
+        int r = KINDS[kind].parse(text, &value);
+
+        if (r < 0)
+                return r;
+        *ret = value;
+        return 0;
+}
+
+int setting_render(SettingKind kind, const SettingValue *value,
+                   char buffer[static SETTING_TEXT_MAX]) {
+        int n = KINDS[kind].render(value, buffer);
+
+        return n < 0 ? n : 0;
 }
 
 int setting_path(const SettingKey *key, char buffer[static SETTING_TEXT_MAX]) {
-        const size_t size = SETTING_TEXT_MAX;
+        const char *name = key->device;
 
-        if (setting_is_queue(key->kind) && (!may_be_in_path(key->device) || key->ifindex == 0))
+        if (setting_is_queue(key->kind) &&
+            (*name == '\0' || strlen(name) >= 64 || strchr(name, '/') || strcmp(name, ".") == 0 ||
+             strcmp(name, "..") == 0 || key->ifindex == 0))
                 return -EINVAL;
-        switch (key->kind) {
-        case SETTING_VECTOR:
-                (void)snprintf(buffer, size, "irq/%u/smp_affinity_list", key->number);
-                return 0;
-        case SETTING_XPS:
-                (void)snprintf(buffer, size, "queues/tx-%u/xps_cpus", key->number);
-                return 0;
-        case SETTING_RPS:
-                (void)snprintf(buffer, size, "queues/rx-%u/rps_cpus", key->number);
-                return 0;
-        case SETTING_NUMA_BALANCING:
-                (void)snprintf(buffer, size, "sys/kernel/numa_balancing");
-                return 0;
-        case N_SETTING_KINDS:
-                break;
-        }
-        return -EINVAL;
+        if (KINDS[key->kind].file)
+                (void)snprintf(buffer, SETTING_TEXT_MAX, "%s%u%s", KINDS[key->kind].folder,
+                               key->number, KINDS[key->kind].file);
+        else
+                (void)snprintf(buffer, SETTING_TEXT_MAX, "%s", KINDS[key->kind].folder);
+        return 0;
 }
 
 /* --- interfaces --- */
@@ -147,39 +192,6 @@ static int write_file(const Sysroot *sysroot, const SettingKey *key, const char 
 
 const SettingOps SETTING_FILES = { .read = read_file, .write = write_file };
 
-/* --- values --- */
-
-int setting_parse(SettingKind kind, const char *text, SettingValue *ret) {
-        SettingValue value = { 0 };
-        uint64_t number = 0;
-        int r;
-
-        if (kind == SETTING_VECTOR)
-                r = id_set_parse_list(text, &value.cpus);
-        else if (setting_is_mask(kind))
-                r = id_set_parse_mask(text, &value.cpus);
-        else
-                r = parse_u64(text, &number);
-        if (r < 0)
-                return r;
-        value.number = (uint32_t)number;
-        *ret = value;
-        return 0;
-}
-
-int setting_render(SettingKind kind, const SettingValue *value,
-                   char buffer[static SETTING_TEXT_MAX]) {
-        int n;
-
-        if (kind == SETTING_VECTOR)
-                n = id_set_render_list(&value->cpus, buffer, SETTING_TEXT_MAX);
-        else if (setting_is_mask(kind))
-                n = id_set_render_mask(&value->cpus, buffer, SETTING_TEXT_MAX);
-        else
-                n = snprintf(buffer, SETTING_TEXT_MAX, "%u", value->number);
-        return n < 0 ? n : 0;
-}
-
 /* --- applying --- */
 
 static int write_value(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
@@ -188,14 +200,6 @@ static int write_value(const SettingOps *ops, const Sysroot *sysroot, const Sett
         int r = setting_render(key->kind, value, text);
 
         return r < 0 ? r : ops->write(sysroot, key, text);
-}
-
-static int read_value(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
-                      SettingValue *ret) {
-        char text[SETTING_TEXT_MAX];
-        int r = ops->read(sysroot, key, text);
-
-        return r < 0 ? r : setting_parse(key->kind, text, ret);
 }
 
 /* Tries the other CPUs that serve the device, one after the other. */
@@ -221,12 +225,15 @@ int setting_apply(const SettingOps *ops, const Sysroot *sysroot, const SettingKe
                   const SettingValue *wanted, const uint32_t *order, size_t n_order,
                   SettingValue *ret_ours) {
         SettingValue given = *wanted, shown;
+        char text[SETTING_TEXT_MAX];
         int r = write_value(ops, sysroot, key, wanted);
 
         if (r == -ENOSPC && key->kind == SETTING_VECTOR)
                 r = write_elsewhere(ops, sysroot, key, wanted, order, n_order, &given);
         if (r >= 0)
-                r = read_value(ops, sysroot, key, &shown);
+                r = ops->read(sysroot, key, text);
+        if (r >= 0)
+                r = setting_parse(key->kind, text, &shown);
         if (r < 0)
                 return r;
         if (!setting_value_equal(&shown, &given))

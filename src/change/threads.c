@@ -143,13 +143,6 @@ typedef struct ThreadWalk {
         size_t n_seen, allocated;
 } ThreadWalk;
 
-/* What it was given at its start is ours: before that it had what its first thread had. */
-static CpuSet mask_before_start(const ThreadWalk *walk, const CpuSet *mask) {
-        if (!walk->start || !id_set_equal(mask, &walk->start->given))
-                return *mask;
-        return id_set_is_empty(&walk->start->before) ? walk->cpuset : walk->start->before;
-}
-
 static int see_thread(pid_t tid, void *userdata) {
         ThreadWalk *walk = userdata;
         uint32_t index = UNDO_FOLLOWS;
@@ -157,7 +150,9 @@ static int see_thread(pid_t tid, void *userdata) {
 
         if (affinity_read_thread(tid, &mask) < 0)
                 return 0; /* it has ended */
-        mask = mask_before_start(walk, &mask);
+        /* What it was given at its start is ours: before that it had what its first thread had. */
+        if (walk->start && id_set_equal(&mask, &walk->start->given))
+                mask = id_set_is_empty(&walk->start->before) ? walk->cpuset : walk->start->before;
         if (ARRAY_RESERVE(walk->seen, walk->allocated, walk->n_seen + 1) < 0 ||
             (!id_set_equal(&mask, &walk->cpuset) &&
              undo_process_find_mask(walk->process, &mask, &index) < 0))
@@ -235,20 +230,18 @@ static int note_cpuset(const UndoRecord *record, const ProcHandle *handle, UndoP
         return 0;
 }
 
-/* A thread gets the CPUs of the one that made it: a child of a bound process has ours. */
-static bool was_born_bound(const UndoRecord *record, const UndoProcess *entry) {
-        const CpuSet *mask = undo_process_mask(entry, entry->id.pid, 0);
-
-        return mask && undo_values_have(&record->given, ID_VIEW(mask));
-}
-
 static int note_new(Backend *backend, UndoRecord *record, const Member *member,
                     UndoProcess *entry) {
         const UndoProcess *maker;
+        const CpuSet *mask;
         int r = note_threads(backend, member, entry);
 
-        if (r < 0 || !was_born_bound(record, entry))
+        if (r < 0)
                 return r;
+        /* A thread gets the CPUs of the one that made it: a child of a bound process has ours. */
+        mask = undo_process_mask(entry, entry->id.pid, 0);
+        if (!mask || !undo_values_have(&record->given, ID_VIEW(mask)))
+                return 0;
         maker = find_maker(record, member->handle, entry);
         return maker ? undo_process_inherit(entry, maker) : 0;
 }
@@ -470,32 +463,21 @@ void start_cpus_set(const Sysroot *sysroot, const ProcHandle *handle, const CpuS
                 start_set_threads(&pass);
 }
 
-/* Empty: not known. */
-static CpuSet cpus_of_parent(const ProcHandle *handle) {
-        CpuSet cpus;
-        ProcStat stat;
-
-        return proc_stat_read(handle, 0, &stat) < 0 || stat.parent <= 0 ||
-                               affinity_read_thread(stat.parent, &cpus) < 0
-                       ? (CpuSet){ 0 }
-                       : cpus;
-}
-
-static bool start_is_given(const UndoStarts *starts, const CpuSet *cpus) {
-        for (size_t i = 0; i < starts->n; i++)
-                if (id_set_equal(&starts->cpus[i], cpus))
-                        return true;
-        return false;
-}
-
 void start_cpus_recall(const UndoStarts *former, const ProcHandle *handle, StartCpus *ret) {
         StartCpus start = { .set = true };
+        ProcStat stat;
+        size_t i = 0;
 
         *ret = (StartCpus){ 0 };
-        if (former->n == 0 || affinity_read_thread(handle->pid, &start.given) < 0 ||
-            !start_is_given(former, &start.given))
+        if (former->n == 0 || affinity_read_thread(handle->pid, &start.given) < 0)
                 return;
-        start.before = cpus_of_parent(handle);
+        while (i < former->n && !id_set_equal(&former->cpus[i], &start.given))
+                i++;
+        if (i == former->n)
+                return;
+        if (proc_stat_read(handle, 0, &stat) < 0 || stat.parent <= 0 ||
+            affinity_read_thread(stat.parent, &start.before) < 0)
+                start.before = (CpuSet){ 0 };           /* not known */
         if (!id_set_equal(&start.before, &start.given)) /* else it has inherited them */
                 *ret = start;
 }
