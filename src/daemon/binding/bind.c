@@ -226,15 +226,6 @@ static void on_noted(int error, _unused_ const char *message, void *userdata) {
         }
 }
 
-static void log_pid_reuses(const Binder *b, Instance *i, uint64_t before) {
-        if (b->host->backend.n_pid_reuses > before)
-                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
-                            "%s: the number of one of its threads was reused by another process "
-                            "while it was bound; that process has its own CPUs again (%llu such "
-                            "cases so far)",
-                            i->name, (unsigned long long)b->host->backend.n_pid_reuses);
-}
-
 static int ask(const Binder *b, Instance *i, const Step *step) {
         Backend *backend = &b->host->backend;
         const BackendOps *ops = instance_ops(i, backend);
@@ -249,22 +240,23 @@ static int ask(const Binder *b, Instance *i, const Step *step) {
                 r = ops->start_scope(backend, &target, i->undo.record, call);
         else if (step->kind != STEP_SCOPE && ops->set_mems)
                 r = ops->set_mems(backend, &target, &step->mems, call);
-        log_pid_reuses(b, i, reuses);
+        if (backend->n_pid_reuses > reuses)
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                            "%s: the number of one of its threads was reused by another process "
+                            "while it was bound; that process has its own CPUs again (%llu such "
+                            "cases so far)",
+                            i->name, (unsigned long long)backend->n_pid_reuses);
         return r;
 }
 
-static bool has_start_cpus(const Instance *i) {
-        for (size_t k = 0; k < i->n_members; k++)
-                if (i->members[k].start)
-                        return true;
-        return false;
-}
-
 void bind_check_start(const Binder *b, Instance *i) {
-        if (has_start_cpus(i) &&
-            (b->host->stopping || id_set_is_empty(&i->binding.placement.nodes) ||
-             !backend_sets_threads(instance_backend(i, &b->host->backend)) ||
-             bind_refuses(b, i, NULL)))
+        bool started = false;
+
+        for (size_t k = 0; k < i->n_members; k++)
+                started |= i->members[k].start != NULL;
+        if (started && (b->host->stopping || id_set_is_empty(&i->binding.placement.nodes) ||
+                        !backend_sets_threads(instance_backend(i, &b->host->backend)) ||
+                        bind_refuses(b, i, NULL)))
                 start_take_back(b->roster, i);
 }
 

@@ -30,16 +30,12 @@ static Instance *watcher_of(const Binder *b, int watch) {
         return NULL;
 }
 
-/* After the last repair: one more look, which finds that it is contested, and then none until the
- * minute is over. */
-static bool is_left_alone(const Instance *i, uint64_t now_usec) {
-        return i->binding.step.code == REASON_CONTESTED &&
-               (drift_repairs(&i->binding.cpus_drift, now_usec) >= STEP_REPAIRS_MAX ||
-                drift_repairs(&i->binding.mems_drift, now_usec) >= STEP_REPAIRS_MAX);
-}
-
 static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
-        if (!is_left_alone(i, now_usec))
+        /* After the last repair: one more look, which finds that it is contested, and then none
+         * until the minute is over. */
+        if (i->binding.step.code != REASON_CONTESTED ||
+            (drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
+             drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX))
                 (void)binding_enter(b, i, EVENT_DRIFT, now_usec);
 }
 
@@ -94,23 +90,20 @@ void drift_stop(Binder *b) {
         closep(&b->drift_fd);
 }
 
-/* A watch number may have been reused, so another instance may still have it. */
-static void watch_file(const Binder *b, Instance *i, size_t n, int cpuset_fd) {
-        char path[64 + NAME_MAX];
-        int watch;
-
-        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", cpuset_fd, FILES[n]);
-        watch = inotify_add_watch(b->drift_fd, path, IN_MODIFY);
-        if (i->binding.drift_watches[n] >= 0 && i->binding.drift_watches[n] != watch)
-                (void)inotify_rm_watch(b->drift_fd, i->binding.drift_watches[n]);
-        i->binding.drift_watches[n] = watch;
-}
-
 void drift_watch(const Binder *b, Instance *i, int cpuset_fd) {
         if (b->drift_fd < 0 || cpuset_fd < 0)
                 return;
-        for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                watch_file(b, i, n, cpuset_fd);
+        for (size_t n = 0; n < ELEMENTSOF(FILES); n++) {
+                int *known = &i->binding.drift_watches[n], watch;
+                char path[64 + NAME_MAX];
+
+                (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", cpuset_fd, FILES[n]);
+                watch = inotify_add_watch(b->drift_fd, path, IN_MODIFY);
+                /* A watch number may have been reused, so another instance may still have it. */
+                if (*known >= 0 && *known != watch)
+                        (void)inotify_rm_watch(b->drift_fd, *known);
+                *known = watch;
+        }
 }
 
 /* --- counting --- */

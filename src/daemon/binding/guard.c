@@ -34,25 +34,31 @@ static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, si
                                (double)o->fall_bytes_per_sec / (1 << 20));
 }
 
-static void guard_log_danger(const Binder *b, Instance *i, const NodeSet *nodes,
-                             const GuardOutlook *o, const char *what) {
+/* Logs that nodes fill up and nothing is done; `what`: why, and what may happen. Logged once, until
+ * the danger is over. */
+static void guard_note_danger(const Binder *b, Instance *i, Reason reason, const char *danger,
+                              const char *failure, const char *what) {
         const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
                                        .instance = i->name,
                                        .policy = i->policy->name,
-                                       .reason = REASON_NODE_FULL };
-        char danger[ID_SET_LIST_MAX + 128];
+                                       .reason = reason };
 
         if (i->binding.guard.logged)
                 return;
         i->binding.guard.logged = true;
-        describe(nodes, o, danger, sizeof(danger));
         journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
-        binding_set_failure(i, REASON_NODE_FULL, "its memory nodes run full; %s", what);
+        binding_set_failure(i, reason, "%s; %s", failure, what);
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-/* Logs that these nodes fill up and nothing is done: `what`: why, and what may happen. Logged
- * once, until the danger is over. */
+static void guard_log_danger(const Binder *b, Instance *i, const NodeSet *nodes,
+                             const GuardOutlook *o, const char *what) {
+        char danger[ID_SET_LIST_MAX + 128];
+
+        describe(nodes, o, danger, sizeof(danger));
+        guard_note_danger(b, i, REASON_NODE_FULL, danger, "its memory nodes run full", what);
+}
+
 static void guard_log_safe(const Binder *b, Instance *i) {
         if (!i->binding.guard.logged)
                 return;
@@ -93,19 +99,10 @@ static void describe_pool(const NodeSet *nodes, const HugeShortage *s, char *tex
 
 static void guard_log_pool_danger(const Binder *b, Instance *i, const NodeSet *nodes,
                                   const HugeShortage *shortage, const char *what) {
-        const JournalFields fields = { .message_id = JOURNAL_NODE_FULL,
-                                       .instance = i->name,
-                                       .policy = i->policy->name,
-                                       .reason = REASON_HUGE_POOL };
         char danger[ID_SET_LIST_MAX + 160];
 
-        if (i->binding.guard.logged)
-                return;
-        i->binding.guard.logged = true;
         describe_pool(nodes, shortage, danger, sizeof(danger));
-        journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
-        binding_set_failure(i, REASON_HUGE_POOL, "%s; %s", danger, what);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger, what);
 }
 
 /* The same for a pool of reserved huge pages; `more`: the nodes that it got. */
@@ -267,13 +264,6 @@ static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o
         return 0;
 }
 
-/* Before it is widened. */
-static void note_foreseen(Instance *i, const GuardOutlook *o) {
-        i->binding.guard.foreseen =
-                o->room_bytes > 0 && (!i->binding.guard.widened || i->binding.guard.foreseen);
-        i->binding.guard.why = o->room_bytes > 0 ? REASON_NODE_FILLING : REASON_NODE_FULL;
-}
-
 static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
         const NodeSet home = home_of(b, i);
 
@@ -311,7 +301,11 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
                 }
                 if (r >= 0) {
                         guard_log_widened(b, i, &before, o, node);
-                        note_foreseen(i, o);
+                        i->binding.guard.foreseen =
+                                o->room_bytes > 0 &&
+                                (!i->binding.guard.widened || i->binding.guard.foreseen);
+                        i->binding.guard.why =
+                                o->room_bytes > 0 ? REASON_NODE_FILLING : REASON_NODE_FULL;
                         note_widened(b, i, &mems);
                         return true;
                 }
@@ -580,21 +574,17 @@ static bool is_ours(const Binder *b, const Instance *i) {
                 bus_manager_is_runtime(&b->host->sysroot, i->unit, "AllowedMemoryNodes"));
 }
 
-static bool guard_is_narrow(const Binder *b, const Instance *i, const NodeSet *home) {
-        const NodeSet all = topology_memory_nodes(&b->host->topology);
-
-        return !id_set_is_empty(home) && id_set_is_subset(home, &i->binding.observed.mems) &&
-               !id_set_equal(&i->binding.observed.mems, &all) && is_ours(b, i);
-}
-
 void guard_note(const Binder *b, Instance *i) {
-        const NodeSet home = home_of(b, i);
+        const NodeSet home = home_of(b, i), all = topology_memory_nodes(&b->host->topology);
+        const NodeSet *mems = &i->binding.observed.mems;
+        const bool narrow = !id_set_is_empty(&home) && id_set_is_subset(&home, mems) &&
+                            !id_set_equal(mems, &all) && is_ours(b, i);
         Guard *guard = b->guard;
 
         /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
-        i->binding.guard.watched =
-                guard && host_enforces(b->host) && i->binding.placement.memory == MEMORY_BIND &&
-                (guard_is_narrow(b, i, &home) || !id_set_is_empty(&i->binding.guard.extra));
+        i->binding.guard.watched = guard && host_enforces(b->host) &&
+                                   i->binding.placement.memory == MEMORY_BIND &&
+                                   (narrow || !id_set_is_empty(&i->binding.guard.extra));
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
             id_set_equal(&i->binding.observed.mems, &home)) {
                 i->binding.guard.widened = false;

@@ -125,23 +125,18 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
         follow_again(answer->binder, i, clock_monotonic_usec());
 }
 
-static int read_unit(const Binder *b, Instance *i) {
-        InstanceMemoryLimit *l = &i->binding.limit;
-        int r = backend_systemd_ensure_bus(&b->host->backend);
-
-        return r < 0 ? r
-                     : bus_manager_read_unit(b->host->backend.bus, i->unit, on_unit, &l->answer,
-                                             &l->call.slot);
-}
-
 /* `bytes` UINT64_MAX: what it had before. */
 static int set(const Binder *b, Instance *i, uint64_t bytes) {
         InstanceMemoryLimit *l = &i->binding.limit;
         int r = undo_before_limit(b->undo, i, bytes);
 
         l->answer = (Answer){ .binder = b, .instance = i };
-        if (r == -ENODATA)
-                return read_unit(b, i);
+        if (r == -ENODATA) {
+                r = backend_systemd_ensure_bus(&b->host->backend);
+                return r < 0 ? r
+                             : bus_manager_read_unit(b->host->backend.bus, i->unit, on_unit,
+                                                     &l->answer, &l->call.slot);
+        }
         if (r < 0)
                 return r;
         l->setting_bytes = bytes;
@@ -232,11 +227,6 @@ static const char *refuses(const Binder *b, const Instance *i) {
                        : "it has no unit of its own";
 }
 
-static bool was_set_before_start(const Instance *i, const UndoRecord *noted) {
-        return noted && i->n_members > 0 &&
-               noted->limit_since_ticks <= i->members[0].process.id.start_ticks;
-}
-
 /* Is there a limit that the guard has to watch, or one that it has lifted? */
 static void watch(const Binder *b, Instance *i) {
         InstanceMemoryLimit *l = &i->binding.limit;
@@ -270,7 +260,8 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .lifted = l->lifted,
                 .guarded = b->guard,
                 .may_change = binding_may_change(b, i),
-                .before_start = was_set_before_start(i, noted),
+                .before_start = noted && i->n_members > 0 &&
+                                noted->limit_since_ticks <= i->members[0].process.id.start_ticks,
         };
         const LimitStep step = limit_next(&in);
 
@@ -288,12 +279,6 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 /* --- what is in force --- */
-
-/* Binding sets it again. */
-static void end_lift(const Binder *b, Instance *i, uint64_t now_usec) {
-        i->binding.limit.lifted = false;
-        follow_again(b, i, now_usec);
-}
 
 /* The microseconds until the next reading. */
 static uint64_t attend(const Binder *b, Instance *i, uint64_t now_usec) {
@@ -331,7 +316,8 @@ static uint64_t attend(const Binder *b, Instance *i, uint64_t now_usec) {
         if (l->lifted) {
                 if (!guard_has_rested(&o, GUARD_CALM_USEC, &l->rested_since_usec, now_usec))
                         return GUARD_INTERVAL_USEC;
-                end_lift(b, i, now_usec);
+                l->lifted = false; /* binding sets it again */
+                follow_again(b, i, now_usec);
                 return GUARD_FAST_INTERVAL_USEC; /* it will be in force within less */
         }
         if ((verdict == GUARD_WIDEN || near) && lift(b, i) >= 0) {

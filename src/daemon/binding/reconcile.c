@@ -28,11 +28,6 @@ Verdict reconcile_verdict(const Binder *b, const Instance *i) {
         });
 }
 
-static bool reconcile_found_bound(const Binder *b, const Instance *i) {
-        return i->binding.bind_attempts == 0 && i->binding.migrated_bytes == 0 &&
-               i->n_members > 0 && i->members[0].process.id.start_ticks < b->roster->since_ticks;
-}
-
 void reconcile_log_found(Binder *b) {
         if (b->n_found_bound > 0)
                 journal_log(&b->host->journal, LOG_INFO, NULL,
@@ -141,8 +136,12 @@ enum { STEPS_AT_ONCE_MAX = 8 };
 
 static void finish(Binder *b, Instance *i, bool first) {
         const uint64_t now_usec = clock_monotonic_usec();
-        bool news = i->binding.step.kind != i->binding.logged.kind || !i->binding.logged.reason ||
-                    strcmp(i->binding.step.reason, i->binding.logged.reason) != 0;
+        const bool news = i->binding.step.kind != i->binding.logged.kind ||
+                          !i->binding.logged.reason ||
+                          strcmp(i->binding.step.reason, i->binding.logged.reason) != 0;
+        const bool found_bound = i->binding.bind_attempts == 0 && i->binding.migrated_bytes == 0 &&
+                                 i->n_members > 0 &&
+                                 i->members[0].process.id.start_ticks < b->roster->since_ticks;
 
         if (i->binding.step.code == REASON_INNER_GROUP)
                 binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
@@ -151,7 +150,7 @@ static void finish(Binder *b, Instance *i, bool first) {
                 binding_clear_failure(i);
         i->binding.rest_until_usec = now_usec + REST_USEC;
         i->binding.rest_outside_bytes = i->binding.outside_bytes;
-        if (news && first && reconcile_found_bound(b, i))
+        if (news && first && found_bound)
                 b->n_found_bound++;
         else if (news)
                 reconcile_log_final(b, i, first, now_usec);
@@ -294,10 +293,6 @@ static bool is_young(const Instance *i) {
         return clock_boottime_seconds() - started < HUGE_YOUNG_SECONDS;
 }
 
-static bool is_narrow(const Instance *i) {
-        return id_set_equal(&i->binding.observed.mems, &i->binding.placement.nodes);
-}
-
 /* With affinity the memory nodes stay wide. What a unit is given holds for its next start as well.
  * Where the pools cannot be read, nothing is narrowed. What is narrow already is the guard's. */
 static void check_pools(const Binder *b, Instance *i, StepInput *in) {
@@ -318,7 +313,7 @@ static void check_pools(const Binder *b, Instance *i, StepInput *in) {
         if (pools.n == 0)
                 return;
         young = is_young(i);
-        if (is_narrow(i))
+        if (id_set_equal(&i->binding.observed.mems, nodes)) /* it is narrow */
                 sample_huge(b->sampling, i, &pools, false);
         else if (restarts)
                 in->huge_short = huge_room_lacks_for_start(b->placing, i, &pools, nodes,
@@ -461,21 +456,18 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
         return act(b, i, decide(b, i, &step, now_usec), now_usec);
 }
 
-/* What the admin has set since leaves nothing of its nodes: that stands, and not our values. */
-static bool gives_way(const Binder *b, Instance *i) {
-        UndoRecord *record = i->undo.record;
-
-        if (!i->binding.own_refuses || !record || !undo_record_has_unit(record) ||
-            !host_enforces(b->host))
-                return false;
-        undo_release_begin(b->undo, record, i->binding.own_refuses);
-        return true;
-}
-
 static void advance(Binder *b, Instance *i, uint64_t now_usec) {
+        UndoRecord *record;
+
         choose_placement(b, i);
-        if (gives_way(b, i))
+        record = i->undo.record;
+        /* What the admin has set since leaves nothing of its nodes: that stands, and not our
+         * values. */
+        if (i->binding.own_refuses && record && undo_record_has_unit(record) &&
+            host_enforces(b->host)) {
+                undo_release_begin(b->undo, record, i->binding.own_refuses);
                 return;
+        }
         bind_check_start(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
         begin_blind(b, i, now_usec);

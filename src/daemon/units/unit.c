@@ -160,19 +160,10 @@ static UnitChange change_of(Unit *u) {
         return change;
 }
 
-static void finish_write(Unit *u) {
-        const UnitDesired w = unit_desired_make(u);
-
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                *unit_property(u, i) = u->next[i];
-        if (is_wanted(&w))
-                log_prepared(u, &w);
-        settle(u, &w);
-}
-
 static void on_written(int error, const char *message, void *userdata) {
         Unit *u = userdata;
         const UnitChange change = change_of(u);
+        UnitDesired w;
 
         u->call = sd_bus_slot_unref(u->call);
         undo_after_unit(u->units->undo, u->place.name, error >= 0 ? &change : NULL);
@@ -180,7 +171,12 @@ static void on_written(int error, const char *message, void *userdata) {
                 call_failed(u, error, message);
                 return;
         }
-        finish_write(u);
+        w = unit_desired_make(u);
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                *unit_property(u, i) = u->next[i];
+        if (is_wanted(&w))
+                log_prepared(u, &w);
+        settle(u, &w);
         if (u->again)
                 unit_reconcile(u);
 }
@@ -437,15 +433,6 @@ static const char *lacks_huge_pages(const Unit *u, const Placement *p, Reason *r
         return huge_short;
 }
 
-/* True if the unit's own files set the property: systemd writes a request into the drop-in
- * 50-AllowedCPUs.conf and merges the sets of all files of a unit. When it loads the unit again, as
- * it does for a unit without references, a later file such as the override.conf of `systemctl edit`
- * adds its own values. */
-static bool sets_its_own(const Unit *u) {
-        return !id_set_is_empty(known_property_own(&u->place.cpus)) ||
-               !id_set_is_empty(known_property_own(&u->mems));
-}
-
 /* Inside other CPUs or nodes than its start asks for, numactl, CPUAffinity= and the like fail, and
  * the service with them. */
 static void take_what_starts(const Unit *u, UnitDesired *w) {
@@ -509,7 +496,11 @@ UnitDesired unit_desired_make(const Unit *u) {
         w.limit_bytes = limit_of(u, &p);
         if (sets_limits_alone(units))
                 return w;
-        if (sets_its_own(u)) {
+        /* systemd writes a request into the drop-in 50-AllowedCPUs.conf and merges the sets of all
+         * files of a unit. When it loads the unit again, as it does for a unit without references,
+         * a later file such as the override.conf of `systemctl edit` adds its own values. */
+        if (!id_set_is_empty(known_property_own(&u->place.cpus)) ||
+            !id_set_is_empty(known_property_own(&u->mems))) {
                 w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
                            "these when it runs";
                 return w;
@@ -562,11 +553,6 @@ static void hash_file(uint64_t *hash, const char *path) {
                                st.st_mtim.tv_nsec);
         hash_text(hash, path);
         hash_text(hash, text);
-}
-
-/* Those of `systemctl set-property`, and ours, are not about its start. */
-static bool is_control_drop_in(const char *path) {
-        return strstr(path, "/system.control/") != NULL;
 }
 
 typedef struct Start {
@@ -641,8 +627,9 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         for (size_t i = 0; i < read->n_exec; i++)
                 start_read_word(&start, read->exec[i]);
         hash_file(&start.hash, read->fragment);
+        /* Those of `systemctl set-property`, and ours, are not about its start. */
         for (size_t i = 0; i < read->n_drop_ins; i++)
-                if (!is_control_drop_in(read->drop_ins[i]))
+                if (!strstr(read->drop_ins[i], "/system.control/"))
                         hash_file(&start.hash, read->drop_ins[i]);
         u->start_unread = start.unread;
         if (start.unread && u->start_hash != 0)

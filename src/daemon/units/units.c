@@ -67,18 +67,14 @@ static Unit *unit_list_get(Units *units, const char *name) {
 
 /* --- lists --- */
 
-static bool is_gathered(const Units *units) {
-        for (size_t i = 0; i < units->n_units; i++)
-                if (!units->units[i]->place.known && units->units[i]->call)
-                        return false;
-        return units->n_lists == 0;
-}
-
 /* Postpones placing until all requested lists have been answered, as otherwise the first unit in a
  * list would have the first choice. Then plans for all of them. */
 static void unit_list_settle(Units *units) {
-        if (!units->gathering || !is_gathered(units))
+        if (!units->gathering || units->n_lists > 0)
                 return;
+        for (size_t i = 0; i < units->n_units; i++)
+                if (!units->units[i]->place.known && units->units[i]->call)
+                        return;
         units->gathering = false;
         host_mark(units->host, HOST_MARK_PLAN);
         for (size_t i = 0; i < units->n_units; i++)
