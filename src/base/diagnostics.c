@@ -26,7 +26,7 @@ void diagnostics_done(Diagnostics *diagnostics) {
 }
 
 /* Takes over both. */
-static void keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
+static void diagnostics_keep(Diagnostics *d, char *message, DiagnosticDetail detail) {
         bool there = false;
 
         d->n_added++;
@@ -88,7 +88,7 @@ void diagnostics_addf(Diagnostics *diagnostics, const char *format, ...) {
         if (n < 0 || make_visible(&message) < 0)
                 diagnostics->error = -ENOMEM;
         else
-                keep(diagnostics, message, (DiagnosticDetail){ 0 });
+                diagnostics_keep(diagnostics, message, (DiagnosticDetail){ 0 });
 }
 
 /* "place: what". Takes over `detail`, whose place in a message `place` is. */
@@ -109,11 +109,11 @@ _printf_(4, 0) static void add_placed(Diagnostics *d, const char *place, Diagnos
                 return;
         }
         detail.what_offset = visible.length + strlen(": ");
-        keep(d, message, detail);
+        diagnostics_keep(d, message, detail);
 }
 
 static const char *next_character(const char *p, const char *end) {
-        for (p++; p < end && ((unsigned char)*p & 0xc0) == 0x80; p++)
+        for (p++; p < end && utf8_continues(*p); p++)
                 ;
         return p;
 }
@@ -124,21 +124,13 @@ static const char *next_character(const char *p, const char *end) {
 #define BEFORE 60u         /* characters of a long line before the place */
 #define CUT "..."
 
-static bool find_line(const SourceFile *file, uint32_t number, SourceLine *ret) {
+static bool source_line_find(const SourceFile *file, uint32_t number, SourceLine *ret) {
         uint32_t at = 0;
 
         *ret = (SourceLine){ 0 };
         while (at < number && source_line_next(file, ret))
                 at++;
         return at == number;
-}
-
-static uint32_t count_characters(const SourceLine *line) {
-        uint32_t n = 0;
-
-        for (const char *p = line->start; p < line->end; p = next_character(p, line->end))
-                n++;
-        return n;
 }
 
 /* The characters from `first` (counted from 1) on, up to `n` of them; with `blank`, what is
@@ -168,13 +160,14 @@ static bool find_shown(const SourceFile *file, SourceSpan *at, SourceLine *ret) 
 
         if (at->line == 0 || at->column == 0)
                 return false;
-        found = find_line(file, at->line, ret);
+        found = source_line_find(file, at->line, ret);
         if (at->line == 1 || at->column > 1 || (found && ret->start < file->text + file->size))
                 return found;
-        if (!find_line(file, at->line - 1, &before) || before.start == file->text + file->size)
+        if (!source_line_find(file, at->line - 1, &before) ||
+            before.start == file->text + file->size)
                 return false;
         *ret = before;
-        *at = (SourceSpan){ at->line - 1, count_characters(&before) + 1, 1 };
+        *at = (SourceSpan){ at->line - 1, (uint32_t)utf8_count(before.start, before.end) + 1, 1 };
         return true;
 }
 
@@ -188,7 +181,7 @@ static void excerpt_render(const SourceFile *file, SourceSpan at, Text *text) {
 
         if (!find_shown(file, &at, &line))
                 return;
-        length = count_characters(&line);
+        length = (uint32_t)utf8_count(line.start, line.end);
         if (at.column > length + 1)
                 return;
         if (length > EXCERPT_WIDTH && at.column > BEFORE)
@@ -353,12 +346,12 @@ int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text) {
         return list->edits[list->n_edits++].text ? 0 : -ENOMEM;
 }
 
-static bool is_before(const SourceEdit *a, const SourceEdit *b) {
+static bool edit_is_before(const SourceEdit *a, const SourceEdit *b) {
         return a->at.line < b->at.line || (a->at.line == b->at.line && a->at.column < b->at.column);
 }
 
 /* NULL: the line has no such column. */
-static const char *find_column(const SourceLine *line, uint32_t column) {
+static const char *source_line_column(const SourceLine *line, uint32_t column) {
         const char *p = line->start;
 
         if (column == SOURCE_EDIT_LINE_END)
@@ -381,7 +374,7 @@ int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
                 const SourceEdit edit = list->edits[i];
                 size_t k = i;
 
-                for (; k > 0 && is_before(&edit, &list->edits[k - 1]); k--)
+                for (; k > 0 && edit_is_before(&edit, &list->edits[k - 1]); k--)
                         list->edits[k] = list->edits[k - 1];
                 list->edits[k] = edit;
         }
@@ -392,7 +385,7 @@ int source_edit_apply(const SourceFile *file, SourceEditList *list, Text *ret) {
                 while (number < edit->at.line && source_line_next(file, &line))
                         number++;
                 if (number == edit->at.line && number > 0)
-                        from = find_column(&line, edit->at.column);
+                        from = source_line_column(&line, edit->at.column);
                 if (!from || from < done)
                         return -EINVAL;
                 to = from;

@@ -46,7 +46,7 @@ static bool parse_value(const char *text, double *ret) {
 
 /* The value of a label behind its first quote, in place; NULL: it does not end, or has an unknown
  * escape. Returns what follows the last quote. */
-static char *unquote(char *p) {
+static char *label_unquote(char *p) {
         char *to = p;
 
         for (; *p && *p != '"'; p++) {
@@ -82,7 +82,7 @@ static char *parse_labels(char *p, PromSample *ret) {
                 if (*p != '=' || *(p = skip_blanks(p + 1)) != '"')
                         return NULL;
                 value = p + 1;
-                p = unquote(value);
+                p = label_unquote(value);
                 if (!p || (is_le && !parse_value(value, &ret->le)))
                         return NULL;
                 if (is_version)

@@ -171,6 +171,14 @@ uint32_t utf8_decode(const char *string, size_t *ret_length) {
         }
 }
 
+size_t utf8_count(const char *start, const char *end) {
+        size_t n = 0;
+
+        for (; start < end; start++)
+                n += !utf8_continues(*start);
+        return n;
+}
+
 /* C0 and C1 controls, separators of lines and paragraphs, marks that turn the direction of text or
  * have no width, tags, the byte order mark, and what is no character. */
 static bool is_hidden(uint32_t c) {

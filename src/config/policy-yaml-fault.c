@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/text.h"
 #include "tidbnumad/config/policy-yaml.h"
 
 /* Lines and columns count from 0, as libyaml's do; columns in characters. */
@@ -30,18 +31,6 @@ typedef struct Fault {
 #define REFUSE_CONTEXT(f, ...)                                                                     \
         REFUSE_AT(f, (f)->parser->context_mark.line, (f)->parser->context_mark.column, __VA_ARGS__)
 
-static bool is_continuation(char c) {
-        return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-static size_t count_characters(const char *start, const char *end) {
-        size_t n = 0;
-
-        for (; start < end; start++)
-                n += !is_continuation(*start);
-        return n;
-}
-
 static Line find_line(const SourceFile *file, size_t number) {
         const char *p = file->text, *end = file->text + file->size, *newline;
 
@@ -58,7 +47,7 @@ static const char *find_column(const Line *line, size_t column) {
         const char *p = line->start;
 
         for (; p < line->end; p++)
-                if (!is_continuation(*p) && column-- == 0)
+                if (!utf8_continues(*p) && column-- == 0)
                         break;
         return p;
 }
@@ -75,7 +64,7 @@ static size_t key_column(const Line *line) {
 
         while (p + 1 < line->end && p[0] == '-' && p[1] == ' ')
                 p = skip_blanks(p + 1, line->end);
-        return count_characters(line->start, p);
+        return utf8_count(line->start, p);
 }
 
 /* The nearest line above that is neither empty nor a comment; the line itself where there is none.
@@ -108,7 +97,7 @@ static const char *find_colon(const Line *line, const char *end, bool with_blank
 static bool is_first(const Fault *f) {
         const char *p = skip_blanks(f->line.start, f->line.end);
 
-        return count_characters(f->line.start, p) == f->parser->problem_mark.column;
+        return utf8_count(f->line.start, p) == f->parser->problem_mark.column;
 }
 
 /* --- characters that are confused with others --- */
@@ -139,7 +128,7 @@ const char *policy_yaml_lookalike(const char *text, size_t size, size_t *ret_ind
 
                         if ((size_t)(end - p) < n || memcmp(p, characters[i].bytes, n) != 0)
                                 continue;
-                        *ret_index = count_characters(text, p);
+                        *ret_index = utf8_count(text, p);
                         return characters[i].message;
                 }
         return NULL;
@@ -185,7 +174,7 @@ static bool refuse_quote_above(const Fault *f) {
                         }
                 if (n % 2 == 0)
                         continue;
-                REFUSE_AT(f, above.number, count_characters(above.start, last),
+                REFUSE_AT(f, above.number, utf8_count(above.start, last),
                           "the quote that begins here is not closed, expected %c at the end of the "
                           "value",
                           *quote);
@@ -229,10 +218,10 @@ static void refuse_colon(const Fault *f) {
                           "line for the next key");
         else if (!colon && find_colon(&above, above.end, false))
                 REFUSE_AT(f, above.number,
-                          count_characters(above.start, find_colon(&above, above.end, false)),
+                          utf8_count(above.start, find_colon(&above, above.end, false)),
                           "a space is missing after this colon");
         else if (p + 1 < above.end && *p == '-' && isalnum((unsigned char)p[1]))
-                REFUSE_AT(f, above.number, count_characters(above.start, p),
+                REFUSE_AT(f, above.number, utf8_count(above.start, p),
                           "a space is missing after this dash");
         else
                 refuse_indentation(f, key_column(&above), above.number);
@@ -244,7 +233,7 @@ static void refuse_key(const Fault *f) {
         const char *colon = memchr(start, ':', (size_t)(line.end - start));
 
         if (colon && colon + 1 < line.end)
-                REFUSE_AT(f, line.number, count_characters(line.start, colon),
+                REFUSE_AT(f, line.number, utf8_count(line.start, colon),
                           "a space is missing after this colon");
         else
                 REFUSE_CONTEXT(f, "a key without a colon, expected `key: value`");
@@ -361,9 +350,9 @@ static void refuse_bytes(const Fault *f) {
         for (const char *p = f->file->text; p < start; p++)
                 line += *p == '\n';
         if (strstr(f->parser->problem, "control characters"))
-                REFUSE_AT(f, line, count_characters(start, end), "a control character; remove it");
+                REFUSE_AT(f, line, utf8_count(start, end), "a control character; remove it");
         else
-                REFUSE_AT(f, line, count_characters(start, end),
+                REFUSE_AT(f, line, utf8_count(start, end),
                           "not UTF-8 text; save the file as UTF-8");
 }
 

@@ -25,7 +25,7 @@ typedef struct Reader {
 #define REFUSE(r, at, ...) diagnostics_add_at((r)->errors, (r)->file, (at), __VA_ARGS__)
 
 /* The value of one of its own keys; NULL: not given. */
-static const YamlNode *find_own(const YamlNode *mapping, const char *key) {
+static const YamlNode *yaml_find_own(const YamlNode *mapping, const char *key) {
         for (size_t i = 0; mapping && mapping->kind == YAML_KIND_MAPPING && i < mapping->n_children;
              i += 2)
                 if (mapping->children[i].kind == YAML_KIND_SCALAR &&
@@ -37,19 +37,19 @@ static const YamlNode *find_own(const YamlNode *mapping, const char *key) {
 
 /* Likewise, or of the mappings that it merges (`<<`, https://yaml.org/type/merge.html): its own
  * keys come first, then the first mapping of several. */
-static const YamlNode *find(const YamlNode *mapping, const char *key) {
-        const YamlNode *found = find_own(mapping, key), *merged = find_own(mapping, "<<");
+static const YamlNode *yaml_find(const YamlNode *mapping, const char *key) {
+        const YamlNode *found = yaml_find_own(mapping, key), *merged = yaml_find_own(mapping, "<<");
 
         if (!found && merged && merged->kind == YAML_KIND_MAPPING)
-                return find(merged, key);
+                return yaml_find(merged, key);
         for (size_t i = 0;
              !found && merged && merged->kind == YAML_KIND_LIST && i < merged->n_children; i++)
-                found = find(&merged->children[i], key);
+                found = yaml_find(&merged->children[i], key);
         return found;
 }
 
-static const char *find_text(const YamlNode *mapping, const char *key) {
-        const YamlNode *node = find(mapping, key);
+static const char *yaml_find_text(const YamlNode *mapping, const char *key) {
+        const YamlNode *node = yaml_find(mapping, key);
 
         return node && node->kind == YAML_KIND_SCALAR ? node->text : NULL;
 }
@@ -81,9 +81,11 @@ static void append_dir(Text *text, const char *base, const char *dir, size_t len
  * without one, each server has its own below that of `global`, where that is absolute. A list is
  * TiFlash's: one directory a disk. */
 static int read_data_dirs(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const char *own = find_text(entry, "data_dir"), *global = find_text(r->global, "data_dir");
-        const char *deploy = find_text(entry, "deploy_dir"), *user = find_text(r->global, "user");
-        const char *all = find_text(r->global, "deploy_dir");
+        const char *own = yaml_find_text(entry, "data_dir"),
+                   *global = yaml_find_text(r->global, "data_dir");
+        const char *deploy = yaml_find_text(entry, "deploy_dir"),
+                   *user = yaml_find_text(r->global, "user");
+        const char *all = yaml_find_text(r->global, "deploy_dir");
         _cleanup_text_ Text home = { 0 }, base = { 0 }, dirs = { 0 };
 
         text_appendf(&home, "/home/%s", user ? user : TIUP_USER);
@@ -143,7 +145,7 @@ static int add_settings(const YamlNode *mapping, const char *prefix, TiupServer 
 
 /* What is set for all servers of a component counts as well: TiUP puts `config` over it. */
 static int read_server_configs(const Reader *r, const ProductTiup *tiup, TiupServer *server) {
-        const YamlNode *all = find(r->root, "server_configs");
+        const YamlNode *all = yaml_find(r->root, "server_configs");
 
         for (size_t i = 0; all && all->kind == YAML_KIND_MAPPING && i < all->n_children; i += 2) {
                 const char *key = all->children[i].text;
@@ -164,7 +166,7 @@ static int read_config(const YamlNode *entry, TiupServer *server) {
                     strcmp(entry->children[i].text, "config") == 0)
                         config = &entry->children[i + 1];
         if (!config) /* one of its own would replace what it merges */
-                config = find(entry, "config");
+                config = yaml_find(entry, "config");
         else if (is_in_lines(config))
                 server->config_at = config->children[0].at;
         server->config_fits = !config || server->config_at.line > 0;
@@ -199,12 +201,13 @@ static uint32_t parse_quota(const char *text) {
 
 /* Its own before those of all servers. */
 static void read_limits(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const YamlNode *own = find(entry, "resource_control");
-        const YamlNode *all = find(r->global, "resource_control");
-        const char *memory = find_text(own, "memory_limit"), *quota = find_text(own, "cpu_quota");
+        const YamlNode *own = yaml_find(entry, "resource_control");
+        const YamlNode *all = yaml_find(r->global, "resource_control");
+        const char *memory = yaml_find_text(own, "memory_limit"),
+                   *quota = yaml_find_text(own, "cpu_quota");
 
-        server->memory_limit = parse_limit(memory ? memory : find_text(all, "memory_limit"));
-        server->cpu_quota = parse_quota(quota ? quota : find_text(all, "cpu_quota"));
+        server->memory_limit = parse_limit(memory ? memory : yaml_find_text(all, "memory_limit"));
+        server->cpu_quota = parse_quota(quota ? quota : yaml_find_text(all, "cpu_quota"));
 }
 
 /* What numactl(8) takes beside a list: its meaning depends on the host, or on who starts it. */
@@ -219,7 +222,8 @@ static bool is_numactl_word(const char *text) {
 }
 
 static void read_nodes(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const YamlNode *nodes = find(entry, "numa_node"), *own = find_own(entry, "numa_node");
+        const YamlNode *nodes = yaml_find(entry, "numa_node"),
+                       *own = yaml_find_own(entry, "numa_node");
 
         if (!nodes)
                 return;
@@ -245,12 +249,13 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
         *server = (TiupServer){ .product = product,
                                 .at = entry->at,
                                 .on_each_host = host,
-                                .in_lines = !host && is_in_lines(entry) && find_own(entry, "host"),
-                                .host = strdup(host ? host : find_text(entry, "host")) };
+                                .in_lines =
+                                        !host && is_in_lines(entry) && yaml_find_own(entry, "host"),
+                                .host = strdup(host ? host : yaml_find_text(entry, "host")) };
         if (!host)
-                server->host_at = find(entry, "host")->at;
+                server->host_at = yaml_find(entry, "host")->at;
         for (size_t k = 0; k < ELEMENTSOF(info->tiup.ports) && info->tiup.port_keys[k]; k++) {
-                const YamlNode *node = find(entry, info->tiup.port_keys[k]);
+                const YamlNode *node = yaml_find(entry, info->tiup.port_keys[k]);
                 uint64_t port = info->tiup.ports[k];
 
                 if (node && (node->kind != YAML_KIND_SCALAR || parse_u64(node->text, &port) < 0 ||
@@ -284,7 +289,7 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
 static bool has_host(const Reader *r, const YamlNode *entry) {
         static const char safe[] =
                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:[]%-";
-        const YamlNode *host = find(entry, "host");
+        const YamlNode *host = yaml_find(entry, "host");
 
         if (host && host->kind == YAML_KIND_SCALAR && *host->text && !strchr(".-", *host->text) &&
             host->text[strspn(host->text, safe)] == '\0')
@@ -331,8 +336,9 @@ static bool is_exporter_ignored(const YamlNode *root, const char *host) {
                 const YamlNode *list = &root->children[i + 1];
 
                 for (size_t k = 0; list->kind == YAML_KIND_LIST && k < list->n_children; k++)
-                        if (text_equal(find_text(&list->children[k], "host"), host) &&
-                            text_equal(find_text(&list->children[k], "ignore_exporter"), "true"))
+                        if (text_equal(yaml_find_text(&list->children[k], "host"), host) &&
+                            text_equal(yaml_find_text(&list->children[k], "ignore_exporter"),
+                                       "true"))
                                 return true;
         }
         return false;
@@ -360,7 +366,7 @@ static int read_monitored(Reader *r, const YamlNode *root, const YamlNode *monit
 
 static int read_root(Reader *r, const YamlNode *root) {
         const YamlNode none = { .kind = YAML_KIND_EMPTY, .at = root->at };
-        const YamlNode *monitored = find(root, "monitored");
+        const YamlNode *monitored = yaml_find(root, "monitored");
 
         if (root->kind != YAML_KIND_MAPPING) {
                 REFUSE(r, root->at,
@@ -368,8 +374,8 @@ static int read_root(Reader *r, const YamlNode *root) {
                 return 0;
         }
         r->root = root;
-        r->global = find(root, "global");
-        r->topology->user_units = text_equal(find_text(r->global, "systemd_mode"), "user");
+        r->global = yaml_find(root, "global");
+        r->topology->user_units = text_equal(yaml_find_text(r->global, "systemd_mode"), "user");
         for (size_t i = 0; i + 1 < root->n_children; i += 2)
                 if (root->children[i].kind == YAML_KIND_SCALAR &&
                     read_section(r, &root->children[i], &root->children[i + 1]) < 0)

@@ -116,7 +116,7 @@ static double body_age(const StoreBody *body, double now_seconds) {
         return age > 0 ? age : 0;
 }
 
-static void drop(Store *store, StoreBody *body) {
+static void body_drop(Store *store, StoreBody *body) {
         if (--body->n_users > 0)
                 return;
         if (body->old)
@@ -124,18 +124,18 @@ static void drop(Store *store, StoreBody *body) {
         body_free(body);
 }
 
-static void retire(Store *store, StoreBody **slot) {
+static void body_retire(Store *store, StoreBody **slot) {
         StoreBody *body = TAKE_PTR(*slot);
 
         if (!body)
                 return;
         body->old = true;
         store->old_bytes += body->size;
-        drop(store, body);
+        body_drop(store, body);
 }
 
 /* The memory of a body without readers is freed before the next one is read. */
-static bool may_retire(const Store *store, const StoreBody *body) {
+static bool body_may_retire(const Store *store, const StoreBody *body) {
         return body->n_users == 1 || store->old_bytes + body->size <= STORE_OLD_BYTES_MAX;
 }
 
@@ -152,9 +152,9 @@ int store_take(Store *store, StoreFile file, StoreBody **ret) {
         r = body_open(store->runtime_dir, file_names[file], &fd, &st);
         if (r >= 0) {
                 changed = *slot && !body_is_of(*slot, &st);
-                store->stale[file] = changed && !may_retire(store, *slot);
+                store->stale[file] = changed && !body_may_retire(store, *slot);
                 if (changed && !store->stale[file])
-                        retire(store, slot);
+                        body_retire(store, slot);
                 if (!*slot)
                         r = body_read(file, fd, &st, slot);
         }
@@ -168,11 +168,11 @@ int store_take(Store *store, StoreFile file, StoreBody **ret) {
 
 void store_put_back(Store *store, StoreBody *body) {
         (void)pthread_mutex_lock(&store->lock);
-        drop(store, body);
+        body_drop(store, body);
         for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
                 if (store->bodies[f] && store->bodies[f]->n_users == 1 &&
                     store->bodies[f]->size > STORE_KEPT_BYTES_MAX)
-                        retire(store, &store->bodies[f]);
+                        body_retire(store, &store->bodies[f]);
         (void)pthread_mutex_unlock(&store->lock);
 }
 
@@ -181,7 +181,7 @@ bool store_is_crowded(Store *store) {
 
         (void)pthread_mutex_lock(&store->lock);
         for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
-                crowded |= store->stale[f] && !may_retire(store, store->bodies[f]);
+                crowded |= store->stale[f] && !body_may_retire(store, store->bodies[f]);
         (void)pthread_mutex_unlock(&store->lock);
         return crowded;
 }
@@ -190,7 +190,7 @@ void store_free(Store *store) {
         if (!store)
                 return;
         for (StoreFile f = 0; f < _STORE_FILE_MAX; f++)
-                retire(store, &store->bodies[f]);
+                body_retire(store, &store->bodies[f]);
         (void)pthread_mutex_destroy(&store->lock);
         free(store);
 }
@@ -290,17 +290,17 @@ void answer_done(Answer *answer) {
         *answer = (Answer){ 0 };
 }
 
-static void set_plain(Answer *answer, unsigned status) {
+static void answer_set_plain(Answer *answer, unsigned status) {
         answer->status = status;
         answer->content_type = PLAIN_TYPE;
 }
 
 /* 503: the exporter works, but its source does not, or not yet. */
-static void explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
+static void answer_explain_file(Answer *answer, const Store *store, StoreFile file, int error) {
         const char *runtime_dir = store->runtime_dir, *name = file_names[file];
         char buffer[128];
 
-        set_plain(answer, 503);
+        answer_set_plain(answer, 503);
         if (error == -ENOENT)
                 text_appendf(&answer->text,
                              "no snapshot: %s/%s does not exist. Is tidbnumad running? (systemctl "
@@ -318,13 +318,14 @@ static void explain_file(Answer *answer, const Store *store, StoreFile file, int
 }
 
 /* 0 also if the answer is an error page. */
-static int take_body(Store *store, StoreFile file, const char *content_type, Answer *answer) {
+static int answer_take_body(Store *store, StoreFile file, const char *content_type,
+                            Answer *answer) {
         int r = store_take(store, file, &answer->body);
 
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                explain_file(answer, store, file, r);
+                answer_explain_file(answer, store, file, r);
                 return 0;
         }
         answer->store = store;
@@ -360,7 +361,7 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         if (r == -ENOMEM)
                 return r;
         if (r < 0) {
-                explain_file(answer, store, STORE_METRICS, r);
+                answer_explain_file(answer, store, STORE_METRICS, r);
                 return 0;
         }
         age = body_age(body, now_seconds);
@@ -371,17 +372,17 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
         if (limit < ANSWER_HEALTHY_SECONDS_MIN)
                 limit = ANSWER_HEALTHY_SECONDS_MIN;
         if (!ready) {
-                set_plain(answer, 503);
+                answer_set_plain(answer, 503);
                 text_append(&answer->text, "not ready: tidbnumad has stopped, or has not finished "
                                            "its start (systemctl status tidbnumad)\n");
                 return 0;
         }
         if (age <= limit) {
-                set_plain(answer, 200);
+                answer_set_plain(answer, 200);
                 text_append(&answer->text, "ok\n");
                 return 0;
         }
-        set_plain(answer, 503);
+        answer_set_plain(answer, 503);
         text_append(&answer->text, "stale: the snapshot is ");
         self_append_seconds(&answer->text, age);
         text_append(&answer->text, " s old, more than ");
@@ -391,7 +392,7 @@ static int answer_healthz(Store *store, double now_seconds, Answer *answer) {
 }
 
 /* Moves the answer to the caller, unless building it failed. */
-static int finish(int r, Answer *answer, Answer *ret) {
+static int answer_finish(int r, Answer *answer, Answer *ret) {
         if (r >= 0)
                 r = answer->text.error;
         if (r < 0)
@@ -414,19 +415,19 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
                 path = path ? path : "/";
         }
         if (strcmp(path, "/metrics") == 0)
-                r = take_body(store, STORE_METRICS, METRICS_TYPE, &answer);
+                r = answer_take_body(store, STORE_METRICS, METRICS_TYPE, &answer);
         else if (strcmp(path, "/status") == 0)
-                r = take_body(store, STORE_STATUS, JSON_TYPE, &answer);
+                r = answer_take_body(store, STORE_STATUS, JSON_TYPE, &answer);
         else if (strcmp(path, "/healthz") == 0)
                 r = answer_healthz(store, request->now_seconds, &answer);
         else if (strcmp(path, "/") == 0) {
-                set_plain(&answer, 200);
+                answer_set_plain(&answer, 200);
                 text_append(&answer.text, "tidbnumad-exporter\n"
                                           "/metrics  Prometheus metrics\n"
                                           "/status   the whole state as JSON\n"
                                           "/healthz  whether the state is recent\n");
         } else {
-                set_plain(&answer, 404);
+                answer_set_plain(&answer, 404);
                 text_append(&answer.text, "not found; there is /metrics, /status and /healthz\n");
         }
         if (r >= 0 && answer.body && strcmp(path, "/metrics") == 0) {
@@ -434,13 +435,13 @@ int answer_build(Store *store, const AnswerRequest *request, Answer *ret) {
                 self_append_metrics(&answer.text, body_age(answer.body, request->now_seconds),
                                     request->n_scrapes + 1, request->n_cut_off);
         }
-        return finish(r, &answer, ret);
+        return answer_finish(r, &answer, ret);
 }
 
 int answer_build_method_not_allowed(Answer *ret) {
         _cleanup_answer_ Answer answer = { 0 };
 
-        set_plain(&answer, 405);
+        answer_set_plain(&answer, 405);
         text_append(&answer.text, "only GET and HEAD are answered\n");
-        return finish(0, &answer, ret);
+        return answer_finish(0, &answer, ret);
 }

@@ -49,14 +49,14 @@ static uint64_t now_msec(void) {
 
 /* --- the thread --- */
 
-static void cut(Clients *clients, Client *client) {
+static void client_cut(Clients *clients, Client *client) {
         (void)shutdown(client->fd, SHUT_RDWR);
         client->deadline_msec = NEVER;
         client->fetches = false;
         clients->n_cut++;
 }
 
-static void *watch(void *userdata) {
+static void *clients_watch(void *userdata) {
         Clients *clients = userdata;
 
         (void)pthread_mutex_lock(&clients->lock);
@@ -71,7 +71,7 @@ static void *watch(void *userdata) {
                         if (client->fd < 0)
                                 continue;
                         if (client->deadline_msec <= now)
-                                cut(clients, client);
+                                client_cut(clients, client);
                         if (client->deadline_msec < next)
                                 next = client->deadline_msec;
                 }
@@ -107,7 +107,7 @@ int clients_new(size_t max, unsigned request_msec, unsigned answer_msec, Clients
         (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
         (void)pthread_cond_init(&clients->changed, &attributes);
         (void)pthread_condattr_destroy(&attributes);
-        r = pthread_create(&clients->thread, NULL, watch, clients);
+        r = pthread_create(&clients->thread, NULL, clients_watch, clients);
         if (r > 0) {
                 (void)pthread_cond_destroy(&clients->changed);
                 (void)pthread_mutex_destroy(&clients->lock);
@@ -133,7 +133,7 @@ void clients_free(Clients *clients) {
 
 /* --- the table --- */
 
-static void set_deadline(Clients *clients, Client *client, bool fetches) {
+static void client_set_deadline(Clients *clients, Client *client, bool fetches) {
         client->since_msec = now_msec();
         client->order = clients->n_begun++;
         client->fetches = fetches;
@@ -143,36 +143,36 @@ static void set_deadline(Clients *clients, Client *client, bool fetches) {
                 (void)pthread_cond_signal(&clients->changed);
 }
 
-static bool is_served(const Client *client) {
+static bool client_is_served(const Client *client) {
         return client->fd >= 0 && client->deadline_msec != NEVER;
 }
 
 /* Incomplete requests are disconnected first, because a client that gets an answer disconnects
  * soon. */
-static bool goes_before(const Client *a, const Client *b) {
+static bool client_goes_before(const Client *a, const Client *b) {
         return a->fetches != b->fetches ? b->fetches : a->order < b->order;
 }
 
 /* `user` NO_USER: among the clients of all users. A process replaces clients of its own first: in a
  * user namespace, users that it does not know are one (user_namespaces(7)), and a crowd is not to
  * replace another user's client. */
-static void make_place(Clients *clients, uid_t user, pid_t pid, size_t max) {
+static void clients_make_place(Clients *clients, uid_t user, pid_t pid, size_t max) {
         Client *first = NULL, *first_own = NULL;
         size_t n = 0;
 
         for (size_t i = 0; i < clients->n_places; i++) {
                 Client *client = &clients->list[i];
 
-                if (!is_served(client) || (user != NO_USER && client->user != user))
+                if (!client_is_served(client) || (user != NO_USER && client->user != user))
                         continue;
                 n++;
-                if (!first || goes_before(client, first))
+                if (!first || client_goes_before(client, first))
                         first = client;
-                if (client->pid == pid && (!first_own || goes_before(client, first_own)))
+                if (client->pid == pid && (!first_own || client_goes_before(client, first_own)))
                         first_own = client;
         }
         if (n >= max)
-                cut(clients, first_own ? first_own : first);
+                client_cut(clients, first_own ? first_own : first);
 }
 
 Client *clients_add(Clients *clients, int fd) {
@@ -184,14 +184,14 @@ Client *clients_add(Clients *clients, int fd) {
                 peer = (struct ucred){ .uid = NO_USER }; /* over TCP */
         (void)pthread_mutex_lock(&clients->lock);
         if (peer.uid != NO_USER)
-                make_place(clients, peer.uid, peer.pid, clients->max_of_user);
-        make_place(clients, NO_USER, -1, clients->max);
+                clients_make_place(clients, peer.uid, peer.pid, clients->max_of_user);
+        clients_make_place(clients, NO_USER, -1, clients->max);
         for (size_t i = 0; i < clients->n_places && !client; i++)
                 if (clients->list[i].fd < 0)
                         client = &clients->list[i];
         if (client) {
                 *client = (Client){ .fd = fd, .user = peer.uid, .pid = peer.pid };
-                set_deadline(clients, client, false);
+                client_set_deadline(clients, client, false);
         }
         (void)pthread_mutex_unlock(&clients->lock);
         return client;
@@ -204,19 +204,19 @@ void clients_remove(Clients *clients, Client *client) {
 }
 
 /* A client that was disconnected stays so. */
-static void change(Clients *clients, Client *client, bool fetches) {
+static void client_change(Clients *clients, Client *client, bool fetches) {
         (void)pthread_mutex_lock(&clients->lock);
         if (client->deadline_msec != NEVER)
-                set_deadline(clients, client, fetches);
+                client_set_deadline(clients, client, fetches);
         (void)pthread_mutex_unlock(&clients->lock);
 }
 
 void clients_asks(Clients *clients, Client *client) {
-        change(clients, client, false);
+        client_change(clients, client, false);
 }
 
 void clients_fetches(Clients *clients, Client *client) {
-        change(clients, client, true);
+        client_change(clients, client, true);
 }
 
 void clients_cut_fetching(Clients *clients, unsigned least_msec) {
@@ -226,8 +226,9 @@ void clients_cut_fetching(Clients *clients, unsigned least_msec) {
         for (size_t i = 0; i < clients->n_places; i++) {
                 Client *client = &clients->list[i];
 
-                if (is_served(client) && client->fetches && now - client->since_msec >= least_msec)
-                        cut(clients, client);
+                if (client_is_served(client) && client->fetches &&
+                    now - client->since_msec >= least_msec)
+                        client_cut(clients, client);
         }
         (void)pthread_mutex_unlock(&clients->lock);
 }

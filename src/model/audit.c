@@ -67,16 +67,16 @@ void audit_report_done(AuditReport *report) {
         *report = (AuditReport){ 0 };
 }
 
-static void raise(AuditReport *report, AuditRule rule, AuditState state) {
+static void report_raise(AuditReport *report, AuditRule rule, AuditState state) {
         if (report->states[rule] < state)
                 report->states[rule] = state;
 }
 
 void audit_report_hold(AuditReport *report, AuditRule rule) {
-        raise(report, rule, AUDIT_OK);
+        report_raise(report, rule, AUDIT_OK);
 }
 
-static bool is_before(const AuditFinding *a, const AuditFinding *b) {
+static bool finding_is_before(const AuditFinding *a, const AuditFinding *b) {
         return a->state > b->state || (a->state == b->state && a->rule < b->rule);
 }
 
@@ -84,7 +84,7 @@ int audit_report_add(AuditReport *report, AuditFinding *finding) {
         size_t at = report->n_findings;
         int r = finding->found && finding->where && finding->remedy ? 0 : -ENOMEM;
 
-        while (at > 0 && is_before(finding, &report->findings[at - 1]))
+        while (at > 0 && finding_is_before(finding, &report->findings[at - 1]))
                 at--;
         if (r >= 0)
                 r = ARRAY_INSERT(report->findings, report->n_findings, report->allocated, at,
@@ -93,7 +93,7 @@ int audit_report_add(AuditReport *report, AuditFinding *finding) {
                 finding_done(finding);
                 return r;
         }
-        raise(report, finding->rule, finding->state);
+        report_raise(report, finding->rule, finding->state);
         *finding = (AuditFinding){ 0 };
         return 0;
 }

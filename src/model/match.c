@@ -161,25 +161,25 @@ static size_t count_literals(const char *glob) {
         return n;
 }
 
-static bool matches(const char *glob, const char *unit) {
+static bool glob_matches(const char *glob, const char *unit) {
         return fnmatch(glob, unit, 0) == 0;
 }
 
-static bool names(const char *glob, const char *unit) {
-        return glob && count_literals(glob) >= LITERALS_MIN && matches(glob, unit);
+static bool glob_names(const char *glob, const char *unit) {
+        return glob && count_literals(glob) >= LITERALS_MIN && glob_matches(glob, unit);
 }
 
 static bool can_hold(const Policy *policy, const char *unit) {
-        return !policy->match.unit || matches(policy->match.unit, unit);
+        return !policy->match.unit || glob_matches(policy->match.unit, unit);
 }
 
 static bool policy_names(const Policy *policy, const char *unit) {
         if (!can_hold(policy, unit))
                 return false;
-        if (names(policy->match.unit, unit))
+        if (glob_names(policy->match.unit, unit))
                 return true;
         for (size_t i = 0; i < policy->n_instances; i++)
-                if (names(policy->instances[i].match.unit, unit))
+                if (glob_names(policy->instances[i].match.unit, unit))
                         return true;
         return false;
 }
@@ -195,7 +195,7 @@ bool known_unit_is_named(const PolicySet *policies, const char *unit) {
 
 /* The text without escapes; `ret_exact`: it has no wildcard. An escaped character becomes "?" in a
  * glob, for systemd knows no escapes. */
-static char *unescape(const char *pattern, bool *ret_exact) {
+static char *glob_unescape(const char *pattern, bool *ret_exact) {
         char *text = strdup(pattern), *out = text;
         bool exact = true;
 
@@ -223,7 +223,7 @@ static int add_pattern(UnitPatterns *p, const char *pattern) {
 
         if (!pattern || count_literals(pattern) < LITERALS_MIN)
                 return 0;
-        text = unescape(pattern, &exact);
+        text = glob_unescape(pattern, &exact);
         if (!text)
                 return -ENOMEM;
         return word_list_add(exact ? &p->names : &p->globs, text);
@@ -260,7 +260,7 @@ static bool user_holds(const PolicyMatch *match, bool uid_known, uid_t uid) {
 static const NodeSet *nodes_of(const Policy *policy, const char *unit) {
         for (size_t i = 0; i < policy->n_instances; i++)
                 if (!policy->instances[i].match.unit ||
-                    matches(policy->instances[i].match.unit, unit))
+                    glob_matches(policy->instances[i].match.unit, unit))
                         return &policy->instances[i].nodes;
         return &policy->place.nodes;
 }
@@ -370,13 +370,14 @@ void instance_counts_done(InstanceCounts *counts) {
         *counts = (InstanceCounts){ 0 };
 }
 
-static bool is_before(const InstanceCount *a, size_t policy, uid_t uid) {
+static bool count_is_before(const InstanceCount *a, size_t policy, uid_t uid) {
         return a->policy < policy || (a->policy == policy && a->uid < uid);
 }
 
 /* The index of the entry, or where it would be. */
-static size_t find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_found) {
-        const size_t at = ARRAY_LOWER_BOUND(c->n_counts, i, is_before(&c->counts[i], policy, uid));
+static size_t counts_find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_found) {
+        const size_t at =
+                ARRAY_LOWER_BOUND(c->n_counts, i, count_is_before(&c->counts[i], policy, uid));
 
         *ret_found = at < c->n_counts && c->counts[at].policy == policy && c->counts[at].uid == uid;
         return at;
@@ -385,7 +386,7 @@ static size_t find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_
 int instance_counts_add(InstanceCounts *c, size_t policy, uid_t uid) {
         const InstanceCount first = { .policy = policy, .uid = uid, .n = 1 };
         bool found;
-        const size_t i = find(c, policy, uid, &found);
+        const size_t i = counts_find(c, policy, uid, &found);
 
         if (!found)
                 return ARRAY_INSERT(c->counts, c->n_counts, c->allocated, i, &first);
@@ -395,7 +396,7 @@ int instance_counts_add(InstanceCounts *c, size_t policy, uid_t uid) {
 
 void instance_counts_remove(InstanceCounts *c, size_t policy, uid_t uid) {
         bool found;
-        const size_t i = find(c, policy, uid, &found);
+        const size_t i = counts_find(c, policy, uid, &found);
 
         if (found && c->counts[i].n > 0)
                 c->counts[i].n--;
@@ -403,14 +404,14 @@ void instance_counts_remove(InstanceCounts *c, size_t policy, uid_t uid) {
 
 size_t instance_counts_of(const InstanceCounts *c, size_t policy, uid_t uid) {
         bool found;
-        const size_t i = find(c, policy, uid, &found);
+        const size_t i = counts_find(c, policy, uid, &found);
 
         return found ? c->counts[i].n : 0;
 }
 
 void instance_counts_join(InstanceCounts *c, size_t policy, uid_t uid, size_t n) {
         bool found;
-        const size_t i = find(c, policy, uid, &found);
+        const size_t i = counts_find(c, policy, uid, &found);
 
         if (found)
                 c->counts[i].n_processes += n;
@@ -418,7 +419,7 @@ void instance_counts_join(InstanceCounts *c, size_t policy, uid_t uid, size_t n)
 
 void instance_counts_leave(InstanceCounts *c, size_t policy, uid_t uid) {
         bool found;
-        const size_t i = find(c, policy, uid, &found);
+        const size_t i = counts_find(c, policy, uid, &found);
 
         if (found && c->counts[i].n_processes > 0)
                 c->counts[i].n_processes--;
@@ -440,7 +441,7 @@ bool instance_counts_have_place(const InstanceCounts *c, size_t policy, uid_t ui
 
 bool instance_counts_log(InstanceCounts *c, size_t policy, uid_t uid, InstanceLimit limit) {
         bool found;
-        const size_t i = find(c, policy, uid, &found);
+        const size_t i = counts_find(c, policy, uid, &found);
 
         if (!found || (c->counts[i].logged & limit))
                 return false;

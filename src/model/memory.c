@@ -15,7 +15,7 @@ void huge_pools_done(HugePools *pools) {
         *pools = (HugePools){ 0 };
 }
 
-static HugeUse *use_of(const HugeNeed *need, uint64_t page_bytes) {
+static HugeUse *huge_use_of(const HugeNeed *need, uint64_t page_bytes) {
         for (size_t i = 0; i < need->n; i++)
                 if (need->list[i].page_bytes == page_bytes)
                         return (HugeUse *)&need->list[i];
@@ -23,7 +23,7 @@ static HugeUse *use_of(const HugeNeed *need, uint64_t page_bytes) {
 }
 
 void huge_need_add(HugeNeed *need, const HugeUse *more) {
-        HugeUse *use = use_of(need, more->page_bytes);
+        HugeUse *use = huge_use_of(need, more->page_bytes);
 
         if (!use && need->n < HUGE_SIZES_MAX) {
                 use = &need->list[need->n++];
@@ -57,13 +57,13 @@ HugeNeed huge_need_unknown(const HugePools *pools) {
 }
 
 uint64_t huge_need_mapped(const HugeNeed *need, uint64_t page_bytes) {
-        const HugeUse *use = use_of(need, page_bytes);
+        const HugeUse *use = huge_use_of(need, page_bytes);
 
         return use ? use->n_mapped : 0;
 }
 
 uint64_t huge_need_untouched(const HugeNeed *need, uint64_t page_bytes) {
-        const HugeUse *use = use_of(need, page_bytes);
+        const HugeUse *use = huge_use_of(need, page_bytes);
 
         return use && use->n_mapped > use->n_touched ? use->n_mapped - use->n_touched : 0;
 }
@@ -206,14 +206,14 @@ static const Row rows[] = {
         { PROCESSOR_HISILICON, 0, 0xd01, 0xd01, { .source = NULL } },
 };
 
-static bool fits(const Row *row, const Processor *p) {
+static bool row_fits_processor(const Row *row, const Processor *p) {
         return row->vendor == p->vendor && row->family == p->family &&
                p->model >= row->first_model && p->model <= row->last_model;
 }
 
 int access_events_find(const Processor *processor, AccessEvents *ret) {
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                if (!fits(&rows[i], processor))
+                if (!row_fits_processor(&rows[i], processor))
                         continue;
                 if (!rows[i].found.source)
                         return -EOPNOTSUPP;

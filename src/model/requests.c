@@ -39,7 +39,7 @@ static bool is_glob(const char *glob) {
 }
 
 /* "*" concerns everything that was requested before, any other glob what is written the same. */
-static bool voids(const char *glob, const Request *earlier) {
+static bool glob_voids(const char *glob, const Request *earlier) {
         return strcmp(glob, "*") == 0 || strcmp(glob, earlier->glob) == 0;
 }
 
@@ -58,7 +58,7 @@ int requests_add(Requests *requests, const char *glob, bool released) {
         if (!is_glob(glob))
                 return -EINVAL;
         for (size_t i = 0; i < requests->n; i++)
-                n_void += voids(glob, &requests->list[i]);
+                n_void += glob_voids(glob, &requests->list[i]);
         if (requests->n - n_void >= REQUESTS_MAX)
                 return -ENOSPC;
         list = reallocarray(requests->list, requests->n + 1, sizeof(*list));
@@ -69,7 +69,7 @@ int requests_add(Requests *requests, const char *glob, bool released) {
         if (!copy)
                 return -ENOMEM;
         for (size_t i = requests->n; i > 0; i--)
-                if (voids(copy, &requests->list[i - 1]))
+                if (glob_voids(copy, &requests->list[i - 1]))
                         requests_remove(requests, i - 1);
         requests->list[requests->n++] = (Request){ .glob = copy, .released = released };
         if (!list_releases_any(requests)) /* nothing is left that a bind could except */
@@ -127,7 +127,7 @@ void requests_render(const Requests *requests, Text *text) {
                              requests->list[i].glob);
 }
 
-static int parse_line(const char *line, Requests *ret) {
+static int requests_parse_line(const char *line, Requests *ret) {
         int r = -EBADMSG;
 
         if (strcmp(line, PAUSE) == 0) {
@@ -162,7 +162,9 @@ int requests_parse(const char *text, size_t size, Requests *ret) {
                 if (strlen(line) != (size_t)(newline - p))
                         return -EBADMSG;
                 p = newline + 1;
-                r = !first ? parse_line(line, &requests) : strcmp(line, FIRST_LINE) ? -EBADMSG : 0;
+                r = !first                     ? requests_parse_line(line, &requests)
+                    : strcmp(line, FIRST_LINE) ? -EBADMSG
+                                               : 0;
                 if (r < 0)
                         return r;
         }

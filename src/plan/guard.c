@@ -278,7 +278,7 @@ static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
  * long as the best one is better than a far node: the next node is added in time, too. A node
  * without enough room and with less than half the room of another node is hardly worth the
  * widening, however near it is. */
-static uint32_t rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
+static uint32_t room_rank(const GuardSearch *s, const NodeRoom *r, uint64_t most_bytes) {
         const uint64_t room = room_of(r);
         const uint32_t lasts_not = room < r->headroom_bytes ||
                                    (room < s->want_bytes && room < most_bytes / 2),
@@ -303,7 +303,7 @@ static int choose_among(const GuardSearch *s, bool home) {
 
                 if (!may_be_chosen(s, r, home))
                         continue;
-                its = rank(s, r, most);
+                its = room_rank(s, r, most);
                 if (its < best_rank ||
                     (its == best_rank && room_of(r) > room_of(&s->rooms[best]))) {
                         best_rank = its;

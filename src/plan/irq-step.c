@@ -143,7 +143,7 @@ const IrqDesired *irq_desired_find(const IrqDesiredList *desired, const SettingK
         return NULL;
 }
 
-static int add(IrqDesiredList *list, const IrqDesired *setting) {
+static int irq_desired_add(IrqDesiredList *list, const IrqDesired *setting) {
         if (ARRAY_RESERVE(list->settings, list->allocated, list->n_settings + 1) < 0)
                 return -ENOMEM;
         list->settings[list->n_settings++] = *setting;
@@ -172,7 +172,7 @@ static int add_vectors(IrqDesiredList *list, const IrqPlanDevice *p) {
                                  list->settings[k].key.number == v->irq;
                 if (p->vectors[i].decision != IRQ_STEERED || there)
                         continue;
-                if (add(list, &setting) < 0)
+                if (irq_desired_add(list, &setting) < 0)
                         return -ENOMEM;
         }
         return 0;
@@ -190,7 +190,8 @@ static int add_queues(IrqDesiredList *list, const IrqPlanDevice *p, SettingKind 
                                              .present.cpus = queues[i].cpus };
 
                 /* A card with one queue has none of these files. */
-                if (queues[i].mask_known && p->device->ifindex > 0 && add(list, &setting) < 0)
+                if (queues[i].mask_known && p->device->ifindex > 0 &&
+                    irq_desired_add(list, &setting) < 0)
                         return -ENOMEM;
         }
         return 0;

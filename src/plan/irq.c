@@ -42,12 +42,12 @@ static IrqCpus irq_cpus_divide(const IrqPlanInput *input) {
         return cpus;
 }
 
-static IrqPool left(IrqReason reason) {
+static IrqPool pool_left(IrqReason reason) {
         return (IrqPool){ .steer = STEER_LEAVE, .reason = reason };
 }
 
 /* All of `wanted` are owned or isolated: those of shared instances first. */
-static IrqPool nowhere(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted) {
+static IrqPool pool_owned(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted) {
         const CpuSet usual = id_set_minus(wanted, &cpus->isolated);
         const CpuSet shared = id_set_minus(&usual, &cpus->exclusive);
 
@@ -59,15 +59,15 @@ static IrqPool nowhere(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted
 }
 
 /* `none`: what it is without any such CPU. */
-static IrqPool within(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted, IrqReason reason,
-                      IrqReason none) {
+static IrqPool pool_within(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wanted,
+                           IrqReason reason, IrqReason none) {
         const CpuSet online = id_set_and(wanted, &cpus->online);
         const CpuSet fit = id_set_and(&online, &cpus->free);
 
         if (id_set_is_empty(&online))
-                return left(none);
+                return pool_left(none);
         if (id_set_is_empty(&fit))
-                return nowhere(cpus, steer, &online);
+                return pool_owned(cpus, steer, &online);
         return (IrqPool){ .steer = steer, .reason = reason, .cpus = fit };
 }
 
@@ -81,12 +81,12 @@ static CpuSet cpus_of_node(const Topology *topology, int32_t node) {
 
 /* To free CPUs anywhere. Without such it is better to stay near than to cross the sockets onto the
  * CPUs of an instance: shared instances of the socket, else the nearest CPUs. */
-static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *device) {
+static IrqPool pool_away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *device) {
         const Topology *topology = input->topology;
         const Node *own =
                 device->node >= 0 ? topology_find(topology, (uint32_t)device->node) : NULL;
-        IrqPool pool =
-                within(cpus, STEER_AWAY, &cpus->online, IRQ_REASON_AWAY, IRQ_REASON_CPUS_ABSENT);
+        IrqPool pool = pool_within(cpus, STEER_AWAY, &cpus->online, IRQ_REASON_AWAY,
+                                   IRQ_REASON_CPUS_ABSENT);
         CpuSet package = own ? (CpuSet){ 0 } : topology_cpus(topology), near = { 0 };
         uint16_t best = UINT16_MAX;
 
@@ -106,9 +106,9 @@ static IrqPool away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDev
                 id_set_union(&near, &at->cpus);
         }
         if (pool.reason == IRQ_REASON_SHARED)
-                pool = nowhere(cpus, STEER_AWAY, &package);
+                pool = pool_owned(cpus, STEER_AWAY, &package);
         if (pool.reason == IRQ_REASON_OWNED)
-                pool = nowhere(cpus, STEER_AWAY, &near);
+                pool = pool_owned(cpus, STEER_AWAY, &near);
         return pool;
 }
 
@@ -131,15 +131,15 @@ static IrqPool choose_pool(const IrqPlanInput *input, const IrqCpus *cpus, const
         CpuSet listed;
 
         if (device->in_other_netns && input->n_policies > 0)
-                return left(IRQ_REASON_OTHER_NETNS);
+                return pool_left(IRQ_REASON_OTHER_NETNS);
         if (!policy)
-                return left(IRQ_REASON_NO_ENTRY);
+                return pool_left(IRQ_REASON_NO_ENTRY);
         if (policy->steer == STEER_LEAVE)
-                return left(IRQ_REASON_POLICY);
+                return pool_left(IRQ_REASON_POLICY);
         if (device->bundle)
-                return left(IRQ_REASON_BUNDLE);
+                return pool_left(IRQ_REASON_BUNDLE);
         if (device->n_vectors == 0)
-                return left(IRQ_REASON_NO_VECTORS);
+                return pool_left(IRQ_REASON_NO_VECTORS);
         switch (policy->steer) {
         case STEER_AUTO:
                 /* R11. A device without a speed of its own, and a card without a link, count as
@@ -147,33 +147,34 @@ static IrqPool choose_pool(const IrqPlanInput *input, const IrqCpus *cpus, const
                 if (!id_set_intersects(&input->reserved_cpus, &cpus->free) &&
                     input->host->irqbalance.pid > 0 && policy->irqbalance == IRQBALANCE_COOPERATE &&
                     device->speed_mbps < IRQ_PLACE_SPEED_MBPS)
-                        return left(IRQ_REASON_IRQBALANCE);
+                        return pool_left(IRQ_REASON_IRQBALANCE);
                 if (!id_set_intersects(&reserved, &cpus->free) &&
                     !id_set_intersects(&local, &cpus->free))
-                        return away(input, cpus, device);
+                        return pool_away(input, cpus, device);
                 if (!id_set_intersects(&reserved, &cpus->free))
-                        return within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL,
-                                      IRQ_REASON_NODE_UNKNOWN);
-                return within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
-                              IRQ_REASON_NOTHING_RESERVED);
+                        return pool_within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL,
+                                           IRQ_REASON_NODE_UNKNOWN);
+                return pool_within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
+                                   IRQ_REASON_NOTHING_RESERVED);
         case STEER_RESERVED:
-                return within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
-                              IRQ_REASON_NOTHING_RESERVED);
+                return pool_within(cpus, STEER_RESERVED, &reserved, IRQ_REASON_RESERVED,
+                                   IRQ_REASON_NOTHING_RESERVED);
         case STEER_LOCAL:
-                return within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL, IRQ_REASON_NODE_UNKNOWN);
+                return pool_within(cpus, STEER_LOCAL, &local, IRQ_REASON_LOCAL,
+                                   IRQ_REASON_NODE_UNKNOWN);
         case STEER_AWAY:
-                return away(input, cpus, device);
+                return pool_away(input, cpus, device);
         case STEER_CPUS:
                 listed = id_set_and(&policy->cpus, &cpus->online);
                 if (id_set_is_empty(&listed))
-                        return left(IRQ_REASON_CPUS_ABSENT);
+                        return pool_left(IRQ_REASON_CPUS_ABSENT);
                 return (IrqPool){ .steer = STEER_CPUS,
                                   .reason = IRQ_REASON_LISTED,
                                   .cpus = listed };
         case STEER_LEAVE:
                 break;
         }
-        return left(IRQ_REASON_POLICY);
+        return pool_left(IRQ_REASON_POLICY);
 }
 
 /* A CPU of a pool, and what it is sorted by. */
@@ -431,7 +432,7 @@ static bool any_glob(const WordList *globs, const char *name) {
         return false;
 }
 
-static bool matches(const IrqPolicy *policy, const IrqDevice *device) {
+static bool irq_policy_matches(const IrqPolicy *policy, const IrqDevice *device) {
         for (size_t i = 0; device->pci && i < policy->pci.n_words; i++)
                 if (strcasecmp(policy->pci.words[i], device->pci) == 0)
                         return true;
@@ -450,7 +451,7 @@ static bool matches(const IrqPolicy *policy, const IrqDevice *device) {
 const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
                                  const IrqDevice *device) {
         for (size_t i = 0; i < n_policies; i++)
-                if (matches(&policies[i], device))
+                if (irq_policy_matches(&policies[i], device))
                         return &policies[i];
         return NULL;
 }

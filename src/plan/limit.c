@@ -92,7 +92,7 @@ static bool holds_too_much(const LimitInput *in) {
         return limit_held_bytes(in->memory) >= part_of(in->wanted_bytes, 9, 10);
 }
 
-static LimitStep step(LimitAction action, LimitState state) {
+static LimitStep limit_step(LimitAction action, LimitState state) {
         return (LimitStep){ .action = action, .state = state };
 }
 
@@ -111,37 +111,38 @@ LimitStep limit_next(const LimitInput *in) {
         uint64_t before = in->before_bytes;
 
         if (!in->wanted)
-                return step(undo, LIMIT_NONE);
+                return limit_step(undo, LIMIT_NONE);
         if (in->refused)
-                return step(undo, LIMIT_NO_UNIT);
+                return limit_step(undo, LIMIT_NO_UNIT);
         if (!m || in->wanted_bytes == 0)
-                return step(LIMIT_DO_NOTHING, LIMIT_WAITING);
+                return limit_step(LIMIT_DO_NOTHING, LIMIT_WAITING);
         /* v1 is reclaimed by the limit itself, before that is recorded. */
         if (!in->before_known && m->limit_bytes != in->wanted_bytes)
                 before = m->limit_bytes;
         if (before <= in->wanted_bytes)
-                return step(undo, LIMIT_SMALLER);
+                return limit_step(undo, LIMIT_SMALLER);
         /* Neither ours nor what was there before: somebody else has decided. */
         if (!in->is_ours && m->limit_bytes != in->wanted_bytes && m->limit_bytes < before &&
             before - m->limit_bytes >= LIMIT_MIB)
-                return step(LIMIT_DO_NOTHING, LIMIT_SMALLER);
+                return limit_step(LIMIT_DO_NOTHING, LIMIT_SMALLER);
         if (in->lifted)
-                return step(LIMIT_DO_NOTHING, LIMIT_LIFTED);
+                return limit_step(LIMIT_DO_NOTHING, LIMIT_LIFTED);
         if (in->is_ours && m->limit_bytes == in->wanted_bytes &&
             in->ours_bytes == in->wanted_bytes) {
                 const LimitState state = in->before_start ? LIMIT_SET : LIMIT_NEXT_START;
 
-                return step(has_brake(in) || !in->may_change || !in->guarded ? LIMIT_DO_NOTHING
-                                                                             : LIMIT_RECLAIM,
-                            state);
+                return limit_step(has_brake(in) || !in->may_change || !in->guarded
+                                          ? LIMIT_DO_NOTHING
+                                          : LIMIT_RECLAIM,
+                                  state);
         }
         if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) && holds_too_much(in))
-                return step(LIMIT_DO_NOTHING,
-                            in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
+                return limit_step(LIMIT_DO_NOTHING,
+                                  in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
         if (!in->may_change || !in->guarded)
-                return step(LIMIT_DO_NOTHING, LIMIT_PLANNED);
+                return limit_step(LIMIT_DO_NOTHING, LIMIT_PLANNED);
         if (m->current_bytes > in->wanted_bytes)
-                return step(LIMIT_RECLAIM, LIMIT_PENDING);
-        return step(in->ours_bytes == in->wanted_bytes ? LIMIT_SET_FILE : LIMIT_SET_PROPERTY,
-                    LIMIT_PENDING);
+                return limit_step(LIMIT_RECLAIM, LIMIT_PENDING);
+        return limit_step(in->ours_bytes == in->wanted_bytes ? LIMIT_SET_FILE : LIMIT_SET_PROPERTY,
+                          LIMIT_PENDING);
 }

@@ -73,14 +73,6 @@ void advice_text_append_quoted(Text *text, const char *string) {
         text_append(text, "\"");
 }
 
-size_t advice_text_width(const char *string) {
-        size_t width = 0;
-
-        for (; *string != '\0'; string++)
-                width += ((unsigned char)*string & 0xc0) != 0x80;
-        return width;
-}
-
 void advice_text_append_wrapped(Text *text, const char *string, size_t width, const char *indent) {
         size_t column = 0;
 
@@ -92,7 +84,7 @@ void advice_text_append_wrapped(Text *text, const char *string, size_t width, co
                 if (word.error < 0)
                         text->error = word.error;
                 if (word.data && length > 0) {
-                        size_t columns = advice_text_width(word.data);
+                        size_t columns = utf8_count(word.data, word.data + word.length);
 
                         if (column > 0 && width > 0 && column + 1 + columns > width) {
                                 text_appendf(text, "\n%s", indent);

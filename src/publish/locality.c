@@ -14,7 +14,7 @@ static uint64_t node_bytes(const LocalityNode *node) {
         return node->anon_bytes + node->file_bytes + node->shmem_bytes + node->huge_bytes;
 }
 
-static LocalityNode sum(const LocalityReport *report) {
+static LocalityNode locality_sum(const LocalityReport *report) {
         LocalityNode all = { 0 };
 
         for (size_t i = 0; i < report->topology->n_nodes; i++) {
@@ -26,7 +26,7 @@ static LocalityNode sum(const LocalityReport *report) {
         return all;
 }
 
-static double share(uint64_t bytes, uint64_t all) {
+static double bytes_share(uint64_t bytes, uint64_t all) {
         return all == 0 ? 0 : (double)bytes / (double)all;
 }
 
@@ -71,7 +71,7 @@ static void render_heading(const LocalityReport *report, Text *text) {
 void locality_render(const LocalityReport *report, Text *text) {
         static const char *const headings[] = { "NODE", "",     "SHARE", "ALL",
                                                 "ANON", "FILE", "SHMEM", "HUGE" };
-        const LocalityNode all = sum(report);
+        const LocalityNode all = locality_sum(report);
         _cleanup_table_ Table table;
 
         text_reset(text);
@@ -85,7 +85,7 @@ void locality_render(const LocalityReport *report, Text *text) {
 
                 table_addf(&table, "%" PRIu32, report->topology->nodes[i].id);
                 /* Any share above zero is visible: the smallest one gets a mark too. */
-                part = share(node_bytes(node), node_bytes(&all));
+                part = bytes_share(node_bytes(node), node_bytes(&all));
                 n = (size_t)(part * BAR_WIDTH + 0.5);
                 n = n == 0 && part > 0 ? 1 : n;
                 memset(bar, '.', BAR_WIDTH);

@@ -101,7 +101,7 @@ static size_t longest_word(const char *cell) {
         return longest;
 }
 
-static size_t sum(const Layout *layout, size_t n) {
+static size_t layout_sum(const Layout *layout, size_t n) {
         size_t total = n > 0 ? (n - 1) * GAP : 0;
 
         for (size_t i = 0; i < n; i++)
@@ -110,8 +110,8 @@ static size_t sum(const Layout *layout, size_t n) {
 }
 
 /* Takes from the widest columns first, down to `least`. */
-static void squeeze(Layout *layout, const size_t *least, size_t n, size_t room) {
-        while (sum(layout, n) > room) {
+static void layout_squeeze(Layout *layout, const size_t *least, size_t n, size_t room) {
+        while (layout_sum(layout, n) > room) {
                 size_t widest = n;
 
                 for (size_t i = 0; i < n; i++)
@@ -139,25 +139,25 @@ static Layout lay_out(const Table *table, size_t room) {
                 layout.widths[i % n] = width > layout.widths[i % n] ? width : layout.widths[i % n];
                 words[i % n] = word > words[i % n] ? word : words[i % n];
         }
-        layout.squeezed = room > 0 && sum(&layout, n) > room;
+        layout.squeezed = room > 0 && layout_sum(&layout, n) > room;
         if (!layout.squeezed)
                 return layout;
-        squeeze(&layout, words, n, room);
+        layout_squeeze(&layout, words, n, room);
         for (size_t i = 0; i < n; i++) {
                 const size_t heading = width_of(table->cells[i], strlen(table->cells[i]));
 
                 pieces[i] = heading > WORD_PIECE_MIN ? heading : WORD_PIECE_MIN;
         }
         words[n - 1] = words[n - 1] < pieces[n - 1] ? words[n - 1] : pieces[n - 1];
-        squeeze(&layout, words, n, room);
-        squeeze(&layout, pieces, n, room);
+        layout_squeeze(&layout, words, n, room);
+        layout_squeeze(&layout, pieces, n, room);
         return layout;
 }
 
 /* --- cells --- */
 
 /* The bytes of a word that fit, up to a mark within it if there is one; at least one letter. */
-static size_t piece(const char *word, size_t n, size_t room) {
+static size_t word_piece(const char *word, size_t n, size_t room) {
         size_t fits = 0, mark = 0;
 
         for (size_t i = 1; i <= n; i++)
@@ -177,7 +177,7 @@ static void append_broken(Text *text, const char *cell, size_t room) {
 
         while (*cell) {
                 const size_t n = word_length(cell), width = width_of(cell, n);
-                const size_t fits = width > room ? piece(cell, n, room) : n;
+                const size_t fits = width > room ? word_piece(cell, n, room) : n;
 
                 if (column > 0 && column + gap + width > room) {
                         text_append(text, "\n");
@@ -209,8 +209,8 @@ static const char *color_of(const char *word) {
         return NULL;
 }
 
-static int set_cell(const Table *table, const Layout *layout, struct libscols_line *line,
-                    size_t row, size_t i) {
+static int table_set_cell(const Table *table, const Layout *layout, struct libscols_line *line,
+                          size_t row, size_t i) {
         const char *cell = table->cells[row + i];
         const char *color = table->colors && i == table->state_column ? color_of(cell) : NULL;
         _cleanup_text_ Text broken = { 0 };
@@ -227,7 +227,7 @@ static int set_cell(const Table *table, const Layout *layout, struct libscols_li
         return r;
 }
 
-static int fill(const Table *table, const Layout *layout, struct libscols_table *t) {
+static int table_fill(const Table *table, const Layout *layout, struct libscols_table *t) {
         for (size_t i = 0; i < table->n_columns; i++) {
                 struct libscols_column *column =
                         scols_table_new_column(t, table->cells[i], 0, SCOLS_FL_WRAP);
@@ -241,15 +241,15 @@ static int fill(const Table *table, const Layout *layout, struct libscols_table 
                 struct libscols_line *line = scols_table_new_line(t, NULL);
 
                 for (size_t i = 0; i < table->n_columns; i++)
-                        if (!line || set_cell(table, layout, line, row, i) < 0)
+                        if (!line || table_set_cell(table, layout, line, row, i) < 0)
                                 return -ENOMEM;
         }
         return 0;
 }
 
-static int print(const Table *table, const Layout *layout, char **ret) {
+static int table_print(const Table *table, const Layout *layout, char **ret) {
         struct libscols_table *t = scols_new_table();
-        int r = t ? fill(table, layout, t) : -ENOMEM;
+        int r = t ? table_fill(table, layout, t) : -ENOMEM;
 
         if (r >= 0)
                 r = scols_table_set_column_separator(t, "  ");
@@ -290,7 +290,7 @@ void table_render(const Table *table, unsigned width, Text *text) {
         utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
         former = uselocale(utf8);
         layout = lay_out(table, width);
-        if (print(table, &layout, &lines) < 0)
+        if (table_print(table, &layout, &lines) < 0)
                 text->error = -ENOMEM;
         else
                 append_trimmed(text, lines);

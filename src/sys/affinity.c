@@ -16,13 +16,13 @@ int affinity_read_thread(pid_t tid, CpuSet *ret) {
         return 0;
 }
 
-static int set_mask(pid_t tid, const CpuSet *mask) {
+static int affinity_write(pid_t tid, const CpuSet *mask) {
         return syscall(SYS_sched_setaffinity, tid, sizeof(*mask), mask) < 0 ? -errno : 0;
 }
 
 /* The parent of the thread: a thread inherits the mask of the thread that created it; which one
  * of a process's threads that was, the kernel does not show. 0: not known. */
-static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
+static pid_t parent_of(const Sysroot *sysroot, pid_t tid) {
         char text[16384];
         uint64_t group, parent;
 
@@ -37,19 +37,19 @@ static pid_t maker_of(const Sysroot *sysroot, pid_t tid) {
  * has what it inherited. What our own thread had before is of no use: the two have nothing in
  * common. A parent that has the CPUs itself is one that we have bound, and its child rightly has
  * them too. */
-static void put_right(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
-                      uint64_t *n_pid_reuses) {
+static void affinity_restore_number(const Sysroot *sysroot, pid_t tid, const CpuSet *cpus,
+                                    uint64_t *n_pid_reuses) {
         CpuSet mask, was;
         pid_t maker;
 
         if (affinity_read_thread(tid, &mask) < 0 || !id_set_equal(&mask, cpus))
                 return;
-        maker = maker_of(sysroot, tid);
+        maker = parent_of(sysroot, tid);
         if (maker <= 0 || affinity_read_thread(maker, &was) < 0)
                 memset(&was, 0xff, sizeof(was)); /* the kernel cuts it down to what is allowed */
         if (id_set_equal(&was, cpus))
                 return;
-        if (set_mask(tid, &was) == 0)
+        if (affinity_write(tid, &was) == 0)
                 (*n_pid_reuses)++;
 }
 
@@ -66,18 +66,18 @@ typedef struct Subject {
  * it gets those that it had: what is not known could not be taken back later. */
 static int set_and_check(const Subject *s, const CpuSet *before, const CpuSet *cpus,
                          CpuSet *ret_after) {
-        int r = set_mask(s->tid, cpus);
+        int r = affinity_write(s->tid, cpus);
 
         if (r < 0)
                 return r;
         r = affinity_read_thread(s->tid, ret_after);
         if (s->has(s->handle, s->tid)) {
                 if (r < 0)
-                        (void)set_mask(s->tid, before);
+                        (void)affinity_write(s->tid, before);
                 return r;
         }
         if (r >= 0)
-                put_right(s->sysroot, s->tid, ret_after, s->n_pid_reuses);
+                affinity_restore_number(s->sysroot, s->tid, ret_after, s->n_pid_reuses);
         return -ESRCH;
 }
 
@@ -120,11 +120,11 @@ int affinity_set_first_thread(const Sysroot *sysroot, const ProcHandle *handle, 
 void affinity_borrow(const CpuSet *cpus, AffinityLoan *ret) {
         *ret = (AffinityLoan){ 0 };
         if (!id_set_is_empty(cpus) && affinity_read_thread(0, &ret->before) == 0)
-                ret->taken = set_mask(0, cpus) == 0;
+                ret->taken = affinity_write(0, cpus) == 0;
 }
 
 void affinity_return(AffinityLoan *loan) {
         if (loan->taken)
-                (void)set_mask(0, &loan->before);
+                (void)affinity_write(0, &loan->before);
         loan->taken = false;
 }

@@ -58,7 +58,7 @@ bool control_is_named(int runtime_fd, ino_t inode) {
                st.st_ino == inode;
 }
 
-static int start(sd_bus *bus, int *fd, bool server) {
+static int control_start(sd_bus *bus, int *fd, bool server) {
         sd_id128_t id;
         int r = sd_bus_set_fd(bus, *fd, *fd);
 
@@ -89,7 +89,7 @@ int control_accept(int listen_fd, sd_event *event, sd_bus **ret) {
                 return -errno;
         r = peer.uid == 0 || peer.uid == geteuid() ? sd_bus_new(&bus) : -EPERM;
         if (r >= 0)
-                r = start(bus, &fd, true);
+                r = control_start(bus, &fd, true);
         if (r >= 0)
                 r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
         if (r < 0)
@@ -116,7 +116,7 @@ int control_connect(const char *runtime_dir, sd_bus **ret) {
                 return -errno;
         r = sd_bus_new(&bus);
         if (r >= 0)
-                r = start(bus, &fd, false);
+                r = control_start(bus, &fd, false);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(bus);

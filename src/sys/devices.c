@@ -273,7 +273,7 @@ int default_route_read(const Sysroot *sysroot, char ret[static INTERFACE_NAME_SI
 /* --- addresses --- */
 
 /* NULL: none that others could reach. */
-static const void *address_of(const struct sockaddr *address, int family) {
+static const void *interface_address_of(const struct sockaddr *address, int family) {
         const struct sockaddr_in6 *six = (const void *)address;
 
         if (!address || address->sa_family != family)
@@ -294,7 +294,7 @@ int interface_address_read(const char *interface, char ret[static ADDRESS_TEXT_S
         for (size_t f = 0; f < ELEMENTSOF(families) && !found; f++)
                 for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
                         if (strcmp(i->ifa_name, interface) == 0)
-                                found = address_of(i->ifa_addr, families[f]);
+                                found = interface_address_of(i->ifa_addr, families[f]);
                         if (found && inet_ntop(families[f], found, ret, ADDRESS_TEXT_SIZE))
                                 r = 0;
                 }
@@ -322,7 +322,8 @@ int link_events_open(int *ret_fd) {
 }
 
 /* NULL: there is none. */
-static const struct rtattr *find(const struct rtattr *first, size_t size, unsigned short type) {
+static const struct rtattr *rtattr_find(const struct rtattr *first, size_t size,
+                                        unsigned short type) {
         const struct rtattr *a = first;
 
         for (int left = (int)size; RTA_OK(a, left); a = RTA_NEXT(a, left))
@@ -340,9 +341,9 @@ bool link_event_counts(const void *message, size_t size) {
             header->nlmsg_len > size ||
             (header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK))
                 return true;
-        info = find(IFLA_RTA((const struct ifinfomsg *)NLMSG_DATA(header)), IFLA_PAYLOAD(header),
-                    IFLA_LINKINFO);
-        return !info || !find(RTA_DATA(info), RTA_PAYLOAD(info), IFLA_INFO_KIND);
+        info = rtattr_find(IFLA_RTA((const struct ifinfomsg *)NLMSG_DATA(header)),
+                           IFLA_PAYLOAD(header), IFLA_LINKINFO);
+        return !info || !rtattr_find(RTA_DATA(info), RTA_PAYLOAD(info), IFLA_INFO_KIND);
 }
 
 bool link_events_drain(int fd) {

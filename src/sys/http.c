@@ -39,7 +39,7 @@ uint16_t http_port(const HttpAddress *address) {
 }
 
 /* "HTTP/1.1 200 OK" */
-static int take_status_line(Answer *a) {
+static int answer_take_status(Answer *a) {
         const char *line = a->status_line;
         char digit;
 
@@ -53,12 +53,12 @@ static int take_status_line(Answer *a) {
 }
 
 /* How many of the bytes are of the headers, or negative errno. */
-static ssize_t take_headers(Answer *a, const char *bytes, size_t size) {
+static ssize_t answer_take_headers(Answer *a, const char *bytes, size_t size) {
         for (size_t i = 0; i < size; i++) {
                 if (++a->header_bytes > HEADERS_MAX_BYTES)
                         return -EBADMSG;
                 if (bytes[i] == '\n') {
-                        const int r = a->status_known ? 0 : take_status_line(a);
+                        const int r = a->status_known ? 0 : answer_take_status(a);
 
                         if (r < 0)
                                 return r;
@@ -75,9 +75,9 @@ static ssize_t take_headers(Answer *a, const char *bytes, size_t size) {
         return (ssize_t)size;
 }
 
-static int take_bytes(Answer *a, const char *bytes, size_t size) {
+static int answer_take_bytes(Answer *a, const char *bytes, size_t size) {
         if (!a->in_body) {
-                const ssize_t n = take_headers(a, bytes, size);
+                const ssize_t n = answer_take_headers(a, bytes, size);
 
                 if (n < 0)
                         return (int)n;
@@ -91,7 +91,7 @@ static int take_bytes(Answer *a, const char *bytes, size_t size) {
 }
 
 /* Waits until then for the socket; 0 or -errno. */
-static int await(int fd, short events, uint64_t end_usec) {
+static int socket_await(int fd, short events, uint64_t end_usec) {
         struct pollfd poll_fd = { .fd = fd, .events = events };
         const uint64_t now = clock_monotonic_usec();
         const int r = now < end_usec ? poll(&poll_fd, 1, (int)((end_usec - now + 999) / 1000)) : 0;
@@ -111,7 +111,7 @@ static int open_connection(const HttpAddress *to, uint64_t end_usec, int *ret_fd
                 return -errno;
         if (connect(fd, &to->any,
                     to->any.sa_family == AF_INET6 ? sizeof(to->in6) : sizeof(to->in)) < 0)
-                r = errno == EINPROGRESS ? await(fd, POLLOUT, end_usec) : -errno;
+                r = errno == EINPROGRESS ? socket_await(fd, POLLOUT, end_usec) : -errno;
         if (r == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
                 r = -errno;
         if (r < 0 || error != 0)
@@ -158,20 +158,20 @@ int http_get(const HttpAddress *to, const char *path, const HttpLimits *limits, 
                 char bytes[16384];
                 ssize_t n;
 
-                r = await(fd, POLLIN, end_usec);
+                r = socket_await(fd, POLLIN, end_usec);
                 if (r < 0)
                         break;
                 n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
                 if (n == 0) {
                         /* An alert has no newline. */
                         if (!answer.status_known)
-                                r = take_status_line(&answer) == -EPROTO ? -EPROTO : -EBADMSG;
+                                r = answer_take_status(&answer) == -EPROTO ? -EPROTO : -EBADMSG;
                         else if (!answer.in_body)
                                 r = -EBADMSG;
                         break;
                 }
                 if (n > 0)
-                        r = take_bytes(&answer, bytes, (size_t)n);
+                        r = answer_take_bytes(&answer, bytes, (size_t)n);
                 else if (errno != EAGAIN)
                         r = -errno;
         }

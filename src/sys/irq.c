@@ -228,7 +228,7 @@ bool irqbalance_setup_equal(const IrqbalanceSetup *a, const IrqbalanceSetup *b) 
 }
 
 /* No other user may have put a socket there. */
-static int open_folder(const char *folder, int *ret_fd) {
+static int irqbalance_open_folder(const char *folder, int *ret_fd) {
         _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         struct stat st;
 
@@ -243,7 +243,7 @@ static int open_folder(const char *folder, int *ret_fd) {
 int irqbalance_find(const char *folder, pid_t *ret) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
-        int fd = -EBADF, r = open_folder(folder, &fd);
+        int fd = -EBADF, r = irqbalance_open_folder(folder, &fd);
         pid_t found = 0;
 
         if (r < 0)
@@ -289,7 +289,7 @@ int irqbalance_send(const char *folder, pid_t pid, const char *command, int *ret
 
         if (part.iov_len > IRQBALANCE_LONG_COMMAND_MAX)
                 return -E2BIG;
-        r = open_folder(folder, &dir_fd);
+        r = irqbalance_open_folder(folder, &dir_fd);
         if (r < 0)
                 return r;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -369,7 +369,7 @@ static int next_number(char **rest, uint64_t max, uint64_t *ret) {
         return 0;
 }
 
-static int expect(char **rest, const char *wanted) {
+static int setup_expect(char **rest, const char *wanted) {
         const char *word = strsep(rest, " ");
 
         return word && strcmp(word, wanted) == 0 ? 0 : -EBADMSG;
@@ -391,15 +391,16 @@ int irqbalance_setup_parse(const char *text, size_t size, IrqbalanceSetup *ret) 
                 return -ENOMEM;
         memcpy(copy, text, size);
         copy[size] = '\0';
-        if (expect(&rest, "SLEEP") < 0 || next_number(&rest, UINT32_MAX, &seconds) < 0)
+        if (setup_expect(&rest, "SLEEP") < 0 || next_number(&rest, UINT32_MAX, &seconds) < 0)
                 return -EBADMSG;
         setup.sleep_seconds = (uint32_t)seconds;
         while ((word = strsep(&rest, " ")) && strcmp(word, "IRQ") == 0) {
                 /* "IRQ 24 LOAD 1234 DIFF 5 CLASS 6". CLASS may be negative. */
-                if (next_number(&rest, INT_MAX, &irq) < 0 || expect(&rest, "LOAD") < 0 ||
-                    next_number(&rest, UINT64_MAX, &unused) < 0 || expect(&rest, "DIFF") < 0 ||
-                    next_number(&rest, UINT64_MAX, &unused) < 0 || expect(&rest, "CLASS") < 0 ||
-                    !strsep(&rest, " "))
+                if (next_number(&rest, INT_MAX, &irq) < 0 || setup_expect(&rest, "LOAD") < 0 ||
+                    next_number(&rest, UINT64_MAX, &unused) < 0 ||
+                    setup_expect(&rest, "DIFF") < 0 ||
+                    next_number(&rest, UINT64_MAX, &unused) < 0 ||
+                    setup_expect(&rest, "CLASS") < 0 || !strsep(&rest, " "))
                         return -EBADMSG;
                 if (ARRAY_RESERVE(setup.banned_irqs, setup.allocated, setup.n_banned_irqs + 1) < 0)
                         return -ENOMEM;

@@ -11,7 +11,7 @@
 
 enum { ARGUMENTS_MAX = 16 };
 
-static int spawn(const char *const *arguments, int out, pid_t *ret) {
+static int journalctl_spawn(const char *const *arguments, int out, pid_t *ret) {
         char *argv[ARGUMENTS_MAX + 4] = { (char *)"journalctl", (char *)"--no-pager",
                                           (char *)"--quiet" };
         posix_spawn_file_actions_t actions;
@@ -55,7 +55,7 @@ int journalctl_read(const char *const *arguments, Text *ret) {
                 return -errno;
         in = fds[0];
         out = fds[1];
-        r = spawn(arguments, out, &pid);
+        r = journalctl_spawn(arguments, out, &pid);
         closep(&out);
         if (r < 0)
                 return r;

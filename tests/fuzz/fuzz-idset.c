@@ -43,7 +43,7 @@ static void check_as_mask(const char *text) {
 
 static void check_bytes(const CpuSet *set) {
         uint8_t bytes[CPU_SET_MAX / 8];
-        size_t n = id_set_to_bytes(set, bytes);
+        size_t n = id_view_to_bytes(ID_VIEW(set), bytes);
         uint32_t count = 0;
 
         check(n <= sizeof(bytes) && (n == 0 || bytes[n - 1] != 0));

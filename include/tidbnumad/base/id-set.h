@@ -110,14 +110,6 @@ typedef struct IdTarget {
 /* Room for any mask. */
 #define ID_SET_MASK_MAX (CPU_SET_MAX / 32u * 9u)
 
-/* The bytes of the set as systemd's AllowedCPUs= and AllowedMemoryNodes= want them on D-Bus
- * (org.freedesktop.systemd1(5), "ay"): bit i of byte i/8, least significant bit first, trailing
- * zero bytes dropped. `buffer` must hold CPU_SET_MAX/8 bytes. Returns the number of bytes. */
-#define id_set_to_bytes(set, buffer) id_view_to_bytes(ID_VIEW(set), (buffer))
-
-/* The other way. Bits that the type cannot hold are dropped. */
-#define id_set_from_bytes(bytes, n, ret) id_target_from_bytes((bytes), (n), ID_TARGET(ret))
-
 static inline void id_target_add(IdTarget set, uint32_t id) {
         if (id / 64 < set.n_words)
                 set.words[id / 64] |= UINT64_C(1) << (id % 64);
@@ -128,6 +120,7 @@ void id_target_subtract(IdTarget set, IdView other);
 void id_target_intersect(IdTarget set, IdView other);
 int id_target_parse_list(const char *text, IdTarget ret);
 int id_target_parse_mask(const char *text, IdTarget ret);
+/* Of what id_view_to_bytes() makes. Bits that the type cannot hold are dropped. */
 void id_target_from_bytes(const uint8_t *bytes, size_t n, IdTarget ret);
 
 static inline bool id_view_has(IdView set, uint32_t id) {
@@ -142,6 +135,10 @@ int id_view_next(IdView set, uint32_t from);
 void id_view_convert(IdView from, IdTarget ret);
 int id_view_render_list(IdView set, char *buffer, size_t size);
 int id_view_render_mask(IdView set, char *buffer, size_t size);
+
+/* The bytes of the set as systemd's AllowedCPUs= and AllowedMemoryNodes= want them on D-Bus
+ * (org.freedesktop.systemd1(5), "ay"): bit i of byte i/8, least significant bit first, trailing
+ * zero bytes dropped. `buffer` must hold CPU_SET_MAX/8 bytes. Returns the number of bytes. */
 size_t id_view_to_bytes(IdView set, uint8_t *buffer);
 
 /* Secrets in command lines. */

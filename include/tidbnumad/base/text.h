@@ -47,6 +47,15 @@ void utf8_sanitize(Text *text, const char *string, size_t length);
 /* A code point of well-formed UTF-8, and its length. */
 uint32_t utf8_decode(const char *string, size_t *ret_length);
 
+/* Is the byte one of a sequence, and not its first? */
+static inline bool utf8_continues(char c) {
+        return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* The code points of well-formed UTF-8 up to `end`: the columns of a terminal, as nearly all
+ * characters of names are of single width. */
+size_t utf8_count(const char *start, const char *end);
+
 /* Has it C0 controls, DEL, or C1 as UTF-8 writes it, which some terminals obey as well? */
 bool utf8_has_control(const char *string);
 

@@ -62,6 +62,3 @@ void advice_text_append_quoted(Text *text, const char *string);
 /* Appends `string` in lines of at most `width` columns (0: no limit; a longer word has a line of
  * its own), broken at spaces; each line but the first after a line break and `indent`. */
 void advice_text_append_wrapped(Text *text, const char *string, size_t width, const char *indent);
-
-/* Columns on a terminal: code points, as nearly all names are of single width. */
-size_t advice_text_width(const char *string);

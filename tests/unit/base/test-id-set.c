@@ -61,7 +61,7 @@ TEST(nodes) {
         id_set_add(&x.nodes, 1024);
         assert_false(id_set_has(&x.nodes, 1024));
         memset(bytes, 0xff, sizeof(bytes));
-        id_set_from_bytes(bytes, sizeof(bytes), &x.nodes);
+        id_target_from_bytes(bytes, sizeof(bytes), ID_TARGET(&x.nodes));
         assert_int_equal(id_set_count(&x.nodes), NODE_SET_MAX);
         assert_int_equal(id_set_next(&x.nodes, NODE_SET_MAX), -1);
         id_set_convert(&x.nodes, &cpus);
@@ -106,20 +106,20 @@ TEST(bytes) {
         CpuSet set, back;
 
         assert_int_equal(id_set_parse_list("0,9,64", &set), 0);
-        assert_int_equal(id_set_to_bytes(&set, bytes), 9);
+        assert_int_equal(id_view_to_bytes(ID_VIEW(&set), bytes), 9);
         assert_int_equal(bytes[0], 1);
         assert_int_equal(bytes[1], 2);
         assert_int_equal(bytes[8], 1);
-        id_set_from_bytes(bytes, 9, &back);
+        id_target_from_bytes(bytes, 9, ID_TARGET(&back));
         assert_true(id_set_equal(&back, &set));
-        id_set_from_bytes(bytes, 1, &back);
+        id_target_from_bytes(bytes, 1, ID_TARGET(&back));
         assert_true(id_set_has(&back, 0) && id_set_count(&back) == 1);
         /* What comes from outside may be longer than any set. */
         memset(many, 0xff, sizeof(many));
-        id_set_from_bytes(many, sizeof(many), &back);
+        id_target_from_bytes(many, sizeof(many), ID_TARGET(&back));
         assert_int_equal(id_set_count(&back), CPU_SET_MAX);
         assert_int_equal(id_set_parse_list("", &set), 0);
-        assert_int_equal(id_set_to_bytes(&set, bytes), 0);
+        assert_int_equal(id_view_to_bytes(ID_VIEW(&set), bytes), 0);
 }
 
 static void assert_mask(const char *text, const char *list, const char *rendered) {
