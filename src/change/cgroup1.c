@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tidbnumad/base/array.h"
 #include "tidbnumad/base/limits-of-others.h"
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/change/cgroup1.h"
@@ -347,22 +346,10 @@ int backend_cgroup1_open(Backend *backend, const BackendTarget *target, int *ret
 
 /* --- restoring: processes out of our directories, back to where they were --- */
 
-/* A process that forks faster than we move has children that are born inside. */
-enum { PASSES_MAX = 10 };
-
-typedef struct Pids {
-        pid_t *pids;
-        size_t n, allocated;
-} Pids;
-
-static int pids_collect(pid_t pid, void *userdata) {
-        Pids *list = userdata;
-
-        if (ARRAY_RESERVE(list->pids, list->allocated, list->n + 1) < 0)
-                return -ENOMEM;
-        list->pids[list->n++] = pid;
-        return 0;
-}
+typedef struct Home {
+        Backend *backend;
+        UndoRestore *restore;
+} Home;
 
 /* A child that is not in the record belongs where its parent was, or where all of them were. */
 static const char *home_of(const UndoRecord *record, const ProcHandle *handle,
@@ -394,7 +381,10 @@ static int open_home(Backend *backend, char *path, int *ret_fd) {
         }
 }
 
-static int send_home(Backend *backend, UndoRestore *restore, pid_t pid) {
+static int send_home(pid_t pid, void *userdata) {
+        const Home *way = userdata;
+        Backend *backend = way->backend;
+        UndoRestore *restore = way->restore;
         const UndoRecord *record = restore->record;
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_close_ int fd = -EBADF;
@@ -425,38 +415,23 @@ static int send_home(Backend *backend, UndoRestore *restore, pid_t pid) {
                        : undo_restore_threads(backend, record, &record->processes[0], &handle);
 }
 
-static int send_all_home(Backend *backend, UndoRestore *restore, int group_fd, size_t *ret_n) {
-        Pids list = { 0 };
-        int r = cgroup_foreach_pid(group_fd, pids_collect, &list), result = 0;
-
-        for (size_t i = 0; r >= 0 && i < list.n; i++) {
-                int sent = send_home(backend, restore, list.pids[i]);
-
-                if (sent < 0 && sent != -ESRCH && result == 0)
-                        result = sent;
-        }
-        *ret_n = list.n;
-        free(list.pids);
-        return r < 0 ? r : result;
-}
-
 /* Processes that the kernel has moved to the parent group, when the last CPU of their group went
  * offline. */
-static int send_fallen(Backend *backend, UndoRestore *restore) {
-        const UndoRecord *record = restore->record;
+static int send_fallen(Home *way) {
+        const UndoRecord *record = way->restore->record;
         int result = 1;
 
         for (size_t i = 0; i < record->n_processes; i++) {
                 const UndoProcess *entry = &record->processes[i];
                 _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
                 _cleanup_free_ char *path = NULL;
-                int r = proc_open(backend->sysroot, entry->id.pid, &handle);
+                int r = proc_open(way->backend->sysroot, entry->id.pid, &handle);
 
                 if (r < 0 || handle.start_ticks != entry->id.start_ticks ||
                     proc_cgroup_path_read(&handle, "cpuset", &path) < 0 ||
                     strcmp(path, "/" CGROUP1_FOLDER) != 0)
                         continue;
-                r = send_home(backend, restore, entry->id.pid);
+                r = send_home(entry->id.pid, way);
                 if (r < 0 && r != -ESRCH)
                         result = r;
         }
@@ -467,16 +442,16 @@ int undo_restore_cpuset(Backend *backend, UndoRestore *restore, _unused_ Backend
         const BackendTarget target = { .instance = restore->record->instance };
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
-        size_t n = 1;
+        Home way = { .backend = backend, .restore = restore };
         int r;
 
         backend->threads_left = SIZE_MAX; /* a process is found in our directory only once */
         r = backend_cgroup1_open(backend, &target, &fd, &path);
         if (r == -ENOENT)
-                return backend->own_fd < 0 ? 1 : send_fallen(backend, restore);
-        for (unsigned i = 0; r >= 0 && n > 0 && i < PASSES_MAX; i++)
-                r = send_all_home(backend, restore, fd, &n);
-        return r < 0 ? r : n > 0 ? -EAGAIN : send_fallen(backend, restore);
+                return backend->own_fd < 0 ? 1 : send_fallen(&way);
+        if (r >= 0)
+                r = backend_empty_group(fd, send_home, &way);
+        return r < 0 ? r : send_fallen(&way);
 }
 
 const BackendOps backend_cgroup1_ops = {

@@ -467,14 +467,10 @@ int scope_start(Backend *backend, const BackendTarget *target, const UndoRecord 
  *
  * With their children. systemd removes an empty scope with its properties. */
 
-/* A process that forks faster than it is moved gets new children in the scope. */
-enum { PASSES_MAX = 10 };
-
 typedef struct Home {
         Backend *backend;
         const char *scope; /* path of the scope */
         int fd;
-        size_t n_seen;
 } Home;
 
 /* Since the list was read the process may have ended and its pid may be reused. */
@@ -491,10 +487,9 @@ static int process_send_home(pid_t pid, void *userdata) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         int r = proc_open(home->backend->sysroot, pid, &handle);
 
-        home->n_seen++;
         if (r >= 0 && process_is_inside(&handle, home->scope))
                 r = process_attach(home->fd, &handle);
-        return r == -ESRCH ? 0 : r;
+        return r;
 }
 
 static int scope_stay(UndoRestore *restore) {
@@ -516,13 +511,8 @@ int scope_send_home(Backend *backend, UndoRestore *restore) {
                 return scope_stay(restore);
         home.scope = path;
         r = cgroup_open(backend->sysroot, record->home, &home.fd);
-        home.n_seen = 1;
-        for (unsigned i = 0; r >= 0 && home.n_seen > 0 && i < PASSES_MAX; i++) {
-                home.n_seen = 0;
-                r = cgroup_foreach_pid(scope_fd, process_send_home, &home);
-        }
         if (r >= 0)
-                r = home.n_seen == 0 ? 1 : -EAGAIN;
+                r = backend_empty_group(scope_fd, process_send_home, &home);
         closep(&home.fd);
         if (r == -ESRCH && faccessat(scope_fd, "cgroup.procs", F_OK, 0) < 0)
                 return 1; /* the scope is gone with its last process */

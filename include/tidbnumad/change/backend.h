@@ -182,6 +182,12 @@ int backend_write_mems(const Backend *backend, const BackendTarget *target, int 
 int backend_write_group(const Backend *backend, const ProcHandle *process, int group_fd,
                         const char *file, const char *text);
 
+/* Has each process of a group sent elsewhere, until none is left in it: one that forks faster than
+ * it is moved has children that are born inside. 1: it is empty; -EAGAIN: not yet; other negative
+ * errno: of reading the group (-ESRCH: it is gone), or the first one of `send`, whose -ESRCH says
+ * that the process has ended. */
+int backend_empty_group(int group_fd, int (*send)(pid_t pid, void *userdata), void *userdata);
+
 /* systemd: the bus, opened again where it was lost. -ENOTCONN: it was lost just now; try later. */
 int backend_systemd_ensure_bus(Backend *backend);
 
