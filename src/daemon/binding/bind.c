@@ -105,7 +105,7 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 /* The caller has already set the failure's sentence. */
-static void try_later(const Binder *b, Instance *i, int error) {
+static void bind_try_later(const Binder *b, Instance *i, int error) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = i->binding.failure_code };
@@ -120,7 +120,7 @@ static void try_later(const Binder *b, Instance *i, int error) {
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static void failed(const Binder *b, Instance *i, int error, const char *message) {
+static void call_failed(const Binder *b, Instance *i, int error, const char *message) {
         const char *what = i->binding.call_kind == STEP_SCOPE      ? "make a scope for it"
                            : i->binding.call_kind == STEP_SET_CPUS ? "set the CPUs"
                                                                    : "set the memory nodes";
@@ -131,7 +131,7 @@ static void failed(const Binder *b, Instance *i, int error, const char *message)
         binding_set_failure(i, code, "%s did not %s: %s; %s; trying again",
                             instance_ops(i, &b->host->backend)->name, what,
                             *message ? message : strerror(-error), reason_to_remedy(code));
-        try_later(b, i, error);
+        bind_try_later(b, i, error);
 }
 
 /* The present values cannot be read, so they could not be restored later. */
@@ -142,7 +142,7 @@ static void cannot_note(const Binder *b, Instance *i, int error) {
                             "the original values cannot be read, so nothing is changed: %s; %s; "
                             "trying again",
                             strerror(-error), reason_to_remedy(code));
-        try_later(b, i, error);
+        bind_try_later(b, i, error);
 }
 
 /* Without an undo record nothing could be restored, so nothing is changed. */
@@ -155,10 +155,10 @@ static void cannot_record(const Binder *b, Instance *i, int error) {
                             "the original values cannot be saved in %s/" UNDO_FOLDER
                             ", so nothing is changed: %s; trying again",
                             b->host->args->runtime_dir, strerror(-error));
-        try_later(b, i, error);
+        bind_try_later(b, i, error);
 }
 
-static void succeeded(const Binder *b, Instance *i) {
+static void call_succeeded(const Binder *b, Instance *i) {
         Progress *p = &i->binding.progress;
 
         undo_after(b->undo, i, i->binding.call_kind, &i->binding.call_mems);
@@ -200,9 +200,9 @@ static void on_reply(int error, const char *message, void *userdata) {
 
         i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
         if (error < 0)
-                failed(b, i, error, message);
+                call_failed(b, i, error, message);
         else {
-                succeeded(b, i);
+                call_succeeded(b, i);
                 (void)binding_enter(b, i, EVENT_ANSWER, now);
                 i->binding.effect_deadline_usec = now + UNDO_SHOW_TIMEOUT_USEC;
         }
@@ -226,7 +226,7 @@ static void on_noted(int error, _unused_ const char *message, void *userdata) {
         }
 }
 
-static int ask(const Binder *b, Instance *i, const Step *step) {
+static int bind_ask(const Binder *b, Instance *i, const Step *step) {
         Backend *backend = &b->host->backend;
         const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = undo_target(i);
@@ -262,7 +262,7 @@ void bind_check_start(const Binder *b, Instance *i) {
 
 /* The hierarchy of cgroup1 turned out not to be writable. True: another backend is used now, by
  * which all instances are due. */
-static bool step_down(const Binder *b) {
+static bool bind_step_down(const Binder *b) {
         Backend *backend = &b->host->backend;
 
         if (backend->cgroup1_error == 0 || backend_kind(backend) != BACKEND_CGROUP1)
@@ -287,7 +287,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.call_mems = step->mems;
         i->binding.effect_deadline_usec = 0;
         b->host->backend.threads_whole = i->binding.progress.turns >= OTHERS_TURNS_MAX;
-        r = ask(b, i, step);
+        r = bind_ask(b, i, step);
         b->host->backend.threads_whole = false;
         if (r == -EINPROGRESS) { /* the next turn of the loop goes on */
                 i->binding.progress.turns++;
@@ -297,14 +297,14 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.progress.turns = 0;
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
-        if (r < 0 && step_down(b))
+        if (r < 0 && bind_step_down(b))
                 return false;
         if (r < 0 &&
             r != -ESRCH) /* -ESRCH: the process has ended, and its exit event will follow */
-                failed(b, i, r, "");
+                call_failed(b, i, r, "");
         if (r <= 0)
                 return false;
-        succeeded(b, i);
+        call_succeeded(b, i);
         return true;
 }
 
@@ -472,7 +472,7 @@ static bool is_in_cpuset(const Instance *i) {
 }
 
 /* Is it at a final step, with no thread outside its CPUs? */
-static bool rests(const Instance *i) {
+static bool instance_rests(const Instance *i) {
         const InstanceBinding *own = &i->binding;
 
         return step_is_final(own->step.kind) && own->observed_known && !(i->work & WORK_FIRST) &&
@@ -505,7 +505,7 @@ static void choose_threads(Binder *b, bool in_cpuset) {
 
                 if (is_in_cpuset(i) != in_cpuset)
                         continue;
-                i->binding.threads_known = n >= most && rests(i);
+                i->binding.threads_known = n >= most && instance_rests(i);
                 if (i->binding.threads_known)
                         continue;
                 n += i->binding.observed.n_threads;

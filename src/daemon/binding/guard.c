@@ -283,7 +283,7 @@ static const char not_yet[] =
         "the kernel has not widened its binding yet, because one of its processes is stalled: "
         "tried again at once; free memory there";
 
-static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+static bool guard_widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet before = usable_by(i);
         uint32_t node;
 
@@ -317,12 +317,12 @@ static bool widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t 
         return false;
 }
 
-static bool relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
 
         i->binding.guard.rested_since_usec = 0;
         if (i->policy->on_full == ON_FULL_WIDEN)
-                return widen(b, i, o, now_usec);
+                return guard_widen(b, i, o, now_usec);
         guard_log_danger(b, i, &mems, o,
                          "it stays bound as it is (on_full: keep), and the kernel may kill it or "
                          "another process");
@@ -369,8 +369,8 @@ static int choose_pools(const Binder *b, Instance *i, const HugePools *pools, No
 }
 
 /* True: try again soon. */
-static bool widen_to_pools(const Binder *b, Instance *i, const HugePools *pools,
-                           const HugeShortage *shortage, uint64_t now_usec) {
+static bool guard_widen_to_pools(const Binder *b, Instance *i, const HugePools *pools,
+                                 const HugeShortage *shortage, uint64_t now_usec) {
         const NodeSet before = usable_by(i);
         NodeSet mems = before, more;
         int r = choose_pools(b, i, pools, &more);
@@ -408,7 +408,8 @@ static uint64_t count_free_huge(const Binder *b, const HugePools *pools, const N
 }
 
 /* True: pages were taken since the last time, by whomever, so look again soon. */
-static bool attend_pools(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
+static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *pools,
+                               uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
         const uint64_t n_free = count_free_huge(b, pools, &mems),
                        n_before = i->binding.guard.n_free_huge;
@@ -419,7 +420,7 @@ static bool attend_pools(const Binder *b, Instance *i, const HugePools *pools, u
                 return n_free < n_before;
         i->binding.guard.rested_since_usec = 0;
         if (i->policy->on_full == ON_FULL_WIDEN)
-                return widen_to_pools(b, i, pools, &shortage, now_usec);
+                return guard_widen_to_pools(b, i, pools, &shortage, now_usec);
         guard_log_pool_danger(b, i, &mems, &shortage,
                               "it stays bound as it is (on_full: keep), and the kernel may "
                               "end it (SIGBUS)");
@@ -429,7 +430,7 @@ static bool attend_pools(const Binder *b, Instance *i, const HugePools *pools, u
 /* --- and back --- */
 
 /* Ends the widening. The usual steps then pull back the memory that fits, and narrow the nodes. */
-static void lift(const Binder *b, Instance *i, uint64_t now_usec) {
+static void guard_lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
         i->binding.guard.extra_pending = i->binding.guard.for_pool = false;
         (void)binding_enter(b, i, EVENT_CHANGE, now_usec);
@@ -449,7 +450,8 @@ static void note_reason(const Binder *b, Instance *i, const GuardOutlook *home) 
         host_mark(b->host, HOST_MARK_PUBLISH);
 }
 
-static void let_rest(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
+static void guard_let_rest(const Binder *b, Instance *i, const HugePools *pools,
+                           uint64_t now_usec) {
         const NodeSet home = home_of(b, i);
         const GuardOutlook o = outlook_on(b, &home);
         const uint64_t calm_usec =
@@ -464,29 +466,29 @@ static void let_rest(const Binder *b, Instance *i, const HugePools *pools, uint6
                 return;
         guard_log_safe(b, i);
         if (!id_set_is_empty(&i->binding.guard.extra))
-                lift(b, i, now_usec);
+                guard_lift(b, i, now_usec);
 }
 
 /* True: the nodes of the instance must be read again soon. */
-static bool attend(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
+static bool guard_attend(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
         const GuardOutlook o = outlook_on(b, &mems);
         const GuardVerdict verdict = guard_judge(&o);
-        const bool pools_move = pools->n > 0 && attend_pools(b, i, pools, now_usec);
+        const bool pools_move = pools->n > 0 && guard_attend_pools(b, i, pools, now_usec);
 
         if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
-                lift(b, i, now_usec); /* the policy changed meanwhile */
+                guard_lift(b, i, now_usec); /* the policy changed meanwhile */
         if (verdict == GUARD_WIDEN)
-                return relieve(b, i, &o, now_usec);
+                return guard_relieve(b, i, &o, now_usec);
         if (pools_move)
                 return true;
-        let_rest(b, i, pools, now_usec);
+        guard_let_rest(b, i, pools, now_usec);
         return verdict == GUARD_WATCH;
 }
 
 /* --- the timer --- */
 
-static uint64_t tick_nodes(Binder *b, uint64_t now_usec) {
+static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
         _cleanup_huge_pools_ HugePools pools = { 0 };
         NodeSet nodes = { 0 };
         bool fast = false;
@@ -505,17 +507,17 @@ static uint64_t tick_nodes(Binder *b, uint64_t now_usec) {
         (void)huge_room_read(b->placing, &pools); /* without memory: at the next tick */
         ROSTER_FOREACH(i, b->roster)
                 if (i->binding.guard.watched)
-                        fast |= attend(b, i, &pools, now_usec);
+                        fast |= guard_attend(b, i, &pools, now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
 }
 
 uint64_t guard_tick(Binder *b, uint64_t now_usec) {
-        const uint64_t limits = limit_tick(b, now_usec), nodes = tick_nodes(b, now_usec);
+        const uint64_t limits = limit_tick(b, now_usec), nodes = guard_tick_nodes(b, now_usec);
 
         return limits < nodes ? limits : nodes;
 }
 
-static void arm(Guard *guard, uint64_t usec) {
+static void guard_arm(Guard *guard, uint64_t usec) {
         guard->armed = event_source_arm(guard->timer, usec) >= 0;
 }
 
@@ -527,7 +529,7 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
         b->guard->armed = false;
         wait = guard_tick(b, now);
         if (wait != INSTANCE_NEVER)
-                arm(b->guard, now + wait);
+                guard_arm(b->guard, now + wait);
         return 0;
 }
 
@@ -565,7 +567,7 @@ void guard_stop(Binder *b) {
 /* The undo record shows whether tidbnumad has narrowed the instance, also in an earlier run of the
  * daemon. If that record was lost at a boot, the property of the unit is assumed to be tidbnumad's:
  * otherwise the instance would not be guarded. */
-static bool is_ours(const Binder *b, const Instance *i) {
+static bool guard_is_ours(const Binder *b, const Instance *i) {
         if (!i->binding.observed.cpuset)
                 return false;
         return instance_backend(i, &b->host->backend) == BACKEND_CGROUP1 ||
@@ -578,7 +580,7 @@ void guard_note(const Binder *b, Instance *i) {
         const NodeSet home = home_of(b, i), all = topology_memory_nodes(&b->host->topology);
         const NodeSet *mems = &i->binding.observed.mems;
         const bool narrow = !id_set_is_empty(&home) && id_set_is_subset(&home, mems) &&
-                            !id_set_equal(mems, &all) && is_ours(b, i);
+                            !id_set_equal(mems, &all) && guard_is_ours(b, i);
         Guard *guard = b->guard;
 
         /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
@@ -593,7 +595,7 @@ void guard_note(const Binder *b, Instance *i) {
         if (i->binding.guard.watched)
                 workers_prepare_guard(b->host->workers);
         if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer && !guard->armed)
-                arm(guard, clock_monotonic_usec());
+                guard_arm(guard, clock_monotonic_usec());
 }
 
 uint64_t guard_margin_bytes(const Binder *b, const Instance *i) {

@@ -119,10 +119,10 @@ bool ladder_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 return false; /* nothing can be enforced here, as its state reports */
         next = choose(b, i);
         /* What its start asks for is not known yet. */
-        if (!record && (units_start_is_late(b->units, i->unit) ||
-                        (i->binding.ladder.rung == RUNG_NONE && next.rung == RUNG_UNIT &&
-                         units_is_reading(b->units, i->unit) &&
-                         now_usec < i->first_seen_usec + READ_USEC))) {
+        if (!record &&
+            (units_start_is_late(b->units, i->unit) ||
+             (i->binding.ladder.rung == RUNG_NONE && next.rung == RUNG_UNIT &&
+              units_is_reading(b->units, i->unit) && now_usec < i->first_seen_usec + READ_USEC))) {
                 i->binding.due_usec = now_usec + READ_AGAIN_USEC;
                 return true;
         }

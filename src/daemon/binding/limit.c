@@ -12,7 +12,7 @@
 /* Until what was reclaimed shows, or another write of the same unit has ended. */
 #define AGAIN_USEC (UINT64_C(200) * 1000)
 
-static int read_memory(int group_fd, LimitMemory *ret) {
+static int limit_read_memory(int group_fd, LimitMemory *ret) {
         CgroupMemory m;
         int r = group_fd < 0 ? -EBADF : cgroup_memory_read(group_fd, &m);
 
@@ -34,10 +34,10 @@ void limit_observe(Instance *i, int group_fd) {
         /* Of instances without a limit the kernel's counters are not flushed for nothing. */
         if (i->planned.limit_bytes == 0 && !undo_limit_of(i))
                 group_fd = -EBADF;
-        l->memory_known = read_memory(group_fd, &l->memory) >= 0;
+        l->memory_known = limit_read_memory(group_fd, &l->memory) >= 0;
 }
 
-static bool is_ours(const Instance *i) {
+static bool limit_is_ours(const Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
 
         return noted && i->binding.limit.memory_known &&
@@ -46,7 +46,7 @@ static bool is_ours(const Instance *i) {
 
 /* --- the log --- */
 
-static void log_change(const Binder *b, const Instance *i, LimitState before) {
+static void limit_log_change(const Binder *b, const Instance *i, LimitState before) {
         const InstanceMemoryLimit *l = &i->binding.limit;
         const double mib = (double)l->wanted_bytes / (1 << 20);
 
@@ -63,8 +63,8 @@ static void log_change(const Binder *b, const Instance *i, LimitState before) {
                             "%s: its policy sets no memory limit any more", i->name);
 }
 
-static void log_lifted(const Binder *b, const Instance *i, const LimitMemory *m,
-                       const GuardOutlook *o) {
+static void limit_log_lifted(const Binder *b, const Instance *i, const LimitMemory *m,
+                             const GuardOutlook *o) {
         journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
                     "%s: it holds %.1f MiB that cannot be reclaimed (%.1f MiB more each second), "
                     "and its memory limit is %.1f MiB: the limit is lifted, until there has been "
@@ -75,7 +75,7 @@ static void log_lifted(const Binder *b, const Instance *i, const LimitMemory *m,
 
 /* --- setting --- */
 
-static void note_failure(const Binder *b, Instance *i, int error, const char *message) {
+static void limit_note_failure(const Binder *b, Instance *i, int error, const char *message) {
         InstanceMemoryLimit *l = &i->binding.limit;
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
@@ -89,7 +89,7 @@ static void note_failure(const Binder *b, Instance *i, int error, const char *me
 }
 
 /* Follows it up soon, as the instance may be at rest. */
-static void follow_again(const Binder *b, Instance *i, uint64_t now_usec) {
+static void limit_follow_again(const Binder *b, Instance *i, uint64_t now_usec) {
         (void)binding_enter(b, i, EVENT_ANSWER, now_usec);
 }
 
@@ -101,11 +101,11 @@ static void on_set(int error, const char *message, void *userdata) {
         l->call.slot = sd_bus_slot_unref(l->call.slot);
         undo_after_limit(answer->binder->undo, i, l->setting_bytes, error >= 0);
         if (error < 0) {
-                note_failure(answer->binder, i, error, message);
+                limit_note_failure(answer->binder, i, error, message);
                 return;
         }
         l->failures = 0;
-        follow_again(answer->binder, i, clock_monotonic_usec());
+        limit_follow_again(answer->binder, i, clock_monotonic_usec());
 }
 
 static void on_unit(int error, const BusUnit *unit, void *userdata) {
@@ -114,19 +114,19 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
 
         i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
         if (error < 0) {
-                note_failure(answer->binder, i, error, "");
+                limit_note_failure(answer->binder, i, error, "");
                 return;
         }
         error = undo_note_unit_limit(answer->binder->undo, i, unit->memory_max);
         if (error < 0) {
-                note_failure(answer->binder, i, error, "");
+                limit_note_failure(answer->binder, i, error, "");
                 return;
         }
-        follow_again(answer->binder, i, clock_monotonic_usec());
+        limit_follow_again(answer->binder, i, clock_monotonic_usec());
 }
 
 /* `bytes` UINT64_MAX: what it had before. */
-static int set(const Binder *b, Instance *i, uint64_t bytes) {
+static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         InstanceMemoryLimit *l = &i->binding.limit;
         int r = undo_before_limit(b->undo, i, bytes);
 
@@ -150,16 +150,16 @@ static int set(const Binder *b, Instance *i, uint64_t bytes) {
         return r;
 }
 
-static int open_group(const Binder *b, Instance *i, Groups *ret) {
+static int limit_open_group(const Binder *b, Instance *i, Groups *ret) {
         int r = groups_open(b, i, ret);
 
         return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
 }
 
-static int write_file(const Binder *b, Instance *i, LimitAction action, uint64_t bytes) {
+static int limit_write_file(const Binder *b, Instance *i, LimitAction action, uint64_t bytes) {
         const ProcHandle *process = i->members[0].handle;
         _cleanup_groups_ Groups open = GROUPS_NONE;
-        int r = open_group(b, i, &open);
+        int r = limit_open_group(b, i, &open);
 
         if (r < 0)
                 return r;
@@ -171,11 +171,11 @@ static int write_file(const Binder *b, Instance *i, LimitAction action, uint64_t
 }
 
 /* In the kernel's files alone: the property stays. */
-static int lift(const Binder *b, Instance *i) {
+static int limit_lift(const Binder *b, Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
         _cleanup_groups_ Groups open = GROUPS_NONE;
-        int r = open_group(b, i, &open);
+        int r = limit_open_group(b, i, &open);
 
         if (r >= 0 && noted)
                 r = backend_limit_lift(open.group_fd, noted);
@@ -187,7 +187,7 @@ static int lift(const Binder *b, Instance *i) {
         return r;
 }
 
-static void act(const Binder *b, Instance *i, LimitAction action, uint64_t now_usec) {
+static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
         int r = 0;
 
@@ -195,16 +195,16 @@ static void act(const Binder *b, Instance *i, LimitAction action, uint64_t now_u
         case LIMIT_DO_NOTHING:
                 return;
         case LIMIT_TAKE_BACK:
-                r = lift(b, i);
+                r = limit_lift(b, i);
                 if (r >= 0)
-                        r = set(b, i, UINT64_MAX);
+                        r = limit_set(b, i, UINT64_MAX);
                 break;
         case LIMIT_SET_PROPERTY:
-                r = set(b, i, l->wanted_bytes);
+                r = limit_set(b, i, l->wanted_bytes);
                 break;
         case LIMIT_RECLAIM:
         case LIMIT_SET_FILE:
-                r = write_file(b, i, action, l->wanted_bytes);
+                r = limit_write_file(b, i, action, l->wanted_bytes);
                 if (r >= 0 || r == -EAGAIN) {
                         l->retry_usec = now_usec + AGAIN_USEC;
                         if (i->binding.due_usec > l->retry_usec)
@@ -215,10 +215,10 @@ static void act(const Binder *b, Instance *i, LimitAction action, uint64_t now_u
         if (r == -EAGAIN)
                 l->retry_usec = now_usec + AGAIN_USEC;
         else if (r < 0 && r != -ESRCH)
-                note_failure(b, i, r, "");
+                limit_note_failure(b, i, r, "");
 }
 
-static const char *refuses(const Binder *b, const Instance *i) {
+static const char *limit_refuses(const Binder *b, const Instance *i) {
         if (!b->host->sysroot.live && i->binding.ladder.rung == RUNG_NONE)
                 return NULL; /* a plan for another machine assumes that it works */
         return instance_is_service(i) && (i->binding.ladder.rung == RUNG_UNIT ||
@@ -228,11 +228,11 @@ static const char *refuses(const Binder *b, const Instance *i) {
 }
 
 /* Is there a limit that the guard has to watch, or one that it has lifted? */
-static void watch(const Binder *b, Instance *i) {
+static void limit_watch(const Binder *b, Instance *i) {
         InstanceMemoryLimit *l = &i->binding.limit;
         /* What cannot be read for a moment, as a reload runs in its unit, may still be in force. */
         const bool watched = b->guard && host_obeys(b->host) &&
-                             (is_ours(i) || l->lifted || l->state == LIMIT_PENDING ||
+                             (limit_is_ours(i) || l->lifted || l->state == LIMIT_PENDING ||
                               (l->recent && !l->memory_known));
 
         if (watched && !l->recent)
@@ -251,11 +251,11 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         const LimitInput in = {
                 .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
                 .wanted_bytes = placed ? i->planned.limit_bytes : 0,
-                .refused = refuses(b, i),
+                .refused = limit_refuses(b, i),
                 .before_bytes = noted ? undo_record_limit_before(noted) : UINT64_MAX,
                 .before_known = noted,
                 .ours_bytes = noted ? undo_record_limit_last(noted) : 0,
-                .is_ours = is_ours(i),
+                .is_ours = limit_is_ours(i),
                 .memory = l->memory_known ? &l->memory : NULL,
                 .lifted = l->lifted,
                 .guarded = b->guard,
@@ -270,18 +270,18 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         if (!in.wanted)
                 l->lifted = false;
         if (l->state != before) {
-                log_change(b, i, before);
+                limit_log_change(b, i, before);
                 host_mark(b->host, HOST_MARK_PUBLISH);
         }
-        watch(b, i);
+        limit_watch(b, i);
         if (!l->call.slot && now_usec >= l->retry_usec)
-                act(b, i, step.action, now_usec);
+                limit_act(b, i, step.action, now_usec);
 }
 
 /* --- what is in force --- */
 
 /* The microseconds until the next reading. */
-static uint64_t attend(const Binder *b, Instance *i, uint64_t now_usec) {
+static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
         _cleanup_groups_ Groups open = GROUPS_NONE;
         LimitMemory *m = &l->memory;
@@ -292,11 +292,11 @@ static uint64_t attend(const Binder *b, Instance *i, uint64_t now_usec) {
         NodeSet it = { 0 };
         uint64_t limit;
 
-        if (open_group(b, i, &open) < 0 || read_memory(open.group_fd, m) < 0)
+        if (limit_open_group(b, i, &open) < 0 || limit_read_memory(open.group_fd, m) < 0)
                 return GUARD_INTERVAL_USEC; /* it has ended, or is about to */
         l->memory_known = true;
-        limit = is_ours(i) ? m->limit_bytes : l->wanted_bytes;
-        if (!l->lifted && !is_ours(i)) /* it is about to be; or somebody else has set one */
+        limit = limit_is_ours(i) ? m->limit_bytes : l->wanted_bytes;
+        if (!l->lifted && !limit_is_ours(i)) /* it is about to be; or somebody else has set one */
                 return l->state == LIMIT_PENDING ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
         if (limit != l->recent_bytes) { /* a smaller one is no fall */
                 *l->recent = (GuardNode){ .node = 0 };
@@ -311,17 +311,17 @@ static uint64_t attend(const Binder *b, Instance *i, uint64_t now_usec) {
         verdict = guard_judge(&o);
         near = l->held_bytes > 0 && limit_is_near(limit_held_bytes(m), l->held_bytes, limit);
         l->held_bytes = limit_held_bytes(m);
-        if (l->lifted && is_ours(i) && lift(b, i) >= 0)
+        if (l->lifted && limit_is_ours(i) && limit_lift(b, i) >= 0)
                 return GUARD_INTERVAL_USEC; /* systemd has written its property again */
         if (l->lifted) {
                 if (!guard_has_rested(&o, GUARD_CALM_USEC, &l->rested_since_usec, now_usec))
                         return GUARD_INTERVAL_USEC;
                 l->lifted = false; /* binding sets it again */
-                follow_again(b, i, now_usec);
+                limit_follow_again(b, i, now_usec);
                 return GUARD_FAST_INTERVAL_USEC; /* it will be in force within less */
         }
-        if ((verdict == GUARD_WIDEN || near) && lift(b, i) >= 0) {
-                log_lifted(b, i, m, &o);
+        if ((verdict == GUARD_WIDEN || near) && limit_lift(b, i) >= 0) {
+                limit_log_lifted(b, i, m, &o);
                 l->lifted = true;
                 l->rested_since_usec = 0;
                 l->state = LIMIT_LIFTED;
@@ -341,7 +341,7 @@ uint64_t limit_tick(const Binder *b, uint64_t now_usec) {
 
                 if (!i->binding.limit.recent || i->n_members == 0 || !host_obeys(b->host))
                         continue;
-                its = attend(b, i, now_usec);
+                its = limit_attend(b, i, now_usec);
                 wait = its < wait ? its : wait;
         }
         return wait;
@@ -349,6 +349,6 @@ uint64_t limit_tick(const Binder *b, uint64_t now_usec) {
 
 void limit_lift_all(const Binder *b) {
         ROSTER_FOREACH(i, b->roster)
-                if (i->binding.limit.recent && is_ours(i) && i->n_members > 0)
-                        (void)lift(b, i);
+                if (i->binding.limit.recent && limit_is_ours(i) && i->n_members > 0)
+                        (void)limit_lift(b, i);
 }

@@ -22,7 +22,7 @@ void irq_balance_init(IrqBalance *b) {
         *b = (IrqBalance){ .folder = IRQBALANCE_FOLDER, .fd = -EBADF };
 }
 
-static void end_question(IrqBalance *b) {
+static void balance_end_question(IrqBalance *b) {
         b->answer = event_source_drop(b->answer);
         closep(&b->fd);
         b->fd = -EBADF;
@@ -34,7 +34,7 @@ bool irq_balance_is_asked(const IrqBalance *b) {
 }
 
 void irq_balance_done(IrqBalance *b) {
-        end_question(b);
+        balance_end_question(b);
         irqbalance_setup_done(&b->setup);
         free(b->buffer);
         irq_balance_init(b);
@@ -43,7 +43,7 @@ void irq_balance_done(IrqBalance *b) {
 /* --- its process --- */
 
 /* The process must be root's and have that name. -ESRCH: the pid belongs to another one. */
-static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
+static int balance_identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char comm[64];
         ssize_t n;
@@ -62,13 +62,13 @@ static int identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
 }
 
 /* Sets pid 0 if it does not run. Negative errno: unknown. */
-static int find(const Interrupts *irq, ProcessId *ret) {
+static int balance_find(const Interrupts *irq, ProcessId *ret) {
         ProcessId id = { 0 };
         pid_t pid;
         int r = irqbalance_find(irq->balance.folder, &pid);
 
         if (r >= 0)
-                r = identify(irq, pid, &id);
+                r = balance_identify(irq, pid, &id);
         if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
                 return r;
         *ret = id;
@@ -79,12 +79,12 @@ static bool is_same(const ProcessId *a, const ProcessId *b) {
         return a->pid == b->pid && a->start_ticks == b->start_ticks;
 }
 
-static void reset(Interrupts *irq, const ProcessId *id) {
+static void balance_reset(Interrupts *irq, const ProcessId *id) {
         IrqBalance *b = &irq->balance;
         UndoHost *undo = &irq->undo;
         const bool replaced = b->id.pid != 0;
 
-        end_question(b);
+        balance_end_question(b);
         irqbalance_setup_done(&b->setup);
         b->setup_known = b->logged_refused = b->logged_not_kept = false;
         b->sent_usec = b->read_usec = 0;
@@ -159,12 +159,12 @@ static void log_not_kept(Interrupts *irq, const IrqbalanceSetup *now) {
         b->logged_not_kept = true;
 }
 
-static void take_answer(Interrupts *irq) {
+static void balance_take_answer(Interrupts *irq) {
         IrqBalance *b = &irq->balance;
         IrqbalanceSetup setup = { 0 };
         int r = irqbalance_setup_parse(b->buffer ? b->buffer : "", b->length, &setup);
 
-        end_question(b);
+        balance_end_question(b);
         if (r < 0) {
                 irq_balance_log_refused(irq, r);
                 return;
@@ -193,11 +193,11 @@ static int on_answer(_unused_ sd_event_source *source, int fd, _unused_ uint32_t
         if (n > 0)
                 b->length += (size_t)n;
         else
-                take_answer(irq); /* it closes the socket after its answer */
+                balance_take_answer(irq); /* it closes the socket after its answer */
         return 0;
 }
 
-static void ask(Interrupts *irq, uint64_t now_usec) {
+static void balance_ask(Interrupts *irq, uint64_t now_usec) {
         IrqBalance *b = &irq->balance;
         int fd = -EBADF, r;
 
@@ -216,7 +216,7 @@ static void ask(Interrupts *irq, uint64_t now_usec) {
         }
 }
 
-static void fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
+static void balance_fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
         const size_t n = b->setup.n_banned_irqs;
         uint32_t *irqs;
 
@@ -240,15 +240,15 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
 
         if (!irq->host->sysroot.live)
                 return;
-        if (find(irq, &id) >= 0 && !is_same(&id, &b->id))
-                reset(irq, &id);
+        if (balance_find(irq, &id) >= 0 && !is_same(&id, &b->id))
+                balance_reset(irq, &id);
         if (b->fd >= 0 && now >= b->read_usec)
                 irq_balance_log_refused(irq, -ETIMEDOUT);
         if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && is_wanted(irq) &&
             now >= b->read_usec)
-                ask(irq, now);
+                balance_ask(irq, now);
         if (b->id.pid != 0)
-                fill_facts(b, ret);
+                balance_fill_facts(b, ret);
 }
 
 /* --- what is wanted --- */
@@ -260,7 +260,8 @@ static void add_irqs(IrqbalanceSetup *bans, const uint32_t *irqs, size_t n) {
 }
 
 /* irqbalance's own bans, and those that the plan wants. */
-static int merge(const IrqbalanceSetup *own, const IrqPlanBalance *wanted, IrqbalanceSetup *ret) {
+static int balance_merge(const IrqbalanceSetup *own, const IrqPlanBalance *wanted,
+                         IrqbalanceSetup *ret) {
         ret->banned_irqs = calloc(own->n_banned_irqs + wanted->n_banned_irqs + 1, sizeof(uint32_t));
         if (!ret->banned_irqs)
                 return -ENOMEM;
@@ -279,7 +280,7 @@ static int merge(const IrqbalanceSetup *own, const IrqPlanBalance *wanted, Irqba
 /* --- sending it --- */
 
 /* Records irqbalance's own settings before they are changed for the first time. */
-static int record(Interrupts *irq) {
+static int balance_record(Interrupts *irq) {
         const IrqBalance *b = &irq->balance;
         UndoHost *undo = &irq->undo;
         UndoBalance own = { .id = b->id, .own.banned_cpus = b->setup.banned_cpus };
@@ -298,7 +299,7 @@ static int record(Interrupts *irq) {
 }
 
 /* Takes over the list of `bans`, which count as irqbalance's settings until its next answer. */
-static void assume(IrqBalance *b, IrqbalanceSetup *bans) {
+static void balance_assume(IrqBalance *b, IrqbalanceSetup *bans) {
         const uint64_t now = clock_monotonic_usec();
         const uint64_t sleep_seconds = b->setup.sleep_seconds;
         const uint64_t rounds = READ_ROUNDS * sleep_seconds * UINT64_C(1000000);
@@ -312,7 +313,7 @@ static void assume(IrqBalance *b, IrqbalanceSetup *bans) {
         b->read_usec = now + (rounds > IRQ_BALANCE_READ_USEC ? rounds : IRQ_BALANCE_READ_USEC);
 }
 
-static int send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
+static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
         char cpus[IRQBALANCE_COMMAND_MAX], irqs[IRQBALANCE_LONG_COMMAND_MAX];
         char list[ID_SET_LIST_MAX];
         IrqBalance *b = &irq->balance;
@@ -332,7 +333,7 @@ static int send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
                     "irqbalance (process %d) was sent CPUs %s and %zu interrupts that it must "
                     "leave alone",
                     b->id.pid, *list ? list : "(none)", bans->n_banned_irqs);
-        assume(b, bans);
+        balance_assume(b, bans);
         return 0;
 }
 
@@ -350,26 +351,26 @@ static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
                               const IrqbalanceSetup *own) {
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
         IrqBalance *b = &irq->balance;
-        int r = merge(own, wanted, &bans);
+        int r = balance_merge(own, wanted, &bans);
 
         if (r < 0 || irqbalance_setup_equal(&b->setup, &bans) || has_all_it_can(b, &bans) ||
             (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
                 return;
-        r = record(irq);
+        r = balance_record(irq);
         if (r >= 0)
-                r = send_bans(irq, &bans);
+                r = balance_send_bans(irq, &bans);
         if (r < 0 && r != -EAGAIN)
                 irq_balance_log_refused(irq, r);
 }
 
 /* Sends what irqbalance had before. */
-static int restore_own(Interrupts *irq) {
+static int balance_restore_own(Interrupts *irq) {
         static const IrqPlanBalance nothing = { 0 };
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        int r = merge(&irq->undo.irqbalance.own, &nothing, &bans);
+        int r = balance_merge(&irq->undo.irqbalance.own, &nothing, &bans);
 
         if (r >= 0)
-                r = send_bans(irq, &bans);
+                r = balance_send_bans(irq, &bans);
         if (r == -EAGAIN || r == -ENOMEM)
                 return r;
         if (r < 0)
@@ -388,7 +389,7 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
                 return; /* its answer triggers another reconcile */
         if (!wanted->sent) {
                 if (noted->known)
-                        (void)restore_own(irq);
+                        (void)balance_restore_own(irq);
                 return;
         }
         if (b->setup_known)
@@ -397,5 +398,5 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
 
 bool irq_balance_restore(Interrupts *irq) {
         return irq->undo.irqbalance.known && irq->balance.id.pid != 0 &&
-               restore_own(irq) == -EAGAIN;
+               balance_restore_own(irq) == -EAGAIN;
 }

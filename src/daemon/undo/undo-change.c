@@ -74,7 +74,7 @@ static UndoChange change_of(const Undoing *undo, const Instance *i, StepKind ste
 }
 
 /* Writes down what is about to be ours. Nothing may be changed unless this returned 0. */
-static int announce(Undoing *undo, UndoRecord *record, const UndoChange *change) {
+static int record_announce(Undoing *undo, UndoRecord *record, const UndoChange *change) {
         int r = undo_record_will_change(record, change, clock_boottime_ticks());
 
         return r < 0 ? r : undo_write(&undo->records, record);
@@ -106,7 +106,7 @@ static void on_memory_policy(const ProcessId *process, _unused_ WorkerJob job, v
 
 /* Finds or creates the record. The record of a scope without processes is reused, because the
  * former control groups of its processes are not recorded elsewhere. */
-static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
+static int record_get(Undoing *undo, Instance *i, UndoRecord **ret) {
         int r = 0;
 
         if (!i->undo.record)
@@ -120,7 +120,7 @@ static int get(Undoing *undo, Instance *i, UndoRecord **ret) {
         return r;
 }
 
-static int note(const Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
+static int step_note(const Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
         Backend *backend = &undo->host->backend;
         const BackendOps *ops = instance_ops(i, backend);
         const BackendTarget target = undo_target(i);
@@ -138,20 +138,20 @@ int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call)
 
         if (undo->records.dir_fd < 0)
                 return -EBADF;
-        r = get(undo, i, &record);
+        r = record_get(undo, i, &record);
         if (r < 0)
                 return r;
         if (record->releasing)
                 return -EAGAIN;
         i->undo.note.record = record;
-        r = note(undo, i, step, call);
+        r = step_note(undo, i, step, call);
         if (r <= 0)
                 return r;
         if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
                 for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
                         log_memory_policy(undo, i, k);
         change = change_of(undo, i, step->kind, &step->mems);
-        r = announce(undo, record, &change);
+        r = record_announce(undo, record, &change);
         return r < 0 ? r : 1;
 }
 
@@ -211,8 +211,8 @@ const UndoRecord *undo_limit_of(const Instance *i) {
 }
 
 /* `busy` until the answer: nothing else is written to the unit, and it is not released. */
-static int announce_unit(Undoing *undo, UndoRecord *record, const UndoChange *change) {
-        int r = announce(undo, record, change);
+static int unit_announce(Undoing *undo, UndoRecord *record, const UndoChange *change) {
+        int r = record_announce(undo, record, change);
 
         record->busy = r >= 0;
         return r;
@@ -225,12 +225,12 @@ int undo_before_limit(Undoing *undo, Instance *i, uint64_t bytes) {
 
         if (undo->records.dir_fd < 0)
                 return -EBADF;
-        r = get(undo, i, &record);
+        r = record_get(undo, i, &record);
         if (r < 0)
                 return r;
         if (record->releasing || record->busy)
                 return -EAGAIN;
-        return record->limit_noted ? announce_unit(undo, record, &change) : -ENODATA;
+        return record->limit_noted ? unit_announce(undo, record, &change) : -ENODATA;
 }
 
 int undo_note_unit_limit(const Undoing *undo, const Instance *i, uint64_t memory_max) {
@@ -265,10 +265,10 @@ int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) 
         if (r >= 0 && change->next[UNIT_LIMIT].ours)
                 r = undo_note_limit(&undo->host->sysroot, record,
                                     known_property_bytes(change->now[UNIT_LIMIT]));
-        return r < 0 ? r : announce_unit(undo, record, &ours);
+        return r < 0 ? r : unit_announce(undo, record, &ours);
 }
 
-static void after(Undoing *undo, UndoRecord *record, const UndoChange *done) {
+static void unit_after(Undoing *undo, UndoRecord *record, const UndoChange *done) {
         record->busy = false;
         if (!done)
                 return;
@@ -282,7 +282,7 @@ void undo_after_limit(Undoing *undo, Instance *i, uint64_t bytes, bool done) {
         const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&bytes) };
 
         if (i->undo.record)
-                after(undo, i->undo.record, done ? &change : NULL);
+                unit_after(undo, i->undo.record, done ? &change : NULL);
 }
 
 void undo_after_unit(Undoing *undo, const char *unit, const UnitChange *change) {
@@ -290,7 +290,7 @@ void undo_after_unit(Undoing *undo, const char *unit, const UnitChange *change) 
         UndoRecord *record = undo_of_unit(undo, unit);
 
         if (record)
-                after(undo, record, change ? &ours : NULL);
+                unit_after(undo, record, change ? &ours : NULL);
 }
 
 void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
@@ -379,7 +379,7 @@ typedef struct Setting {
 
 /* What was set at run time, by `systemctl set-property --runtime` or by us. A transient unit has it
  * beside its own file. */
-static bool is_runtime(const char *path, const char *key) {
+static bool file_is_runtime(const char *path, const char *key) {
         static const char folder[] = "/run/systemd/";
         const char *name = strrchr(path, '/');
         const size_t n = strlen(key);
@@ -389,7 +389,7 @@ static bool is_runtime(const char *path, const char *key) {
                strcmp(name + 4 + n, ".conf") == 0;
 }
 
-static int read_file(const Undoing *undo, const char *path, Setting *cpus, Setting *mems) {
+static int admin_read_file(const Undoing *undo, const char *path, Setting *cpus, Setting *mems) {
         Setting *const settings[] = { cpus, mems };
         _cleanup_free_ char *text = NULL;
         int r;
@@ -397,7 +397,7 @@ static int read_file(const Undoing *undo, const char *path, Setting *cpus, Setti
         if (*path == '\0')
                 return 0;
         for (size_t i = 0; i < ELEMENTSOF(settings); i++)
-                if (is_runtime(path, settings[i]->key)) {
+                if (file_is_runtime(path, settings[i]->key)) {
                         settings[i]->at_run_time = true;
                         return 0;
                 }
@@ -410,7 +410,7 @@ static int read_file(const Undoing *undo, const char *path, Setting *cpus, Setti
         return 0;
 }
 
-static void log_change(const Undoing *undo, const UndoRecord *record, const Setting *s) {
+static void admin_log_change(const Undoing *undo, const UndoRecord *record, const Setting *s) {
         const JournalFields fields = { .instance = record->instance };
         char list[ID_SET_LIST_MAX];
 
@@ -430,19 +430,19 @@ static void log_change(const Undoing *undo, const UndoRecord *record, const Sett
 
 /* A value that was set at run time before ours stands before those of files, as long as there is
  * one: `systemctl revert` removes it. */
-static bool take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
-                 const Setting *s) {
+static bool property_take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
+                          const Setting *s) {
         if (id_view_equal(undo_property_before(property), ID_VIEW(&s->set)) ||
             (property->origin == UNDO_RUNTIME && s->at_run_time))
                 return false;
         if (undo_property_set(property, ID_VIEW(&s->set), UNDO_PERSISTENT) < 0)
                 return false; /* at the next reload */
-        log_change(undo, record, s);
+        admin_log_change(undo, record, s);
         return true;
 }
 
 /* Of the limit systemd has the value that counts already: one that is not ours stays. */
-static bool take_limit(UndoRecord *record, uint64_t memory_max) {
+static bool limit_take(UndoRecord *record, uint64_t memory_max) {
         if (!record->limit_noted ||
             (record->limit.ours.n > 0 ? undo_record_limit_is_ours(record, memory_max)
                                       : undo_record_limit_before(record) == memory_max))
@@ -460,14 +460,14 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
             unit->n_drop_ins >= FILES_MAX)
                 return;
         /* In the order in which systemd reads them. */
-        r = read_file(undo, unit->fragment, &cpus, &mems);
+        r = admin_read_file(undo, unit->fragment, &cpus, &mems);
         for (size_t i = 0; i < unit->n_drop_ins && r >= 0; i++)
-                r = read_file(undo, unit->drop_ins[i], &cpus, &mems);
+                r = admin_read_file(undo, unit->drop_ins[i], &cpus, &mems);
         if (r < 0)
                 return;
-        changed = take_limit(record, unit->memory_max);
-        changed |= take(undo, record, &record->cpus, &cpus);
-        changed |= take(undo, record, &record->mems, &mems);
+        changed = limit_take(record, unit->memory_max);
+        changed |= property_take(undo, record, &record->cpus, &cpus);
+        changed |= property_take(undo, record, &record->mems, &mems);
         if (!changed)
                 return;
         record->stale = true;
@@ -478,7 +478,7 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         host_mark(undo->host, HOST_MARK_PLAN);
 }
 
-static void read_next(Undoing *undo);
+static void admin_read_next(Undoing *undo);
 
 static void on_read(int error, const BusUnit *unit, void *userdata) {
         Undoing *undo = userdata;
@@ -487,12 +487,12 @@ static void on_read(int error, const BusUnit *unit, void *userdata) {
         undo->admin_call = sd_bus_slot_unref(undo->admin_call);
         if (error == 0 && record)
                 admin_note(undo, record, unit);
-        read_next(undo);
+        admin_read_next(undo);
 }
 
 /* One after the other: a host has hundreds of them, and systemd is busy then. What fails is read at
  * the next reload. */
-static void read_next(Undoing *undo) {
+static void admin_read_next(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records && !undo->admin_call; i++) {
                 UndoRecord *record = undo->records.records[i];
 
@@ -507,19 +507,19 @@ static void read_next(Undoing *undo) {
         }
 }
 
-static void want(UndoRecord *record) {
+static void record_want(UndoRecord *record) {
         record->read_again |= record->unit && !record->scope && record->unit_noted;
 }
 
 void undo_admin_read(Undoing *undo, UndoRecord *record) {
-        want(record);
-        read_next(undo);
+        record_want(record);
+        admin_read_next(undo);
 }
 
 void undo_admin_read_all(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records; i++)
-                want(undo->records.records[i]);
-        read_next(undo);
+                record_want(undo->records.records[i]);
+        admin_read_next(undo);
 }
 
 void undo_admin_end(Undoing *undo) {

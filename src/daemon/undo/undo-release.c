@@ -43,7 +43,7 @@ static void take_out(Undoing *undo, const UndoRelease *release) {
 }
 
 /* A pause also stops releases under way, but not those that an operator asked for. */
-static bool may_release(const UndoRelease *r) {
+static bool release_is_allowed(const UndoRelease *r) {
         const Host *host = r->undo->host;
 
         return host->stopping || host_enforces(host) || (r->asked && host_obeys(host));
@@ -55,13 +55,14 @@ static void schedule(Undoing *undo) {
         if (undo->releases.n == 0 && undo_release_is_stopping(undo))
                 due = 0; /* the last release was abandoned: do not wait */
         for (size_t i = 0; i < undo->releases.n; i++) /* the next reload retries the others */
-                if (may_release(undo->releases.list[i]) && undo->releases.list[i]->due_usec < due)
+                if (release_is_allowed(undo->releases.list[i]) &&
+                    undo->releases.list[i]->due_usec < due)
                         due = undo->releases.list[i]->due_usec;
         if (undo->releases.timer && due != INSTANCE_NEVER)
                 (void)event_source_arm(undo->releases.timer, due);
 }
 
-static void begin(UndoRelease *r, UndoRecord *record) {
+static void release_begin(UndoRelease *r, UndoRecord *record) {
         undo_restore_begin(&r->restore, record);
         r->restore.undo = &r->undo->records;
 }
@@ -85,7 +86,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         r->why = why;
         r->asked = asked;
         r->due_usec = clock_monotonic_usec();
-        begin(r, record);
+        release_begin(r, record);
         /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
          * binding. systemd handles requests of one connection in order, so those of the release
          * come after it. */
@@ -109,7 +110,7 @@ static void begin_asked(Undoing *undo, UndoRecord *record) {
 
 /* --- one of them --- */
 
-static void finish(UndoRelease *r) {
+static void release_finish(UndoRelease *r) {
         Undoing *undo = r->undo;
         UndoRecord *record = r->restore.record;
         const JournalFields fields = { .instance = record->instance,
@@ -131,7 +132,7 @@ static void finish(UndoRelease *r) {
         undo_release_free(r);
 }
 
-static void failed(UndoRelease *r, int error, const char *message) {
+static void release_failed(UndoRelease *r, int error, const char *message) {
         Undoing *undo = r->undo;
         UndoRecord *record = r->restore.record;
         const Reason code = reason_of_error(error);
@@ -152,7 +153,7 @@ static void failed(UndoRelease *r, int error, const char *message) {
         r->part = 0;
         r->deadline_usec = 0;
         undo_restore_done(&r->restore);
-        begin(r, record);
+        release_begin(r, record);
         if (undo->host->stopping && r->failures >= STOP_TRIES) {
                 take_out(undo, r);
                 undo_release_free(r);
@@ -166,14 +167,14 @@ static void on_reply(int error, const char *message, void *userdata) {
         r->call.slot = sd_bus_slot_unref(r->call.slot);
         r->deadline_usec = 0;
         if (error < 0)
-                failed(r, error, message);
+                release_failed(r, error, message);
         else
                 r->due_usec = clock_monotonic_usec();
         schedule(undo);
 }
 
 /* A late write of the binding would bind a released instance again, without an undo record. */
-static bool awaits_late_write(const UndoRelease *r) {
+static bool release_awaits_late_write(const UndoRelease *r) {
         const UndoRecord *record = r->restore.record;
 
         for (size_t i = 0; i < record->n_processes; i++)
@@ -183,12 +184,12 @@ static bool awaits_late_write(const UndoRelease *r) {
 }
 
 /* Waits for a value that was written and does not show yet. */
-static void await(UndoRelease *r, uint64_t now_usec) {
+static void release_await(UndoRelease *r, uint64_t now_usec) {
         if (r->deadline_usec == 0)
                 r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
         r->due_usec = now_usec + SHOW_POLL_USEC;
         if (now_usec >= r->deadline_usec)
-                failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
+                release_failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
 }
 
 /* Masks are restored last: when the last of several units is released, systemd disables the
@@ -196,25 +197,25 @@ static void await(UndoRelease *r, uint64_t now_usec) {
  * release that is complete are lost, for its record is gone. Not waited for are a release that
  * keeps failing, one that a pause holds up, and one that a worker holds up; any other one
  * completes, or fails in time. */
-static bool must_masks_wait(const UndoRelease *r) {
+static bool release_masks_must_wait(const UndoRelease *r) {
         const UndoReleases *all = &r->undo->releases;
 
         for (size_t i = 0; i < all->n; i++) {
                 const UndoRelease *other = all->list[i];
 
                 if (other != r && other->failures < MASKS_WAIT_TRIES &&
-                    ORDER[other->part] != BACKEND_AFFINITY && may_release(other) &&
-                    !awaits_late_write(other))
+                    ORDER[other->part] != BACKEND_AFFINITY && release_is_allowed(other) &&
+                    !release_awaits_late_write(other))
                         return true;
         }
         return false;
 }
 
-static void carry_on(UndoRelease *r, uint64_t now_usec) {
+static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
         Backend *backend = &r->undo->host->backend;
 
         /* A write of another kind to the same unit or process is under way. */
-        if (r->restore.record->busy || awaits_late_write(r)) {
+        if (r->restore.record->busy || release_awaits_late_write(r)) {
                 r->due_usec = now_usec + SHOW_POLL_USEC;
                 return;
         }
@@ -223,7 +224,7 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
         for (; r->part < ELEMENTSOF(ORDER); r->part++) {
                 int result;
 
-                if (ORDER[r->part] == BACKEND_AFFINITY && must_masks_wait(r)) {
+                if (ORDER[r->part] == BACKEND_AFFINITY && release_masks_must_wait(r)) {
                         r->due_usec = now_usec + SHOW_POLL_USEC;
                         return;
                 }
@@ -233,16 +234,16 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
                 if (result == 0)
                         return; /* the answer continues the release */
                 if (result == -EAGAIN)
-                        await(r, now_usec);
+                        release_await(r, now_usec);
                 else if (result == -EINPROGRESS) {
                         r->turns++;
                         r->due_usec = now_usec; /* the next turn of the loop goes on */
                 } else if (result < 0)
-                        failed(r, result, "");
+                        release_failed(r, result, "");
                 if (result < 0)
                         return;
         }
-        finish(r);
+        release_finish(r);
 }
 
 /* --- all of them --- */
@@ -250,10 +251,10 @@ static void carry_on(UndoRelease *r, uint64_t now_usec) {
 void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
         /* From the end, because a completed release is replaced by the last one in the list. */
         for (size_t i = undo->releases.n; i > 0; i--)
-                if (i <= undo->releases.n && may_release(undo->releases.list[i - 1]) &&
+                if (i <= undo->releases.n && release_is_allowed(undo->releases.list[i - 1]) &&
                     !undo->releases.list[i - 1]->call.slot &&
                     undo->releases.list[i - 1]->due_usec <= now_usec)
-                        carry_on(undo->releases.list[i - 1], now_usec);
+                        release_carry_on(undo->releases.list[i - 1], now_usec);
         schedule(undo);
         if (!undo_release_is_stopping(undo) ||
             (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))

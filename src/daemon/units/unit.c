@@ -116,7 +116,7 @@ static void log_prepared(const Unit *u, const UnitDesired *w) {
 }
 
 /* All values are as desired. */
-static void settle(Unit *u, const UnitDesired *w) {
+static void unit_settle(Unit *u, const UnitDesired *w) {
         u->state = u->place.released ? "released" : is_wanted(w) ? "prepared" : "unprepared";
         u->reason = w->reason;
         u->code = w->code;
@@ -124,7 +124,7 @@ static void settle(Unit *u, const UnitDesired *w) {
         host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
 
-static void not_prepared(Unit *u, Reason code, int error, const char *message) {
+static void unit_not_prepared(Unit *u, Reason code, int error, const char *message) {
         if (u->failures++ == 0)
                 journal_log(&u->units->host->journal, LOG_WARNING,
                             &(JournalFields){ .instance = u->place.label, .reason = code },
@@ -137,8 +137,8 @@ static void not_prepared(Unit *u, Reason code, int error, const char *message) {
         host_mark(u->units->host, HOST_MARK_PUBLISH);
 }
 
-static void call_failed(Unit *u, int error, const char *message) {
-        not_prepared(u, reason_of_error(error), error, message);
+static void unit_call_failed(Unit *u, int error, const char *message) {
+        unit_not_prepared(u, reason_of_error(error), error, message);
 }
 
 static KnownProperty *unit_property(Unit *u, UnitProperty property) {
@@ -152,7 +152,7 @@ static KnownProperty *unit_property(Unit *u, UnitProperty property) {
         }
 }
 
-static UnitChange change_of(Unit *u) {
+static UnitChange unit_change_of(Unit *u) {
         UnitChange change = { .label = u->place.label, .next = u->next };
 
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
@@ -162,13 +162,13 @@ static UnitChange change_of(Unit *u) {
 
 static void on_written(int error, const char *message, void *userdata) {
         Unit *u = userdata;
-        const UnitChange change = change_of(u);
+        const UnitChange change = unit_change_of(u);
         UnitDesired w;
 
         u->call = sd_bus_slot_unref(u->call);
         undo_after_unit(u->units->undo, u->place.name, error >= 0 ? &change : NULL);
         if (error < 0) {
-                call_failed(u, error, message);
+                unit_call_failed(u, error, message);
                 return;
         }
         w = unit_desired_make(u);
@@ -176,18 +176,19 @@ static void on_written(int error, const char *message, void *userdata) {
                 *unit_property(u, i) = u->next[i];
         if (is_wanted(&w))
                 log_prepared(u, &w);
-        settle(u, &w);
+        unit_settle(u, &w);
         if (u->again)
                 unit_reconcile(u);
 }
 
-static void write_next(Unit *u) {
-        const UnitChange change = change_of(u);
+static void unit_write_next(Unit *u) {
+        const UnitChange change = unit_change_of(u);
         IdView values[N_UNIT_PROPERTIES] = { 0 };
         int r = undo_before_unit(u->units->undo, u->place.name, &change);
 
         if (r < 0) {
-                not_prepared(u, REASON_RECORD_UNWRITABLE, r, "the original values cannot be saved");
+                unit_not_prepared(u, REASON_RECORD_UNWRITABLE, r,
+                                  "the original values cannot be saved");
                 return;
         }
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
@@ -196,7 +197,7 @@ static void write_next(Unit *u) {
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
                 undo_after_unit(u->units->undo, u->place.name, NULL);
-                call_failed(u, r, "");
+                unit_call_failed(u, r, "");
         }
 }
 
@@ -215,7 +216,7 @@ static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty 
 }
 
 /* True if nothing is desired any more and values of tidbnumad are still set. */
-static bool gives_back(Unit *u, const UnitDesired *w) {
+static bool unit_gives_back(Unit *u, const UnitDesired *w) {
         UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
 
         if (!record || is_wanted(w) || !unit_is_prepared(u))
@@ -249,7 +250,7 @@ void unit_decide(Unit *u) {
         }
         if (!u->place.released)
                 w = unit_desired_make(u);
-        if (!u->idle || gives_back(u, &w))
+        if (!u->idle || unit_gives_back(u, &w))
                 return; /* a running unit is not written */
         wanted[UNIT_CPUS] = ID_VIEW(&w.cpus);
         wanted[UNIT_MEMS] = ID_VIEW(&w.mems);
@@ -260,9 +261,9 @@ void unit_decide(Unit *u) {
                 writes |= u->writes[i];
         }
         if (writes)
-                write_next(u);
+                unit_write_next(u);
         else
-                settle(u, &w);
+                unit_settle(u, &w);
 }
 
 /* --- giving back --- */
@@ -295,7 +296,7 @@ void unit_release(Unit *u) {
 
 /* --- reading --- */
 
-static void note_state(Unit *u, const char *active_state) {
+static void unit_note_state(Unit *u, const char *active_state) {
         u->idle = strcmp(active_state, "inactive") == 0 || strcmp(active_state, "failed") == 0;
         if (strcmp(active_state, "active") != 0)
                 u->active_since_usec = 0;
@@ -306,7 +307,7 @@ static void note_state(Unit *u, const char *active_state) {
 }
 
 /* A user's name is resolved only when it changes, because this may query a directory service. */
-static void note_user(Unit *u, const BusUnit *read) {
+static void unit_note_user(Unit *u, const BusUnit *read) {
         Host *host = u->units->host;
         char *user;
 
@@ -327,7 +328,7 @@ static void note_user(Unit *u, const BusUnit *read) {
         u->user = user;
 }
 
-static void note(Unit *u, const BusUnit *read) {
+static void unit_note(Unit *u, const BusUnit *read) {
         const bool planned = u->place.known && u->place.loaded, uid_known = u->place.uid_known;
         const uid_t uid = u->place.uid;
         const bool failed = unit_start_note_read(u, read);
@@ -335,9 +336,9 @@ static void note(Unit *u, const BusUnit *read) {
         /* An alias: the unit itself is known by its own name. */
         u->place.loaded =
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
-        note_state(u, read->active_state);
-        note_user(u, read);
-        undo_read_unit(u->units->undo, u->place.name, read, change_of(u).now);
+        unit_note_state(u, read->active_state);
+        unit_note_user(u, read);
+        undo_read_unit(u->units->undo, u->place.name, read, unit_change_of(u).now);
         unit_start_note(u, read);
         if (failed)
                 unit_start_revoke(u);
@@ -351,10 +352,10 @@ static void on_read(int error, const BusUnit *read, void *userdata) {
 
         u->call = sd_bus_slot_unref(u->call);
         if (error < 0) {
-                call_failed(u, error, "");
+                unit_call_failed(u, error, "");
                 return;
         }
-        note(u, read);
+        unit_note(u, read);
         if (u->again)
                 unit_reconcile(u);
         else
@@ -369,13 +370,13 @@ void unit_reconcile(Unit *u) {
                 return;
         r = bus_manager_read_unit(u->units->bus.bus, u->place.name, on_read, u, &u->call);
         if (r < 0)
-                call_failed(u, r, "");
+                unit_call_failed(u, r, "");
 }
 
 void unit_set_state(Unit *u, const char *active_state) {
         const bool failed = unit_start_note_state(u, active_state);
 
-        note_state(u, active_state);
+        unit_note_state(u, active_state);
         if (failed)
                 unit_start_revoke(u);
         /* A unit that fails or is started again at once may be active whenever it is looked at. */
@@ -393,7 +394,7 @@ void unit_note_release(Unit *u) {
 
 /* Without free memory the nodes are not set: the kernel would kill a process on a full node while
  * others are empty. */
-static bool has_room(const Unit *u, const Placement *p) {
+static bool unit_has_room(const Unit *u, const Placement *p) {
         const Units *units = u->units;
         _cleanup_free_ NodeRoom *rooms = NULL;
         size_t n_rooms;
@@ -453,7 +454,7 @@ static void take_what_starts(const Unit *u, UnitDesired *w) {
 
 /* Within whatever CPUs it starts: it needs none of them for this. A smaller limit of its own stays,
  * and what is prepared is not the reason why it failed. */
-static uint64_t limit_of(const Unit *u, const Placement *p) {
+static uint64_t unit_limit_of(const Unit *u, const Placement *p) {
         const uint64_t limit = u->place.planned.limit_bytes;
 
         return id_set_is_empty(&p->nodes) || u->start_refused ||
@@ -493,7 +494,7 @@ UnitDesired unit_desired_make(const Unit *u) {
         w.reason = p.reason;
         if (id_set_is_empty(&p.nodes))
                 return w;
-        w.limit_bytes = limit_of(u, &p);
+        w.limit_bytes = unit_limit_of(u, &p);
         if (sets_limits_alone(units))
                 return w;
         /* systemd writes a request into the drop-in 50-AllowedCPUs.conf and merges the sets of all
@@ -516,7 +517,7 @@ UnitDesired unit_desired_make(const Unit *u) {
                 return w;
         }
         w.reason = p.reason;
-        if (has_room(u, &p)) {
+        if (unit_has_room(u, &p)) {
                 w.mems = topology_memory_nodes(&units->host->topology);
                 id_set_intersect(&w.mems, &p.nodes);
         } else {
@@ -662,7 +663,7 @@ bool unit_start_is_watched(const Unit *u) {
         return u->place.known && unit_is_prepared(u) && is_young(u);
 }
 
-static void note_start(Unit *u, uint64_t usec) {
+static void unit_note_start(Unit *u, uint64_t usec) {
         u->started_usec = usec;
         u->start_inside = unit_is_prepared(u);
 }
@@ -672,7 +673,7 @@ static bool began_inside(const Unit *u) {
 }
 
 /* It failed soon after its start. True: perhaps because of values of ours. */
-static bool judge(Unit *u, bool inside) {
+static bool unit_judge(Unit *u, bool inside) {
         if (!inside)
                 unit_start_forgive(u);
         return inside;
@@ -684,7 +685,7 @@ bool unit_start_note_state(Unit *u, const char *active_state) {
 
         if (!is_end(active_state)) {
                 if (!seen)
-                        note_start(u, clock_monotonic_usec());
+                        unit_note_start(u, clock_monotonic_usec());
                 return false;
         }
         u->started_usec = 0;
@@ -692,7 +693,7 @@ bool unit_start_note_state(Unit *u, const char *active_state) {
         if (!seen)
                 return false; /* or a signal of another property: the read tells */
         u->end_judged = true;
-        return is_failure(active_state) && young && judge(u, inside);
+        return is_failure(active_state) && young && unit_judge(u, inside);
 }
 
 bool unit_start_note_read(Unit *u, const BusUnit *read) {
@@ -712,10 +713,10 @@ bool unit_start_note_read(Unit *u, const BusUnit *read) {
         if (is_end(state))
                 u->started_usec = 0;
         else if (u->started_usec == 0 || again)
-                note_start(u, read->active_usec != 0 && strcmp(state, "active") == 0
-                                      ? read->active_usec
-                                      : clock_monotonic_usec());
-        return too_soon && judge(u, inside);
+                unit_note_start(u, read->active_usec != 0 && strcmp(state, "active") == 0
+                                           ? read->active_usec
+                                           : clock_monotonic_usec());
+        return too_soon && unit_judge(u, inside);
 }
 
 void unit_start_forgive(Unit *u) {
