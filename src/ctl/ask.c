@@ -126,7 +126,7 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
         return parse_address(value && *value ? value : status->address, ret);
 }
 
-const char *ask_address_find(const Sysroot *sysroot, const Observed *o, uint16_t port,
+const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint16_t port,
                              HttpAddress *ret) {
         const Member *first = &o->members[0];
 
@@ -305,7 +305,7 @@ static int ask_settings(Asking *a) {
 }
 
 /* After one question that it does not answer it is not asked another one: it may be slow. */
-static int ask_all(const Sysroot *sysroot, const Observed *o, Asked *ret) {
+static int ask_all(const Sysroot *sysroot, const HostInstance *o, Asked *ret) {
         const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
         Asking a = { .paths = &product_info(product)->status, .asked = ret };
         _cleanup_text_ Text why = { 0 };
@@ -334,7 +334,7 @@ static int ask_all(const Sysroot *sysroot, const Observed *o, Asked *ret) {
         return 0;
 }
 
-static GoCount go_count_of(const Observed *o) {
+static GoCount go_count_of(const HostInstance *o) {
         GoVersion version;
 
         if (go_version_read(o->members[0].handle, &version) < 0)
@@ -346,7 +346,7 @@ void asked_done(Asked *asked) {
         server_report_done(&asked->said);
 }
 
-int ask_server(const Sysroot *sysroot, const Observed *o, bool ask, Asked *ret) {
+int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *ret) {
         int r;
 
         *ret = (Asked){ .go = go_count_of(o) };

@@ -16,15 +16,6 @@
 /* Placeholder for an unknown host name, for the operator to replace. */
 #define UNKNOWN_HOST "HOST"
 
-static const char *disk_of(const Case *c, size_t i) {
-        const DeviceList *disks;
-
-        if (c->imagined.n_instances > 0)
-                return c->imagined.instances[i].disk ? c->imagined.instances[i].disk->name : NULL;
-        disks = &c->running.instances[i].disks;
-        return disks->n_devices > 0 ? disks->devices[0].name : NULL;
-}
-
 typedef char Address[ADDRESS_TEXT_SIZE];
 
 /* If there are several cards, adds the one on the instance's node. */
@@ -59,36 +50,30 @@ static void subjects_done(Subjects *subjects) {
         free(subjects->asked);
 }
 
-static void add_running(const Situation *s, const Case *c, size_t i, const Asked *asked,
-                        AdviceInstance *ret) {
-        const InstanceInfo *published = c->planned.rows[i].published;
-
-        ret->by_hand = case_by_hand(s, c, i);
-        ret->unit = c->running.instances[i].unit;
-        ret->gomaxprocs = asked->gomaxprocs;
-        ret->go = asked->go;
-        ret->said = &asked->said;
-        ret->bound_after_start = published && published->bound_after_start;
-}
-
 static AdviceInstance subject(const Situation *s, const Case *c, size_t i, const Asked *asked) {
-        const PlacementInstance *input = &c->planned.instances[i];
-        const bool running = c->running.n_instances > 0;
+        const HostInstance *o = &c->instances.instances[i];
+        const InstanceInfo *published = c->planned.rows[i].published;
         AdviceInstance new = {
-                .name = input->name,
-                .policy = input->policy,
-                .exe = running ? c->running.instances[i].exe : NULL,
-                .ports = input->ports,
-                .n_ports = input->n_ports,
-                .device = disk_of(c, i),
-                .resident_bytes = input->need_bytes,
+                .name = o->name,
+                .policy = c->planned.instances[i].policy,
+                .exe = o->exe,
+                .unit = o->unit,
+                .ports = o->ports,
+                .n_ports = o->n_ports,
+                .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
+                .resident_bytes = c->planned.instances[i].need_bytes,
                 .limit_bytes =
-                        plan_run_memory_limit(&c->planned, &s->machine.topology, &c->running, i),
-                .running = running,
+                        plan_run_memory_limit(&c->planned, &s->machine.topology, &c->instances, i),
+                .running = c->runs,
         };
 
-        if (running)
-                add_running(s, c, i, asked, &new);
+        if (!c->runs)
+                return new;
+        new.by_hand = case_by_hand(s, c, i);
+        new.gomaxprocs = asked->gomaxprocs;
+        new.go = asked->go;
+        new.said = &asked->said;
+        new.bound_after_start = published && published->bound_after_start;
         return new;
 }
 
@@ -109,9 +94,9 @@ static int collect(const Situation *s, const Case *c, Subjects *ret) {
         if (!ret->instances || !ret->addresses || !ret->asked)
                 return -ENOMEM;
         for (size_t i = 0; i < ret->n && r >= 0; i++) {
-                if (c->running.n_instances > 0)
-                        r = ask_server(&s->machine.sysroot, &c->running.instances[i], s->args->ask,
-                                       &ret->asked[i]);
+                if (c->runs)
+                        r = ask_server(&s->machine.sysroot, &c->instances.instances[i],
+                                       s->args->ask, &ret->asked[i]);
                 ret->instances[i] = subject(s, c, i, &ret->asked[i]);
                 add_card(s, c, i, ret->addresses[i], &ret->instances[i]);
         }

@@ -114,7 +114,7 @@ static int read_machine(const Situation *s, Check *check) {
 
 static void add_running(const Situation *s, const Case *c, size_t i, const Asked *asked,
                         AuditInstance *ret) {
-        const Observed *o = &c->running.instances[i];
+        const HostInstance *o = &c->instances.instances[i];
         const InstanceInfo *published = c->planned.rows[i].published;
         const Members members = facts_members(&o->facts, &s->machine.sysroot);
 
@@ -138,7 +138,7 @@ static void add_running(const Situation *s, const Case *c, size_t i, const Asked
 }
 
 /* Read again, now that it is known which pages are where they belong. */
-static void read_huge(const Situation *s, const Case *c, const Observed *o, HugeNeed *need,
+static void read_huge(const Situation *s, const Case *c, const HostInstance *o, HugeNeed *need,
                       AuditInstance *ret) {
         const Members members = facts_members(&o->facts, &s->machine.sysroot);
         HugeMaps maps;
@@ -156,14 +156,14 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i, const
                               .placed = plan_report_places(row),
                               .disk_nodes = row->device_nodes,
                               .limit_bytes = plan_run_memory_limit(
-                                      &c->planned, &s->machine.topology, &c->running, i),
+                                      &c->planned, &s->machine.topology, &c->instances, i),
                               .need_bytes = row->need_bytes };
 
         if (new.placed) {
                 new.nodes = row->placement->nodes;
                 new.cpus = row->placement->cpus;
         }
-        if (c->running.n_instances > 0)
+        if (c->runs)
                 add_running(s, c, i, asked, &new);
         return new;
 }
@@ -206,12 +206,12 @@ static int collect(const Situation *s, const Case *c, Check *check) {
                 return -ENOMEM;
         check->n_instances = n;
         for (size_t i = 0; i < n && r >= 0; i++) {
-                const Observed *o = c->running.n_instances > 0 ? &c->running.instances[i] : NULL;
+                const HostInstance *o = &c->instances.instances[i];
 
-                if (o)
+                if (c->runs)
                         r = ask_server(&s->machine.sysroot, o, s->args->ask, &check->asked[i]);
                 check->instances[i] = instance(s, c, i, &check->asked[i]);
-                if (o)
+                if (c->runs)
                         read_huge(s, c, o, &check->huge[i], &check->instances[i]);
         }
         return r;

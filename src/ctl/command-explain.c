@@ -83,7 +83,7 @@ static int find_process(const Sysroot *sysroot, const char *subject, Process *re
 }
 
 /* For an instance the process that the command line names, else its oldest one. */
-static const Process *process_of(const Observed *running, const char *subject) {
+static const Process *process_of(const HostInstance *running, const char *subject) {
         uint64_t pid;
 
         for (size_t i = 0; parse_u64(subject, &pid) == 0 && i < running->n_members; i++)
@@ -104,7 +104,7 @@ static void append_names(const Case *c, Text *text) {
 }
 
 static int refuse(const Case *c, const char *subject, int error) {
-        const bool hidden = c->running.n_denied > 0 && geteuid() != 0;
+        const bool hidden = c->instances.n_denied > 0 && geteuid() != 0;
         Suggestion similar = { .word = subject };
         _cleanup_text_ Text text = { 0 };
         bool denied = error == -EACCES || error == -EPERM;
@@ -128,7 +128,9 @@ static int refuse(const Case *c, const char *subject, int error) {
 
 static int find(const Situation *s, const Case *c, Found *ret) {
         const char *subject = s->args->subject;
-        const Observed *running = observed_list_find_subject(&c->running, subject), *ignored;
+        const HostInstance *running =
+                c->runs ? host_instances_find_subject(&c->instances, subject) : NULL;
+        const HostInstance *ignored;
         int r;
 
         if (running) {
@@ -150,7 +152,7 @@ static int find(const Situation *s, const Case *c, Found *ret) {
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(c, subject, r);
         ret->process = &ret->own;
-        ignored = observed_list_find_pid(&c->ignored, ret->own.id.pid);
+        ignored = host_instances_find_pid(&c->ignored, ret->own.id.pid);
         ret->full = ignored ? ignored->policy : NULL;
         return 0;
 }

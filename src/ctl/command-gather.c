@@ -31,7 +31,7 @@ static const char readme[] =
 /* --- what is gathered --- */
 
 static int add_processes(const TemporaryFolder *g, const Sysroot *sysroot,
-                         const ObservedList *list) {
+                         const HostInstances *list) {
         int r = 0;
 
         for (size_t i = 0; i < list->n_instances; i++)
@@ -93,7 +93,7 @@ static int gather(const TemporaryFolder *g, const Situation *s, const Case *c) {
         int r = dump_machine(&s->machine.sysroot, g->fd);
 
         if (r >= 0)
-                r = add_processes(g, &s->machine.sysroot, &c->running);
+                r = add_processes(g, &s->machine.sysroot, &c->instances);
         if (r >= 0)
                 r = add_processes(g, &s->machine.sysroot, &c->ignored);
         if (r >= 0)

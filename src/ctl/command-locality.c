@@ -199,15 +199,15 @@ static int of_process(const Args *args, uint64_t pid) {
 static int of_instance(const Args *args) {
         _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
         _cleanup_case_ Case c = { 0 };
-        const Observed *running;
+        const HostInstance *running;
         int r = situation_open(args, &situation);
 
         if (r >= 0)
                 r = case_open(&situation, NULL, NULL, &c);
         if (r < 0)
                 return r;
-        running = observed_list_find_subject(&c.running, args->subject);
-        if (!running && c.running.n_denied > 0 && geteuid() != 0)
+        running = host_instances_find_subject(&c.instances, args->subject);
+        if (!running && c.instances.n_denied > 0 && geteuid() != 0)
                 return refuse_unseen(args->subject);
         if (!running)
                 return refuse(args->subject);

@@ -15,7 +15,7 @@
 
 /* Compares the nodes in use with the plan. Empty for imagined instances. */
 static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
-        return c->running.n_instances > 0 ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
+        return c->runs ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
 }
 
 /* The members of the plan by one set of policies, with that of interrupts if there is one. */
@@ -119,7 +119,7 @@ static int append_differences(const Situation *s, const Case *c, Text *text) {
         size_t n = 0;
         int r = compare_with_force(c, &changes, &n);
 
-        if (r >= 0 && c->running.n_instances > 0 && s->machine.live && places_any(c))
+        if (r >= 0 && c->runs && s->machine.live && places_any(c))
                 append_verdicts(c, n > 0, text);
         return r;
 }

@@ -50,7 +50,7 @@ typedef struct Trial {
         sd_bus *bus;
         Machine machine;
         Policies policies;
-        ObservedList observed;
+        HostInstances observed;
         Snapshot status;
         WordList names;     /* of the instances on trial */
         TrialInstance *all; /* as long as `names`, as the sources */
@@ -73,7 +73,7 @@ static void trial_done(Trial *t) {
         word_list_done(&t->names);
         word_list_done(&t->outcome);
         status_done(&t->status);
-        observed_list_done(&t->observed);
+        host_instances_done(&t->observed);
         policies_done(&t->policies);
         machine_close(&t->machine);
         text_done(&t->judgement.sentence);
@@ -445,7 +445,8 @@ static int find_instances(Trial *t) {
         if (r >= 0)
                 r = instances_find(&t->machine.sysroot, &t->policies.set, &t->status, &t->observed);
         if (r >= 0)
-                r = observed_list_describe(&t->machine.sysroot, &t->machine.topology, &t->observed);
+                r = host_instances_describe(&t->machine.sysroot, &t->machine.topology,
+                                            &t->observed);
         t->all = calloc(t->names.n_words + 1, sizeof(*t->all));
         t->sources = calloc(t->names.n_words + 1, sizeof(*t->sources));
         if (!t->all || !t->sources)
@@ -455,7 +456,7 @@ static int find_instances(Trial *t) {
                 const InstanceInfo *published = status_file_find(&t->status, name);
                 TrialSource *s = &t->sources[i];
 
-                s->observed = observed_list_find_subject(&t->observed, name);
+                s->observed = host_instances_find_subject(&t->observed, name);
                 if (!s->observed || !published)
                         return report_ended(t, name);
                 t->all[i].name = name;

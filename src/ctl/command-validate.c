@@ -25,10 +25,10 @@ static void notes_done(Text (*notes)[N_NOTES]) {
 }
 
 static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
-        const ObservedList *running = userdata;
+        const HostInstances *running = userdata;
 
         for (size_t i = 0; i < running->n_instances; i++) {
-                const Observed *o = &running->instances[i];
+                const HostInstance *o = &running->instances[i];
 
                 if (o->policy == policy &&
                     (!entry || match_instance(policy, o->unit, o->ports, o->n_ports) == entry))
@@ -39,7 +39,7 @@ static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *
 
 /* Without access to processes, nothing is known of them. */
 static int warn_idle(const Machine *machine, Policies *p, Text *notes) {
-        _cleanup_observed_list_ ObservedList running = { 0 };
+        _cleanup_host_instances_ HostInstances running = { 0 };
         int r = instances_find(&machine->sysroot, &p->set, NULL, &running);
 
         if (r < 0)

@@ -120,7 +120,7 @@ static const Policy *find_policy(const PolicySet *policies, const TiupServer *se
 }
 
 /* The disks under its data directories, where the machine is one that shows them. */
-static int find_disks(const Machine *machine, const TiupServer *server, Imagined *ret) {
+static int find_disks(const Machine *machine, const TiupServer *server, HostInstance *ret) {
         _cleanup_free_ char *mountinfo = NULL, *dirs = NULL;
         char *rest, *dir;
 
@@ -139,9 +139,11 @@ static int find_disks(const Machine *machine, const TiupServer *server, Imagined
                 if (r < 0)
                         continue;
                 id_set_union(&ret->storage_nodes, &storage.nodes);
-                if (!ret->disk && storage.disks.n_devices > 0)
-                        imagined_set_disk(ret, device_list_find(&machine->devices, DEVICE_DISK,
-                                                                storage.disks.devices[0].name));
+                if (!ret->storage && storage.disks.n_devices > 0 &&
+                    host_instance_set_disk(ret, device_list_find(&machine->devices, DEVICE_DISK,
+                                                                 storage.disks.devices[0].name)) <
+                            0)
+                        return -ENOMEM;
         }
         return 0;
 }
@@ -149,18 +151,18 @@ static int find_disks(const Machine *machine, const TiupServer *server, Imagined
 static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
         const TiupServer *server = &fleet->topology.servers[index];
         const Policy *policy = find_policy(&host->class->policies.set, server);
-        Imagined *imagined = &host->imagined.instances[host->imagined.n_instances];
+        HostInstance *imagined = &host->imagined.instances[host->imagined.n_instances];
 
         if (!policy)
                 return 0;
         host->imagined_from[host->imagined.n_instances++] = index;
-        *imagined = (Imagined){ .name = strdup(server->name),
-                                .policy = policy,
-                                .limit_bytes = server->memory_limit,
-                                .unit = strdup(server->unit),
-                                .exe = strdup(product_info(server->product)->exe),
-                                .ports = calloc(2, sizeof(*imagined->ports)),
-                                .n_ports = server->ports[1] ? 2 : 1 };
+        *imagined = (HostInstance){ .name = strdup(server->name),
+                                    .policy = policy,
+                                    .limit_bytes = server->memory_limit,
+                                    .unit = strdup(server->unit),
+                                    .exe = strdup(product_info(server->product)->exe),
+                                    .ports = calloc(2, sizeof(*imagined->ports)),
+                                    .n_ports = server->ports[1] ? 2 : 1 };
         if (!imagined->name || !imagined->unit || !imagined->exe || !imagined->ports)
                 return -ENOMEM;
         memcpy(imagined->ports, server->ports, imagined->n_ports * sizeof(*imagined->ports));
@@ -184,7 +186,7 @@ static int imagine_host(const Fleet *fleet, FleetHost *host) {
 static int plan_host(const Fleet *fleet, FleetHost *host) {
         const PlanRunFrom from = { .machine = &host->class->machine,
                                    .policies = &host->class->policies.set,
-                                   .imagined = &host->imagined,
+                                   .instances = &host->imagined,
                                    .whole_memory = true };
         int r = imagine_host(fleet, host);
 
@@ -205,19 +207,18 @@ static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *
         if (!subjects)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                const Imagined *imagined = &host->imagined.instances[i];
+                const HostInstance *imagined = &host->imagined.instances[i];
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
 
-                subjects[i] =
-                        (AdviceInstance){ .name = imagined->name,
-                                          .policy = imagined->policy,
-                                          .exe = imagined->exe,
-                                          .unit = imagined->unit,
-                                          .ports = imagined->ports,
-                                          .n_ports = imagined->n_ports,
-                                          .limit_bytes = server->memory_limit,
-                                          .cpu_quota = server->cpu_quota,
-                                          .device = imagined->disk ? imagined->disk->name : NULL };
+                subjects[i] = (AdviceInstance){ .name = imagined->name,
+                                                .policy = imagined->policy,
+                                                .exe = imagined->exe,
+                                                .unit = imagined->unit,
+                                                .ports = imagined->ports,
+                                                .n_ports = imagined->n_ports,
+                                                .limit_bytes = server->memory_limit,
+                                                .cpu_quota = server->cpu_quota,
+                                                .device = imagined->storage };
         }
         return advice_build(&input, ret);
 }

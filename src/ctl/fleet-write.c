@@ -16,7 +16,7 @@
 /* Services of a user's own manager are no units that match. */
 static void append_entry(Text *text, const FleetHost *host, size_t index, bool user_units,
                          unsigned indent) {
-        const Imagined *imagined = &host->imagined.instances[index];
+        const HostInstance *imagined = &host->imagined.instances[index];
         char nodes[ID_SET_LIST_MAX];
 
         if (id_set_render_list(&host->planned.rows[index].placement->nodes, nodes, sizeof(nodes)) <

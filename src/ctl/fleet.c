@@ -20,7 +20,7 @@ static void class_done(FleetClass *class) {
 
 static void host_done(FleetHost *host) {
         plan_run_done(&host->planned);
-        imagined_list_done(&host->imagined);
+        host_instances_done(&host->imagined);
         free(host->imagined_from);
         free(host->servers);
 }

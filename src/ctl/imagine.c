@@ -7,7 +7,6 @@
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/imagine.h"
-#include "tidbnumad/world/instances.h"
 
 void imagine_list_done(ImagineList *list) {
         for (size_t i = 0; i < list->n_entries; i++) {
@@ -18,17 +17,24 @@ void imagine_list_done(ImagineList *list) {
         *list = (ImagineList){ 0 };
 }
 
-void imagined_set_disk(Imagined *imagined, const Device *disk) {
-        imagined->disk = disk;
-        if (disk && disk->node >= 0 && disk->node < (int32_t)NODE_SET_MAX)
-                id_set_add(&imagined->storage_nodes, (uint32_t)disk->node);
-}
+int host_instance_set_disk(HostInstance *imagined, const Device *disk) {
+        Device copy = { 0 };
+        int r;
 
-void imagined_list_done(ImaginedList *list) {
-        for (size_t i = 0; i < list->n_instances; i++)
-                instance_facts_done(&list->instances[i].facts);
-        free(list->instances);
-        *list = (ImaginedList){ 0 };
+        if (!disk)
+                return 0;
+        if (disk->node >= 0 && disk->node < (int32_t)NODE_SET_MAX)
+                id_set_add(&imagined->storage_nodes, (uint32_t)disk->node);
+        copy.kind = disk->kind;
+        copy.name = strdup(disk->name);
+        imagined->storage = strdup(disk->name);
+        if (!copy.name || !imagined->storage)
+                r = -ENOMEM;
+        else
+                r = device_list_add(&imagined->disks, &copy);
+        if (r < 0)
+                free(copy.name);
+        return r;
 }
 
 _printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
@@ -212,7 +218,7 @@ static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
 }
 
 /* Number of instances of this policy so far. */
-static size_t count_of(const ImaginedList *list, const Policy *policy) {
+static size_t count_of(const HostInstances *list, const Policy *policy) {
         size_t n = 0;
 
         for (size_t i = 0; i < list->n_instances; i++)
@@ -220,7 +226,7 @@ static size_t count_of(const ImaginedList *list, const Policy *policy) {
         return n;
 }
 
-static size_t count_in_turn(const ImaginedList *list) {
+static size_t count_in_turn(const HostInstances *list) {
         size_t n = 0;
 
         for (size_t i = 0; i < list->n_instances; i++)
@@ -229,26 +235,31 @@ static size_t count_in_turn(const ImaginedList *list) {
 }
 
 static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const Device *disk,
-                         const DeviceList *devices, ImaginedList *list) {
+                         const DeviceList *devices, HostInstances *list) {
         for (uint32_t i = 0; i < entry->count; i++) {
-                Imagined *new = &list->instances[list->n_instances];
-                bool in_turn = !disk && policy->place.near == NEAR_STORAGE;
+                HostInstance *new = &list->instances[list->n_instances];
+                const Device *turn = !disk && policy->place.near == NEAR_STORAGE
+                                             ? disk_in_turn(devices, count_in_turn(list))
+                                             : NULL;
+                const size_t number = count_of(list, policy) + 1;
 
-                *new = (Imagined){ .policy = policy, .limit_bytes = entry->need_bytes };
-                imagined_set_disk(new, in_turn ? disk_in_turn(devices, count_in_turn(list)) : disk);
-                new->in_turn = in_turn &&new->disk;
-                if (asprintf(&new->name, "%s-%zu", policy->name, count_of(list, policy) + 1) < 0) {
+                *new = (HostInstance){ .policy = policy,
+                                       .limit_bytes = entry->need_bytes,
+                                       .in_turn = turn };
+                list->n_instances++;
+                if (host_instance_set_disk(new, turn ? turn : disk) < 0)
+                        return -ENOMEM;
+                if (asprintf(&new->name, "%s-%zu", policy->name, number) < 0) {
                         new->name = NULL;
                         return -ENOMEM;
                 }
-                list->n_instances++;
         }
         return 0;
 }
 
 int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
-                      ImaginedList *ret, char **ret_message) {
-        _cleanup_imagined_list_ ImaginedList all = { 0 };
+                      HostInstances *ret, char **ret_message) {
+        _cleanup_host_instances_ HostInstances all = { 0 };
 
         all.instances = calloc(IMAGINE_INSTANCES_MAX, sizeof(*all.instances));
         if (!all.instances)

@@ -11,7 +11,7 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
 
-static int take_data_dir(Observed *o, const InstanceInfo *published) {
+static int take_data_dir(HostInstance *o, const InstanceInfo *published) {
         if (o->data_dir || !published->data_dir)
                 return 0;
         o->data_dir = strdup(published->data_dir);
@@ -58,13 +58,13 @@ static const Policy *policy_published(const PolicySet *policies, const InstanceI
 }
 
 static int add_published(const Sysroot *sysroot, const PolicySet *policies,
-                         const InstanceInfo *published, double time_seconds, ObservedList *list) {
+                         const InstanceInfo *published, double time_seconds, HostInstances *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
         int r;
 
-        if (observed_list_find_pid(list, published->pid))
+        if (host_instances_find_pid(list, published->pid))
                 return 0;
         r = identify_published(sysroot, published, time_seconds, &handle, &process);
         if (r < 0)
@@ -72,11 +72,12 @@ static int add_published(const Sysroot *sysroot, const PolicySet *policies,
         policy = policy_published(policies, published, &process);
         if (!policy)
                 return 0;
-        r = observed_list_add(list, policy, &process, &handle);
-        return r < 0 ? r : take_data_dir(observed_list_find_pid(list, published->pid), published);
+        r = host_instances_add(list, policy, &process, &handle);
+        return r < 0 ? r : take_data_dir(host_instances_find_pid(list, published->pid), published);
 }
 
-static bool holds_published(const Observed *o, const InstanceInfo *published, double time_seconds) {
+static bool holds_published(const HostInstance *o, const InstanceInfo *published,
+                            double time_seconds) {
         for (size_t i = 0; i < o->n_members; i++)
                 if (o->members[i].process.id.pid == published->pid)
                         return is_older(o->members[i].handle, time_seconds);
@@ -85,10 +86,10 @@ static bool holds_published(const Observed *o, const InstanceInfo *published, do
 
 /* Keeps the daemon's name even if the ports would give another one: the first of two instances on
  * one port keeps the short name, and a server that shuts down keeps its last port. */
-static int take_names(const Snapshot *status, ObservedList *list) {
+static int take_names(const Snapshot *status, HostInstances *list) {
         for (size_t i = 0; i < status->n_instances; i++) {
                 const InstanceInfo *published = &status->instances[i];
-                Observed *o = observed_list_find_pid(list, published->pid);
+                HostInstance *o = host_instances_find_pid(list, published->pid);
 
                 if (!o || o->name || !holds_published(o, published, status->time_seconds))
                         continue;
@@ -100,9 +101,9 @@ static int take_names(const Snapshot *status, ObservedList *list) {
 }
 
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snapshot *status,
-                   ObservedList *ret) {
-        _cleanup_observed_list_ ObservedList list = { 0 };
-        int r = observed_list_find(sysroot, policies, &list);
+                   HostInstances *ret) {
+        _cleanup_host_instances_ HostInstances list = { 0 };
+        int r = host_instances_find(sysroot, policies, &list);
 
         for (size_t i = 0; r >= 0 && status && list.n_denied > 0 && i < status->n_instances; i++)
                 r = add_published(sysroot, policies, &status->instances[i], status->time_seconds,
@@ -115,10 +116,10 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
         return 0;
 }
 
-int instances_take_storage(const Snapshot *status, ObservedList *list) {
+int instances_take_storage(const Snapshot *status, HostInstances *list) {
         for (size_t i = 0; i < status->n_instances; i++) {
                 const InstanceInfo *published = &status->instances[i];
-                Observed *o = observed_list_find_pid(list, published->pid);
+                HostInstance *o = host_instances_find_pid(list, published->pid);
 
                 if (!o || o->storage || !published->storage ||
                     !holds_published(o, published, status->time_seconds))
@@ -131,7 +132,7 @@ int instances_take_storage(const Snapshot *status, ObservedList *list) {
         return 0;
 }
 
-static bool is_published(const Snapshot *status, const Observed *o) {
+static bool is_published(const Snapshot *status, const HostInstance *o) {
         for (size_t i = 0; status && i < status->n_instances; i++)
                 if (holds_published(o, &status->instances[i], status->time_seconds))
                         return true;
@@ -139,14 +140,14 @@ static bool is_published(const Snapshot *status, const Observed *o) {
 }
 
 /* Sets keep[i] if instance i is among the first max_instances of its policy and user. */
-static int count_kept(const PolicySet *policies, const Snapshot *status, const ObservedList *list,
+static int count_kept(const PolicySet *policies, const Snapshot *status, const HostInstances *list,
                       bool *keep) {
         InstanceCounts counts = { 0 };
         int r = 0;
 
         for (unsigned pass = 0; pass < 2; pass++)
                 for (size_t i = 0; i < list->n_instances && r >= 0; i++) {
-                        const Observed *o = &list->instances[i];
+                        const HostInstance *o = &list->instances[i];
                         const size_t policy = (size_t)(o->policy - policies->policies);
                         const uid_t uid = o->members[0].process.uid;
 
@@ -160,8 +161,8 @@ static int count_kept(const PolicySet *policies, const Snapshot *status, const O
         return r;
 }
 
-int instances_limit(const PolicySet *policies, const Snapshot *status, ObservedList *list,
-                    ObservedList *ret_ignored) {
+int instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
+                    HostInstances *ret_ignored) {
         _cleanup_free_ bool *keep = calloc(list->n_instances + 1, sizeof(*keep));
         const size_t n = list->n_instances;
         int r;
@@ -174,14 +175,14 @@ int instances_limit(const PolicySet *policies, const Snapshot *status, ObservedL
                 return r;
         list->n_instances = 0;
         for (size_t i = 0; i < n; i++) {
-                ObservedList *to = keep[i] ? list : ret_ignored;
+                HostInstances *to = keep[i] ? list : ret_ignored;
 
                 to->instances[to->n_instances++] = list->instances[i];
         }
         return 0;
 }
 
-uint32_t instances_gomaxprocs(const Observed *o) {
+uint32_t instances_gomaxprocs(const HostInstance *o) {
         char value[16];
         uint64_t n;
 

@@ -49,19 +49,13 @@ int plan_run_add_note(PlanRun *planned, const char *format, ...) {
         return 0;
 }
 
-static size_t count(const PlanRunFrom *from) {
-        return from->running    ? from->running->n_instances
-               : from->imagined ? from->imagined->n_instances
-                                : 0;
-}
-
 static const InstanceInfo *published_of(const PlanRunFrom *from, const char *name) {
         return from->status ? status_file_find(from->status, name) : NULL;
 }
 
 /* The daemon's method; without a daemon, the one that it would choose (binding/ladder.c), except
  * for limits that only systemd knows. */
-static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
+static Ladder ladder_of(const PlanRunFrom *from, const HostInstance *o) {
         const InstanceInfo *published = published_of(from, o->name);
         const Sysroot *sysroot = &from->machine->sysroot;
         const Members members = facts_members(&o->facts, sysroot);
@@ -85,33 +79,27 @@ static Ladder ladder_of(const PlanRunFrom *from, const Observed *o) {
         return ladder_choose(&in);
 }
 
-static NodeSet bound_nodes(const PlanRunFrom *from, const Observed *o) {
+static NodeSet bound_nodes(const PlanRunFrom *from, const HostInstance *o) {
         return placement_bound_nodes(&from->machine->topology, &o->cpus, &o->allowed_cpus);
 }
 
 /* A limit that the daemon has set because of its place is not what it needs. */
-static bool limit_is_ours(const PlanRunFrom *from, const Observed *o) {
-        const InstanceInfo *published = published_of(from, o->name);
+static bool limit_is_ours(const PlanRunFrom *from, const HostInstance *o) {
+        const InstanceInfo *published = o->n_members > 0 ? published_of(from, o->name) : NULL;
 
         return published && published->memory_limit_bytes == o->limit_bytes;
 }
 
-static PlacementInstance input_running(const PlanRunFrom *from, const Ladder *ladder, Observed *o) {
+static PlacementInstance input_of(const PlanRunFrom *from, const Ladder *ladder, HostInstance *o) {
+        const Topology *topology = &from->machine->topology;
         const Members members = facts_members(&o->facts, &from->machine->sysroot);
         PlacementInstance input;
 
-        if (from->machine->runs)
+        if (o->n_members > 0 && from->machine->runs)
                 members_read_allowed(&members, rung_stays_in_group(ladder->rung, o->policy),
                                      o->allowed_by, &o->allowed_cpus, &o->allowed_nodes);
-        input = placement_instance_of(&o->facts, &from->machine->topology, limit_is_ours(from, o));
-        input.in_force = bound_nodes(from, o);
-        return input;
-}
-
-static PlacementInstance input_imagined(const PlanRunFrom *from, const Imagined *i) {
-        PlacementInstance input = placement_instance_of(&i->facts, &from->machine->topology, false);
-
-        input.in_force = i->in_force;
+        input = placement_instance_of(&o->facts, topology, limit_is_ours(from, o));
+        input.in_force = o->n_members > 0 ? bound_nodes(from, o) : o->in_force;
         return input;
 }
 
@@ -132,13 +120,14 @@ static int read_free(const PlanRunFrom *from, PlanRun *p) {
         p->free_bytes = calloc(topology->n_nodes + 1, sizeof(*p->free_bytes));
         if (!p->free_bytes)
                 return -ENOMEM;
-        placement_fill_free(topology, uses, p->instances, count(from), p->free_bytes);
+        placement_fill_free(topology, uses, p->instances, from->instances->n_instances,
+                            p->free_bytes);
         return 0;
 }
 
 /* The instance whose place is the daemon's; NULL: it is computed. */
 static const InstanceInfo *daemons_of(const PlanRunFrom *from, const PlacementInstance *in) {
-        return from->daemons && from->running && !word_list_names(&from->replan, in->name, in->unit)
+        return from->daemons && !word_list_names(&from->replan, in->name, in->unit)
                        ? published_of(from, in->name)
                        : NULL;
 }
@@ -173,12 +162,11 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->n_alternatives = c->n_alternatives;
 }
 
-static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladder *ladder,
+static void fill_running(const PlanRunFrom *from, const HostInstance *r, const Ladder *ladder,
                          const PlacementInstance *in, PlanReportInstance *row) {
         const InstanceInfo *daemons = daemons_of(from, in);
 
         row->published = published_of(from, r->name);
-        row->storage = r->storage;
         row->pid = r->members[0].process.id.pid;
         row->bound_by = rung_to_string(ladder->rung);
         row->bound_by_reason = ladder->why;
@@ -204,6 +192,7 @@ static void fill_running(const PlanRunFrom *from, const Observed *r, const Ladde
 
 static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
         for (size_t i = 0; i < p->plan.n_choices; i++) {
+                const HostInstance *o = &from->instances->instances[i];
                 const PlacementInstance *input = &p->instances[i];
                 PlanReportInstance *row = &p->rows[i];
 
@@ -216,22 +205,19 @@ static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
                                                         .nodes = input->allowed_nodes },
                                              .need_bytes = input->need_bytes };
                 fill_choice(&p->plan.choices[i], row);
-                if (from->running)
-                        fill_running(from, &from->running->instances[i], &p->ladders[i], input,
-                                     row);
-                else if (from->imagined->instances[i].disk)
-                        row->storage = from->imagined->instances[i].disk->name;
+                row->storage = o->storage;
+                if (o->n_members > 0)
+                        fill_running(from, o, &p->ladders[i], input, row);
         }
 }
 
-static int note_disks(const ImaginedList *imagined, PlanRun *p) {
+static int note_disks(const HostInstances *list, PlanRun *p) {
         _cleanup_text_ Text text = { 0 };
 
-        for (size_t i = 0; i < imagined->n_instances; i++)
-                if (imagined->instances[i].in_turn)
+        for (size_t i = 0; i < list->n_instances; i++)
+                if (list->instances[i].in_turn)
                         text_appendf(&text, "%s %s on %s", text.length > 0 ? "," : "",
-                                     imagined->instances[i].name,
-                                     imagined->instances[i].disk->name);
+                                     list->instances[i].name, list->instances[i].storage);
         if (text.error < 0)
                 return text.error;
         return text.length == 0 ? 0
@@ -247,7 +233,7 @@ static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRu
         NodeSet newly = *reserved;
 
         id_set_subtract(&newly, &from->before->plan.reserved);
-        for (size_t i = 0; i < count(from); i++) {
+        for (size_t i = 0; i < from->instances->n_instances; i++) {
                 PlacementInstance *in = &p->instances[i];
                 const PlanReportInstance *row = plan_run_find(from->before, in->name);
 
@@ -269,9 +255,9 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
         input.free_bytes = p->free_bytes;
         input.pools = &p->pools;
         input.instances = p->instances;
-        input.n_instances = count(from);
+        input.n_instances = from->instances->n_instances;
         input.explain = true;
-        for (size_t i = 0; i < count(from); i++) {
+        for (size_t i = 0; i < from->instances->n_instances; i++) {
                 PlacementInstance *in = &p->instances[i];
 
                 const InstanceInfo *daemons = daemons_of(from, in);
@@ -292,7 +278,7 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
         r = placement_plan_build(&input, &p->plan);
         if (r < 0)
                 return r;
-        for (size_t i = 0; i < count(from); i++) {
+        for (size_t i = 0; i < from->instances->n_instances; i++) {
                 const InstanceInfo *daemons = daemons_of(from, &p->instances[i]);
 
                 if (daemons)
@@ -310,11 +296,11 @@ static int plan(const PlanRunFrom *from, PlanRun *p) {
                                   .n_instances = p->plan.n_choices,
                                   .daemon_runs = from->status,
                                   .score = p->plan.score };
-        return from->imagined ? note_disks(from->imagined, p) : 0;
+        return note_disks(from->instances, p);
 }
 
 int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
-        const size_t n = count(from);
+        const size_t n = from->instances->n_instances;
         int r;
 
         *ret = (PlanRun){ 0 };
@@ -324,14 +310,13 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
         r = ret->instances && ret->ladders && ret->rows ? 0 : -ENOMEM;
         if (r >= 0 && from->machine->runs && !from->whole_memory)
                 r = huge_pools_load(&from->machine->sysroot, &from->machine->topology, &ret->pools);
-        for (size_t i = 0; r >= 0 && i < n; i++)
-                if (from->running) {
-                        Observed *o = &from->running->instances[i];
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                HostInstance *o = &from->instances->instances[i];
 
+                if (o->n_members > 0)
                         ret->ladders[i] = ladder_of(from, o);
-                        ret->instances[i] = input_running(from, &ret->ladders[i], o);
-                } else
-                        ret->instances[i] = input_imagined(from, &from->imagined->instances[i]);
+                ret->instances[i] = input_of(from, &ret->ladders[i], o);
+        }
         if (r >= 0)
                 r = read_free(from, ret);
         if (r >= 0)
@@ -350,14 +335,14 @@ bool plan_run_has_refusal(const PlanRun *planned) {
 }
 
 uint64_t plan_run_memory_limit(const PlanRun *planned, const Topology *topology,
-                               const ObservedList *running, size_t i) {
+                               const HostInstances *list, size_t i) {
         const InstanceInfo *published = planned->rows[i].published;
 
-        if (running->n_instances == 0)
+        if (list->instances[i].n_members == 0)
                 return limit_wanted_bytes(topology, NULL, planned->instances, planned->plan.choices,
                                           planned->plan.n_choices, i);
         if (!published || published->memory_limit_state == LIMIT_NONE)
-                return running->instances[i].limit_bytes;
+                return list->instances[i].limit_bytes;
         switch (published->memory_limit_state) {
         case LIMIT_SET:
         case LIMIT_LIFTED:
@@ -365,7 +350,7 @@ uint64_t plan_run_memory_limit(const PlanRun *planned, const Topology *topology,
         case LIMIT_NEXT_START: /* it has taken its sizes without */
                 return 0;
         default:
-                return running->instances[i].limit_bytes;
+                return list->instances[i].limit_bytes;
         }
 }
 

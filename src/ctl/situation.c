@@ -17,9 +17,8 @@ void situation_close(Situation *situation) {
 
 void case_close(Case *c) {
         plan_run_done(&c->planned);
-        imagined_list_done(&c->imagined);
-        observed_list_done(&c->running);
-        observed_list_done(&c->ignored);
+        host_instances_done(&c->instances);
+        host_instances_done(&c->ignored);
         policies_done(&c->policies);
 }
 
@@ -80,14 +79,15 @@ static int load_policies(const Situation *s, const char *path, Policies *ret) {
 
 static int find_running(const Situation *s, Case *c) {
         const Snapshot *status = s->daemon_runs ? &s->status : NULL;
-        int r = instances_find(&s->machine.sysroot, &c->policies.set, status, &c->running);
+        int r = instances_find(&s->machine.sysroot, &c->policies.set, status, &c->instances);
 
         if (r >= 0)
-                r = instances_limit(&c->policies.set, status, &c->running, &c->ignored);
+                r = instances_limit(&c->policies.set, status, &c->instances, &c->ignored);
         if (r >= 0)
-                r = observed_list_describe(&s->machine.sysroot, &s->machine.topology, &c->running);
+                r = host_instances_describe(&s->machine.sysroot, &s->machine.topology,
+                                            &c->instances);
         if (r >= 0 && status)
-                r = instances_take_storage(status, &c->running);
+                r = instances_take_storage(status, &c->instances);
         if (r < 0 && r != -ENOMEM)
                 output_line(stderr, "tidbnumactl: the processes cannot be read: %s", strerror(-r));
         return r;
@@ -95,7 +95,7 @@ static int find_running(const Situation *s, Case *c) {
 
 static int imagine(const Situation *s, Case *c) {
         _cleanup_free_ char *message = NULL;
-        int r = imagine_instances(&s->wanted, &c->policies.set, &s->machine.devices, &c->imagined,
+        int r = imagine_instances(&s->wanted, &c->policies.set, &s->machine.devices, &c->instances,
                                   &message);
 
         return report_imagine(r, message);
@@ -185,8 +185,8 @@ static int note_machine(const Machine *machine, PlanRun *p) {
 }
 
 static bool is_idle(const Case *c, const Policy *policy) {
-        for (size_t i = 0; i < c->running.n_instances; i++)
-                if (c->running.instances[i].policy == policy)
+        for (size_t i = 0; i < c->instances.n_instances; i++)
+                if (c->instances.instances[i].policy == policy)
                         return false;
         return !policy->built_in;
 }
@@ -198,7 +198,7 @@ static int note_idle(const Case *c, PlanRun *p) {
         _cleanup_text_ Text names = { 0 };
         size_t n = 0;
 
-        if (c->policies.defaults || (c->running.n_denied > 0 && geteuid() != 0))
+        if (c->policies.defaults || (c->instances.n_denied > 0 && geteuid() != 0))
                 return 0;
         for (size_t i = 0; i < set->n_policies; i++)
                 if (is_idle(c, &set->policies[i]))
@@ -219,8 +219,8 @@ static int note_limits(const Case *c, PlanRun *p) {
                 const Policy *policy = &c->policies.set.policies[i];
                 size_t n = 0;
 
-                for (size_t k = 0; k < c->imagined.n_instances; k++)
-                        n += c->imagined.instances[k].policy == policy;
+                for (size_t k = 0; k < c->instances.n_instances; k++)
+                        n += c->instances.instances[k].policy == policy;
                 if (n > policy->max_instances)
                         r = plan_run_add_note(p,
                                               "policy %s has %zu imagined instances; the daemon "
@@ -238,8 +238,8 @@ static int note_storage(const Situation *s, const Case *c, PlanRun *p) {
 
         if (!s->machine.live || geteuid() == 0)
                 return 0;
-        for (size_t i = 0; i < c->running.n_instances; i++) {
-                const Observed *o = &c->running.instances[i];
+        for (size_t i = 0; i < c->instances.n_instances; i++) {
+                const HostInstance *o = &c->instances.instances[i];
 
                 if (o->policy->place.near == NEAR_STORAGE && !o->storage)
                         text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", o->name);
@@ -253,8 +253,8 @@ static int note_storage(const Situation *s, const Case *c, PlanRun *p) {
 }
 
 static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
-        const size_t denied = c->running.n_denied, ignored = c->ignored.n_instances;
-        int r = note_limits(c, p);
+        const size_t denied = c->instances.n_denied, ignored = c->ignored.n_instances;
+        int r = c->runs ? 0 : note_limits(c, p);
 
         if (r >= 0 && ignored > 0)
                 r = plan_run_add_note(
@@ -264,7 +264,7 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
                         "policies[].max_instances raises the limit",
                         ignored, ignored == 1 ? " is" : "s are");
         if (r >= 0)
-                r = note_storage(s, c, p);
+                r = c->runs ? note_storage(s, c, p) : 0;
         if (r >= 0 && s->daemon_runs && !status_file_is_fresh(&s->status, clock_realtime_seconds()))
                 r = plan_run_add_note(p,
                                       "the daemon has published nothing for %.0f s; tidbnumactl "
@@ -289,7 +289,7 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
 
 ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
-        const Observed *o = &c->running.instances[i];
+        const HostInstance *o = &c->instances.instances[i];
         const InstanceInfo *published = row->published;
         const ByHandInput input = {
                 .topology = &s->machine.topology,
@@ -308,20 +308,20 @@ ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
 }
 
 int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {
-        const bool imagines = s->args->instances, runs = !imagines && s->machine.runs;
+        const bool imagines = s->args->instances;
         PlanRunFrom from = { .machine = &s->machine,
                              .policies = &ret->policies.set,
-                             .running = runs ? &ret->running : NULL,
-                             .imagined = imagines ? &ret->imagined : NULL,
+                             .instances = &ret->instances,
                              .status = s->daemon_runs ? &s->status : NULL,
-                             .daemons = s->daemon_runs && !path && !s->args->policy_is_set,
+                             .daemons = s->daemon_runs && !imagines && !path &&
+                                        !s->args->policy_is_set,
                              .before = before ? &before->planned : NULL,
                              .replan = s->replan };
         int r;
 
-        *ret = (Case){ 0 };
+        *ret = (Case){ .runs = !imagines && s->machine.runs };
         r = load_policies(s, path, &ret->policies);
-        if (r >= 0 && runs)
+        if (r >= 0 && ret->runs)
                 r = find_running(s, ret);
         if (r >= 0 && imagines)
                 r = imagine(s, ret);
@@ -332,7 +332,7 @@ int case_open(const Situation *s, const char *path, const Case *before, Case *re
         ret->first_note_of_source = ret->planned.n_notes;
         if (r >= 0)
                 r = note_source(ret, &ret->planned);
-        if (r >= 0 && from.daemons && runs)
+        if (r >= 0 && from.daemons && ret->runs)
                 r = note_changed(s, ret, &ret->planned);
         ret->first_note_of_policies = ret->planned.n_notes;
         if (r >= 0)

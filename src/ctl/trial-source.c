@@ -22,7 +22,7 @@ static const struct {
         [PRODUCT_PD] = { NULL, "pd_server_handle_tso_duration_seconds" },
 };
 
-const char *trial_port_find(const Sysroot *sysroot, const Observed *o, TrialPort *ret) {
+const char *trial_port_find(const Sysroot *sysroot, const HostInstance *o, TrialPort *ret) {
         const PolicyMetrics *metrics = &o->policy->metrics;
         const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
 
@@ -79,7 +79,7 @@ static void read_queries(TrialSource *source) {
 }
 
 /* Of the unit's own group: a session's pressure is that of all who are in it. */
-static void read_pressure(const Sysroot *sysroot, const Observed *o, TrialReading *ret) {
+static void read_pressure(const Sysroot *sysroot, const HostInstance *o, TrialReading *ret) {
         static const char *const files[] = { "cpu.pressure", "memory.pressure" };
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
@@ -104,7 +104,7 @@ static void read_pressure(const Sysroot *sysroot, const Observed *o, TrialReadin
 }
 
 int trial_source_read(TrialSource *source, const Sysroot *sysroot, const InstanceInfo *published) {
-        const Observed *o = source->observed;
+        const HostInstance *o = source->observed;
         const double ticks = (double)sysconf(_SC_CLK_TCK);
 
         source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6 };

@@ -610,24 +610,24 @@ int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret
 
 /* --- all instances --- */
 
-static void observed_done(Observed *o) {
+static void observed_done(HostInstance *o) {
         instance_facts_done(&o->facts);
         device_list_done(&o->disks);
         free(o->memory_policy);
 }
 
-void observed_list_done(ObservedList *list) {
+void host_instances_done(HostInstances *list) {
         for (size_t i = 0; i < list->n_instances; i++)
                 observed_done(&list->instances[i]);
         free(list->instances);
-        *list = (ObservedList){ 0 };
+        *list = (HostInstances){ 0 };
 }
 
 /* --- finding --- */
 
-static Observed *find_owner(const ObservedList *list, const Process *process) {
+static HostInstance *find_owner(const HostInstances *list, const Process *process) {
         for (size_t i = 0; i < list->n_instances; i++) {
-                Observed *o = &list->instances[i];
+                HostInstance *o = &list->instances[i];
 
                 if (process_joins(process, o->members, o->n_members, o->unit))
                         return o;
@@ -635,14 +635,14 @@ static Observed *find_owner(const ObservedList *list, const Process *process) {
         return NULL;
 }
 
-static int add_instance(ObservedList *list, const Policy *policy, const Process *first,
-                        Observed **ret) {
-        Observed *new;
+static int add_instance(HostInstances *list, const Policy *policy, const Process *first,
+                        HostInstance **ret) {
+        HostInstance *new;
 
         if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
                 return -ENOMEM;
         new = &list->instances[list->n_instances];
-        *new = (Observed){ .policy = policy };
+        *new = (HostInstance){ .policy = policy };
         list->n_instances++;
         new->unit = first->unit ? strdup(first->unit) : NULL;
         new->exe = strdup(first->exe);
@@ -652,9 +652,9 @@ static int add_instance(ObservedList *list, const Policy *policy, const Process 
         return 0;
 }
 
-int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
-                      ProcHandle *handle) {
-        Observed *o = find_owner(list, process);
+int host_instances_add(HostInstances *list, const Policy *policy, Process *process,
+                       ProcHandle *handle) {
+        HostInstance *o = find_owner(list, process);
         int r = o ? 0 : add_instance(list, policy, process, &o);
 
         if (r >= 0)
@@ -671,7 +671,7 @@ static bool wants_exe(const char *exe, void *userdata) {
 }
 
 static int consider(const Sysroot *sysroot, const PolicySet *policies, pid_t pid,
-                    ObservedList *list) {
+                    HostInstances *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
@@ -688,11 +688,11 @@ static int consider(const Sysroot *sysroot, const PolicySet *policies, pid_t pid
         if (process.foreign == FOREIGN_ROOT || match_wants_path(policies, process.exe))
                 (void)process_check_mounts(sysroot, &handle, &process);
         policy = match_process(policies, &process);
-        return policy ? observed_list_add(list, policy, &process, &handle) : 0;
+        return policy ? host_instances_add(list, policy, &process, &handle) : 0;
 }
 
-int observed_list_find(const Sysroot *sysroot, const PolicySet *policies, ObservedList *ret) {
-        _cleanup_observed_list_ ObservedList list = { 0 };
+int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostInstances *ret) {
+        _cleanup_host_instances_ HostInstances list = { 0 };
         _cleanup_pid_list_ PidList pids = { 0 };
         int r = pid_list_read(sysroot, &pids);
 
@@ -706,7 +706,7 @@ int observed_list_find(const Sysroot *sysroot, const PolicySet *policies, Observ
 
 /* --- what the kernel shows --- */
 
-static int read_ports(const Members *m, Observed *o) {
+static int read_ports(const Members *m, HostInstance *o) {
         ListenPorts ports;
         int r = members_read_ports(m, &ports);
 
@@ -717,7 +717,7 @@ static int read_ports(const Members *m, Observed *o) {
         return 0;
 }
 
-static int read_data(const Members *m, Observed *o) {
+static int read_data(const Members *m, HostInstance *o) {
         StorageDevices storage;
         int r = 0;
 
@@ -734,7 +734,7 @@ static int read_data(const Members *m, Observed *o) {
         return 0;
 }
 
-static int read_memory(const Members *m, const Topology *topology, Observed *o) {
+static int read_memory(const Members *m, const Topology *topology, HostInstance *o) {
         int r;
 
         o->by_node = calloc(topology->n_nodes + 1, sizeof(NodeMemory));
@@ -744,7 +744,7 @@ static int read_memory(const Members *m, const Topology *topology, Observed *o) 
         return r == -ENOMEM ? r : 0;
 }
 
-static int read_memory_policy(Observed *o) {
+static int read_memory_policy(HostInstance *o) {
         char policy[256];
 
         for (size_t p = 0; p < o->n_members && p < MEMBERS_ASKED_MAX; p++) {
@@ -758,7 +758,7 @@ static int read_memory_policy(Observed *o) {
 }
 
 /* What this user may not read is not known; so is what a dump lacks. */
-static void read_huge(const Members *m, const HugePools *pools, Observed *o) {
+static void read_huge(const Members *m, const HugePools *pools, HostInstance *o) {
         HugeMaps maps;
 
         if (pools->n == 0 || o->policy->memory != MEMORY_BIND ||
@@ -769,7 +769,7 @@ static void read_huge(const Members *m, const HugePools *pools, Observed *o) {
 }
 
 static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
-                      Observed *o) {
+                      HostInstance *o) {
         const Members members = facts_members(&o->facts, sysroot);
         const CpuSet all = topology_cpus(topology);
         int r = read_ports(&members, o);
@@ -795,7 +795,7 @@ static int read_facts(const Sysroot *sysroot, const Topology *topology, const Hu
 /* --- names --- */
 
 static bool is_name(const char *name, void *userdata) {
-        const ObservedList *list = userdata;
+        const HostInstances *list = userdata;
 
         for (size_t i = 0; i < list->n_instances; i++)
                 if (list->instances[i].name && strcmp(list->instances[i].name, name) == 0)
@@ -803,7 +803,7 @@ static bool is_name(const char *name, void *userdata) {
         return false;
 }
 
-static int give_name(ObservedList *list, Observed *o) {
+static int give_name(HostInstances *list, HostInstance *o) {
         const InstanceIdentity identity = { .unit = o->unit,
                                             .exe = o->exe,
                                             .ports = o->ports,
@@ -814,12 +814,12 @@ static int give_name(ObservedList *list, Observed *o) {
 }
 
 static int compare(const void *a, const void *b) {
-        const Observed *x = a, *y = b;
+        const HostInstance *x = a, *y = b;
 
         return device_name_compare(x->name, y->name);
 }
 
-int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list) {
+int host_instances_describe(const Sysroot *sysroot, const Topology *topology, HostInstances *list) {
         _cleanup_huge_pools_ HugePools pools = { 0 };
 
         if (sysroot->live && huge_pools_load(sysroot, topology, &pools) < 0)
@@ -837,7 +837,7 @@ int observed_list_describe(const Sysroot *sysroot, const Topology *topology, Obs
         return 0;
 }
 
-Observed *observed_list_find_pid(const ObservedList *list, pid_t pid) {
+HostInstance *host_instances_find_pid(const HostInstances *list, pid_t pid) {
         for (size_t i = 0; i < list->n_instances; i++)
                 for (size_t k = 0; k < list->instances[i].n_members; k++)
                         if (list->instances[i].members[k].process.id.pid == pid)
@@ -845,14 +845,14 @@ Observed *observed_list_find_pid(const ObservedList *list, pid_t pid) {
         return NULL;
 }
 
-static bool is_unit(const Observed *o, const char *subject) {
+static bool is_unit(const HostInstance *o, const char *subject) {
         size_t n = strlen(subject);
 
         return o->unit && strncmp(o->unit, subject, n) == 0 &&
                (o->unit[n] == '\0' || strcmp(o->unit + n, ".service") == 0);
 }
 
-const Observed *observed_list_find_subject(const ObservedList *list, const char *subject) {
+const HostInstance *host_instances_find_subject(const HostInstances *list, const char *subject) {
         uint64_t pid = 0;
 
         for (size_t i = 0; i < list->n_instances; i++)
@@ -862,6 +862,6 @@ const Observed *observed_list_find_subject(const ObservedList *list, const char 
                 if (is_unit(&list->instances[i], subject))
                         return &list->instances[i];
         return parse_u64(subject, &pid) == 0 && pid <= INT32_MAX
-                       ? observed_list_find_pid(list, (pid_t)pid)
+                       ? host_instances_find_pid(list, (pid_t)pid)
                        : NULL;
 }

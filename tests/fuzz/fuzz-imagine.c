@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const PolicySet set = { .policies = policies, .n_policies = 2 };
         Device disk = { .kind = DEVICE_DISK, .name = (char *)"d" };
         const DeviceList devices = { .devices = &disk, .n_devices = 1 };
-        _cleanup_imagined_list_ ImaginedList imagined = { 0 };
+        _cleanup_host_instances_ HostInstances imagined = { 0 };
         _cleanup_imagine_list_ ImagineList list = { 0 };
         _cleanup_free_ char *message = NULL;
         _cleanup_free_ char *text = fuzz_text(data, size);

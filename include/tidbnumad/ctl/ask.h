@@ -25,7 +25,7 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
 
 /* The same of an instance, or with `port` (0: none is given) that port of the loopback interface.
  * The instance itself must listen on it, in our network namespace. */
-const char *ask_address_find(const Sysroot *sysroot, const Observed *o, uint16_t port,
+const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint16_t port,
                              HttpAddress *ret);
 
 /* What is wrong with its answer: the error and the status of http_get(), as "its port 20180 uses
@@ -44,4 +44,4 @@ void asked_done(Asked *asked);
 /* How a running server counts its CPUs, and with `ask` its version and settings, in its own words:
  * TiDB, TiKV and PD are asked, at ask_address_find(), for at most two seconds a question and no
  * more after one that they do not answer. Prints a note when there is no answer. 0 or -ENOMEM. */
-int ask_server(const Sysroot *sysroot, const Observed *o, bool ask, Asked *ret);
+int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *ret);

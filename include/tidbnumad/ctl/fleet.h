@@ -32,8 +32,8 @@ typedef struct FleetHost {
         FleetClass *class; /* of the fleet; NULL: none, and nothing is planned */
         size_t *servers;   /* indexes in the topology; owned */
         size_t n_servers, servers_allocated;
-        ImaginedList imagined; /* those of `servers` that a policy matches, in that order */
-        size_t *imagined_from; /* the index in the topology of each of these; owned */
+        HostInstances imagined; /* those of `servers` that a policy matches, in that order */
+        size_t *imagined_from;  /* the index in the topology of each of these; owned */
         PlanRun planned;
 } FleetHost;
 

@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
+#include "tidbnumad/world/instances.h"
 
 /* More than any host runs. */
 #define IMAGINE_INSTANCES_MAX 1024u
@@ -32,25 +32,10 @@ void imagine_list_done(ImagineList *list);
  * -ENOMEM. */
 int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
 
-typedef struct Imagined {
-        INSTANCE_FACTS;     /* "tikv-2", numbered within its policy; what it needs is its limit */
-        const Device *disk; /* disk of its data; NULL: its policy needs none, or there is none */
-        bool in_turn;       /* the disk was assigned in turn, not named */
-        NodeSet in_force;   /* the nodes to which it is bound now */
-} Imagined;
-
-typedef struct ImaginedList {
-        Imagined *instances; /* in the order of the list; owned */
-        size_t n_instances;
-} ImaginedList;
-
-/* Its disk, and the node of that. */
-void imagined_set_disk(Imagined *imagined, const Device *disk);
-
-void imagined_list_done(ImaginedList *list);
-#define _cleanup_imagined_list_ _cleanup_(imagined_list_done)
+/* Its disk (NULL: none) and the node of that. 0 or -ENOMEM. */
+int host_instance_set_disk(HostInstance *imagined, const Device *disk);
 
 /* Instances of a policy with `near: storage` get the machine's disks in turn: the NVMe disks where
  * it has any, else all. -EINVAL: no such policy or disk, with a message as above; -ENOMEM. */
 int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
-                      ImaginedList *ret, char **ret_message);
+                      HostInstances *ret, char **ret_message);

@@ -15,10 +15,9 @@
 typedef struct PlanRunFrom {
         const Machine *machine;
         const PolicySet *policies;
-        ObservedList *running;        /* or `imagined`, never both; what allows each is read again,
-                                       * now that it is known by what it is bound */
-        const ImaginedList *imagined; /* neither: nothing to place */
-        const Snapshot *status;       /* of a daemon that runs; NULL: none */
+        HostInstances *instances; /* that run, or that are imagined; what allows each is read
+                                   * again, now that it is known by what it is bound */
+        const Snapshot *status;   /* of a daemon that runs; NULL: none */
         bool daemons; /* its plan is shown, with the policies that it has: computed is only what it
                        * does not publish, with its places as in force */
         const struct PlanRun *before; /* the plan by other policies that counts as in force; NULL:
@@ -52,9 +51,9 @@ int plan_run_add_note(PlanRun *planned, const char *format, ...) _printf_(2, 3);
 bool plan_run_has_refusal(const PlanRun *planned);
 
 /* The limit of its control group by which the instance has taken its sizes, and of one that does
- * not run, that which its policy sets. 0: none. `running` is empty where all are imagined. */
+ * not run, that which its policy sets. 0: none. */
 uint64_t plan_run_memory_limit(const PlanRun *planned, const Topology *topology,
-                               const ObservedList *running, size_t i);
+                               const HostInstances *list, size_t i);
 
 const PlanReportInstance *plan_run_find(const PlanRun *planned, const char *name);
 

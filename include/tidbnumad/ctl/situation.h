@@ -23,8 +23,9 @@ typedef struct Situation {
 /* One set of policies, the instances by it, and their plan. */
 typedef struct Case {
         Policies policies;
-        ObservedList running, ignored; /* `ignored`: instances beyond max_instances */
-        ImaginedList imagined;
+        HostInstances instances; /* those that run, or that --instances imagines */
+        bool runs;               /* they run */
+        HostInstances ignored;   /* those that run beyond max_instances */
         PlanRun planned;
         /* The notes of the plan are, in this order, of the machine, of where the policies come
          * from, of the policies, and of the instances. */

@@ -15,7 +15,7 @@ typedef struct TrialPort {
 } TrialPort;
 
 /* By the policy, else see ask_address_find(). NULL, or why there is none, in words. */
-const char *trial_port_find(const Sysroot *sysroot, const Observed *o, TrialPort *ret);
+const char *trial_port_find(const Sysroot *sysroot, const HostInstance *o, TrialPort *ret);
 
 typedef struct TrialReading {
         bool has_queries;
@@ -27,7 +27,7 @@ typedef struct TrialReading {
 } TrialReading;
 
 typedef struct TrialSource {
-        const Observed *observed; /* borrowed */
+        const HostInstance *observed; /* borrowed */
         TrialPort port;
         Text why; /* why its queries are not known, in words; empty: they are */
         size_t n_missed;

@@ -156,11 +156,9 @@ int members_collect_huge_maps(const Members *members, const NodeSet *nodes, Huge
 /* The same in this process. */
 int members_read_huge_maps(const Members *members, const NodeSet *nodes, HugeMaps *ret);
 
-/* The running instances, each with the values that the kernel shows, for a program that reads them
- * once. The daemon reads them repeatedly, so it keeps its own list, and fills it by the same
- * functions. */
-
-typedef struct Observed {
+/* An instance as a program has it that reads it once. The daemon reads repeatedly, so it keeps its
+ * own list, of the same facts and by the same functions. */
+typedef struct HostInstance {
         INSTANCE_FACTS;
         DeviceList disks;    /* under its data directory */
         CpuSet cpus;         /* that it is bound to, see members_read_cpus(); empty: not known */
@@ -170,31 +168,35 @@ typedef struct Observed {
         bool shared;         /* unrelated processes are in its unit */
         char *memory_policy; /* the first that one of its processes has set; NULL: none is seen;
                               * owned */
-} Observed;
 
-typedef struct ObservedList {
-        Observed *instances; /* owned */
+        /* Of one that is imagined, and so has no members. What it needs is its limit. */
+        NodeSet in_force; /* the nodes to which it counts as bound */
+        bool in_turn;     /* its disk was assigned in turn, not named */
+} HostInstance;
+
+typedef struct HostInstances {
+        HostInstance *instances; /* owned */
         size_t n_instances, allocated;
         size_t n_denied; /* processes that this user may not read */
-} ObservedList;
+} HostInstances;
 
-void observed_list_done(ObservedList *list);
-#define _cleanup_observed_list_ _cleanup_(observed_list_done)
+void host_instances_done(HostInstances *list);
+#define _cleanup_host_instances_ _cleanup_(host_instances_done)
 
 /* All processes that a policy names, by the instances that they form. 0, -ENOMEM, or another
  * negative errno: /proc cannot be read at all. */
-int observed_list_find(const Sysroot *sysroot, const PolicySet *policies, ObservedList *ret);
+int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostInstances *ret);
 
 /* One process more, found otherwise. Takes over both, but for -ENOMEM. */
-int observed_list_add(ObservedList *list, const Policy *policy, Process *process,
-                      ProcHandle *handle);
+int host_instances_add(HostInstances *list, const Policy *policy, Process *process,
+                       ProcHandle *handle);
 
 /* Reads what the kernel shows of each, names those without a name, and sorts them by name, numbers
  * in names by value. What cannot be read stays unknown. 0 or -ENOMEM. */
-int observed_list_describe(const Sysroot *sysroot, const Topology *topology, ObservedList *list);
+int host_instances_describe(const Sysroot *sysroot, const Topology *topology, HostInstances *list);
 
 /* By process number. NULL: none. */
-Observed *observed_list_find_pid(const ObservedList *list, pid_t pid);
+HostInstance *host_instances_find_pid(const HostInstances *list, pid_t pid);
 
 /* The instance of that name, unit (with or without suffix) or process number, or NULL. */
-const Observed *observed_list_find_subject(const ObservedList *list, const char *subject);
+const HostInstance *host_instances_find_subject(const HostInstances *list, const char *subject);

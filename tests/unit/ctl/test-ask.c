@@ -118,7 +118,7 @@ static void ask(Sysroot *sysroot, pid_t pid, const char *exe, Asked *ret) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         Member member = { .process.exe = (char *)exe, .handle = &handle };
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
-        Observed o = {
+        HostInstance o = {
                 .name = (char *)"x", .exe = (char *)exe, .members = &member, .n_members = 1
         };
 

@@ -2,6 +2,8 @@
 
 #include "../../support/test.h"
 
+#include "../../support/id-sets.h"
+
 #include "tidbnumad/ctl/imagine.h"
 
 static void check_entry(const ImagineEntry *entry, uint32_t count, const char *policy,
@@ -108,7 +110,7 @@ static void world_init(World *w) {
         w->devices = (DeviceList){ .devices = w->disks, .n_devices = 5 };
 }
 
-static int imagine(const World *w, const char *text, ImaginedList *ret, char **ret_message) {
+static int imagine(const World *w, const char *text, HostInstances *ret, char **ret_message) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
 
         assert_int_equal(imagine_parse(text, &list, ret_message), 0);
@@ -117,17 +119,17 @@ static int imagine(const World *w, const char *text, ImaginedList *ret, char **r
 
 /* "name=disk" of each; '*' for a disk that came in turn. */
 static void check_instances(const World *w, const char *text, const char *expected) {
-        _cleanup_imagined_list_ ImaginedList list = { 0 };
+        _cleanup_host_instances_ HostInstances list = { 0 };
         _cleanup_free_ char *message = NULL;
         char told[512] = "";
 
         assert_int_equal(imagine(w, text, &list, &message), 0);
         for (size_t i = 0; i < list.n_instances; i++) {
-                const Imagined *one = &list.instances[i];
+                const HostInstance *one = &list.instances[i];
 
                 (void)snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s%s%s%s",
-                               i > 0 ? " " : "", one->name, one->disk ? "=" : "",
-                               one->disk ? one->disk->name : "", one->in_turn ? "*" : "");
+                               i > 0 ? " " : "", one->name, one->storage ? "=" : "",
+                               one->storage ? one->storage : "", one->in_turn ? "*" : "");
                 assert_int_equal(strncmp(one->name, one->policy->name, strlen(one->policy->name)),
                                  0);
         }
@@ -153,8 +155,22 @@ WORLD_TEST(other_disks) {
         check_instances(w, "2:tikv", "tikv-1 tikv-2");
 }
 
+WORLD_TEST(nodes_of_disks) {
+        _cleanup_host_instances_ HostInstances list = { 0 };
+        _cleanup_free_ char *message = NULL;
+
+        w->disks[1].node = 3;
+        w->disks[2].node = DEVICE_NODE_UNKNOWN;
+        w->disks[3].node = CPU_SET_MAX; /* nonsense out of a file */
+        assert_int_equal(imagine(w, "2:tikv,tikv@sda", &list, &message), 0);
+        assert_ids(list.instances[0].storage_nodes, "3");
+        assert_ids(list.instances[1].storage_nodes, "");
+        assert_ids(list.instances[2].storage_nodes, "");
+        assert_string_equal(list.instances[2].disks.devices[0].name, "sda");
+}
+
 static void check_refused(const World *w, const char *text, const char *expected) {
-        ImaginedList list = { .n_instances = 77 };
+        HostInstances list = { .n_instances = 77 };
         _cleanup_free_ char *message = NULL;
 
         assert_int_equal(imagine(w, text, &list, &message), -EINVAL);

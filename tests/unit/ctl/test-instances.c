@@ -17,7 +17,7 @@ typedef struct World {
         Topology topology;
         Policy policies[3];
         PolicySet set;
-        ObservedList list;
+        HostInstances list;
 } World;
 
 static void world_init(World *w) {
@@ -34,16 +34,16 @@ static void world_init(World *w) {
 }
 
 static void world_done(World *w) {
-        observed_list_done(&w->list);
+        host_instances_done(&w->list);
         fake_done(&w->tree);
 }
 
 #define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, world_done)
 
 static void load(World *w) {
-        observed_list_done(&w->list);
+        host_instances_done(&w->list);
         assert_int_equal(instances_find(&w->tree.sysroot, &w->set, NULL, &w->list), 0);
-        assert_int_equal(observed_list_describe(&w->tree.sysroot, &w->topology, &w->list), 0);
+        assert_int_equal(host_instances_describe(&w->tree.sysroot, &w->topology, &w->list), 0);
         assert_int_equal(w->list.n_denied, 0);
 }
 
@@ -53,7 +53,7 @@ static void check(World *w, const char *expected) {
 
         load(w);
         for (size_t i = 0; i < w->list.n_instances; i++) {
-                const Observed *r = &w->list.instances[i];
+                const HostInstance *r = &w->list.instances[i];
 
                 (void)snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s:%s:%zu",
                                i > 0 ? " " : "", r->name, r->policy->name, r->n_members);
@@ -252,19 +252,20 @@ WORLD_TEST(find) {
         service(w, 12, "/opt/tidb-server", "12.service", "0-7");
         service(w, 13, "/opt/tidb-server", "13.service", "0-7");
         load(w);
-        assert_string_equal(observed_list_find_subject(&w->list, "tidb-1")->name, "tidb-1");
-        assert_string_equal(observed_list_find_subject(&w->list, "tidb-1.service")->name, "tidb-1");
-        assert_string_equal(observed_list_find_subject(&w->list, "11")->name, "tidb-1");
-        assert_string_equal(observed_list_find_subject(&w->list, "12")->name, "12");
-        assert_null(observed_list_find_subject(&w->list, "tidb"));
-        assert_null(observed_list_find_subject(&w->list, "tidb-1.serv"));
-        assert_null(observed_list_find_subject(&w->list, "14"));
-        assert_null(observed_list_find_subject(&w->list, ""));
+        assert_string_equal(host_instances_find_subject(&w->list, "tidb-1")->name, "tidb-1");
+        assert_string_equal(host_instances_find_subject(&w->list, "tidb-1.service")->name,
+                            "tidb-1");
+        assert_string_equal(host_instances_find_subject(&w->list, "11")->name, "tidb-1");
+        assert_string_equal(host_instances_find_subject(&w->list, "12")->name, "12");
+        assert_null(host_instances_find_subject(&w->list, "tidb"));
+        assert_null(host_instances_find_subject(&w->list, "tidb-1.serv"));
+        assert_null(host_instances_find_subject(&w->list, "14"));
+        assert_null(host_instances_find_subject(&w->list, ""));
 }
 
 /* What the daemon has published keeps its place, though others have lower numbers. */
 WORLD_TEST(beyond_max_instances) {
-        _cleanup_observed_list_ ObservedList ignored = { 0 };
+        _cleanup_host_instances_ HostInstances ignored = { 0 };
         InstanceInfo published = {
                 .name = S("x"), .policy = S("tidb"), .exe = S("/opt/tidb-server"), .pid = 12
         };
@@ -280,11 +281,11 @@ WORLD_TEST(beyond_max_instances) {
         assert_int_equal(w->list.n_instances, 4);
         assert_int_equal(instances_limit(&w->set, &status, &w->list, &ignored), 0);
         assert_int_equal(w->list.n_instances, 2);
-        assert_non_null(observed_list_find_pid(&w->list, 10));
-        assert_non_null(observed_list_find_pid(&w->list, 12));
+        assert_non_null(host_instances_find_pid(&w->list, 10));
+        assert_non_null(host_instances_find_pid(&w->list, 12));
         assert_int_equal(ignored.n_instances, 2);
-        assert_non_null(observed_list_find_pid(&ignored, 11));
-        assert_non_null(observed_list_find_pid(&ignored, 13));
+        assert_non_null(host_instances_find_pid(&ignored, 11));
+        assert_non_null(host_instances_find_pid(&ignored, 13));
 }
 
 /* What the user can read counts more: the daemon may be behind. */
@@ -334,7 +335,7 @@ static int load_as_nobody(pid_t pid, double age_seconds) {
         const Snapshot status = { .instances = &published,
                                   .n_instances = 1,
                                   .time_seconds = clock_realtime_seconds() - age_seconds };
-        _cleanup_observed_list_ ObservedList list = { 0 }, without = { 0 };
+        _cleanup_host_instances_ HostInstances list = { 0 }, without = { 0 };
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         Policy policy = { .name = S("tidb"),
                           .match = { .exe = S("tidb-server"), .args = S("*-P 4000*") } };
@@ -345,7 +346,7 @@ static int load_as_nobody(pid_t pid, double age_seconds) {
         if (setuid(65534) < 0 || sysroot_open(NULL, &sysroot) < 0 ||
             instances_find(&sysroot, &set, NULL, &without) < 0 ||
             instances_find(&sysroot, &set, &status, &list) < 0 ||
-            observed_list_describe(&sysroot, &topology, &list) < 0)
+            host_instances_describe(&sysroot, &topology, &list) < 0)
                 return 10;
         if (without.n_instances != 0 || without.n_denied == 0)
                 return 11;

@@ -17,11 +17,11 @@ typedef struct World {
         Machine machine;
         Policy policies[2];
         PolicySet set;
-        Imagined imagined[2];
-        ImaginedList imagined_list;
+        HostInstance imagined[2];
+        HostInstances imagined_list;
         Member members[2];
-        Observed running[2];
-        ObservedList running_list;
+        HostInstance running[2];
+        HostInstances running_list;
         NodeMemory by_node[2][2];
         PlanRunFrom from;
 } World;
@@ -55,24 +55,26 @@ static void world_init(World *w) {
         policy_set_init(&w->set);
         w->set.policies = w->policies;
         w->set.n_policies = 2;
-        w->imagined[0] = (Imagined){ .name = S("tidb-1"), .policy = &w->policies[0] };
-        w->imagined[1] =
-                (Imagined){ .name = S("tikv-1"), .policy = &w->policies[1], .in_turn = true };
-        imagined_set_disk(&w->imagined[1], &w->disks[1]);
-        w->imagined_list = (ImaginedList){ .instances = w->imagined, .n_instances = 2 };
+        w->imagined[0] = (HostInstance){ .name = S("tidb-1"), .policy = &w->policies[0] };
+        w->imagined[1] = (HostInstance){ .name = S("tikv-1"),
+                                         .policy = &w->policies[1],
+                                         .storage = S("nvme0n1"),
+                                         .storage_nodes = node_set("1"),
+                                         .in_turn = true };
+        w->imagined_list = (HostInstances){ .instances = w->imagined, .n_instances = 2 };
         w->from = (PlanRunFrom){ .machine = &w->machine,
                                  .policies = &w->set,
-                                 .imagined = &w->imagined_list };
+                                 .instances = &w->imagined_list };
 }
 
 /* The same two, running: tidb-1 on node 1, tikv-1 anywhere. */
 static void world_run(World *w) {
         for (size_t i = 0; i < 2; i++) {
                 w->members[i].process.id.pid = 100 + (pid_t)i;
-                w->running[i] = (Observed){ .name = w->imagined[i].name,
-                                            .policy = w->imagined[i].policy,
-                                            .members = &w->members[i],
-                                            .n_members = 1 };
+                w->running[i] = (HostInstance){ .name = w->imagined[i].name,
+                                                .policy = w->imagined[i].policy,
+                                                .members = &w->members[i],
+                                                .n_members = 1 };
         }
         w->running[0].cpus = cpu_set("4-7");
         w->running[0].by_node = w->by_node[0];
@@ -84,9 +86,8 @@ static void world_run(World *w) {
         w->running[1].storage_nodes = node_set("0");
         w->running[1].storage = S("/d: ext4 on sda");
         w->running[1].limit_bytes = 4096;
-        w->running_list = (ObservedList){ .instances = w->running, .n_instances = 2 };
-        w->from.imagined = NULL;
-        w->from.running = &w->running_list;
+        w->running_list = (HostInstances){ .instances = w->running, .n_instances = 2 };
+        w->from.instances = &w->running_list;
 }
 
 #define WORLD_TEST(test) TEST_WITH(test, World, w, world_init, (void))
@@ -135,18 +136,13 @@ WORLD_TEST(disks) {
         _cleanup_plan_run_ PlanRun p = { 0 };
 
         w->imagined[1].storage_nodes = (NodeSet){ 0 };
-        imagined_set_disk(&w->imagined[1], &w->disks[2]);
+        w->imagined[1].storage = S("sda");
         w->imagined[1].in_turn = false;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_string_equal(p.rows[1].storage, "sda");
         assert_ids(p.rows[1].device_nodes, "");
         assert_true(p.rows[1].warnings & WARN_DEVICE_UNKNOWN);
         assert_int_equal(p.report.n_notes, 0);
-        plan_run_done(&p);
-        w->disks[2].node = CPU_SET_MAX; /* nonsense out of a file */
-        imagined_set_disk(&w->imagined[1], &w->disks[2]);
-        assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_ids(p.rows[1].device_nodes, "");
 }
 
 WORLD_TEST(reserve) {
@@ -291,7 +287,7 @@ WORLD_TEST(nothing) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 77;
 
-        w->from.imagined = NULL;
+        w->imagined_list.n_instances = 0;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_int_equal(p.report.n_instances, 0);
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);
@@ -392,7 +388,7 @@ TEST(compare_plans) {
         set = x.set;
         set.policies = &other;
         set.n_policies = 1;
-        x.imagined[0] = (Imagined){ .name = S("pd-1"), .policy = &other };
+        x.imagined[0] = (HostInstance){ .name = S("pd-1"), .policy = &other };
         x.imagined[1].policy = &other;
         x.from.policies = &set;
         assert_int_equal(plan_run_build(&w.from, &before), 0);
