@@ -57,25 +57,22 @@ static const InstanceInfo *published_of(const PlanRunFrom *from, const char *nam
  * for limits that only systemd knows. */
 static Ladder ladder_of(const PlanRunFrom *from, const HostInstance *o) {
         const InstanceInfo *published = published_of(from, o->name);
-        const Sysroot *sysroot = &from->machine->sysroot;
-        const Members members = facts_members(&o->facts, sysroot);
         const BackendTarget target = { .instance = o->name,
                                        .unit = o->unit,
                                        .members = o->members,
                                        .n_members = o->n_members };
-        LadderInput in = { .policy = o->policy->backend,
-                           .in_container = members_in_container(&members),
-                           .is_service = unit_is_service(o->unit),
-                           .alone = !o->shared,
-                           .in_scope = members_scope(&members) };
+        const char *weaker;
+        BackendKind host;
+        LadderInput in;
 
         for (Rung rung = RUNG_UNIT; published && published->bound_by && rung <= RUNG_AFFINITY;
              rung++)
                 if (strcmp(published->bound_by, rung_to_string(rung)) == 0)
                         return (Ladder){ .rung = rung, .why = published->bound_by_reason };
-        in.host = machine_backend(from->machine, from->policies->backend, from->status, &in.weaker);
+        host = machine_backend(from->machine, from->policies->backend, from->status, &weaker);
+        in = ladder_input_of(&o->facts, !o->shared, host, weaker);
         if (ladder_needs_scope(&in))
-                in.no_scope = scope_refuses(sysroot, &target, &in.no_scope_code);
+                in.no_scope = scope_refuses(&from->machine->sysroot, &target, &in.no_scope_code);
         return ladder_choose(&in);
 }
 

@@ -4,6 +4,15 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/instance.h"
 
+bool facts_in_scope(const InstanceFacts *f) {
+        const char *scope = f->n_members > 0 ? f->members[0].process.scope : NULL;
+
+        for (size_t i = 1; scope && i < f->n_members; i++)
+                if (!f->members[i].process.scope || strcmp(f->members[i].process.scope, scope) != 0)
+                        return false;
+        return scope;
+}
+
 static const char *const instance_state_strings[N_INSTANCE_STATES] = {
         [INSTANCE_WAITING] = "waiting",     [INSTANCE_WATCHED] = "watched",
         [INSTANCE_RELEASED] = "released",   [INSTANCE_PLANNED] = "planned",

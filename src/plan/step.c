@@ -18,6 +18,20 @@ bool rung_stays_in_group(Rung rung, const Policy *policy) {
         return policy->backend == POLICY_BACKEND_AFFINITY || rung == RUNG_AFFINITY;
 }
 
+LadderInput ladder_input_of(const InstanceFacts *f, bool alone, BackendKind host,
+                            const char *weaker) {
+        LadderInput in = { .host = host,
+                           .weaker = weaker,
+                           .policy = f->policy->backend,
+                           .is_service = unit_is_service(f->unit),
+                           .alone = alone,
+                           .in_scope = facts_in_scope(f) };
+
+        for (size_t i = 0; i < f->n_members; i++)
+                in.in_container |= f->members[i].process.foreign != FOREIGN_NONE;
+        return in;
+}
+
 bool ladder_needs_scope(const LadderInput *in) {
         return in->policy != POLICY_BACKEND_AFFINITY &&
                (in->host == BACKEND_AUTO || in->host == BACKEND_SYSTEMD) && !in->in_scope &&

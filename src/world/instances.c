@@ -142,13 +142,6 @@ size_t members_count_threads(const Members *members, const char *prefix) {
         return n;
 }
 
-bool members_in_container(const Members *m) {
-        for (size_t k = 0; k < m->n; k++)
-                if (m->list[k].process.foreign != FOREIGN_NONE)
-                        return true;
-        return false;
-}
-
 const char *members_scope(const Members *m) {
         for (size_t k = 0; k < m->n; k++)
                 if (m->list[k].process.scope)

@@ -107,6 +107,9 @@ typedef struct InstanceFacts {
                 InstanceFacts facts;                                                               \
         }
 
+/* Are all of its processes in one scope that the daemon made for it? */
+bool facts_in_scope(const InstanceFacts *facts);
+
 /* What is published of it. The daemon fills it, status.json and the metrics are made from it, and
  * tidbnumactl reads it back. */
 typedef struct InstanceInfo {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/placement.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/reason.h"
@@ -178,6 +179,11 @@ typedef struct LadderInput {
         const char *no_scope; /* why it can have no scope, where it needs one; NULL: it can */
         Reason no_scope_code;
 } LadderInput;
+
+/* Of an instance on a host that has this backend, without what its next start and a scope for it
+ * depend on: the daemon alone knows the first, and each asks for the second in its own way. */
+LadderInput ladder_input_of(const InstanceFacts *facts, bool alone, BackendKind host,
+                            const char *weaker);
 
 /* Has it no unit to itself, so that `no_scope` counts? */
 bool ladder_needs_scope(const LadderInput *input);

@@ -60,9 +60,6 @@ uint32_t members_read_cpus_used(const Members *members);
  * most OTHERS_THREADS_READ_MAX of a process are. */
 size_t members_count_threads(const Members *members, const char *prefix);
 
-/* Is one of its processes in a container? */
-bool members_in_container(const Members *members);
-
 /* The scope that the daemon made for it, or NULL. */
 const char *members_scope(const Members *members);
 

@@ -20,17 +20,10 @@ static const char kept[] =
 #define READ_AGAIN_USEC (UINT64_C(100) * 1000)
 
 static Ladder choose(const Binder *b, const Instance *i) {
-        const Members members = instance_members(i, &b->host->sysroot);
-        LadderInput in = { .host = backend_kind(&b->host->backend),
-                           .weaker = b->host->backend.weaker,
-                           .policy = i->policy->backend,
-                           .in_container = members_in_container(&members),
-                           .is_service = instance_is_service(i),
-                           .alone = i->binding.observed.alone,
-                           .start = units_start_refuses(b->units, i->unit, &i->binding.placement,
-                                                        NULL),
-                           .in_scope = scope_holds(i) };
+        LadderInput in = ladder_input_of(&i->facts, i->binding.observed.alone,
+                                         backend_kind(&b->host->backend), b->host->backend.weaker);
 
+        in.start = units_start_refuses(b->units, i->unit, &i->binding.placement, NULL);
         if (ladder_needs_scope(&in))
                 in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
         return ladder_choose(&in);

@@ -540,15 +540,6 @@ const char *scope_of(const Instance *i) {
         return members_scope(&members);
 }
 
-bool scope_holds(const Instance *i) {
-        const char *scope = scope_of(i);
-
-        for (size_t k = 0; scope && k < i->n_members; k++)
-                if (!i->members[k].process.scope || strcmp(i->members[k].process.scope, scope) != 0)
-                        return false;
-        return scope;
-}
-
 /* The processes that a scan goes through. */
 
 #define _cleanup_scan_list_ _cleanup_(scan_list_done)

@@ -112,7 +112,7 @@ static int record_get(Undoing *undo, Instance *i, UndoRecord **ret) {
         if (!i->undo.record)
                 r = undo_get(&undo->records, undo_target(i).instance, unit_of(i),
                              &i->members[0].process.id, &i->undo.record);
-        if (r >= 0 && scope_holds(i) && !i->undo.record->scope)
+        if (r >= 0 && facts_in_scope(&i->facts) && !i->undo.record->scope)
                 r = undo_record_set_scope(i->undo.record, scope_of(i),
                                           i->members[0].process.cgroup);
         if (r >= 0)

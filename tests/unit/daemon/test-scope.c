@@ -105,7 +105,7 @@ HOST_TEST(a_move_shows) {
         add(h, 50, HOME, NULL);
         scope_follow(&h->m.roster, h->instance);
         assert_null(scope_of(h->instance));
-        assert_false(scope_holds(h->instance));
+        assert_false(facts_in_scope(&h->instance->facts));
         assert_string_equal(undo_target(h->instance).unit, "session-3.scope");
         fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         h->m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
@@ -114,7 +114,7 @@ HOST_TEST(a_move_shows) {
         h->m.host.backend.ops = &backend_systemd_ops;
         scope_follow(&h->m.roster, h->instance);
         assert_string_equal(scope_of(h->instance), NAME);
-        assert_true(scope_holds(h->instance));
+        assert_true(facts_in_scope(&h->instance->facts));
         assert_string_equal(h->instance->unit, "session-3.scope"); /* by which it is known */
         assert_string_equal(undo_target(h->instance).unit, NAME);
         path = path_of(h);
@@ -168,11 +168,11 @@ HOST_TEST(who_belongs_to_it) {
         add(h, 20, SCOPE, NAME); /* before it, and not in the record */
         assert_int_equal(h->instance->members[0].process.id.pid, 20);
         assert_ptr_equal(h->instance->undo.record, r);
-        assert_true(scope_holds(h->instance));
+        assert_true(facts_in_scope(&h->instance->facts));
         fake_process(&h->tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
         scope_follow(&h->m.roster, h->instance);
         assert_string_equal(scope_of(h->instance), NAME);
-        assert_false(scope_holds(h->instance));
+        assert_false(facts_in_scope(&h->instance->facts));
 }
 
 HOST_TEST(why_not) {

@@ -563,8 +563,6 @@ void scope_follow(const Roster *roster, Instance *instance);
 /* The scope that contains at least one of its processes; NULL: none. */
 const char *scope_of(const Instance *instance);
 
-/* Are all of its processes in its scope? */
-bool scope_holds(const Instance *instance);
 /* Receives the kernel's process events, and scans for processes that no event reported. */
 
 /* Subscribes to process events, and makes a first scan. If the kernel refuses, that is logged once
