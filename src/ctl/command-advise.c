@@ -20,7 +20,7 @@ typedef char Address[ADDRESS_TEXT_SIZE];
 
 /* If there are several cards, adds the one on the instance's node. */
 static void add_card(const Situation *s, const Case *c, size_t i, Address address,
-                     AdviceInstance *ret) {
+                     ServerInstance *ret) {
         const WordList *cards = &c->policies.set.host.reserve.devices;
         const Device *card =
                 device_nic_of(&s->machine.devices, (const char *const *)cards->words,
@@ -36,7 +36,7 @@ static void add_card(const Situation *s, const Case *c, size_t i, Address addres
 
 /* What is asked for, by index of the plan's instances. Owned. */
 typedef struct Subjects {
-        AdviceInstance *instances;
+        ServerInstance *instances;
         Address *addresses;
         Asked *asked;
         size_t n;
@@ -48,33 +48,6 @@ static void subjects_done(Subjects *subjects) {
         free(subjects->instances);
         free(subjects->addresses);
         free(subjects->asked);
-}
-
-static AdviceInstance subject(const Situation *s, const Case *c, size_t i, const Asked *asked) {
-        const HostInstance *o = &c->instances.instances[i];
-        const InstanceInfo *published = c->planned.rows[i].published;
-        AdviceInstance new = {
-                .name = o->name,
-                .policy = c->planned.instances[i].policy,
-                .exe = o->exe,
-                .unit = o->unit,
-                .ports = o->ports,
-                .n_ports = o->n_ports,
-                .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
-                .resident_bytes = c->planned.instances[i].need_bytes,
-                .limit_bytes =
-                        plan_run_memory_limit(&c->planned, &s->machine.topology, &c->instances, i),
-                .running = c->runs,
-        };
-
-        if (!c->runs)
-                return new;
-        new.by_hand = case_by_hand(s, c, i);
-        new.gomaxprocs = asked->gomaxprocs;
-        new.go = asked->go;
-        new.said = &asked->said;
-        new.bound_after_start = published && published->bound_after_start;
-        return new;
 }
 
 static const char *host_name(const Situation *s, char *buffer, size_t size) {
@@ -97,7 +70,7 @@ static int collect(const Situation *s, const Case *c, Subjects *ret) {
                 if (c->runs)
                         r = ask_server(&s->machine.sysroot, &c->instances.instances[i],
                                        s->args->ask, &ret->asked[i]);
-                ret->instances[i] = subject(s, c, i, &ret->asked[i]);
+                ret->instances[i] = case_server(s, c, i, &ret->asked[i]);
                 add_card(s, c, i, ret->addresses[i], &ret->instances[i]);
         }
         return r;

@@ -112,31 +112,6 @@ static int read_machine(const Situation *s, Check *check) {
         return r == -ENOMEM ? r : 0;
 }
 
-static void add_running(const Situation *s, const Case *c, size_t i, const Asked *asked,
-                        AuditInstance *ret) {
-        const HostInstance *o = &c->instances.instances[i];
-        const InstanceInfo *published = c->planned.rows[i].published;
-        const Members members = facts_members(&o->facts, &s->machine.sysroot);
-
-        ret->unit = o->unit;
-        ret->by_hand = case_by_hand(s, c, i);
-        ret->start_known = published && published->start_cpus_by;
-        ret->memory_source =
-                start_source_from_string(published ? published->start_memory_by : NULL);
-        ret->exe = o->exe;
-        ret->pid = o->members[0].process.id.pid;
-        ret->allowed_cpus = o->cpus;
-        ret->memory_policy = o->memory_policy;
-        ret->disks = &o->disks;
-        ret->disk = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL;
-        ret->gomaxprocs = asked->gomaxprocs;
-        ret->gomaxprocs_reported = asked->gomaxprocs_reported;
-        ret->go = asked->go;
-        ret->said = &asked->said;
-        ret->n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
-        ret->bound_after_start = published && published->bound_after_start;
-}
-
 /* Read again, now that it is known which pages are where they belong. */
 static void read_huge(const Situation *s, const Case *c, const HostInstance *o, HugeNeed *need,
                       AuditInstance *ret) {
@@ -150,21 +125,28 @@ static void read_huge(const Situation *s, const Case *c, const HostInstance *o, 
 }
 
 static AuditInstance instance(const Situation *s, const Case *c, size_t i, const Asked *asked) {
+        const HostInstance *o = &c->instances.instances[i];
+        const Members members = facts_members(&o->facts, &s->machine.sysroot);
         const PlanReportInstance *row = &c->planned.rows[i];
-        AuditInstance new = { .name = row->name,
-                              .policy = row->policy,
+        const InstanceInfo *published = row->published;
+        AuditInstance new = { .instance = case_server(s, c, i, asked),
                               .placed = plan_report_places(row),
-                              .disk_nodes = row->device_nodes,
-                              .limit_bytes = plan_run_memory_limit(
-                                      &c->planned, &s->machine.topology, &c->instances, i),
-                              .need_bytes = row->need_bytes };
+                              .disk_nodes = row->device_nodes };
 
         if (new.placed) {
                 new.nodes = row->placement->nodes;
                 new.cpus = row->placement->cpus;
         }
-        if (c->runs)
-                add_running(s, c, i, asked, &new);
+        if (!c->runs) {
+                new.device = NULL; /* what is imagined holds nothing there */
+                return new;
+        }
+        new.start_known = published && published->start_cpus_by;
+        new.memory_source = start_source_from_string(published ? published->start_memory_by : NULL);
+        new.allowed_cpus = o->cpus;
+        new.memory_policy = o->memory_policy;
+        new.disks = &o->disks;
+        new.n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
         return new;
 }
 

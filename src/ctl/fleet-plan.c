@@ -197,7 +197,7 @@ static int plan_host(const Fleet *fleet, FleetHost *host) {
 
 static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *ret) {
         const size_t n = host->imagined.n_instances;
-        _cleanup_free_ AdviceInstance *subjects = calloc(n + 1, sizeof(*subjects));
+        _cleanup_free_ ServerInstance *subjects = calloc(n + 1, sizeof(*subjects));
         const AdviceInput input = { .topology = &host->class->machine.topology,
                                     .instances = subjects,
                                     .n_instances = n,
@@ -210,7 +210,7 @@ static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *
                 const HostInstance *imagined = &host->imagined.instances[i];
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
 
-                subjects[i] = (AdviceInstance){ .name = imagined->name,
+                subjects[i] = (ServerInstance){ .name = imagined->name,
                                                 .policy = imagined->policy,
                                                 .exe = imagined->exe,
                                                 .unit = imagined->unit,

@@ -287,7 +287,8 @@ static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
         return r;
 }
 
-ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
+/* What restricts it beside the daemon. */
+static ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
         const PlanReportInstance *row = &c->planned.rows[i];
         const HostInstance *o = &c->instances.instances[i];
         const InstanceInfo *published = row->published;
@@ -305,6 +306,34 @@ ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
         };
 
         return by_hand_find(&input);
+}
+
+ServerInstance case_server(const Situation *s, const Case *c, size_t i, const Asked *asked) {
+        const HostInstance *o = &c->instances.instances[i];
+        const PlanReportInstance *row = &c->planned.rows[i];
+        ServerInstance new = {
+                .name = row->name,
+                .policy = row->policy,
+                .exe = o->exe,
+                .unit = o->unit,
+                .ports = o->ports,
+                .n_ports = o->n_ports,
+                .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
+                .need_bytes = row->need_bytes,
+                .limit_bytes =
+                        plan_run_memory_limit(&c->planned, &s->machine.topology, &c->instances, i),
+        };
+
+        if (!c->runs)
+                return new;
+        new.pid = row->pid;
+        new.by_hand = case_by_hand(s, c, i);
+        new.gomaxprocs = asked->gomaxprocs;
+        new.gomaxprocs_reported = asked->gomaxprocs_reported;
+        new.go = asked->go;
+        new.said = &asked->said;
+        new.bound_after_start = row->published && row->published->bound_after_start;
+        return new;
 }
 
 int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {

@@ -63,7 +63,7 @@ typedef struct AdviceScope {
 
 /* What the process does that runs now: it may have read the number of CPUs before it was bound. */
 static const char *gomaxprocs_note(const AdviceSubject *subject) {
-        if (!subject->running)
+        if (subject->pid == 0)
                 return "";
         if (subject->gomaxprocs == 0 && subject->go == GO_FOLLOWS)
                 return "The running process was built with Go 1.25 or later and follows its CPUs, "
@@ -95,11 +95,11 @@ static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
 
         advice->value = n;
         advice->note = gomaxprocs_note(subject);
-        if (subject->running && subject->gomaxprocs == n)
+        if (subject->pid > 0 && subject->gomaxprocs == n)
                 advice->effect = HOLDS_ALREADY;
         /* Does the process count on CPUs that it had before it was bound? */
         return shares_cpus(subject) ||
-               (subject->running &&
+               (subject->pid > 0 &&
                 (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
                                          : subject->go == GO_ONCE && subject->bound_after_start));
 }
@@ -147,9 +147,9 @@ static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *sub
 
                 if (product_info(other->product)->heavy || common == 0)
                         continue;
-                if (__builtin_add_overflow(
-                            bytes, other->resident_bytes / id_set_count(&other->nodes) * common,
-                            &bytes))
+                if (__builtin_add_overflow(bytes,
+                                           other->need_bytes / id_set_count(&other->nodes) * common,
+                                           &bytes))
                         return UINT64_MAX;
         }
         return bytes / (subject->n_sharers + 1);
@@ -159,14 +159,14 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
         const uint64_t limit = memory_limit_bytes(subject);
         const uint64_t room = limit - advice_min(limit, light_bytes(scope->report, subject));
-        const uint64_t base = advice_max(subject->resident_bytes, ADVICE_GOGC_BASE_BYTES);
+        const uint64_t base = advice_max(subject->need_bytes, ADVICE_GOGC_BASE_BYTES);
         const uint64_t need = gogc_need(base, ADVICE_GOGC_MOST);
 
         advice->base_bytes = base;
         advice->cost_bytes = need - base;
         advice->note = "A variable of TiDB 7.5 and later, for the whole cluster. GOGC in the "
                        "environment does nothing since TiDB 5.2, which sets it itself.";
-        if (subject->resident_bytes >= ADVICE_GOGC_BASE_BYTES)
+        if (subject->need_bytes >= ADVICE_GOGC_BASE_BYTES)
                 advice->reason = "Memory is free for more than the 500 up to which TiDB raises "
                                  "GOGC by itself: less frequent garbage collection raised a field "
                                  "case from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). It needs "
@@ -491,16 +491,14 @@ static int apply_rules(AdviceReport *report, size_t index) {
 /* --- what is an instance's own of the CPUs and the memory where it is placed --- */
 
 static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subject) {
-        const AdviceInstance *instance = &input->instances[i];
+        const ServerInstance *instance = &input->instances[i];
         const PlacementChoice *choice = &input->plan->choices[i];
         const Placement *placement = &choice->placement;
         const CpuSet all = topology_cpus_of(input->topology, &placement->nodes);
         const CpuSet *place = id_set_is_empty(&placement->cpus) ? &all : &placement->cpus;
 
         *subject = (AdviceSubject){
-                .name = instance->name,
-                .ports = instance->ports,
-                .n_ports = instance->n_ports,
+                .instance = *instance,
                 .unplaced = !id_set_is_empty(&placement->nodes) ? ""
                             : choice->refusal != REFUSAL_NONE
                                     ? placement_refusal_to_string(choice->refusal)
@@ -510,16 +508,9 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
                 .cpus = by_hand_left(&instance->by_hand, place),
                 .memory = placement->memory,
                 .memory_bytes = topology_memory_bytes(input->topology, &placement->nodes),
-                .device = instance->device && instance->device[0] ? instance->device : NULL,
-                .resident_bytes = instance->resident_bytes,
-                .running = instance->running,
-                .gomaxprocs = instance->gomaxprocs,
-                .go = instance->go,
-                .bound_after_start = instance->bound_after_start,
-                .card = instance->card,
-                .address = instance->address,
-                .said = instance->said,
         };
+        if (subject->device && subject->device[0] == '\0')
+                subject->device = NULL;
         subject->product = match_product(
                 instance->exe, instance->policy ? &instance->policy->match : NULL, instance->unit);
         subject->weight = instance->policy && instance->policy->weight != WEIGHT_AUTO
@@ -587,7 +578,7 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
 
 static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         AdviceSubject *subject = &report->subjects[index];
-        const AdviceInstance *instance = &input->instances[index];
+        const ServerInstance *instance = &input->instances[index];
         uint32_t quota;
 
         subject->cpu_share = subject->n_cpus;

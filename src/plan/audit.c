@@ -599,7 +599,7 @@ static void storage_node(Audit *a, const AuditInstance *i) {
         char nodes[ID_SET_LIST_MAX];
         const Device *disk;
 
-        if (!i->disk || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
+        if (!i->device || id_set_is_empty(&i->disk_nodes) || a->in->topology->n_nodes < 2 ||
             audit_product(i) != PRODUCT_TIKV)
                 return;
         audit_hold(a, AUDIT_STORAGE_NODE);
@@ -607,20 +607,20 @@ static void storage_node(Audit *a, const AuditInstance *i) {
                 return;
         /* Not /sys/block/NAME/device/numa_node: of NVMe that is the controller's
          * class device, whose number is not the firmware's. */
-        disk = device_list_find(a->in->devices, DEVICE_DISK, i->disk);
+        disk = device_list_find(a->in->devices, DEVICE_DISK, i->device);
         (void)id_set_render_list(&i->disk_nodes, nodes, sizeof(nodes));
         audit_find(a, AUDIT_STORAGE_NODE, AUDIT_WARNING,
                    disk && disk->pci ? text_new("/sys/bus/pci/devices/%s/numa_node", disk->pci)
-                                     : text_new("/sys/block/%s", i->disk),
+                                     : text_new("/sys/block/%s", i->device),
                    text_new("place: {near: storage} in policy %s", i->policy->name),
-                   "%s is away from its disk %s, which is at node %s", i->name, i->disk, nodes);
+                   "%s is away from its disk %s, which is at node %s", i->name, i->device, nodes);
 }
 
 /* TiKV and PD write the log of each change: two of them wait for each other's disk. */
 static bool writes_much(const AuditInstance *i) {
         const Product product = audit_product(i);
 
-        return i->disk && (product == PRODUCT_TIKV || product == PRODUCT_PD);
+        return i->device && (product == PRODUCT_TIKV || product == PRODUCT_PD);
 }
 
 static void shared_disk(Audit *a, const AuditInstance *i) {
@@ -628,13 +628,13 @@ static void shared_disk(Audit *a, const AuditInstance *i) {
                 return;
         audit_hold(a, AUDIT_SHARED_DISK);
         for (const AuditInstance *o = a->in->instances; o < i; o++)
-                if (writes_much(o) && strcmp(o->disk, i->disk) == 0) {
+                if (writes_much(o) && strcmp(o->device, i->device) == 0) {
                         audit_find(a, AUDIT_SHARED_DISK, AUDIT_WARNING,
                                    text_new("/proc/self/mountinfo"),
                                    text_new("a disk for each, or end the one that the cluster has "
                                             "forgotten; else limit the rates: tidbnumactl advise"),
                                    "%s and %s have their data on one disk, %s", o->name, i->name,
-                                   i->disk);
+                                   i->device);
                         return;
                 }
 }

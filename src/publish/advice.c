@@ -196,7 +196,7 @@ void advice_text_append_reason(Text *text, const AdviceReport *report, const Adv
         if (advice->note[0] != '\0')
                 text_append(text, " ");
         append_template(text, report, advice, advice->note);
-        if (!report->subjects[advice->subject].running)
+        if (report->subjects[advice->subject].pid == 0)
                 return;
         if (advice->effect == HOLDS_RESTART)
                 text_append(text, " It takes effect after a restart.");
@@ -364,8 +364,8 @@ static void put_inputs(Json *json, const AdviceReport *report, const AdviceSubje
                 json_put_string(json, "device", s->device);
                 put_names(json, "shares_device_with", report, s->device_sharers,
                           s->n_device_sharers);
-                put_known(json, "resident_bytes", s->resident_bytes);
-                json_put_bool(json, "running", s->running);
+                put_known(json, "resident_bytes", s->need_bytes);
+                json_put_bool(json, "running", s->pid > 0);
                 put_known(json, "gomaxprocs", s->gomaxprocs);
                 json_put_string(json, "card", s->card);
         }

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "fuzz.h"
-#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/instances.h"
 
 static uint64_t count(const ImagineList *list) {
         uint64_t n = 0;

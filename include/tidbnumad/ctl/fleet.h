@@ -4,7 +4,7 @@
 
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/ctl/args.h"
-#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/ctl/policies.h"

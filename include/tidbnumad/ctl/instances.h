@@ -1,8 +1,13 @@
-/* Finds the instances that run on a machine, by a set of policies. */
+/* The instances that a command is about: those that run on a machine, by a set of policies, and
+ * those that --instances imagines. */
 #pragma once
 
+#include <stdint.h>
+
+#include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/topology.h"
 #include "tidbnumad/world/instances.h"
 
 /* Finds all processes that match a policy; to be followed by host_instances_describe(). `status`
@@ -23,3 +28,37 @@ int instances_limit(const PolicySet *policies, const Snapshot *status, HostInsta
 
 /* GOMAXPROCS in the environment of its start; 0: none, or it may not be read. */
 uint32_t instances_gomaxprocs(const HostInstance *o);
+
+/* --- imagined ones --- */
+
+/* More than any host runs. */
+#define IMAGINE_INSTANCES_MAX 1024u
+
+/* One word of the list: "2:tikv@nvme0n1:32GiB". */
+typedef struct ImagineEntry {
+        uint32_t count;
+        char *policy;        /* owned */
+        char *disk;          /* NULL: none was named; owned */
+        uint64_t need_bytes; /* memory of each of them; 0: not given */
+} ImagineEntry;
+
+typedef struct ImagineList {
+        ImagineEntry *entries; /* owned */
+        size_t n_entries, allocated;
+} ImagineList;
+
+void imagine_list_done(ImagineList *list);
+#define _cleanup_imagine_list_ _cleanup_(imagine_list_done)
+
+/* Parses "COUNT:POLICY[@DISK][:SIZE],…", with blanks allowed around each comma; "POLICY" alone is
+ * one. -EINVAL: invalid, and *ret_message is a sentence about the error, which the caller frees;
+ * -ENOMEM. */
+int imagine_parse(const char *text, ImagineList *ret, char **ret_message);
+
+/* Its disk (NULL: none) and the node of that. 0 or -ENOMEM. */
+int host_instance_set_disk(HostInstance *imagined, const Device *disk);
+
+/* Instances of a policy with `near: storage` get the machine's disks in turn: the NVMe disks where
+ * it has any, else all. -EINVAL: no such policy or disk, with a message as above; -ENOMEM. */
+int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
+                      HostInstances *ret, char **ret_message);

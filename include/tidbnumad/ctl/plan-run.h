@@ -2,7 +2,7 @@
  * the report of the result. */
 #pragma once
 
-#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/model/irq.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tidbnumad/ctl/args.h"
-#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/plan-run.h"
@@ -32,8 +32,9 @@ typedef struct Case {
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 } Case;
 
-/* What restricts this running instance of the case beside the daemon. */
-ByHand case_by_hand(const Situation *situation, const Case *c, size_t i);
+/* An instance of the case as it is judged. `asked` is what it said, where it runs. Borrows from
+ * each. */
+ServerInstance case_server(const Situation *situation, const Case *c, size_t i, const Asked *asked);
 
 /* These functions print errors to stderr. Their results must not move afterwards, and must be freed
  * in each case. */

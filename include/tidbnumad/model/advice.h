@@ -92,10 +92,11 @@ typedef struct Advice {
 
 /* An instance, and what was weighed for it. */
 typedef struct AdviceSubject {
-        const char *name; /* borrowed */
+        union {
+                struct ServerInstance;
+                ServerInstance instance;
+        };
         Product product;
-        const uint16_t *ports; /* borrowed; may be NULL */
-        size_t n_ports;
         const char *unplaced; /* a sentence: why it has no nodes, and so no advice; "" else */
         NodeSet nodes;
         CpuSet cpus;
@@ -110,17 +111,8 @@ typedef struct AdviceSubject {
         bool limited; /* that limit is less than its part: it sizes itself by it when it starts */
         size_t *sharers; /* indexes of the other heavy instances on its nodes; owned */
         size_t n_sharers;
-        const char *device;     /* under its data directory; borrowed; NULL: not known */
         size_t *device_sharers; /* indexes of the others on `device`; owned */
         size_t n_device_sharers;
-        uint64_t resident_bytes;    /* 0: not known */
-        bool running;               /* false: imagined, or not started yet */
-        uint32_t gomaxprocs;        /* 0: not known */
-        GoCount go;                 /* how it counts its CPUs, if it runs */
-        bool bound_after_start;     /* see InstanceInfo */
-        const char *card, *address; /* of several network cards the one of its node, and an address
-                                     * of that card; borrowed; NULL: none, not known */
-        const ServerReport *said;   /* by the server itself; borrowed; NULL: it was not asked */
 } AdviceSubject;
 
 typedef struct AdviceReport {

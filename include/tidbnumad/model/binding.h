@@ -1,4 +1,5 @@
-/* What the kernel shows of an instance's binding at one moment. Plain data. */
+/* What the kernel shows of an instance's binding at one moment, and what binds it beside the
+ * daemon. Plain data. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,3 +32,24 @@ typedef struct Binding {
                              * memory cgroup on v1 */
         int32_t intruder;   /* a pid that does, 0 when alone */
 } Binding;
+
+/* What the start of a unit has that chooses CPUs or memory nodes; see plan/start-limits.h. */
+typedef enum StartSource {
+        START_NOTHING, /* it asks for nothing */
+        START_AFFINITY,
+        START_NUMA,
+        START_NUMACTL,
+        START_TASKSET,
+        START_SCRIPT, /* its script, which cannot be read */
+        N_START_SOURCES,
+} StartSource;
+
+/* To which CPUs and memory nodes a running instance is restricted by something else than the
+ * daemon; see by_hand_find(). */
+typedef struct ByHand {
+        CpuSet cpuset_cpus;   /* the cpuset of its unit: fewer than it could have, and not those of
+                               * its place; empty: it is not so */
+        NodeSet cpuset_nodes; /* likewise, the memory nodes of its group */
+        CpuSet thread_cpus;   /* its threads', within that cpuset */
+        StartSource start;    /* by which; START_NOTHING: by another program, or by itself */
+} ByHand;

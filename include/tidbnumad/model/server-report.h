@@ -1,5 +1,5 @@
-/* What a running server says of itself at its status port: its version, and its settings. Plain
- * data; tidbnumactl asks for it where it is told to. */
+/* A server as check and advise judge it, and what it says of itself at its status port where it
+ * runs: its version, and its settings. Plain data; tidbnumactl asks for it where it is told to. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 #include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/policy.h"
+#include "tidbnumad/model/workload.h"
 
 /* More than any server has: TiKV 8.5 has some 700. */
 enum { SERVER_SETTINGS_MAX = 4096 };
@@ -48,3 +51,28 @@ int server_setting_parse(const char *value, uint64_t *ret);
  * replication.location-labels, the last of which tells hosts apart. Has a TiKV such a label: the
  * last one of `location_labels` (with commas; NULL: not known) or "host"? */
 bool server_report_tells_host(const ServerReport *tikv, const char *location_labels);
+
+/* An instance, running or imagined, and what is known of it for a judgement of its sizes. Borrowed;
+ * what is made of it may keep pointers. */
+typedef struct ServerInstance {
+        const char *name;
+        const Policy
+                *policy;  /* its match.exe gives the product where `exe` does not; may be NULL */
+        const char *exe;  /* path or base name; NULL: not known, as for an imagined instance */
+        const char *unit; /* NULL: none */
+        const uint16_t *ports; /* may be NULL */
+        size_t n_ports;
+        int32_t pid;                /* of its oldest process; 0: it does not run */
+        const char *device;         /* under its data directory, "nvme0n1"; NULL: not known */
+        uint64_t need_bytes;        /* resident now, or its limit; 0: not known */
+        uint64_t limit_bytes;       /* of its control group, such as MemoryMax=; 0: none */
+        uint32_t cpu_quota;         /* CPUQuota=, in percent of one CPU; 0: none, not known */
+        ByHand by_hand;             /* it has only what that leaves of its place's CPUs */
+        uint32_t gomaxprocs;        /* in its environment, or as it reports itself; 0: not known */
+        bool gomaxprocs_reported;   /* by itself */
+        GoCount go;                 /* how it counts its CPUs, if it runs */
+        bool bound_after_start;     /* see InstanceInfo */
+        const ServerReport *said;   /* by the server itself; NULL, or empty: it was not asked */
+        const char *card, *address; /* of several network cards the one of its node, and an address
+                                     * of that card; NULL: none, not known */
+} ServerInstance;

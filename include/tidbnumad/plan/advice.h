@@ -85,32 +85,9 @@
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/start-limits.h"
 
-/* An instance, running or imagined. Borrowed; `name`, `ports` and `device` must outlive the report.
- */
-typedef struct AdviceInstance {
-        const char *name;
-        const Policy
-                *policy;  /* its match.exe gives the product where `exe` does not; may be NULL */
-        const char *exe;  /* path or base name; NULL: not known, as for an imagined instance */
-        const char *unit; /* NULL: none */
-        const uint16_t *ports;
-        size_t n_ports;
-        const char *device;      /* under its data directory, "nvme0n1"; NULL: not known */
-        uint64_t resident_bytes; /* 0: not known */
-        uint64_t limit_bytes;    /* of its control group, such as MemoryMax=; 0: none */
-        uint32_t cpu_quota;      /* CPUQuota=, in percent of one CPU; 0: none, not known */
-        bool running;
-        ByHand by_hand;             /* it has only what that leaves of its place's CPUs */
-        uint32_t gomaxprocs;        /* of a running Go process; 0: not known */
-        GoCount go;                 /* likewise */
-        bool bound_after_start;     /* see InstanceInfo */
-        const char *card, *address; /* see AdviceSubject */
-        const ServerReport *said;   /* likewise */
-} AdviceInstance;
-
 typedef struct AdviceInput {
         const Topology *topology;
-        const AdviceInstance *instances;
+        const ServerInstance *instances; /* all that they refer to must outlive the report */
         size_t n_instances;
         const PlacementPlan *plan; /* its choices have the same index as the instances */
         bool daemon_binds;         /* the policies are enforced */

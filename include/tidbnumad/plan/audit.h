@@ -27,33 +27,23 @@
  * "unified-read-pool-0" (components/tikv_util/src/yatp_pool). */
 #define TIKV_READ_THREADS "unified-read-po"
 
-/* An instance, running or imagined, and where the plan has it. Borrowed. */
+/* An instance, and where the plan has it. Borrowed. */
 typedef struct AuditInstance {
-        const char *name;
-        const Policy *policy;
-        const char *exe; /* path or base name; NULL: not known */
-        int32_t pid;     /* 0: it does not run */
+        union {
+                struct ServerInstance;
+                ServerInstance instance;
+        };
         bool placed;
         NodeSet nodes; /* by the plan, as `cpus` */
         CpuSet cpus;
         CpuSet allowed_cpus;       /* that it may use now; empty: not known */
-        const char *unit;          /* NULL: none */
-        ByHand by_hand;            /* restricted by something else than the daemon */
         const char *memory_policy; /* that it has set itself, as numa(7) has it; NULL: none */
         StartSource memory_source; /* what of its start chooses memory nodes */
         bool start_known;          /* the daemon has read what its start chooses */
-        const char *disk;          /* under its data directory; NULL: not known */
         const DeviceList *disks;   /* all of them; NULL: not known */
         NodeSet disk_nodes;        /* empty: not known */
-        uint64_t need_bytes;       /* 0: not known */
-        uint64_t limit_bytes;      /* of its control group, such as MemoryMax=; 0: none */
         const HugeNeed *huge;      /* reserved huge pages that it has mapped; NULL: not known */
-        uint32_t gomaxprocs;       /* in its environment, or as it reports itself; 0: not known */
-        bool gomaxprocs_reported;  /* by itself */
-        GoCount go;
-        bool bound_after_start;   /* see InstanceInfo */
-        size_t n_read_threads;    /* TIKV_READ_THREADS; 0: none, not known */
-        const ServerReport *said; /* by the server itself; NULL, or empty: it was not asked */
+        size_t n_read_threads;     /* TIKV_READ_THREADS; 0: none, not known */
 } AuditInstance;
 
 /* A unit, running or not, that cannot be started bound. Borrowed. */

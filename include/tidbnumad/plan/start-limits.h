@@ -12,17 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tidbnumad/model/binding.h"
 #include "tidbnumad/model/topology.h"
-
-typedef enum StartSource {
-        START_NOTHING, /* it asks for nothing */
-        START_AFFINITY,
-        START_NUMA,
-        START_NUMACTL,
-        START_TASKSET,
-        START_SCRIPT, /* its script, which cannot be read */
-        N_START_SOURCES,
-} StartSource;
 
 /* As the operator knows it: "CPUAffinity="; "" for nothing. There is nothing of another name, or of
  * NULL. */
@@ -95,14 +86,6 @@ typedef struct ByHandInput {
         bool bound_by_daemon;   /* so that its cpuset is the daemon's own */
         StartSource cpu_source; /* what chooses CPUs in its start */
 } ByHandInput;
-
-typedef struct ByHand {
-        CpuSet cpuset_cpus;   /* the cpuset of its unit: fewer than it could have, and not those of
-                               * its place; empty: it is not so */
-        NodeSet cpuset_nodes; /* likewise, the memory nodes of its group */
-        CpuSet thread_cpus;   /* its threads', within that cpuset */
-        StartSource start;    /* by which; START_NOTHING: by another program, or by itself */
-} ByHand;
 
 /* Threads that have chosen single CPUs are the program's own business (a haproxy's cpu-map): the
  * CPUs count that they have together. Isolated CPUs nobody has without asking for them. */

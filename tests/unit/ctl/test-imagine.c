@@ -4,7 +4,7 @@
 
 #include "../../support/id-sets.h"
 
-#include "tidbnumad/ctl/imagine.h"
+#include "tidbnumad/ctl/instances.h"
 
 static void check_entry(const ImagineEntry *entry, uint32_t count, const char *policy,
                         const char *disk) {

@@ -14,7 +14,7 @@
 typedef struct Host {
         Node nodes[HOST_NODES_MAX];
         Topology topology;
-        AdviceInstance instances[HOST_INSTANCES_MAX];
+        ServerInstance instances[HOST_INSTANCES_MAX];
         PlacementChoice choices[HOST_INSTANCES_MAX];
         PlacementPlan plan;
         size_t n;
@@ -41,12 +41,12 @@ static inline void host_init(Host *host, size_t n_nodes, uint32_t cpus, uint64_t
         TEST_AFTER(test, Host, host, host_init(host, n_nodes, cpus, memory), host_done)
 
 /* An instance with all CPUs of its nodes. */
-static inline AdviceInstance *host_add(Host *host, const char *name, const char *exe,
+static inline ServerInstance *host_add(Host *host, const char *name, const char *exe,
                                        const char *nodes) {
         Placement *placement = &host->choices[host->n].placement;
-        AdviceInstance *instance = &host->instances[host->n++];
+        ServerInstance *instance = &host->instances[host->n++];
 
-        *instance = (AdviceInstance){ .name = name, .exe = exe };
+        *instance = (ServerInstance){ .name = name, .exe = exe };
         placement->nodes = node_set(nodes);
         placement->cpus = topology_cpus_of(&host->topology, &placement->nodes);
         placement->reason = "";

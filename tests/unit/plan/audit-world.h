@@ -99,7 +99,7 @@ static inline void init(World *w) {
                                            .nodes = node_set("1"),
                                            .cpus = cpu_set("4-7"),
                                            .allowed_cpus = cpu_set("4-7"),
-                                           .disk = "nvme0n1",
+                                           .device = "nvme0n1",
                                            .disk_nodes = node_set("1"),
                                            .need_bytes = 8 * GIB,
                                            .limit_bytes = 85 * GIB,

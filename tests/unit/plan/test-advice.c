@@ -57,9 +57,9 @@ TEST(threads) {
 
 /* One that started before it was bound keeps its pools. */
 HOST_TEST(threads_of_a_late_binding, 1, 16, GIB) {
-        AdviceInstance *tikv = host_add(host, "tikv", "tikv-server", "0");
+        ServerInstance *tikv = host_add(host, "tikv", "tikv-server", "0");
 
-        tikv->running = true;
+        tikv->pid = 1;
         host_advise(host);
         assert_null(host_find(host, "tikv", "readpool.unified.max-thread-count"));
         assert_null(host_find(host, "tikv", "backup.num-threads"));
@@ -240,7 +240,7 @@ HOST_TEST(pd, 1, 16, 64 * GIB) {
 
         host_add(host, "pd", "pd-server", "0");
         host_add(host, "tidb", "tidb-server", "0");
-        host->instances[0].running = true;
+        host->instances[0].pid = 1;
         host->instances[0].gomaxprocs = 64;
         host_advise(host);
         advice = host_find(host, "pd", "GOMAXPROCS");
@@ -293,8 +293,8 @@ static bool gogc_fits_with(uint64_t memory, uint64_t resident, uint64_t pd_resid
         _cleanup_host_ Host host;
 
         host_init(&host, 1, 4, memory);
-        host_add(&host, "x", "tidb-server", "0")->resident_bytes = resident;
-        host_add(&host, "pd", "pd-server", "0")->resident_bytes = pd_resident;
+        host_add(&host, "x", "tidb-server", "0")->need_bytes = resident;
+        host_add(&host, "pd", "pd-server", "0")->need_bytes = pd_resident;
         return gogc_fits(&host, "x");
 }
 
@@ -332,7 +332,7 @@ HOST_TEST(gogc_costs, 1, 4, 256 * GIB) {
 HOST_TEST(gogc_goes_by_the_resident_size, 1, 4, 256 * GIB) {
         const Advice *advice;
 
-        host_add(host, "busy", "tidb-server", "0")->resident_bytes = 3 * GIB;
+        host_add(host, "busy", "tidb-server", "0")->need_bytes = 3 * GIB;
         host_advise(host);
         advice = host_find(host, "busy", setting);
         assert_int_equal(advice->base_bytes, 3 * GIB);
@@ -344,23 +344,23 @@ HOST_TEST(gogc_divides_what_others_hold, 2, 4, 40 * GIB) {
         host_add(host, "a", "tidb-server", "0");
         host_add(host, "b", "tidb-server", "0");
         host_add(host, "c", "tidb-server", "1");
-        host_add(host, "pd", "pd-server", "0-1")->resident_bytes = 30 * GIB;
+        host_add(host, "pd", "pd-server", "0-1")->need_bytes = 30 * GIB;
         /* a: 16 - 15/2 = 8.5; c: 32 - 15 = 17 */
         assert_false(gogc_fits(host, "a"));
         advice_report_done(&host->report);
         assert_true(gogc_fits(host, "c"));
         advice_report_done(&host->report);
-        host->instances[3].resident_bytes = 34 * GIB; /* 32 - 17 = 15 */
+        host->instances[3].need_bytes = 34 * GIB; /* 32 - 17 = 15 */
         assert_false(gogc_fits(host, "c"));
 }
 
 /* All of a PD that has the same two nodes. */
 HOST_TEST(gogc_on_two_nodes, 2, 4, 15 * GIB) {
         host_add(host, "a", "tidb-server", "0-1");
-        host_add(host, "pd", "pd-server", "0-1")->resident_bytes = 9 * GIB; /* 24 - 9 = 15 */
+        host_add(host, "pd", "pd-server", "0-1")->need_bytes = 9 * GIB; /* 24 - 9 = 15 */
         assert_false(gogc_fits(host, "a"));
         advice_report_done(&host->report);
-        host->instances[1].resident_bytes = 8 * GIB;
+        host->instances[1].need_bytes = 8 * GIB;
         assert_true(gogc_fits(host, "a"));
 }
 
@@ -397,13 +397,13 @@ TEST(max_procs_of_a_running_process) {
 
         for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
                 _cleanup_host_ Host host;
-                AdviceInstance *instance;
+                ServerInstance *instance;
                 const Advice *advice;
 
                 print_message("%zu\n", i);
                 host_init(&host, 1, 4, GIB);
                 instance = host_add(&host, "x", "tidb-server", "0");
-                instance->running = cases[i].running;
+                instance->pid = cases[i].running;
                 instance->gomaxprocs = cases[i].gomaxprocs;
                 instance->go = cases[i].go;
                 instance->bound_after_start = cases[i].late;

@@ -155,7 +155,7 @@ static void away_from_its_disk(World *w) {
 
 static void two_on_a_disk(World *w) {
         w->instances[0].exe = "pd-server";
-        w->instances[0].disk = "nvme0n1";
+        w->instances[0].device = "nvme0n1";
 }
 
 static void exceeds_its_node(World *w) {

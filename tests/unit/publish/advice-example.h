@@ -35,8 +35,8 @@ static inline void example_subjects(AdviceExample *e) {
                                                      .product = PRODUCT_TIDB,
                                                      .ports = example_tidb_ports,
                                                      .n_ports = 2,
-                                                     .resident_bytes = UINT64_C(3) << 30,
-                                                     .running = true,
+                                                     .need_bytes = UINT64_C(3) << 30,
+                                                     .pid = 1,
                                                      .gomaxprocs = 64 };
         e->subjects[EXAMPLE_TIKV] = (AdviceSubject){ .name = "tikv-20161",
                                                      .product = PRODUCT_TIKV,

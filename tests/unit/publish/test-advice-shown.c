@@ -273,7 +273,7 @@ ADVICE_TEST(hostile_names) {
 /* Columns hold together where names have more bytes than columns. */
 ADVICE_TEST(columns_count_characters) {
         e->subjects[EXAMPLE_TIDB].name = "тидб";
-        e->subjects[EXAMPLE_TIDB].running = false;
+        e->subjects[EXAMPLE_TIDB].pid = 0;
         e->items[0].reason = "x";
         e->items[0].note = "";
         e->report.n_items = 1;
