@@ -51,8 +51,6 @@ static const char *glob_fault(const char *glob) {
 }
 
 static const char *exe_fault(const char *exe) {
-        if (*exe == '\0')
-                return "it is empty";
         if (*exe == ' ' || exe[strlen(exe) - 1] == ' ')
                 return "a blank at an end; remove it";
         /* A blank before a dash or a slash starts an argument. In a base name any blank does: a
@@ -78,8 +76,6 @@ static const char *exe_fault(const char *exe) {
 static const char *unit_fault(const char *unit) {
         const char *fault;
 
-        if (*unit == '\0')
-                return "it is empty";
         if (utf8_has_control(unit) || strpbrk(unit, " /"))
                 return "a unit name contains no spaces, slashes or control characters";
         if (strlen(unit) > UNIT_NAME_MAX)
@@ -101,8 +97,6 @@ static const char *unit_fault(const char *unit) {
 }
 
 static const char *user_fault(const char *user) {
-        if (*user == '\0')
-                return "it is empty";
         if (utf8_has_control(user) || strpbrk(user, " :/*?[") || *user == '-')
                 return "not the name of a user";
         return strlen(user) > USER_NAME_MAX ? "it is too long" : NULL;
@@ -112,8 +106,6 @@ static const char *name_fault(const char *name) {
         static const char allowed[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
-        if (*name == '\0')
-                return "it is empty";
         if (strlen(name) > POLICY_NAME_MAX)
                 return "it is too long";
         return name[strspn(name, allowed)] ? "a character that is not allowed" : NULL;
@@ -121,8 +113,6 @@ static const char *name_fault(const char *name) {
 
 /* A pattern with a blank at either end would match no command line of the kernel. */
 static const char *args_fault(const char *args) {
-        if (*args == '\0')
-                return "it is empty";
         if (utf8_has_control(args))
                 return "it contains a control character";
         if (strlen(args) > ARGS_MAX)
@@ -134,8 +124,6 @@ static const char *metric_fault(const char *name) {
         static const char allowed[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:0123456789";
 
-        if (*name == '\0')
-                return "it is empty";
         if (strlen(name) > METRIC_NAME_MAX)
                 return "it is too long";
         if (name[strspn(name, allowed)] == '{')
@@ -147,8 +135,6 @@ static const char *metric_fault(const char *name) {
 
 /* The kernel's rules for names of interfaces, and of devices in general. */
 static const char *device_fault(const char *name, size_t max, bool glob) {
-        if (*name == '\0')
-                return "it is empty";
         if (utf8_has_control(name) || strpbrk(name, " /:"))
                 return "no device has a name with spaces, slashes, colons or control characters";
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -185,6 +171,8 @@ static const char *pci_fault(const char *address) {
 }
 
 const char *policy_text_fault(PolicyKeyType type, const char *text) {
+        if (*text == '\0' && type != POLICY_KEY_PCI_ADDRESSES)
+                return "it is empty";
         switch (type) {
         case POLICY_KEY_NAME:
                 return name_fault(text);
