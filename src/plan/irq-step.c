@@ -248,19 +248,19 @@ IrqCourse irq_verify_course(const IrqHost *before, const IrqHost *now, const Irq
         for (size_t i = 0; i < now->n_cpus; i++)
                 if (!id_set_has(&vector->requested, now->cpus[i]))
                         id_set_add(&rest, now->cpus[i]);
-        return irq_vector_growth(before, old, now, vector, &rest) > 0 ? IRQ_COURSE_ASTRAY
+        return irq_vector_growth(before, old, now, vector, &rest) > 0 ? IRQ_COURSE_MISPLACED
                                                                       : IRQ_COURSE_UNKNOWN;
 }
 
 void irq_verify_note(IrqVerify *f, IrqCourse course) {
         if (course == IRQ_COURSE_FOLLOWS)
-                f->n_astray = 0;
-        else if (course == IRQ_COURSE_ASTRAY && f->n_astray < IRQ_ASTRAY_MAX)
-                f->n_astray++;
+                f->n_misplaced = 0;
+        else if (course == IRQ_COURSE_MISPLACED && f->n_misplaced < IRQ_MISPLACED_MAX)
+                f->n_misplaced++;
 }
 
 bool irq_verify_fails(const IrqVerify *f) {
-        return f->n_astray >= IRQ_ASTRAY_MAX;
+        return f->n_misplaced >= IRQ_MISPLACED_MAX;
 }
 
 uint64_t irq_landed(const IrqHost *before, const IrqHost *now, const IrqDevice *device,

@@ -125,12 +125,12 @@ bool irq_host_has_vector(const IrqHost *host, const SettingKey *key);
  * driver resets the mask. */
 
 /* Number of consecutive readings between which the interrupt fired on other CPUs. */
-#define IRQ_ASTRAY_MAX 3u
+#define IRQ_MISPLACED_MAX 3u
 
 typedef enum IrqCourse {
         IRQ_COURSE_UNKNOWN, /* it did not fire, or the mask is new */
         IRQ_COURSE_FOLLOWS,
-        IRQ_COURSE_ASTRAY,
+        IRQ_COURSE_MISPLACED,
 } IrqCourse;
 
 /* Where the interrupt fired between two readings; `vector` is of `now`. */
@@ -139,7 +139,7 @@ IrqCourse irq_verify_course(const IrqHost *before, const IrqHost *now, const Irq
 
 /* The state of one vector. Zeroed at the beginning, and with each new mask. */
 typedef struct IrqVerify {
-        unsigned n_astray; /* consecutive readings */
+        unsigned n_misplaced; /* consecutive readings */
 } IrqVerify;
 
 void irq_verify_note(IrqVerify *verify, IrqCourse course);

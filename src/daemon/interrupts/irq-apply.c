@@ -471,7 +471,7 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
 
 /* --- verification: a mask may be set, and the interrupt fire elsewhere --- */
 
-static void log_astray(const Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
+static void log_misplaced(const Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
                                               .reason = REASON_NOT_FOLLOWED };
         char what[256], mask[ID_SET_LIST_MAX];
@@ -494,9 +494,9 @@ static void verify_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w
                 return;
         }
         irq_verify_note(&s->verify, irq_verify_course(&irq->last, host, w->device, w->vector));
-        if (irq_verify_fails(&s->verify) && !s->astray_logged)
-                log_astray(irq, host, w);
-        s->astray_logged = irq_verify_fails(&s->verify);
+        if (irq_verify_fails(&s->verify) && !s->misplaced_logged)
+                log_misplaced(irq, host, w);
+        s->misplaced_logged = irq_verify_fails(&s->verify);
 }
 
 void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {

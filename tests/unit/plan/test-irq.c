@@ -1125,14 +1125,14 @@ TEST(moves) {
         assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
 }
 
-TEST(astray) {
+TEST(misplaced) {
         Reading a, b;
 
         reading_init(&a, "0-1", "3", 5, 9);
         reading_init(&b, "0-1", "3", 5, 10);
-        assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
         reading_init(&b, "0-1", "0,3", 6, 10); /* one CPU too many */
-        assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
 }
 
 /* Without an effective mask the counters tell alone. */
@@ -1146,7 +1146,7 @@ TEST(counters_alone) {
                 reading_init(&b, "0-1", none[i], 5, 9);
                 assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
                 reading_init(&b, "0-1", none[i], 5, 10);
-                assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+                assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
                 reading_init(&b, "0-1", none[i], 6, 10); /* moved between */
                 assert_int_equal(course(&a, &b), IRQ_COURSE_FOLLOWS);
         }
@@ -1181,20 +1181,20 @@ TEST(cannot_tell) {
         a.device.name = (char *)"eth1";
         assert_int_equal(course(&a, &b), IRQ_COURSE_UNKNOWN);
         a.device.name = (char *)"eth0";
-        assert_int_equal(course(&a, &b), IRQ_COURSE_ASTRAY);
+        assert_int_equal(course(&a, &b), IRQ_COURSE_MISPLACED);
 }
 
 TEST(in_a_row) {
         IrqVerify f = { 0 };
 
-        irq_verify_note(&f, IRQ_COURSE_ASTRAY);
+        irq_verify_note(&f, IRQ_COURSE_MISPLACED);
         irq_verify_note(&f, IRQ_COURSE_UNKNOWN);
-        irq_verify_note(&f, IRQ_COURSE_ASTRAY);
+        irq_verify_note(&f, IRQ_COURSE_MISPLACED);
         assert_false(irq_verify_fails(&f));
         irq_verify_note(&f, IRQ_COURSE_FOLLOWS);
-        for (unsigned i = 0; i < IRQ_ASTRAY_MAX; i++) {
+        for (unsigned i = 0; i < IRQ_MISPLACED_MAX; i++) {
                 assert_false(irq_verify_fails(&f));
-                irq_verify_note(&f, IRQ_COURSE_ASTRAY);
+                irq_verify_note(&f, IRQ_COURSE_MISPLACED);
         }
         assert_true(irq_verify_fails(&f));
         irq_verify_note(&f, IRQ_COURSE_UNKNOWN); /* silence is no proof */

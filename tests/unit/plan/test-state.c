@@ -259,8 +259,7 @@ FACTS_TEST(bound_within_what_it_could_have, MEMORY_BIND) {
         assert_verdict(f, INSTANCE_BOUND, true, true);
 }
 
-/* The state stays while a few pages that went astray wait for the next move; so does the memory's.
- */
+/* The state stays while a few misplaced pages wait for the next move; so does the memory's. */
 FACTS_TEST(bound_while_it_rests, MEMORY_BIND) {
         f->in.outside_bytes = 4096;
         assert_verdict(f, INSTANCE_BOUND, true, true);

@@ -82,10 +82,10 @@ typedef struct Roster Roster;
 typedef struct IrqSetting {
         SettingKey key; /* `device` is owned */
         IrqProgress progress;
-        IrqVerify verify;   /* verification of a vector's mask */
-        bool seen;          /* it is desired at this reconcile */
-        bool logged;        /* its failure is logged */
-        bool astray_logged; /* firing elsewhere is logged */
+        IrqVerify verify;      /* verification of a vector's mask */
+        bool seen;             /* it is desired at this reconcile */
+        bool logged;           /* its failure is logged */
+        bool misplaced_logged; /* firing elsewhere is logged */
 } IrqSetting;
 
 /* Interrupts of a device that landed on an instance's CPUs, so far. */
