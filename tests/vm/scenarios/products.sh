@@ -147,3 +147,4 @@ is "$(grep -E '^[a-z]+ +(server-sizes|kept-pools|node-exceeded|memory-limit|labe
         'check finds no server that takes more than it has'
 is "$(systemctl show -P NRestarts "${limited[@]}" tidb-4001 | grep -c '[1-9]')" 0 'systemd started none of them again'
 check 'nobody was killed' nobody_was_killed
+plan
