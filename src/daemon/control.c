@@ -169,8 +169,8 @@ typedef void (*NameVisitor)(const char *name, const char *unit, void *userdata);
 static void visit_names(const Control *c, NameVisitor visit, void *userdata) {
         const Manager *m = c->m;
 
-        ROSTER_FOREACH(i, &m->roster)
-                visit(i->name, i->unit, userdata);
+        REGISTRY_FOREACH(i, &m->registry)
+        visit(i->name, i->unit, userdata);
         for (size_t i = 0; i < m->units.n_units; i++)
                 visit(m->units.units[i]->place.label, m->units.units[i]->place.name, userdata);
         for (size_t i = 0; i < m->undo.records.n_records; i++)
@@ -310,9 +310,9 @@ static void tell_instance(const Control *c, const Instance *i, ControlAnswer *an
 }
 
 static void tell_instances(const Control *c, const Call *call, ControlAnswer *answer) {
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (call_names(call, i->name, i->unit))
-                        tell_instance(c, i, answer);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (call_names(call, i->name, i->unit))
+                tell_instance(c, i, answer);
 }
 
 static void append_missing(Text *missing, const char *name, const char *what, const char *why) {
@@ -367,15 +367,15 @@ static void tell_reloaded(const Control *c, const Call *call, ControlAnswer *ans
 static void pause_all(Control *c, Call *call, ControlAnswer *answer) {
         if (refuse_dry_run(c, answer))
                 return;
-        ROSTER_FOREACH(i, &c->m->roster)
-                binding_forget_asked(i);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        binding_forget_asked(i);
         set_paused(c, call, true, answer);
 }
 
 static void await_quiet(const Control *c, _unused_ const Call *call, Text *missing) {
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (i->binding.call.slot)
-                        append_missing(missing, i->name, "a change is being completed", NULL);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (i->binding.call.slot)
+                append_missing(missing, i->name, "a change is being completed", NULL);
 }
 
 static void tell_paused(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -482,9 +482,9 @@ static void release(Control *c, Call *call, ControlAnswer *answer) {
                         return;
         if (refuse_dry_run(c, answer) || !check_undo(c, answer))
                 return;
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (call_names(call, i->name, i->unit))
-                        binding_forget_asked(i);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (call_names(call, i->name, i->unit))
+                binding_forget_asked(i);
         request(c, call, true, answer);
 }
 
@@ -520,9 +520,9 @@ static void await_released(const Control *c, const Call *call, Text *missing) {
         const Manager *m = c->m;
 
         await_releases(c, call, missing);
-        ROSTER_FOREACH(i, &m->roster)
-                if (call_names(call, i->name, i->unit) && !is_released(c, i))
-                        append_missing(missing, i->name, "not released yet", NULL);
+        REGISTRY_FOREACH(i, &m->registry)
+        if (call_names(call, i->name, i->unit) && !is_released(c, i))
+                append_missing(missing, i->name, "not released yet", NULL);
         if (names_interrupts(c, call) && irq_is_asked_back(m->irq, &m->irq->last))
                 append_missing(missing, RELEASE_HOST,
                                "interrupts and settings are being given back", NULL);
@@ -597,9 +597,9 @@ static void bind_again(Control *c, Call *call, ControlAnswer *answer) {
 
 static void await_bound(const Control *c, const Call *call, Text *missing) {
         await_releases(c, call, missing);
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (call_names(call, i->name, i->unit) && is_released(c, i))
-                        append_missing(missing, i->name, "still released", NULL);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (call_names(call, i->name, i->unit) && is_released(c, i))
+                append_missing(missing, i->name, "still released", NULL);
 }
 
 static void tell_bound(const Control *c, const Call *call, ControlAnswer *answer) {
@@ -625,18 +625,17 @@ static void replan(Control *c, Call *call, ControlAnswer *answer) {
                 if (!check_name(c, call->globs.words[i], answer))
                         return;
         (void)place_replan(&c->m->placing, &call->globs);
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (call_names(call, i->name, i->unit))
-                        binding_ask(i);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (call_names(call, i->name, i->unit))
+                binding_ask(i);
         place_refresh(&c->m->placing);
         units_follow_plan(&c->m->units);
 }
 
 static void await_planned(const Control *c, const Call *call, Text *missing) {
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (call_names(call, i->name, i->unit) &&
-                    (i->planned.again || (i->work & WORK_PLACE)))
-                        append_missing(missing, i->name, "is being planned", NULL);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (call_names(call, i->name, i->unit) && (i->planned.again || (i->work & WORK_PLACE)))
+                append_missing(missing, i->name, "is being planned", NULL);
 }
 
 /* A unit that does not run is prepared by the daemon itself, which a pause ends. */
@@ -679,8 +678,8 @@ static void trial_begin(Control *c, Call *call, ControlAnswer *answer) {
 
         if (refuse_dry_run(c, answer) || !check_undo(c, answer))
                 return;
-        ROSTER_FOREACH(i, &c->m->roster)
-                n += is_on_trial(c, i);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        n += is_on_trial(c, i);
         if (c->trial && c->trial != connection_of(call))
                 answer_refuse(answer, CONTROL_ERROR_BUSY, "another trial is under way");
         else if (h->requests.trial == TRIAL_REQUEST_ENDS)
@@ -705,9 +704,9 @@ static void trial_begin(Control *c, Call *call, ControlAnswer *answer) {
 }
 
 static void tell_trial_begun(const Control *c, _unused_ const Call *call, ControlAnswer *answer) {
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (is_on_trial(c, i))
-                        answer_add(answer, "%s", i->name);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (is_on_trial(c, i))
+                answer_add(answer, "%s", i->name);
 }
 
 /* The requests as they are, for the one whose trial it is. */
@@ -757,9 +756,9 @@ static void await_trial_ended(const Control *c, _unused_ const Call *call, Text 
         for (size_t i = 0; i < releases->n; i++)
                 append_missing(missing, releases->list[i]->restore.record->instance,
                                "release in progress", releases->list[i]->failure);
-        ROSTER_FOREACH(i, &c->m->roster)
-                if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !is_released(c, i))
-                        append_missing(missing, i->name, "not released yet", NULL);
+        REGISTRY_FOREACH(i, &c->m->registry)
+        if (undo_release_is_asked(&c->m->host, i->name, i->unit) && !is_released(c, i))
+                append_missing(missing, i->name, "not released yet", NULL);
         if (missing->length == 0 && c->m->host.requests.trial == TRIAL_REQUEST_ENDS)
                 append_missing(missing, RELEASE_HOST, "being given back", NULL);
 }

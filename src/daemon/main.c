@@ -31,10 +31,10 @@ static void raise_descriptor_limit(void) {
         }
 }
 
-static bool all_bound(const Roster *roster) {
-        ROSTER_FOREACH(i, roster)
-                if (i->binding.step.kind == STEP_REFUSE || i->binding.step.kind == STEP_PARTLY)
-                        return false;
+static bool all_bound(const Registry *registry) {
+        REGISTRY_FOREACH(i, registry)
+        if (i->binding.step.kind == STEP_REFUSE || i->binding.step.kind == STEP_PARTLY)
+                return false;
         return true;
 }
 
@@ -67,8 +67,8 @@ static int run_once(Manager *m) {
                 return EXIT_FAILURE; /* each error was logged */
         if (!host_enforces(&m->host))
                 return EXIT_SUCCESS;
-        return reconcile_is_settled(&m->binding) && all_bound(&m->roster) ? EXIT_SUCCESS
-                                                                          : EXIT_NOT_BOUND;
+        return reconcile_is_settled(&m->binding) && all_bound(&m->registry) ? EXIT_SUCCESS
+                                                                            : EXIT_NOT_BOUND;
 }
 
 static int run_forever(Manager *m) {

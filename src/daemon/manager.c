@@ -7,10 +7,10 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/registry/describe.h"
+#include "tidbnumad/daemon/registry/registry.h"
+#include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/describe.h"
-#include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
@@ -21,28 +21,29 @@ int manager_new(const Args *args, Manager **ret) {
 
         if (!m)
                 return -ENOMEM;
-        m->roster.connector_fd = -EBADF;
-        m->roster.host = &m->host;
-        m->roster.records = &m->undo.records;
-        m->roster.since_ticks = clock_boottime_ticks();
-        sampling_init(&m->sampling, &m->host, &m->roster);
+        m->registry.connector_fd = -EBADF;
+        m->registry.host = &m->host;
+        m->registry.records = &m->undo.records;
+        m->registry.since_ticks = clock_boottime_ticks();
+        sampling_init(&m->sampling, &m->host, &m->registry);
         m->undo.host = &m->host;
-        m->undo.roster = &m->roster;
-        m->placing = (Placing){
-                .host = &m->host, .roster = &m->roster, .sampling = &m->sampling, .undo = &m->undo
-        };
+        m->undo.registry = &m->registry;
+        m->placing = (Placing){ .host = &m->host,
+                                .registry = &m->registry,
+                                .sampling = &m->sampling,
+                                .undo = &m->undo };
         m->units = (Units){
-                .host = &m->host, .roster = &m->roster, .undo = &m->undo, .placing = &m->placing
+                .host = &m->host, .registry = &m->registry, .undo = &m->undo, .placing = &m->placing
         };
         m->binding = (Binder){ .host = &m->host,
-                               .roster = &m->roster,
+                               .registry = &m->registry,
                                .sampling = &m->sampling,
                                .undo = &m->undo,
                                .placing = &m->placing,
                                .units = &m->units,
                                .drift_fd = -EBADF };
         m->report = (Report){ .host = &m->host,
-                              .roster = &m->roster,
+                              .registry = &m->registry,
                               .sampling = &m->sampling,
                               .undo = &m->undo,
                               .units = &m->units,
@@ -62,33 +63,33 @@ int manager_new(const Args *args, Manager **ret) {
 Manager *manager_free(Manager *m) {
         if (!m)
                 return NULL;
-        ROSTER_FOREACH(i, &m->roster)
+        REGISTRY_FOREACH(i, &m->registry)
+        turn_free_instance(i);
+        for (Instance *i; (i = registry_take_ended(&m->registry));)
                 turn_free_instance(i);
-        for (Instance *i; (i = roster_take_ended(&m->roster));)
-                turn_free_instance(i);
-        free(m->roster.instances);
-        free(m->roster.entries);
-        free(m->roster.start_cpus);
+        free(m->registry.instances);
+        free(m->registry.entries);
+        free(m->registry.start_cpus);
         guard_stop(&m->binding);
         drift_stop(&m->binding);
         m->control = control_free(m->control);
         m->irq = irq_free(m->irq);
-        ignored_done(&m->roster.ignored);
-        instance_counts_done(&m->roster.counts);
-        scan_list_done(&m->roster.scan);
+        ignored_done(&m->registry.ignored);
+        instance_counts_done(&m->registry.counts);
+        scan_list_done(&m->registry.scan);
         units_done(&m->units);
         undo_release_done(&m->undo);
         undo_admin_end(&m->undo);
         undo_done(&m->undo.records);
-        sd_event_source_unref(m->roster.connector_source);
+        sd_event_source_unref(m->registry.connector_source);
         sd_event_source_unref(m->binding.work_timer);
-        sd_event_source_unref(m->roster.scan_timer);
-        sd_event_source_unref(m->roster.ends_timer);
-        sd_event_source_unref(m->roster.rescan_timer);
+        sd_event_source_unref(m->registry.scan_timer);
+        sd_event_source_unref(m->registry.ends_timer);
+        sd_event_source_unref(m->registry.rescan_timer);
         sampling_done(&m->sampling);
-        sd_event_source_unref(m->roster.describe_timer);
+        sd_event_source_unref(m->registry.describe_timer);
         sd_event_source_unref(m->placing.timer);
-        closep(&m->roster.connector_fd);
+        closep(&m->registry.connector_fd);
         free(m->binding.policy_counters);
         free(m->placing.left_bytes);
         huge_pools_done(&m->placing.pools);
@@ -130,20 +131,20 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
                                : sd_event_exit(sd_event_source_get_event(source), 0);
         }
         m->host.ready = false;
-        start_announce(&m->roster, NULL, 0);
+        start_announce(&m->registry, NULL, 0);
         waits = irq_stop(m->irq, m->host.policies.on_stop == ON_STOP_RESTORE);
         if (undo_release_before_stop(&m->undo)) {
                 (void)undo_announce_starts(&m->undo, NULL, 0);
-                ROSTER_FOREACH(i, &m->roster) /* ends all moves */
-                        instance_queue(i, WORK_REQUEST);
+                REGISTRY_FOREACH(i, &m->registry) /* ends all moves */
+                instance_queue(i, WORK_REQUEST);
                 journal_log(&m->host.journal, LOG_INFO, NULL,
                             "Stopping; releasing all bindings first (%zu records)",
                             m->undo.records.n_records);
                 return 0;
         }
         journal_log(&m->host.journal, LOG_INFO, NULL,
-                    "Stopping; bindings are kept (%zu instance%s)", m->roster.n_instances,
-                    m->roster.n_instances == 1 ? "" : "s");
+                    "Stopping; bindings are kept (%zu instance%s)", m->registry.n_instances,
+                    m->registry.n_instances == 1 ? "" : "s");
         limit_lift_all(&m->binding);
         if (waits) {
                 m->host.stopping = true;
@@ -194,14 +195,14 @@ int manager_start(Manager *m) {
                 r = guard_start(&m->binding);
         if (r < 0)
                 return r;
-        r = watch_start(&m->roster);
+        r = watch_start(&m->registry);
         if (r < 0)
                 return r;
         turn_dispatch(m);
-        r = describe_all(&m->roster);
+        r = describe_all(&m->registry);
         turn_dispatch(m);
         if (r >= 0 && !m->host.args->once)
-                r = describe_start(&m->roster);
+                r = describe_start(&m->registry);
         if (r < 0)
                 return r;
         reconcile_due(&m->binding, clock_monotonic_usec());

@@ -4,9 +4,9 @@
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/registry/registry.h"
+#include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/roster.h"
-#include "tidbnumad/daemon/roster/start.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
@@ -35,7 +35,7 @@ static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
 static void arm_work(Manager *m) {
         uint64_t due = INSTANCE_NEVER;
 
-        ROSTER_FOREACH(i, &m->roster) {
+        REGISTRY_FOREACH(i, &m->registry) {
                 if (i->binding.due_usec < due)
                         due = i->binding.due_usec;
                 if (i->work & WORK_DISPATCHED) /* of what has run since the dispatch */
@@ -53,7 +53,7 @@ static bool gives_start_cpus(const Host *h) {
 }
 
 /* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
- * given at their exec, see roster/start.h. */
+ * given at their exec, see registry/start.h. */
 static void turn_announce_starts(Manager *m) {
         const PolicySet *policies = &m->host.policies;
         CpuSet *cpus =
@@ -65,7 +65,7 @@ static void turn_announce_starts(Manager *m) {
                 free(cpus);
                 cpus = NULL;
         }
-        start_announce(&m->roster, cpus, policies->n_policies);
+        start_announce(&m->registry, cpus, policies->n_policies);
 }
 
 /* Puts policies in force in every room, by `take_over`: load_take_over() or load_adopt().
@@ -97,8 +97,8 @@ int turn_adopt(Manager *m) {
         r = load_add_watched(&adopted);
         if (r >= 0)
                 r = turn_put_in_force(m, &adopted, load_adopt);
-        if (r >= 0 && m->roster.scan_timer)
-                r = watch_rematch(&m->roster);
+        if (r >= 0 && m->registry.scan_timer)
+                r = watch_rematch(&m->registry);
         turn_dispatch(m); /* instances refer to the former policies until now */
         return r;
 }
@@ -161,14 +161,14 @@ static void dispatch(Manager *m, Instance *i, uint64_t now_usec) {
 void turn_dispatch(Manager *m) {
         const uint64_t now = clock_monotonic_usec();
 
-        for (Instance *i; (i = roster_take_ended(&m->roster));) {
+        for (Instance *i; (i = registry_take_ended(&m->registry));) {
                 undo_release_note_left(&m->undo, i);
                 access_end(&m->sampling, i);
                 turn_free_instance(i);
         }
-        ROSTER_FOREACH(i, &m->roster)
-                if (i->work & WORK_DISPATCHED)
-                        dispatch(m, i, now);
+        REGISTRY_FOREACH(i, &m->registry)
+        if (i->work & WORK_DISPATCHED)
+                dispatch(m, i, now);
 }
 
 /* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
@@ -212,16 +212,16 @@ int turn_load_policies(Manager *m) {
                 return r;
         /* Instances refer to the former policies until now. A reload may also come while the start
          * waits for units, after the first scan and before the daemon is ready. */
-        r = m->roster.scan_timer ? watch_rematch(&m->roster) : 0;
+        r = m->registry.scan_timer ? watch_rematch(&m->registry) : 0;
         turn_dispatch(m);
         return r;
 }
 
 void turn_follow_requests(Manager *m, bool all) {
         turn_announce_starts(m);
-        ROSTER_FOREACH(i, &m->roster)
-                if (all || undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released)
-                        instance_queue(i, WORK_REQUEST);
+        REGISTRY_FOREACH(i, &m->registry)
+        if (all || undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released)
+                instance_queue(i, WORK_REQUEST);
         host_lock_memory(&m->host);
         place_refresh(&m->placing);
         units_reload(&m->units);
@@ -275,7 +275,7 @@ int turn_reload(Manager *m) {
 
 int turn_finish_start(Manager *m) {
         const Host *h = &m->host;
-        int r = irq_start(&m->host, &m->roster, &m->placing, &m->undo.records, &m->irq);
+        int r = irq_start(&m->host, &m->registry, &m->placing, &m->undo.records, &m->irq);
 
         if (r < 0)
                 return r;
@@ -291,7 +291,7 @@ int turn_finish_start(Manager *m) {
         journal_log(&h->journal, LOG_INFO, NULL,
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s%s%s",
                     TIDBNUMAD_VERSION, h->topology.n_nodes, policy_set_count_written(&h->policies),
-                    m->roster.n_instances, backend_name(&h->backend),
+                    m->registry.n_instances, backend_name(&h->backend),
                     host_enforces(h) ? "" : ", changing nothing",
                     h->backend.ops ? "" : "; nothing can be bound: ",
                     h->backend.ops ? "" : h->backend.why_not, h->backend.weaker ? "; " : "",
@@ -301,7 +301,7 @@ int turn_finish_start(Manager *m) {
 
 void turn_run(Manager *m) {
         turn_dispatch(m);
-        if (m->host.reloading && !m->roster.scan_at_once)
+        if (m->host.reloading && !m->registry.scan_at_once)
                 finish_reload(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);
@@ -311,7 +311,8 @@ void turn_run(Manager *m) {
         }
         units_turn(&m->units);
         reconcile_first(&m->binding, clock_monotonic_usec());
-        fork_filter_update(&m->roster); /* reads the children of new members, which takes longer */
+        fork_filter_update(
+                &m->registry); /* reads the children of new members, which takes longer */
         turn_dispatch(m);
         reconcile_first(&m->binding, clock_monotonic_usec());
         if (host_take_mark(&m->host, HOST_MARK_OWNERS))
@@ -328,7 +329,7 @@ void turn_run(Manager *m) {
         }
         arm_work(m);
         /* What a scan still finds is planned together. */
-        if ((m->host.marks & HOST_MARK_PLAN) && !m->roster.scan_at_once)
+        if ((m->host.marks & HOST_MARK_PLAN) && !m->registry.scan_at_once)
                 arm_by(m->placing.timer, PLAN_DELAY_USEC);
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);

@@ -7,8 +7,8 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/placing/place.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/daemon/units/units.h"
@@ -16,7 +16,7 @@
 /* The rooms, from the bottom up. */
 typedef struct Manager {
         Host host;
-        Roster roster;
+        Registry registry;
         Sampling sampling;
         Undoing undo;
         Placing placing;

@@ -9,7 +9,7 @@
 #include "tidbnumad/change/scope.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/roster/start.h"
+#include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
@@ -257,7 +257,7 @@ void bind_check_start(const Binder *b, Instance *i) {
         if (started && (b->host->stopping || id_set_is_empty(&i->binding.placement.nodes) ||
                         !backend_sets_threads(instance_backend(i, &b->host->backend)) ||
                         bind_refuses(b, i, NULL)))
-                start_take_back(b->roster, i);
+                start_take_back(b->registry, i);
 }
 
 /* The hierarchy of cgroup1 turned out not to be writable. True: another backend is used now, by
@@ -276,7 +276,7 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.due_usec = INSTANCE_NEVER;
         r = undo_before(b->undo, i, step, call_of(b, i, on_noted));
         if (r < 0)
-                start_take_back(b->roster, i);
+                start_take_back(b->registry, i);
         if (r < 0 && r != -ESRCH)
                 cannot_record(b, i, r);
         if (r <= 0)
@@ -349,13 +349,13 @@ bool bind_choose_backend(const Binder *b) {
                 journal_log(&b->host->journal, LOG_INFO, NULL, "The backend is %s%s%s",
                             backend_name(backend), backend->weaker ? ": " : "",
                             backend->weaker ? backend->weaker : "");
-        else if (b->roster->n_instances > 0)
+        else if (b->registry->n_instances > 0)
                 journal_log(&b->host->journal, LOG_NOTICE, NULL,
                             "The backend is now %s instead of %s%s%s. What units were given by %s "
                             "is released first",
                             backend_name(backend), before, backend->weaker ? ": " : "",
                             backend->weaker ? backend->weaker : "", before);
-        ROSTER_FOREACH(i, b->roster) {
+        REGISTRY_FOREACH(i, b->registry) {
                 i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);
                 (void)binding_enter(b, i, EVENT_PLACE, clock_monotonic_usec());
                 binding_reset_cpus(i);
@@ -483,9 +483,9 @@ static size_t threads_per_round(const Binder *b, bool in_cpuset) {
         const uint64_t within_usec = in_cpuset ? THREADS_CPUSET_USEC : THREADS_USEC;
         uint64_t n = 0;
 
-        ROSTER_FOREACH(i, b->roster)
-                if (is_in_cpuset(i) == in_cpuset)
-                        n += i->binding.observed.n_threads;
+        REGISTRY_FOREACH(i, b->registry)
+        if (is_in_cpuset(i) == in_cpuset)
+                n += i->binding.observed.n_threads;
         n = n * binding_interval_usec(b) / within_usec + 1;
         return n > ROUND_THREADS ? n : ROUND_THREADS;
 }
@@ -493,7 +493,7 @@ static size_t threads_per_round(const Binder *b, bool in_cpuset) {
 /* Continues where the last round ended. Threads that the last round read beyond its share are
  * subtracted; otherwise one instance with 100,000 threads would be read in each round. */
 static void choose_threads(Binder *b, bool in_cpuset) {
-        const size_t n_instances = b->roster->n_instances;
+        const size_t n_instances = b->registry->n_instances;
         const size_t most = threads_per_round(b, in_cpuset);
         ThreadRounds *rounds = &b->thread_rounds[in_cpuset];
         const size_t first = n_instances > 0 ? rounds->next % n_instances : 0;
@@ -501,7 +501,7 @@ static void choose_threads(Binder *b, bool in_cpuset) {
 
         for (size_t k = 0; k < n_instances; k++) {
                 const size_t index = (first + k) % n_instances;
-                Instance *i = b->roster->instances[index];
+                Instance *i = b->registry->instances[index];
 
                 if (is_in_cpuset(i) != in_cpuset)
                         continue;

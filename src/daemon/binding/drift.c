@@ -23,10 +23,10 @@ static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 /* --- noticing --- */
 
 static Instance *watcher_of(const Binder *b, int watch) {
-        ROSTER_FOREACH(i, b->roster)
-                for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                        if (i->binding.drift_watches[n] == watch)
-                                return i;
+        REGISTRY_FOREACH(i, b->registry)
+        for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
+                if (i->binding.drift_watches[n] == watch)
+                        return i;
         return NULL;
 }
 
@@ -60,8 +60,8 @@ void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_
                 memcpy(&event, events + at, sizeof(event));
                 if (event.mask &
                     IN_Q_OVERFLOW) /* the queue overflowed: it is unknown whose events were lost */
-                        ROSTER_FOREACH(i, b->roster)
-                                drift_look(b, i, now_usec);
+                        REGISTRY_FOREACH(i, b->registry)
+                drift_look(b, i, now_usec);
                 note_event(b, &event, now_usec);
                 at += sizeof(event) + event.len;
         }

@@ -153,7 +153,7 @@ static NodeSet usable_by(const Instance *i) {
 static uint64_t pull_rate_to(const Binder *b, uint32_t node) {
         uint64_t rate = 0;
 
-        ROSTER_FOREACH(i, b->roster) {
+        REGISTRY_FOREACH(i, b->registry) {
                 const uint64_t now = move_rate_in_force(i),
                                peak = i->binding.pull_peak_bytes_per_sec;
 
@@ -195,8 +195,8 @@ static void read_nodes(Binder *b, const NodeSet *nodes, uint64_t now_usec) {
                 else
                         guard_add(node, &reading);
         }
-        ROSTER_FOREACH(i, b->roster)
-                i->binding.pull_peak_bytes_per_sec = 0;
+        REGISTRY_FOREACH(i, b->registry)
+        i->binding.pull_peak_bytes_per_sec = 0;
 }
 
 static GuardOutlook outlook_on(const Binder *b, const NodeSet *nodes) {
@@ -495,7 +495,7 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
 
         if (!host_enforces(b->host))
                 return INSTANCE_NEVER; /* paused or stopping; the next reconcile watches it again */
-        ROSTER_FOREACH(i, b->roster) {
+        REGISTRY_FOREACH(i, b->registry) {
                 const NodeSet its = usable_by(i);
 
                 if (i->binding.guard.watched)
@@ -505,9 +505,9 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
                 return INSTANCE_NEVER;
         read_nodes(b, &nodes, now_usec);
         (void)huge_room_read(b->placing, &pools); /* without memory: at the next tick */
-        ROSTER_FOREACH(i, b->roster)
-                if (i->binding.guard.watched)
-                        fast |= guard_attend(b, i, &pools, now_usec);
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.guard.watched)
+                fast |= guard_attend(b, i, &pools, now_usec);
         return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
 }
 

@@ -1,6 +1,6 @@
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 
 /* A process may be in the unit of a bound service for a moment only (ExecReload=, ExecStop=). */

@@ -336,7 +336,7 @@ static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
 uint64_t limit_tick(const Binder *b, uint64_t now_usec) {
         uint64_t wait = INSTANCE_NEVER;
 
-        ROSTER_FOREACH(i, b->roster) {
+        REGISTRY_FOREACH(i, b->registry) {
                 uint64_t its;
 
                 if (!i->binding.limit.recent || i->n_members == 0 || !host_obeys(b->host))
@@ -348,7 +348,7 @@ uint64_t limit_tick(const Binder *b, uint64_t now_usec) {
 }
 
 void limit_lift_all(const Binder *b) {
-        ROSTER_FOREACH(i, b->roster)
-                if (i->binding.limit.recent && limit_is_ours(i) && i->n_members > 0)
-                        (void)limit_lift(b, i);
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.limit.recent && limit_is_ours(i) && i->n_members > 0)
+                (void)limit_lift(b, i);
 }

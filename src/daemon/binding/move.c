@@ -5,7 +5,7 @@
 
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/cgroup.h"
 #include "tidbnumad/sys/clock.h"
@@ -474,10 +474,10 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
 Instance *move_next(const Binder *b, uint64_t now_usec) {
         Instance *next = NULL;
 
-        ROSTER_FOREACH(i, b->roster)
-                if (i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= now_usec &&
-                    (!next || i->binding.due_usec < next->binding.due_usec))
-                        next = i;
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.state == INSTANCE_MOVING && i->binding.due_usec <= now_usec &&
+            (!next || i->binding.due_usec < next->binding.due_usec))
+                next = i;
         return next;
 }
 

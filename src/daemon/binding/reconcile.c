@@ -4,7 +4,7 @@
 
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/placing/place.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
@@ -141,7 +141,7 @@ static void finish(Binder *b, Instance *i, bool first) {
                           strcmp(i->binding.step.reason, i->binding.logged.reason) != 0;
         const bool found_bound = i->binding.bind_attempts == 0 && i->binding.migrated_bytes == 0 &&
                                  i->n_members > 0 &&
-                                 i->members[0].process.id.start_ticks < b->roster->since_ticks;
+                                 i->members[0].process.id.start_ticks < b->registry->since_ticks;
 
         if (i->binding.step.code == REASON_INNER_GROUP)
                 binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
@@ -243,7 +243,7 @@ static int observe(const Binder *b, Instance *i) {
         _cleanup_groups_ Groups open = GROUPS_NONE;
         int r;
 
-        scope_follow(b->roster, i);
+        scope_follow(b->registry, i);
         r = groups_open(b, i, &open);
         const BindingGroups groups = { .group_fd = open.group_fd,
                                        .cpuset_fd = open.cpuset_fd,
@@ -520,16 +520,16 @@ static bool has_time(uint64_t begun_usec) {
 /* Bindings go before moves, and only one slice is moved, so that the loop receives events in
  * between. */
 void reconcile_due(Binder *b, uint64_t now_usec) {
-        const size_t n = b->roster->n_instances, first = n > 0 ? b->next_due % n : 0;
+        const size_t n = b->registry->n_instances, first = n > 0 ? b->next_due % n : 0;
         Instance *mover;
 
         for (int crowd = 0; crowd < 2; crowd++)
-                for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
-                        const size_t at = (first + k) % b->roster->n_instances;
-                        Instance *i = b->roster->instances[at];
+                for (size_t k = 0; k < b->registry->n_instances && has_time(now_usec); k++) {
+                        const size_t at = (first + k) % b->registry->n_instances;
+                        Instance *i = b->registry->instances[at];
 
                         if (i->binding.state == INSTANCE_MOVING || i->binding.due_usec > now_usec ||
-                            roster_is_crowd(b->roster, i) != crowd)
+                            registry_is_crowd(b->registry, i) != crowd)
                                 continue;
                         /* One that is due again at once keeps nobody behind it waiting. */
                         b->next_due = at + 1;
@@ -542,11 +542,11 @@ void reconcile_due(Binder *b, uint64_t now_usec) {
 
 void reconcile_first(Binder *b, uint64_t now_usec) {
         for (int crowd = 0; crowd < 2; crowd++)
-                for (size_t k = 0; k < b->roster->n_instances && has_time(now_usec); k++) {
-                        Instance *i = b->roster->instances[k];
+                for (size_t k = 0; k < b->registry->n_instances && has_time(now_usec); k++) {
+                        Instance *i = b->registry->instances[k];
 
                         if ((i->work & WORK_FIRST) && i->binding.due_usec <= now_usec &&
-                            roster_is_crowd(b->roster, i) == crowd)
+                            registry_is_crowd(b->registry, i) == crowd)
                                 reconcile(b, i, now_usec);
                 }
 }
@@ -579,7 +579,7 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
         bind_tidy(b);
         hotplug_check(b->host);
         thread_rounds_choose(b);
-        ROSTER_FOREACH(i, b->roster) {
+        REGISTRY_FOREACH(i, b->registry) {
                 /* Work under way continues; an instance at a final step is observed again from the
                  * start. */
                 if (i->binding.call.slot || i->binding.due_usec != INSTANCE_NEVER)
@@ -594,8 +594,8 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
 bool reconcile_is_settled(const Binder *b) {
         if (b->undo->releases.n > 0)
                 return false;
-        ROSTER_FOREACH(i, b->roster)
-                if (i->binding.call.slot || i->binding.due_usec != INSTANCE_NEVER)
-                        return false;
+        REGISTRY_FOREACH(i, b->registry)
+        if (i->binding.call.slot || i->binding.due_usec != INSTANCE_NEVER)
+                return false;
         return true;
 }

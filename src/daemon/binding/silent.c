@@ -32,7 +32,7 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         Binder *b = userdata;
         const Reason reason = reasons[worker_job_wait(job)];
         size_t index;
-        Instance *i = roster_find_pid(b->roster, process->pid, &index);
+        Instance *i = registry_find_pid(b->registry, process->pid, &index);
         const JournalFields fields = { .instance = i ? i->name : NULL,
                                        .policy = i ? i->policy->name : NULL,
                                        .reason = reason,
@@ -62,11 +62,12 @@ static void on_answer(const ProcessId *process, WorkerJob job, void *userdata) {
         const uint64_t now_usec = clock_monotonic_usec();
         Binder *b = userdata;
         size_t index;
-        Instance *i = job == WORKER_HUGE ? roster_find_pid(b->roster, process->pid, &index) : NULL;
+        Instance *i =
+                job == WORKER_HUGE ? registry_find_pid(b->registry, process->pid, &index) : NULL;
 
         if (i)
                 (void)binding_enter(b, i, EVENT_WORKER, now_usec);
-        ROSTER_FOREACH(waits, b->roster) {
+        REGISTRY_FOREACH(waits, b->registry) {
                 if (waits->binding.at_worker)
                         (void)binding_enter(b, waits, EVENT_WORKER, now_usec);
                 waits->binding.at_worker = false;

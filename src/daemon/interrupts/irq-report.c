@@ -2,7 +2,7 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/plan/irq-step.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -218,7 +218,7 @@ int irq_report_fill(const Interrupts *irq, IrqInfo *ret) {
         }
         /* The list is of the last reconcile: an instance may have ended or been renamed since. */
         for (size_t i = 0; i < irq->n_landed; i++)
-                if (roster_find_name(irq->roster, irq->landed[i].instance))
+                if (registry_find_name(irq->registry, irq->landed[i].instance))
                         landed[ret->n_landed++] =
                                 (IrqLandedInfo){ irq->landed[i].device, irq->landed[i].instance,
                                                  irq->landed[i].count };

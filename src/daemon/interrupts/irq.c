@@ -75,7 +75,7 @@ enum { FIND_IRQBALANCE_SOON = 5 };
 static size_t collect_owners(const Interrupts *irq, IrqOwner *ret) {
         size_t n = 0;
 
-        ROSTER_FOREACH(instance, irq->roster) {
+        REGISTRY_FOREACH(instance, irq->registry) {
                 if (!instance->planned.known || id_set_is_empty(&instance->planned.placement.nodes))
                         continue;
                 ret[n++] = (IrqOwner){ .name = instance->name,
@@ -100,9 +100,9 @@ void irq_note_owners(Interrupts *irq) {
 
         if (!irq)
                 return;
-        ROSTER_FOREACH(i, irq->roster)
-                if (i->planned.known && !id_set_is_empty(&i->planned.placement.nodes))
-                        sum += sum_owner(i);
+        REGISTRY_FOREACH(i, irq->registry)
+        if (i->planned.known && !id_set_is_empty(&i->planned.placement.nodes))
+                sum += sum_owner(i);
         if (sum != irq->owners_sum)
                 irq_events_reconcile_within(irq, OWNERS_DELAY_USEC);
         irq->owners_sum = sum;
@@ -197,7 +197,7 @@ static void drop_device(IrqPlan *plan, size_t index) {
 }
 
 static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
-        _cleanup_free_ IrqOwner *owners = calloc(irq->roster->n_instances + 1, sizeof(*owners));
+        _cleanup_free_ IrqOwner *owners = calloc(irq->registry->n_instances + 1, sizeof(*owners));
         const IrqPlanInput input = {
                 .topology = &irq->host->topology,
                 .host = host,
@@ -441,7 +441,7 @@ Interrupts *irq_free(Interrupts *irq) {
         return NULL;
 }
 
-int irq_start(Host *host, const Roster *roster, const Placing *placing, const Undo *records,
+int irq_start(Host *host, const Registry *registry, const Placing *placing, const Undo *records,
               Interrupts **ret) {
         Interrupts *irq = calloc(1, sizeof(*irq));
         int r = 0;
@@ -449,7 +449,7 @@ int irq_start(Host *host, const Roster *roster, const Placing *placing, const Un
         if (!irq)
                 return -ENOMEM;
         irq->host = host;
-        irq->roster = roster;
+        irq->registry = registry;
         irq->placing = placing;
         irq->records = records;
         irq->link_fd = -EBADF;

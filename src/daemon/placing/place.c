@@ -134,7 +134,7 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
  * host a process may not answer at once, and would be bound, and its memory moved, twice. */
 static bool place_awaits_storage(const Placing *placing, const Instance *i) {
         return i->policy->place.near == NEAR_STORAGE && !i->storage_known && !i->planned.known &&
-               !is_explicit(i) && placing->roster->describe_timer &&
+               !is_explicit(i) && placing->registry->describe_timer &&
                clock_monotonic_usec() < i->first_seen_usec + STORAGE_USEC;
 }
 
@@ -151,7 +151,7 @@ static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance 
         const Policy *policy;
         CpuSet cpus;
 
-        if (!u->known || !u->loaded || u->released || roster_has_unit(placing->roster, u->name))
+        if (!u->known || !u->loaded || u->released || registry_has_unit(placing->registry, u->name))
                 return false;
         policy =
                 known_unit_policy(&placing->host->policies, u->name, u->uid_known, u->uid, &reason);
@@ -176,7 +176,7 @@ static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance 
 }
 
 static int place_input_collect(Placing *placing, PlaceInput *ret) {
-        const size_t n_max = placing->roster->n_instances + placing->n_units;
+        const size_t n_max = placing->registry->n_instances + placing->n_units;
         PlaceInput in = { 0 };
 
         in.instances = calloc(n_max + 1, sizeof(*in.instances));
@@ -185,7 +185,7 @@ static int place_input_collect(Placing *placing, PlaceInput *ret) {
                 place_input_done(&in);
                 return -ENOMEM;
         }
-        ROSTER_FOREACH(instance, placing->roster) {
+        REGISTRY_FOREACH(instance, placing->registry) {
                 if (place_awaits_storage(placing, instance))
                         continue;
                 place_input_fill(placing, instance, &in.instances[in.n]);
@@ -360,8 +360,8 @@ static int refresh(Placing *placing) {
 
         if (!(placing->host->marks & HOST_MARK_PLAN))
                 return 0;
-        ROSTER_FOREACH(i, placing->roster)
-                sample_observe(placing->sampling, i);
+        REGISTRY_FOREACH(i, placing->registry)
+        sample_observe(placing->sampling, i);
         huge_pools_done(&placing->pools);
         (void)huge_room_read(placing, &placing->pools);
         input = input_of(placing, &placing->host->policies);
@@ -450,11 +450,11 @@ static bool weighs_anew(const Policy *before, const PolicySet *fresh, const Assi
 size_t place_replan(Placing *placing, const WordList *globs) {
         size_t n = 0;
 
-        ROSTER_FOREACH(i, placing->roster)
-                if (word_list_names(globs, i->name, i->unit)) {
-                        i->planned.again = true;
-                        n++;
-                }
+        REGISTRY_FOREACH(i, placing->registry)
+        if (word_list_names(globs, i->name, i->unit)) {
+                i->planned.again = true;
+                n++;
+        }
         for (size_t i = 0; i < placing->n_units; i++) {
                 PlannedUnit *u = placing->units[i];
 
@@ -475,7 +475,7 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
         NodeSet newly = placement_reserved(&after);
 
         id_set_subtract(&newly, &reserved);
-        ROSTER_FOREACH(instance, placing->roster) {
+        REGISTRY_FOREACH(instance, placing->registry) {
                 instance->planned.again |=
                         weighs_anew(instance->policy, fresh, &instance->planned, &newly);
         }
@@ -493,8 +493,8 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
 /* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
  * cannot be read again: what has come is allowed, unless its next start shows that it is not. */
 void place_note_topology(Placing *placing) {
-        ROSTER_FOREACH(i, placing->roster)
-                i->planned.allowed_known = false;
+        REGISTRY_FOREACH(i, placing->registry)
+        i->planned.allowed_known = false;
         for (size_t i = 0; i < placing->n_units; i++) {
                 CpuSet *allowed = &placing->units[i]->facts.allowed_cpus;
 

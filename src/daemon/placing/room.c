@@ -11,11 +11,11 @@
 uint64_t room_promised(const Placing *placing, const Instance *self, uint32_t node) {
         uint64_t bytes = 0;
 
-        ROSTER_FOREACH(other, placing->roster)
-                if (other != self && other->binding.state == INSTANCE_MOVING &&
-                    id_set_has(&other->binding.placement.nodes, node))
-                        bytes += other->binding.outside_bytes /
-                                 id_set_count(&other->binding.placement.nodes);
+        REGISTRY_FOREACH(other, placing->registry)
+        if (other != self && other->binding.state == INSTANCE_MOVING &&
+            id_set_has(&other->binding.placement.nodes, node))
+                bytes += other->binding.outside_bytes /
+                         id_set_count(&other->binding.placement.nodes);
         return bytes;
 }
 
@@ -97,9 +97,9 @@ static bool is_bound_within(const Instance *i, const NodeSet *nodes) {
 
 void huge_room_add_others(const Placing *placing, const Instance *self, const NodeSet *nodes,
                           HugeNeed *need) {
-        ROSTER_FOREACH(other, placing->roster)
-                if (other != self && is_bound_within(other, nodes))
-                        huge_need_add_untouched(need, &other->huge);
+        REGISTRY_FOREACH(other, placing->registry)
+        if (other != self && is_bound_within(other, nodes))
+                huge_need_add_untouched(need, &other->huge);
 }
 
 static bool lacks(const Placing *placing, const Instance *i, const HugePools *pools,

@@ -6,8 +6,8 @@
 #include "config.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/roster/roster.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/publish/metrics.h"
 #include "tidbnumad/publish/status.h"
@@ -44,16 +44,16 @@ static int compare_name(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
-int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, size_t *ret_n) {
-        const Instance **list = calloc(roster->n_instances + 1, sizeof(*list));
+int listed_choose(const Registry *registry, size_t n_nodes, const Instance ***ret, size_t *ret_n) {
+        const Instance **list = calloc(registry->n_instances + 1, sizeof(*list));
         size_t n = 0, bytes = 0;
 
         if (!list)
                 return -ENOMEM;
-        for (size_t k = 0; k < roster->n_instances; k++)
-                list[k] = roster->instances[k];
-        qsort(list, roster->n_instances, sizeof(*list), compare_rank);
-        for (; n < roster->n_instances; n++) {
+        for (size_t k = 0; k < registry->n_instances; k++)
+                list[k] = registry->instances[k];
+        qsort(list, registry->n_instances, sizeof(*list), compare_rank);
+        for (; n < registry->n_instances; n++) {
                 const Instance *i = list[n];
 
                 bytes += SERIES_BYTES + n_nodes * NODE_BYTES + N_NAMES * length_of(i->name) +
@@ -161,7 +161,7 @@ static int fill_instances(const Report *report, Snapshot *s, InstanceMemory **re
         _cleanup_free_ const Instance **listed = NULL;
         InstanceInfo *instances;
         size_t n_listed;
-        int r = listed_choose(report->roster, n_nodes, &listed, &n_listed);
+        int r = listed_choose(report->registry, n_nodes, &listed, &n_listed);
 
         if (r < 0)
                 return r;
@@ -172,7 +172,7 @@ static int fill_instances(const Report *report, Snapshot *s, InstanceMemory **re
         for (; s->n_instances < n_listed; s->n_instances++)
                 fill_instance(report, listed[s->n_instances],
                               *ret_memory + s->n_instances * n_nodes, &instances[s->n_instances]);
-        s->n_unlisted = report->roster->n_instances - n_listed;
+        s->n_unlisted = report->registry->n_instances - n_listed;
         return 0;
 }
 
@@ -325,10 +325,10 @@ static void lists_done(Snapshot *s) {
 
 static int publish_all(Report *report) {
         const Host *host = report->host;
-        const EventCounters *connector = &report->roster->connector_events;
+        const EventCounters *connector = &report->registry->connector_events;
         const EventInfo events[] = {
                 { "connector", connector->received, connector->lost, connector->rescans },
-                { "scan", report->roster->scan_events.received, 0, 0 },
+                { "scan", report->registry->scan_events.received, 0, 0 },
         };
         JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
         _cleanup_free_ InstanceMemory *memory = NULL;
@@ -367,7 +367,7 @@ static int publish_all(Report *report) {
         if (r >= 0)
                 r = fill_instances(report, &s, &memory);
         if (r >= 0)
-                r = fill_ignored(&report->roster->ignored, &s);
+                r = fill_ignored(&report->registry->ignored, &s);
         if (r >= 0)
                 r = fill_units(report, &s);
         if (r >= 0)
@@ -430,12 +430,12 @@ void dry_run_render(const Report *report, Text *text) {
                                                 "NODES",    "CPUS",   "REASON" };
         _cleanup_table_ Table table = { 0 };
 
-        if (report->roster->n_instances == 0) {
+        if (report->registry->n_instances == 0) {
                 text_append(text, "No running process matches a policy.\n");
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));
-        ROSTER_FOREACH(i, report->roster)
-                add_row(report, i, &table);
+        REGISTRY_FOREACH(i, report->registry)
+        add_row(report, i, &table);
         table_render(&table, 0, text);
 }

@@ -95,7 +95,7 @@ static const char *choose(const Sampling *s, AccessEvents *ret) {
 
 /* Sums of other events cannot be continued. */
 static void begin_again(Sampling *s) {
-        ROSTER_FOREACH(i, s->roster) {
+        REGISTRY_FOREACH(i, s->registry) {
                 access_close(&i->sampling.access.counters);
                 i->sampling.access = (InstanceAccess){ .logged = false };
         }
@@ -178,9 +178,9 @@ static size_t room(const Sampling *s, const Instance *i) {
                 perf_descriptors_max() / access_codes(&s->access.events, codes, localities);
         size_t others = 0;
 
-        ROSTER_FOREACH(other, s->roster)
-                if (other != i)
-                        others += other->sampling.access.counters.n_threads;
+        REGISTRY_FOREACH(other, s->registry)
+        if (other != i)
+                others += other->sampling.access.counters.n_threads;
         return others < n_max ? n_max - others : 0;
 }
 
@@ -229,9 +229,9 @@ static int step(Sampling *s, Instance *i) {
 }
 
 bool access_turn(Sampling *s) {
-        if (!s->access.available || s->access.next >= s->roster->n_instances)
+        if (!s->access.available || s->access.next >= s->registry->n_instances)
                 return false;
-        if (step(s, s->roster->instances[s->access.next]) != -EAGAIN)
+        if (step(s, s->registry->instances[s->access.next]) != -EAGAIN)
                 s->access.next++;
         return true;
 }

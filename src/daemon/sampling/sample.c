@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/plan/pace.h"
 #include "tidbnumad/sys/clock.h"
@@ -326,8 +326,8 @@ int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
 /* A timer of the loop may fire this much earlier or later than another one. */
 #define ACCURACY_USEC (UINT64_C(500) * 1000)
 
-void sampling_init(Sampling *s, Host *host, const Roster *roster) {
-        *s = (Sampling){ .host = host, .roster = roster };
+void sampling_init(Sampling *s, Host *host, const Registry *registry) {
+        *s = (Sampling){ .host = host, .registry = registry };
 }
 
 void sampling_done(Sampling *s) {
@@ -346,8 +346,8 @@ uint64_t sampling_interval_usec(const Sampling *s) {
 static int on_idle(sd_event_source *source, void *userdata) {
         Sampling *s = userdata;
 
-        while (s->rounds.next < s->roster->n_instances) {
-                Instance *i = s->roster->instances[s->rounds.next];
+        while (s->rounds.next < s->registry->n_instances) {
+                Instance *i = s->registry->instances[s->rounds.next];
 
                 if (i->binding.observed_known && !i->memory_known &&
                     sample_is_due(i, clock_monotonic_usec())) {
@@ -381,8 +381,8 @@ int sampling_start(Sampling *s) {
 }
 
 void sampling_forget_steady(Sampling *s) {
-        ROSTER_FOREACH(i, s->roster)
-                i->sampling.steady = (Steady){ .ratio = NAN };
+        REGISTRY_FOREACH(i, s->registry)
+        i->sampling.steady = (Steady){ .ratio = NAN };
 }
 
 bool sampling_is_due(const Sampling *s, uint64_t now_usec) {

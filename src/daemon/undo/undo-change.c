@@ -4,7 +4,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/threads.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/unit-file.h"
@@ -98,7 +98,7 @@ static void log_memory_policy(const Undoing *undo, const Instance *i, size_t k) 
 static void on_memory_policy(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
         const Undoing *undo = userdata;
         size_t k;
-        const Instance *i = roster_find_pid(undo->roster, process->pid, &k);
+        const Instance *i = registry_find_pid(undo->registry, process->pid, &k);
 
         if (i)
                 log_memory_policy(undo, i, k);
@@ -190,7 +190,7 @@ void undo_after(Undoing *undo, Instance *i, StepKind step, const NodeSet *mems) 
 }
 
 void undo_reset(Undoing *undo, UndoRecord *record) {
-        ROSTER_FOREACH(i, undo->roster) {
+        REGISTRY_FOREACH(i, undo->registry) {
                 if (i->undo.record != record)
                         continue;
                 i->undo.record = i->undo.note.record = NULL;
@@ -472,9 +472,9 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
                 return;
         record->stale = true;
         (void)undo_write(&undo->records, record); /* else with the next change */
-        ROSTER_FOREACH(i, undo->roster)
-                if (i->undo.record == record)
-                        instance_queue(i, WORK_ADMIN);
+        REGISTRY_FOREACH(i, undo->registry)
+        if (i->undo.record == record)
+                instance_queue(i, WORK_ADMIN);
         host_mark(undo->host, HOST_MARK_PLAN);
 }
 
@@ -615,7 +615,7 @@ bool undo_start_late(Undoing *undo) {
         journal_log(&undo->host->journal, LOG_NOTICE, NULL,
                     "The undo records in %s/%s can be used now", undo->host->args->runtime_dir,
                     UNDO_FOLDER);
-        ROSTER_FOREACH(i, undo->roster) {
+        REGISTRY_FOREACH(i, undo->registry) {
                 undo_adopt(undo, i);
                 instance_queue(i, WORK_RECORD);
         }

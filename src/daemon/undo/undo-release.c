@@ -90,9 +90,9 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
          * binding. systemd handles requests of one connection in order, so those of the release
          * come after it. */
-        ROSTER_FOREACH(i, undo->roster)
-                if (i->undo.record == record)
-                        instance_queue(i, WORK_RECORD);
+        REGISTRY_FOREACH(i, undo->registry)
+        if (i->undo.record == record)
+                instance_queue(i, WORK_RECORD);
         record->releasing = true;
         host_mark(undo->host, HOST_MARK_UNITS);
         all->list[all->n++] = r;
@@ -331,9 +331,9 @@ void undo_release_without_place(Undoing *undo, Instance *i) {
 }
 
 static const Instance *instance_of(const Undoing *undo, const UndoRecord *record) {
-        ROSTER_FOREACH(i, undo->roster)
-                if (i->undo.record == record)
-                        return i;
+        REGISTRY_FOREACH(i, undo->registry)
+        if (i->undo.record == record)
+                return i;
         return NULL;
 }
 

@@ -11,7 +11,7 @@
 #include "tidbnumad/worker/worker.h"
 
 /* A start script may wait for a disk before it executes the server. */
-#define MISUSED_USEC (2 * ROSTER_SCAN_INTERVAL_USEC)
+#define MISUSED_USEC (2 * REGISTRY_SCAN_INTERVAL_USEC)
 
 /* On cgroup v1 systemd has no CPUs and memory nodes of units, but it has memory limits. */
 static bool sets_limits_alone(const Units *units) {
@@ -274,7 +274,7 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
         if (u->place.released || u->active_since_usec == 0 || !unit_is_prepared(u) ||
             now_usec < u->active_since_usec + MISUSED_USEC)
                 return false;
-        return !roster_has_unit(units->roster, u->place.name);
+        return !registry_has_unit(units->registry, u->place.name);
 }
 
 void unit_release(Unit *u) {

@@ -286,8 +286,8 @@ static void on_bus_event(BusEvent event, const char *name, const char *active_st
                 break;
         case BUS_EVENT_RELOADED:
                 units->host->units_reload_usec = clock_monotonic_usec() + RELOADED_USEC;
-                ROSTER_FOREACH(i, units->roster)
-                        instance_queue(i, WORK_RELOADED);
+                REGISTRY_FOREACH(i, units->registry)
+                instance_queue(i, WORK_RELOADED);
                 unit_list_reconcile_all(units);
                 undo_admin_read_all(units->undo);
                 break;

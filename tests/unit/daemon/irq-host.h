@@ -177,8 +177,8 @@ static inline void host_init(TestHost *h) {
                         .host.sysroot = h->tree.sysroot,
                         .host.journal = { .max_priority = -1 },
                         .host.policies_known = true,
-                        .roster.instances = &h->pointer,
-                        .roster.n_instances = 1,
+                        .registry.instances = &h->pointer,
+                        .registry.n_instances = 1,
                         .host.policies = {
                                 .mode = ENFORCEMENT_ENFORCE, .irqs = &h->irq, .n_irqs = 1 } };
         rooms_wire(&h->m);
@@ -197,7 +197,7 @@ static inline void host_init(TestHost *h) {
 }
 
 static inline void start(TestHost *h) {
-        assert_int_equal(irq_start(&h->m.host, &h->m.roster, &h->m.placing, &h->m.undo.records,
+        assert_int_equal(irq_start(&h->m.host, &h->m.registry, &h->m.placing, &h->m.undo.records,
                                    &h->interrupts),
                          0);
         h->interrupts->balance.folder = "/nonexistent";

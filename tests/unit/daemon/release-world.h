@@ -11,7 +11,7 @@
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/atomic-file.h"
 

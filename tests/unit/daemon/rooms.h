@@ -9,7 +9,7 @@
 
 typedef struct Rooms {
         Host host;
-        Roster roster;
+        Registry registry;
         Sampling sampling;
         Undoing undo;
         Placing placing;
@@ -18,14 +18,14 @@ typedef struct Rooms {
 } Rooms;
 
 static inline void rooms_wire(Rooms *r) {
-        r->roster.host = r->undo.host = r->placing.host = r->units.host = r->binding.host =
+        r->registry.host = r->undo.host = r->placing.host = r->units.host = r->binding.host =
                 &r->host;
-        r->undo.roster = r->placing.roster = r->binding.roster = &r->roster;
-        r->units.roster = &r->roster;
-        r->roster.connector_fd = r->binding.drift_fd = -EBADF;
-        sampling_init(&r->sampling, &r->host, &r->roster);
+        r->undo.registry = r->placing.registry = r->binding.registry = &r->registry;
+        r->units.registry = &r->registry;
+        r->registry.connector_fd = r->binding.drift_fd = -EBADF;
+        sampling_init(&r->sampling, &r->host, &r->registry);
         undo_init(&r->undo.records, &r->host.sysroot);
-        r->roster.records = &r->undo.records;
+        r->registry.records = &r->undo.records;
         r->placing.sampling = &r->sampling;
         r->placing.undo = r->units.undo = r->binding.undo = &r->undo;
         r->units.placing = r->binding.placing = &r->placing;
@@ -48,7 +48,7 @@ static inline Instance *rooms_add(Rooms *r, const Policy *policy, Process *proce
         assert_int_equal(instance_new(process, 0, &i), 0);
         i->policy = policy;
         assert_int_equal(instance_add_process(i, process, handle ? handle : &none), 0);
-        assert_int_equal(roster_add(&r->roster, i), 0);
+        assert_int_equal(registry_add(&r->registry, i), 0);
         return i;
 }
 
@@ -73,10 +73,10 @@ static inline void rooms_free_instance(Instance *i) {
 }
 
 static inline void rooms_free_instances(Rooms *r) {
-        for (size_t i = 0; i < r->roster.n_instances; i++)
-                rooms_free_instance(r->roster.instances[i]);
-        free(r->roster.instances);
-        free(r->roster.entries);
-        instance_counts_done(&r->roster.counts);
+        for (size_t i = 0; i < r->registry.n_instances; i++)
+                rooms_free_instance(r->registry.instances[i]);
+        free(r->registry.instances);
+        free(r->registry.entries);
+        instance_counts_done(&r->registry.counts);
 }
 #define ROOMS_TEST(test) TEST_WITH(test, Rooms, m, rooms_init, rooms_free_instances)

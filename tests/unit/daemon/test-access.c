@@ -9,7 +9,7 @@
 #include "../../support/fake-tree.h"
 #include "capture.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/sys/self.h"
 
@@ -55,8 +55,8 @@ static void host_init(TestHost *h) {
                                   .members = &h->member,
                                   .n_members = 1 };
         h->instances[0] = &h->instance;
-        h->rooms.roster.instances = h->instances;
-        h->rooms.roster.n_instances = 1;
+        h->rooms.registry.instances = h->instances;
+        h->rooms.registry.n_instances = 1;
         h->rooms.host.policies.policies = &h->policy;
         h->rooms.host.policies.n_policies = 1;
         h->rooms.host.policies.sampling_access = true;
@@ -168,27 +168,27 @@ HOST_TEST(end) {
 }
 
 /* The way that an instance ends in the daemon. */
-HOST_TEST(end_in_the_roster) {
+HOST_TEST(end_in_the_registry) {
         Process process = { .id = { getpid(), 100 }, .exe = strdup("/x") };
         uint64_t before;
         Instance *i;
 
-        h->rooms.roster.instances = NULL;
-        h->rooms.roster.n_instances = 0;
+        h->rooms.registry.instances = NULL;
+        h->rooms.registry.n_instances = 0;
         use_faults(h);
         i = rooms_add(&h->rooms, &h->policy, &process, &h->handle);
         round_of(h);
         assert_true(snapshot_of(h, i).access_known);
         before = remote_of_policy(h);
         fault();
-        roster_remove_process(&h->rooms.roster, i, 0);
-        assert_ptr_equal(roster_take_ended(&h->rooms.roster), i);
+        registry_remove_process(&h->rooms.registry, i, 0);
+        assert_ptr_equal(registry_take_ended(&h->rooms.registry), i);
         access_end(&h->rooms.sampling, i); /* as the turn does */
         rooms_free_instance(i);
         assert_true(remote_of_policy(h) >= before + PAGES);
-        free(h->rooms.roster.instances);
-        free(h->rooms.roster.entries);
-        instance_counts_done(&h->rooms.roster.counts);
+        free(h->rooms.registry.instances);
+        free(h->rooms.registry.entries);
+        instance_counts_done(&h->rooms.registry.counts);
         undo_done(&h->rooms.undo.records);
 }
 
@@ -200,8 +200,8 @@ HOST_TEST(room_for_all) {
         second = h->instance;
         both[0] = &h->instance;
         both[1] = &second;
-        h->rooms.roster.instances = both;
-        h->rooms.roster.n_instances = 2;
+        h->rooms.registry.instances = both;
+        h->rooms.registry.n_instances = 2;
         descriptors = 2;
         CAPTURE_STDERR(&h->said, round_of(h));
         assert_contains(h->said.text, "are not counted: the limit of open files");

@@ -9,7 +9,7 @@
 #include "capture.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 
 #define SEC(n) ((uint64_t)(n)*1000000)
 

@@ -81,8 +81,8 @@ static void host_init(TestHost *h) {
                         .host.journal = { .max_priority = -1 },
                         .placing.left_bytes = h->left,
                         .host.policies = { .policies = &h->policy, .n_policies = 1 },
-                        .roster.instances = &h->pointer,
-                        .roster.n_instances = 1,
+                        .registry.instances = &h->pointer,
+                        .registry.n_instances = 1,
                         .placing.units = &h->units,
                         .placing.n_units = 1 };
         rooms_wire(&h->m);

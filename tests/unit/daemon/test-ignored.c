@@ -3,7 +3,7 @@
 #include "../../support/test.h"
 
 #include "../../support/child-process.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 
 #define S(text) ((char *)(text))
 

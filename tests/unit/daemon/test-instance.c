@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include "rooms.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 
 static void free_whole(Instance **i) {
         rooms_free_instance(*i);

@@ -16,13 +16,13 @@ static void add(Rooms *m, pid_t pid, const char *exe, const char *unit, uint64_t
         assert_int_equal(instance_new(&process, seen_usec, &i), 0);
         i->policy = &policy;
         assert_int_equal(instance_add_process(i, &process, &none), 0);
-        assert_int_equal(roster_add(&m->roster, i), 0);
+        assert_int_equal(registry_add(&m->registry, i), 0);
 }
 
 static size_t list(const Rooms *m, const Instance ***ret) {
         size_t n;
 
-        assert_int_equal(listed_choose(&m->roster, 8, ret, &n), 0);
+        assert_int_equal(listed_choose(&m->registry, 8, ret, &n), 0);
         for (size_t i = 1; i < n; i++)
                 assert_true(strcmp((*ret)[i - 1]->name, (*ret)[i]->name) < 0);
         return n;

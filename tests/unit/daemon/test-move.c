@@ -84,9 +84,9 @@ HOST_TEST(counted_for_the_policy) {
                 move_slice(&h->rooms.binding, i, fake.now);
                 assert_int_equal(i->binding.migrated_bytes, MIB(2));
                 assert_int_equal(i->binding.failed_pages, 3);
-                roster_remove_process(&h->rooms.roster, i, 0);
-                rooms_free_instance(roster_take_ended(&h->rooms.roster));
-                assert_int_equal(h->rooms.roster.n_instances, 0);
+                registry_remove_process(&h->rooms.registry, i, 0);
+                rooms_free_instance(registry_take_ended(&h->rooms.registry));
+                assert_int_equal(h->rooms.registry.n_instances, 0);
         }
         assert_int_equal(h->counters[0].migrated_bytes, MIB(4));
         assert_int_equal(h->counters[0].failed_pages, 6);

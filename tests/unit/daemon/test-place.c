@@ -37,22 +37,22 @@ static void host_init(TestHost *h) {
         h->rooms.host.topology = (Topology){ .nodes = h->nodes, .n_nodes = NODES };
         h->rooms.placing.left_bytes = h->left;
         h->rooms.host.policies = (PolicySet){ .policies = h->policies, .n_policies = 2 };
-        h->rooms.roster.instances = h->pointers;
+        h->rooms.registry.instances = h->pointers;
 }
 
 static void host_done(TestHost *h) {
-        for (size_t k = 0; k < h->rooms.roster.n_instances; k++)
+        for (size_t k = 0; k < h->rooms.registry.n_instances; k++)
                 sample_end(h->pointers[k]);
 }
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
 static Instance *host_add(TestHost *h, const char *name, size_t policy) {
-        Instance *i = &h->instances[h->rooms.roster.n_instances];
+        Instance *i = &h->instances[h->rooms.registry.n_instances];
 
         *i = (Instance){ .name = (char *)name,
                          .policy = &h->policies[policy],
                          .binding.due_usec = INSTANCE_NEVER };
-        h->pointers[h->rooms.roster.n_instances++] = i;
+        h->pointers[h->rooms.registry.n_instances++] = i;
         host_mark(&h->rooms.host, HOST_MARK_PLAN);
         return i;
 }
@@ -256,7 +256,7 @@ HOST_TEST(a_disk_that_is_being_looked_for) {
         Instance *found, *other, *never;
 
         h->rooms.host.ready = true;
-        h->rooms.roster.describe_timer = (sd_event_source *)h; /* only its presence counts */
+        h->rooms.registry.describe_timer = (sd_event_source *)h; /* only its presence counts */
         h->policies[1].place.near = NEAR_STORAGE;
         found = host_add(h, "found", 1);
         found->first_seen_usec = clock_monotonic_usec();
@@ -276,7 +276,7 @@ HOST_TEST(a_disk_that_is_being_looked_for) {
         never->first_seen_usec -= UINT64_C(3) * 1000 * 1000;
         assert_int_equal(place_ensure(&h->rooms.placing, never), 0);
         assert_true(never->planned.warnings & WARN_DEVICE_UNKNOWN);
-        h->rooms.roster.describe_timer = NULL;
+        h->rooms.registry.describe_timer = NULL;
 }
 
 /* What its unit sets itself is read before it is bound for the first time. */
@@ -319,7 +319,7 @@ HOST_TEST(cards_keep_their_node) {
 }
 
 /* Not for want of memory. */
-HOST_TEST(what_the_roster_does_not_have_is_in_no_plan) {
+HOST_TEST(what_the_registry_does_not_have_is_in_no_plan) {
         Instance *known = host_add(h, "tidb-1", 0);
         Instance other = { .name = (char *)"tidb-2", .policy = &h->policies[0] };
 

@@ -125,8 +125,8 @@ TEST(a_request_draws_what_rests) {
         Instance *list[] = { &h.instance };
 
         host_init(&h);
-        h.rooms.roster.instances = list;
-        h.rooms.roster.n_instances = 1;
+        h.rooms.registry.instances = list;
+        h.rooms.registry.n_instances = 1;
         h.rooms.sampling.rounds.interval_usec = 10000000;
         for (size_t n = 0; n < 20; n++)
                 assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
@@ -135,7 +135,7 @@ TEST(a_request_draws_what_rests) {
         assert_true(sample_is_due(&h.instance, clock_monotonic_usec()));
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still), 0);
         assert_true(sample_is_due(&h.instance, clock_monotonic_usec() + 10000000));
-        h.rooms.roster.n_instances = 0;
+        h.rooms.registry.n_instances = 0;
         host_done(&h);
 }
 

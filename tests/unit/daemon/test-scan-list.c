@@ -2,7 +2,7 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 
 static ScanEntry *find(ScanList *list, pid_t pid) {
         for (size_t i = 0; i < list->n_entries; i++)

@@ -5,7 +5,7 @@
 #include "../../support/fake-tree.h"
 #include "rooms.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 
 #define SLICE "/user.slice/user-7.slice"
@@ -78,18 +78,18 @@ HOST_TEST(found_in_a_scope_it_is_who_it_was) {
                                   other = { .unit = strdup("a.service") };
         UndoRecord *r;
 
-        scope_resolve(&h->m.roster, &lost); /* its original cgroup is unknown */
+        scope_resolve(&h->m.registry, &lost); /* its original cgroup is unknown */
         assert_null(lost.unit);
         r = scoped_record(h, 50);
-        scope_resolve(&h->m.roster, &p);
+        scope_resolve(&h->m.registry, &p);
         assert_string_equal(p.unit, "session-3.scope");
-        scope_resolve(&h->m.roster, &p);
+        scope_resolve(&h->m.registry, &p);
         assert_string_equal(p.unit, "session-3.scope");
-        scope_resolve(&h->m.roster, &other);
+        scope_resolve(&h->m.registry, &other);
         assert_string_equal(other.unit, "a.service");
         free(r->home); /* taken over without a record */
         r->home = strdup(SCOPE);
-        scope_resolve(&h->m.roster, &lost);
+        scope_resolve(&h->m.registry, &lost);
         assert_null(lost.unit);
 }
 
@@ -103,16 +103,16 @@ HOST_TEST(a_move_shows) {
         char *path;
 
         add(h, 50, HOME, NULL);
-        scope_follow(&h->m.roster, h->instance);
+        scope_follow(&h->m.registry, h->instance);
         assert_null(scope_of(h->instance));
         assert_false(facts_in_scope(&h->instance->facts));
         assert_string_equal(undo_target(h->instance).unit, "session-3.scope");
         fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         h->m.host.backend.ops = &backend_affinity_ops; /* which does not ask */
-        scope_follow(&h->m.roster, h->instance);
+        scope_follow(&h->m.registry, h->instance);
         assert_null(scope_of(h->instance));
         h->m.host.backend.ops = &backend_systemd_ops;
-        scope_follow(&h->m.roster, h->instance);
+        scope_follow(&h->m.registry, h->instance);
         assert_string_equal(scope_of(h->instance), NAME);
         assert_true(facts_in_scope(&h->instance->facts));
         assert_string_equal(h->instance->unit, "session-3.scope"); /* by which it is known */
@@ -121,7 +121,7 @@ HOST_TEST(a_move_shows) {
         assert_string_equal(path, SCOPE);
         free(path);
         fake_process(&h->tree, 50, 1, "/srv/tidb-server", HOME, "0-7");
-        scope_follow(&h->m.roster, h->instance);
+        scope_follow(&h->m.registry, h->instance);
         assert_null(scope_of(h->instance));
         assert_string_equal(h->instance->members[0].process.cgroup, HOME);
 }
@@ -161,7 +161,7 @@ HOST_TEST(who_belongs_to_it) {
         assert_ptr_equal(h->instance->undo.record, r); /* the record comes before the move */
         assert_false(instance_owns(h->instance, &child));
         fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
-        scope_follow(&h->m.roster, h->instance);
+        scope_follow(&h->m.registry, h->instance);
         assert_true(instance_owns(h->instance, &child));
         assert_false(instance_owns(h->instance, &stranger));
         assert_false(instance_owns(h->instance, &neighbour));
@@ -170,7 +170,7 @@ HOST_TEST(who_belongs_to_it) {
         assert_ptr_equal(h->instance->undo.record, r);
         assert_true(facts_in_scope(&h->instance->facts));
         fake_process(&h->tree, 20, 1, "/srv/tidb-server", HOME, "0-7");
-        scope_follow(&h->m.roster, h->instance);
+        scope_follow(&h->m.registry, h->instance);
         assert_string_equal(scope_of(h->instance), NAME);
         assert_false(facts_in_scope(&h->instance->facts));
 }

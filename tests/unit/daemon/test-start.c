@@ -8,8 +8,8 @@
 #include "rooms.h"
 #include "tidbnumad/change/threads.h"
 #include "tidbnumad/daemon/binding/binding.h"
-#include "tidbnumad/daemon/roster/identify.h"
-#include "tidbnumad/daemon/roster/start.h"
+#include "tidbnumad/daemon/registry/identify.h"
+#include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/sys/affinity.h"
 
 typedef struct TestHost {
@@ -131,7 +131,7 @@ static void stranger_init(TestHost *h) {
 }
 
 static void stranger_done(TestHost *h) {
-        start_announce(&h->m.roster, NULL, 0);
+        start_announce(&h->m.registry, NULL, 0);
         host_done(h);
         sd_event_unref(h->m.host.event);
 }
@@ -143,7 +143,7 @@ static void announce(TestHost *h) {
 
         assert_non_null(cpus);
         *cpus = h->one;
-        start_announce(&h->m.roster, cpus, 1);
+        start_announce(&h->m.registry, cpus, 1);
 }
 
 static void assert_cpus(const TestHost *h, const CpuSet *expected) {
@@ -156,17 +156,17 @@ static void assert_cpus(const TestHost *h, const CpuSet *expected) {
 STRANGER_TEST(given_at_its_exec) {
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
         announce(h);
-        assert_int_equal(identify_exec(&h->m.roster, h->pid), 0);
-        assert_int_equal(h->m.roster.n_instances, 1);
-        assert_non_null(h->m.roster.instances[0]->members[0].start);
+        assert_int_equal(identify_exec(&h->m.registry, h->pid), 0);
+        assert_int_equal(h->m.registry.n_instances, 1);
+        assert_non_null(h->m.registry.instances[0]->members[0].start);
         assert_cpus(h, &h->one);
 }
 
 /* Without an event loop its end cannot be watched, which is found after it was made a member. */
 STRANGER_TEST(taken_back_from_one_that_cannot_be_entered) {
         announce(h);
-        assert_true(identify_exec(&h->m.roster, h->pid) < 0);
-        assert_int_equal(h->m.roster.n_instances, 0);
+        assert_true(identify_exec(&h->m.registry, h->pid) < 0);
+        assert_int_equal(h->m.registry.n_instances, 0);
         assert_cpus(h, &h->all);
 }
 
@@ -183,11 +183,11 @@ STRANGER_TEST(recalled_if_older_than_the_daemon) {
         assert_int_equal(undo_starts_add(&h->m.undo.records.former, &h->one), 0);
         p.id = (ProcessId){ h->pid, handle.start_ticks };
         h->m.host.ready = true;
-        h->m.roster.since_ticks = handle.start_ticks - 1;
-        start_recall(&h->m.roster, &p, &handle, &start);
+        h->m.registry.since_ticks = handle.start_ticks - 1;
+        start_recall(&h->m.registry, &p, &handle, &start);
         assert_false(start.set);
-        h->m.roster.since_ticks = handle.start_ticks;
-        start_recall(&h->m.roster, &p, &handle, &start);
+        h->m.registry.since_ticks = handle.start_ticks;
+        start_recall(&h->m.registry, &p, &handle, &start);
         assert_true(start.set);
         assert_true(id_set_equal(&start.before, &h->all));
 }

@@ -34,7 +34,7 @@ static unsigned next_round(TestHost *h) {
 
         thread_rounds_choose(&h->rooms.binding);
         for (size_t k = 0; k < INSTANCES; k++)
-                read = read * 10 + !h->rooms.roster.instances[k]->binding.threads_known;
+                read = read * 10 + !h->rooms.registry.instances[k]->binding.threads_known;
         return read;
 }
 
@@ -77,8 +77,8 @@ TEST(what_does_not_rest_is_always_read) {
         TestHost h;
 
         host_init(&h, 5000);
-        h.rooms.roster.instances[3]->binding.step.kind = STEP_PULL;
-        h.rooms.roster.instances[2]->binding.observed.n_threads_outside = 1;
+        h.rooms.registry.instances[3]->binding.step.kind = STEP_PULL;
+        h.rooms.registry.instances[2]->binding.observed.n_threads_outside = 1;
         assert_int_equal(next_round(&h), 1011);
         assert_int_equal(next_round(&h), 11);
         rooms_free_instances(&h.rooms);

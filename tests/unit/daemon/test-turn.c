@@ -51,8 +51,8 @@ static void host_init(TestHost *h) {
         assert_int_equal(sigprocmask(SIG_BLOCK, &signals, NULL), 0);
         assert_int_equal(manager_new(&h->args, &h->m), 0);
         assert_int_equal(manager_start(h->m), 0);
-        assert_int_equal(h->m->roster.n_instances, 1);
-        assert_int_equal(h->m->roster.instances[0]->n_members, 2);
+        assert_int_equal(h->m->registry.n_instances, 1);
+        assert_int_equal(h->m->registry.instances[0]->n_members, 2);
 }
 
 static void host_done(TestHost *h) {
@@ -63,7 +63,7 @@ static void host_done(TestHost *h) {
 
 /* The policies that were in force are freed: no instance may refer to one of them. */
 HOST_TEST(a_reload_during_the_start_matches_anew) {
-        const Policy *before = h->m->roster.instances[0]->policy;
+        const Policy *before = h->m->registry.instances[0]->policy;
 
         assert_string_equal(before->name, "first");
         h->m->host.ready = false; /* units are still being prepared */
@@ -71,17 +71,17 @@ HOST_TEST(a_reload_during_the_start_matches_anew) {
         assert_int_equal(kill(getpid(), SIGHUP), 0);
         while (strcmp(h->m->host.policies.policies[0].name, "second") != 0)
                 assert_true(sd_event_run(h->m->host.event, UINT64_MAX) >= 0);
-        assert_int_equal(h->m->roster.n_instances, 1);
-        assert_ptr_equal(h->m->roster.instances[0]->policy, &h->m->host.policies.policies[0]);
+        assert_int_equal(h->m->registry.n_instances, 1);
+        assert_ptr_equal(h->m->registry.instances[0]->policy, &h->m->host.policies.policies[0]);
         assert_false(h->m->host.ready);
 }
 
 /* The pass holds on to a process that is gone. */
 HOST_TEST(who_leaves_ends_a_pass) {
-        Instance *i = h->m->roster.instances[0];
+        Instance *i = h->m->registry.instances[0];
 
         i->binding.state = INSTANCE_MOVING;
-        roster_remove_process(&h->m->roster, i, 1);
+        registry_remove_process(&h->m->registry, i, 1);
         turn_dispatch(h->m);
         assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(i->n_members, 1);
@@ -118,7 +118,7 @@ HOST_TEST(work_is_done_by_its_reason) {
                 { WORK_RELOADED, true, false, false },
                 { WORK_PLACE | WORK_RECORD, true, true, true },
         };
-        Instance *i = h->m->roster.instances[0];
+        Instance *i = h->m->registry.instances[0];
 
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
                 turn_dispatch(h->m);
@@ -136,9 +136,9 @@ HOST_TEST(work_is_done_by_its_reason) {
 }
 
 HOST_TEST(the_last_one_takes_the_instance_away) {
-        roster_remove_process(&h->m->roster, h->m->roster.instances[0], 1);
-        roster_remove_process(&h->m->roster, h->m->roster.instances[0], 0);
-        assert_int_equal(h->m->roster.n_instances, 0);
+        registry_remove_process(&h->m->registry, h->m->registry.instances[0], 1);
+        registry_remove_process(&h->m->registry, h->m->registry.instances[0], 0);
+        assert_int_equal(h->m->registry.n_instances, 0);
         turn_dispatch(h->m);
-        assert_null(h->m->roster.ended);
+        assert_null(h->m->registry.ended);
 }

@@ -58,8 +58,8 @@ static void init(World *w) {
         rooms_init(&w->rooms);
         w->rooms.host.journal.max_priority = LOG_INFO;
         w->pointer = &w->instance;
-        w->rooms.roster.instances = &w->pointer;
-        w->rooms.roster.n_instances = 1;
+        w->rooms.registry.instances = &w->pointer;
+        w->rooms.registry.n_instances = 1;
         assert_int_equal(undo_get(&w->rooms.undo.records, "x", "x.service", NULL, &w->record), 0);
         w->record->unit_noted = true;
         w->instance.undo.record = w->record;

@@ -137,8 +137,8 @@ UNIT_LIFE_TEST(asked_while_no_policy_is_known) {
 /* Its process lives, and is no policy's any more. */
 THREADS_LIFE_TEST(without_an_instance) {
         bind(l, "2", "1");
-        roster_remove_process(&l->m.roster, l->instance, 0);
-        rooms_free_instance(roster_take_ended(&l->m.roster));
+        registry_remove_process(&l->m.registry, l->instance, 0);
+        rooms_free_instance(registry_take_ended(&l->m.registry));
         l->instance = NULL;
         assert_int_equal(count_files(), 1);
         undo_release_stray(&l->m.undo);

@@ -24,8 +24,8 @@ typedef struct ThreadRounds {
 } ThreadRounds;
 
 typedef struct Binder {
-        Host *host;     /* borrowed, as the next five */
-        Roster *roster; /* binding writes only the part `binding` of its instances */
+        Host *host;         /* borrowed, as the next five */
+        Registry *registry; /* binding writes only the part `binding` of its instances */
         Sampling *sampling;
         Undoing *undo;
         Placing *placing;

@@ -76,7 +76,7 @@ bool irq_balance_restore(Interrupts *irq);
 
 typedef struct Interrupts Interrupts;
 typedef struct Placing Placing;
-typedef struct Roster Roster;
+typedef struct Registry Registry;
 
 /* State of one setting, kept between reconciles. */
 typedef struct IrqSetting {
@@ -107,7 +107,7 @@ typedef struct IrqSummary {
 /* The state of this room: interrupts and irqbalance. */
 struct Interrupts {
         Host *host; /* borrowed, as the other rooms and the folder of the records */
-        const Roster *roster;
+        const Registry *registry;
         const Placing *placing;
         const Undo *records;
         sd_event_source *timer, *link_source;
@@ -135,7 +135,7 @@ struct Interrupts {
 
 /* Reads the record of an earlier run, and reconciles for the first time. Without udev or netlink
  * the slow timer finds what has changed. */
-int irq_start(Host *host, const Roster *roster, const Placing *placing, const Undo *records,
+int irq_start(Host *host, const Registry *registry, const Placing *placing, const Undo *records,
               Interrupts **ret);
 Interrupts *irq_free(Interrupts *irq);
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/sampling/sampling.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/model/match.h"
@@ -36,7 +36,7 @@ typedef struct PlannedUnit {
 /* The plan in force. */
 typedef struct Placing {
         Host *host;               /* borrowed, as the next three */
-        Roster *roster;           /* placing writes only the part `planned` of its instances */
+        Registry *registry;       /* placing writes only the part `planned` of its instances */
         const Sampling *sampling; /* memory of the instances */
         const Undoing *undo;      /* what the admin has set on their units */
         sd_event_source *timer;
@@ -58,7 +58,7 @@ bool place_take_change(PlannedUnit *unit);
 
 /* Makes sure that `planned` of the instance is known. Explicit nodes are assigned without a plan
  * for all instances: a storm of starts must not make one for each. -EAGAIN: the disk of its data is
- * being looked for; ask again soon. -ESRCH: no plan has it, as the roster does not. -ENOMEM. */
+ * being looked for; ask again soon. -ESRCH: no plan has it, as the registry does not. -ENOMEM. */
 int place_ensure(Placing *placing, Instance *instance);
 
 /* The CPUs of any instance of the policy, if the policy has explicit nodes that do not depend on

@@ -15,7 +15,7 @@ typedef struct Undoing Undoing;
 /* The room of reports. It reads the rooms that it borrows, and changes none. */
 typedef struct Report {
         const Host *host;
-        const Roster *roster;
+        const Registry *registry;
         const Sampling *sampling;
         const Undoing *undo;
         const Units *units;
@@ -39,7 +39,7 @@ int publish_now(Report *report);
  * hundreds; the rest is only counted, so that the files stay small: about so much of metrics.prom.
  * Ascending by name. The caller owns the list, but not the instances. 0 or -ENOMEM. */
 #define LISTED_BYTES_MAX ((size_t)1 << 20)
-int listed_choose(const Roster *roster, size_t n_nodes, const Instance ***ret, size_t *ret_n);
+int listed_choose(const Registry *registry, size_t n_nodes, const Instance ***ret, size_t *ret_n);
 
 /* Renders a table of the instances: the place of each, and the next step towards it. */
 void dry_run_render(const Report *report, Text *text);

@@ -7,7 +7,7 @@
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/world/sampling.h"
@@ -87,14 +87,14 @@ typedef struct SampleRounds {
 } SampleRounds;
 
 typedef struct Sampling {
-        Host *host;           /* borrowed */
-        const Roster *roster; /* borrowed */
+        Host *host;               /* borrowed */
+        const Registry *registry; /* borrowed */
         sd_event_source *timer;
         SampleRounds rounds;
         Access access;
 } Sampling;
 
-void sampling_init(Sampling *sampling, Host *host, const Roster *roster);
+void sampling_init(Sampling *sampling, Host *host, const Registry *registry);
 void sampling_done(Sampling *sampling);
 
 int sampling_start(Sampling *sampling);

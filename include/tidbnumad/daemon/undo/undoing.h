@@ -4,7 +4,7 @@
 #include "tidbnumad/change/backend.h"
 #include "tidbnumad/change/undo.h"
 #include "tidbnumad/daemon/host/host.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/bus-manager.h"
@@ -34,8 +34,8 @@ typedef struct UndoReleases {
 } UndoReleases;
 
 typedef struct Undoing {
-        Host *host;     /* borrowed, as the next */
-        Roster *roster; /* undo writes only the part `undo` of its instances */
+        Host *host;         /* borrowed, as the next */
+        Registry *registry; /* undo writes only the part `undo` of its instances */
         Undo records;
         UndoReleases releases;
         sd_bus_slot *admin_call; /* of an administrator's settings: the read that is in flight */

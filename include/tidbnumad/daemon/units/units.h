@@ -53,7 +53,7 @@ enum { UNITS_FOLDERS = 4 };
 /* The room of units that are prepared before they start. */
 typedef struct Units {
         Host *host; /* borrowed, as the next three */
-        const Roster *roster;
+        const Registry *registry;
         Undoing *undo;
         Placing *placing;
 

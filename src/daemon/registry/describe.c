@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tidbnumad/daemon/roster/describe.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/describe.h"
+#include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 
@@ -19,31 +19,32 @@ static bool asks_again(int r) {
 }
 
 /* CPUs on which to read its command line: that touches a page of its memory. */
-static CpuSet cpus_of(const Roster *roster, const Instance *i) {
+static CpuSet cpus_of(const Registry *registry, const Instance *i) {
         return id_set_is_empty(&i->binding.placement.nodes)
-                       ? topology_cpus_of(&roster->host->topology, &i->binding.observed.last_nodes)
+                       ? topology_cpus_of(&registry->host->topology,
+                                          &i->binding.observed.last_nodes)
                        : i->binding.placement.cpus;
 }
 
-static void log_storage(const Roster *roster, const Instance *i, int error,
+static void log_storage(const Registry *registry, const Instance *i, int error,
                         const StorageDevices *storage) {
         const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
 
         if (error < 0)
-                journal_log(&roster->host->journal, LOG_DEBUG, &fields,
+                journal_log(&registry->host->journal, LOG_DEBUG, &fields,
                             "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
                             strerror(-error));
         else
-                journal_log(&roster->host->journal, LOG_DEBUG, &fields, "%s: %s", i->name,
+                journal_log(&registry->host->journal, LOG_DEBUG, &fields, "%s: %s", i->name,
                             storage->chain);
 }
 
 /* Read again each time: a disk may be mounted over the directory later, and a link may change. */
-static int read_storage(const Roster *roster, Instance *i, const Members *members) {
+static int read_storage(const Registry *registry, Instance *i, const Members *members) {
         _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        int r = worker_read_storage(roster->host->workers, members, i->data_dir, &storage);
+        int r = worker_read_storage(registry->host->workers, members, i->data_dir, &storage);
 
-        log_storage(roster, i, r, &storage);
+        log_storage(registry, i, r, &storage);
         if (r < 0)
                 return r;
         free(i->storage);
@@ -54,18 +55,18 @@ static int read_storage(const Roster *roster, Instance *i, const Members *member
         return 0;
 }
 
-int describe_storage(const Roster *roster, Instance *i) {
-        const Members members = instance_members(i, &roster->host->sysroot);
-        const CpuSet cpus = cpus_of(roster, i);
+int describe_storage(const Registry *registry, Instance *i) {
+        const Members members = instance_members(i, &registry->host->sysroot);
+        const CpuSet cpus = cpus_of(registry, i);
 
         int r = 0;
 
         if (!members_are_vouched_for(&members, i->policy))
                 return 0;
         if (!i->data_dir)
-                r = worker_read_data_dir(roster->host->workers, &members, &cpus, &i->data_dir);
+                r = worker_read_data_dir(registry->host->workers, &members, &cpus, &i->data_dir);
         if (i->data_dir && i->policy->place.near == NEAR_STORAGE)
-                r = read_storage(roster, i, &members);
+                r = read_storage(registry, i, &members);
         return asks_again(r) ? r : 0;
 }
 
@@ -82,10 +83,10 @@ static bool is_placed_by_port(const Instance *i) {
         return false;
 }
 
-static int describe_ports(Roster *roster, Instance *i) {
+static int describe_ports(Registry *registry, Instance *i) {
         _cleanup_listen_ports_ ListenPorts ports = { 0 };
-        const Members members = instance_members(i, &roster->host->sysroot);
-        int r = worker_read_ports(roster->host->workers, &members, &ports);
+        const Members members = instance_members(i, &registry->host->sysroot);
+        int r = worker_read_ports(registry->host->workers, &members, &ports);
 
         if (r < 0 || has_same_ports(i, &ports))
                 return r;
@@ -97,75 +98,75 @@ static int describe_ports(Roster *roster, Instance *i) {
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
         if (is_placed_by_port(i)) {
-                host_mark(roster->host, HOST_MARK_PLAN);
+                host_mark(registry->host, HOST_MARK_PLAN);
                 instance_queue(i, WORK_POLICY);
         }
-        host_mark(roster->host, HOST_MARK_PUBLISH);
-        return roster_rename(roster, i);
+        host_mark(registry->host, HOST_MARK_PUBLISH);
+        return registry_rename(registry, i);
 }
 
 /* -EAGAIN, -EBUSY: to be read again soon. */
-static int describe(Roster *roster, Instance *i) {
-        const int storage = describe_storage(roster, i);
-        const int ports = describe_ports(roster, i);
+static int describe(Registry *registry, Instance *i) {
+        const int storage = describe_storage(registry, i);
+        const int ports = describe_ports(registry, i);
 
         return asks_again(ports) ? ports : storage;
 }
 
-static void arm(Roster *roster) {
+static void arm(Registry *registry) {
         uint64_t due = INSTANCE_NEVER;
 
-        ROSTER_FOREACH(i, roster)
-                if (i->describe_due_usec < due)
-                        due = i->describe_due_usec;
-        if (!roster->describe_timer)
+        REGISTRY_FOREACH(i, registry)
+        if (i->describe_due_usec < due)
+                due = i->describe_due_usec;
+        if (!registry->describe_timer)
                 return; /* with --once nothing is read again */
         if (due == INSTANCE_NEVER)
-                (void)sd_event_source_set_enabled(roster->describe_timer, SD_EVENT_OFF);
+                (void)sd_event_source_set_enabled(registry->describe_timer, SD_EVENT_OFF);
         else
-                (void)event_source_arm(roster->describe_timer, due);
+                (void)event_source_arm(registry->describe_timer, due);
 }
 
 /* Returns one at a time, so that other events are handled in between; a rename also moves the
- * instance in the roster. */
-static Instance *find_due(const Roster *roster, uint64_t now_usec) {
-        ROSTER_FOREACH(i, roster)
-                if (i->describe_due_usec <= now_usec)
-                        return i;
+ * instance in the registry. */
+static Instance *find_due(const Registry *registry, uint64_t now_usec) {
+        REGISTRY_FOREACH(i, registry)
+        if (i->describe_due_usec <= now_usec)
+                return i;
         return NULL;
 }
 
 static int on_describe(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
-        Roster *roster = userdata;
+        Registry *registry = userdata;
         const uint64_t now = clock_monotonic_usec();
-        Instance *i = find_due(roster, now);
+        Instance *i = find_due(registry, now);
 
         if (i) {
                 i->describe_due_usec = INSTANCE_NEVER;
-                i->describe_waits = asks_again(describe(roster, i));
+                i->describe_waits = asks_again(describe(registry, i));
                 if (i->describe_waits)
                         i->describe_due_usec = now + WAIT_AGAIN_USEC;
                 else if (++i->n_described < ELEMENTSOF(delays_ms)) /* it may find what is missing */
                         i->describe_due_usec = now + delays_ms[i->n_described] * UINT64_C(1000);
         }
-        arm(roster);
+        arm(registry);
         return 0;
 }
 
 static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
-        Roster *roster = userdata;
+        Registry *registry = userdata;
         size_t index;
-        Instance *i = roster_find_pid(roster, process->pid, &index);
+        Instance *i = registry_find_pid(registry, process->pid, &index);
 
         if (!i || !i->describe_waits)
                 return;
         i->describe_due_usec = clock_monotonic_usec();
-        arm(roster);
+        arm(registry);
 }
 
 /* A read that is due earlier sees it as well: whoever starts processes all the time would put it
  * off for ever. */
-void describe_again(Roster *roster, Instance *i, uint64_t now_usec) {
+void describe_again(Registry *registry, Instance *i, uint64_t now_usec) {
         const unsigned first = i->n_described > 0 ? 1 : 0;
         const uint64_t due = now_usec + delays_ms[first] * UINT64_C(1000);
 
@@ -173,7 +174,7 @@ void describe_again(Roster *roster, Instance *i, uint64_t now_usec) {
                 return;
         i->n_described = first;
         i->describe_due_usec = due;
-        arm(roster);
+        arm(registry);
 }
 
 static int compare_pids(const void *a, const void *b) {
@@ -184,30 +185,30 @@ static int compare_pids(const void *a, const void *b) {
 }
 
 /* In a fixed order, as the first of two instances that listen on one port gets the short name. From
- * a copy, as a new name moves an instance in the roster. */
-int describe_all(Roster *roster) {
-        const size_t n = roster->n_instances;
+ * a copy, as a new name moves an instance in the registry. */
+int describe_all(Registry *registry) {
+        const size_t n = registry->n_instances;
         _cleanup_free_ Instance **all = calloc(n + 1, sizeof(Instance *));
 
         if (!all)
                 return -ENOMEM;
         if (n > 0)
-                memcpy(all, roster->instances, n * sizeof(Instance *));
+                memcpy(all, registry->instances, n * sizeof(Instance *));
         qsort(all, n, sizeof(Instance *), compare_pids);
         for (size_t k = 0; k < n; k++)
-                (void)describe(roster, all[k]);
+                (void)describe(registry, all[k]);
         return 0;
 }
 
-int describe_start(Roster *roster) {
+int describe_start(Registry *registry) {
         static const WorkerJob asked[] = { WORKER_PORTS, WORKER_DATA_DIR, WORKER_STORAGE };
-        int r = event_source_add_off(roster->host->event, &roster->describe_timer, 0, on_describe,
-                                     roster);
+        int r = event_source_add_off(registry->host->event, &registry->describe_timer, 0,
+                                     on_describe, registry);
 
         if (r < 0)
                 return r;
         for (size_t i = 0; i < ELEMENTSOF(asked); i++)
-                workers_on_answer(roster->host->workers, asked[i], on_answer, roster);
-        arm(roster);
+                workers_on_answer(registry->host->workers, asked[i], on_answer, registry);
+        arm(registry);
         return 0;
 }

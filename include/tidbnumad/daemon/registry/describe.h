@@ -3,16 +3,16 @@
  * they are read only a few times, at growing intervals. */
 #pragma once
 
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/registry.h"
 
-int describe_start(Roster *roster);
+int describe_start(Registry *registry);
 
 /* Starts reading them again, after a process joined the instance or its policy changed. */
-void describe_again(Roster *roster, Instance *instance, uint64_t now_usec);
+void describe_again(Registry *registry, Instance *instance, uint64_t now_usec);
 
 /* Reads the data directory and its disks at once, for an instance whose place depends on them.
  * -ETIME, -EBUSY: not now. */
-int describe_storage(const Roster *roster, Instance *instance);
+int describe_storage(const Registry *registry, Instance *instance);
 
 /* Reads all instances at once, before they are placed for the first time. 0 or -ENOMEM. */
-int describe_all(Roster *roster);
+int describe_all(Registry *registry);

@@ -4,8 +4,8 @@
 
 #include "../../support/fake-tree.h"
 #include "rooms.h"
-#include "tidbnumad/daemon/roster/describe.h"
-#include "tidbnumad/daemon/roster/roster.h"
+#include "tidbnumad/daemon/registry/describe.h"
+#include "tidbnumad/daemon/registry/registry.h"
 
 static Policy policy = { .name = (char *)"ours" };
 
@@ -25,14 +25,14 @@ static Instance *add(Rooms *m, pid_t pid, const char *exe, const char *unit, uin
                 i->ports[0] = port;
                 i->n_ports = 1;
         }
-        assert_int_equal(roster_add(&m->roster, i), 0);
+        assert_int_equal(registry_add(&m->registry, i), 0);
         return i;
 }
 
 static void assert_names(const Rooms *m, size_t n, const char *const *names) {
-        assert_int_equal(m->roster.n_instances, n);
+        assert_int_equal(m->registry.n_instances, n);
         for (size_t i = 0; i < n; i++)
-                assert_string_equal(m->roster.instances[i]->name, names[i]);
+                assert_string_equal(m->registry.instances[i]->name, names[i]);
 }
 
 #define ASSERT_NAMES(m, ...)                                                                       \
@@ -48,18 +48,18 @@ ROOMS_TEST(order_and_search) {
         (void)add(m, 10, "/x", "c.service", 0);
         (void)add(m, 20, "/x", "a.service", 0);
         ASSERT_NAMES(m, "a", "b", "c");
-        assert_ptr_equal(roster_find_pid(&m->roster, 10, &index), m->roster.instances[2]);
+        assert_ptr_equal(registry_find_pid(&m->registry, 10, &index), m->registry.instances[2]);
         assert_int_equal(index, 0);
-        assert_null(roster_find_pid(&m->roster, 11, &index));
-        assert_ptr_equal(roster_find_owner(&m->roster, &other), m->roster.instances[1]);
-        i = m->roster.instances[1];
-        roster_remove_process(&m->roster, i, 0);
-        assert_ptr_equal(roster_take_ended(&m->roster), i);
+        assert_null(registry_find_pid(&m->registry, 11, &index));
+        assert_ptr_equal(registry_find_owner(&m->registry, &other), m->registry.instances[1]);
+        i = m->registry.instances[1];
+        registry_remove_process(&m->registry, i, 0);
+        assert_ptr_equal(registry_take_ended(&m->registry), i);
         assert_int_equal(i->n_members, 0);
         instance_free(i);
-        assert_null(roster_take_ended(&m->roster));
+        assert_null(registry_take_ended(&m->registry));
         ASSERT_NAMES(m, "a", "c");
-        assert_null(roster_find_owner(&m->roster, &other));
+        assert_null(registry_find_owner(&m->registry, &other));
 }
 
 /* Found by their numbers, in whatever order they come and go. */
@@ -69,19 +69,20 @@ ROOMS_TEST(many_processes) {
 
         for (pid_t pid = 1; pid <= N; pid++)
                 (void)add(m, pid * 7 % N + 1, "/x", NULL, 0);
-        assert_int_equal(m->roster.n_entries, N);
+        assert_int_equal(m->registry.n_entries, N);
         for (pid_t pid = 1; pid <= N; pid += 2) {
-                Instance *i = roster_find_pid(&m->roster, pid, &index);
+                Instance *i = registry_find_pid(&m->registry, pid, &index);
 
                 assert_int_equal(i->members[index].process.id.pid, pid);
-                roster_remove_process(&m->roster, i, index);
-                rooms_free_instance(roster_take_ended(&m->roster));
+                registry_remove_process(&m->registry, i, index);
+                rooms_free_instance(registry_take_ended(&m->registry));
         }
         for (pid_t pid = 1; pid <= N; pid++)
-                assert_int_equal(roster_find_pid(&m->roster, pid, &index) != NULL, pid % 2 == 0);
-        for (size_t i = 1; i < m->roster.n_instances; i++)
-                assert_true(strcmp(m->roster.instances[i - 1]->name, m->roster.instances[i]->name) <
-                            0);
+                assert_int_equal(registry_find_pid(&m->registry, pid, &index) != NULL,
+                                 pid % 2 == 0);
+        for (size_t i = 1; i < m->registry.n_instances; i++)
+                assert_true(strcmp(m->registry.instances[i - 1]->name,
+                                   m->registry.instances[i]->name) < 0);
 }
 
 ROOMS_TEST(collisions) {
@@ -90,10 +91,10 @@ ROOMS_TEST(collisions) {
         ASSERT_NAMES(m, "x:4000", "x:4000:20");
         /* The first goes: the second gets the name when it is asked for again, and not before. */
 
-        roster_remove_process(&m->roster, m->roster.instances[0], 0);
-        rooms_free_instance(roster_take_ended(&m->roster));
+        registry_remove_process(&m->registry, m->registry.instances[0], 0);
+        rooms_free_instance(registry_take_ended(&m->registry));
         ASSERT_NAMES(m, "x:4000:20");
-        assert_int_equal(roster_rename(&m->roster, m->roster.instances[0]), 0);
+        assert_int_equal(registry_rename(&m->registry, m->registry.instances[0]), 0);
         ASSERT_NAMES(m, "x:4000");
 }
 
@@ -112,10 +113,10 @@ ROOMS_TEST(rename) {
         assert_non_null(i->ports);
         i->ports[0] = 4000;
         i->n_ports = 1;
-        assert_int_equal(roster_rename(&m->roster, i), 0);
+        assert_int_equal(registry_rename(&m->registry, i), 0);
         ASSERT_NAMES(m, "x:4000", "x:5"); /* and in its place */
         assert_true(instance_take(i, WORK_RENAMED));
-        assert_int_equal(roster_rename(&m->roster, i), 0);
+        assert_int_equal(registry_rename(&m->registry, i), 0);
         ASSERT_NAMES(m, "x:4000", "x:5");
         assert_int_equal(instance_take(i, WORK_RENAMED), 0);
 }
@@ -131,22 +132,22 @@ TREE_TEST(its_policy_is_gone) {
         m.sampling.access.available = true;
         assert_int_equal(access_carry_counts(&m.sampling, &m.host.policies), 0);
         i = add(&m, 10, "/x", NULL, 0);
-        assert_int_equal(watch_rematch(&m.roster), 0);
-        assert_int_equal(m.roster.n_instances, 0);
-        assert_ptr_equal(roster_take_ended(&m.roster), i);
+        assert_int_equal(watch_rematch(&m.registry), 0);
+        assert_int_equal(m.registry.n_instances, 0);
+        assert_ptr_equal(registry_take_ended(&m.registry), i);
         access_end(&m.sampling, i);                                    /* as the turn does */
         assert_int_equal(i->policy_index, m.host.policies.n_policies); /* behind the last one */
         access_done(&m.sampling.access);
         instance_free(i);
-        scan_list_done(&m.roster.scan);
+        scan_list_done(&m.registry.scan);
         rooms_free_instances(&m);
 }
 
 static size_t count_of_user(const Rooms *m, uid_t uid) {
         size_t n = 0;
 
-        for (size_t i = 0; i < m->roster.n_instances; i++)
-                n += m->roster.instances[i]->uid == uid;
+        for (size_t i = 0; i < m->registry.n_instances; i++)
+                n += m->registry.instances[i]->uid == uid;
         return n;
 }
 
@@ -164,22 +165,22 @@ TREE_TEST(max_instances_is_lowered) {
         for (pid_t pid = 10; pid < 18; pid++) {
                 Instance *i = add(&m, pid, "/x", NULL, 0);
 
-                instance_counts_remove(&m.roster.counts, 0, i->uid);
+                instance_counts_remove(&m.registry.counts, 0, i->uid);
                 i->uid = pid < 13 ? 7 : 8;
-                assert_int_equal(instance_counts_add(&m.roster.counts, 0, i->uid), 0);
+                assert_int_equal(instance_counts_add(&m.registry.counts, 0, i->uid), 0);
         }
-        assert_int_equal(instance_counts_of(&m.roster.counts, 0, 8), 5);
-        assert_int_equal(watch_rematch(&m.roster), 0);
+        assert_int_equal(instance_counts_of(&m.registry.counts, 0, 8), 5);
+        assert_int_equal(watch_rematch(&m.registry), 0);
         assert_int_equal(count_of_user(&m, 7), 2);
         assert_int_equal(count_of_user(&m, 8), 2);
-        assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7), 2);
-        roster_remove_process(&m.roster, m.roster.instances[0], 0);
-        assert_int_equal(instance_counts_of(&m.roster.counts, 0, 7) +
-                                 instance_counts_of(&m.roster.counts, 0, 8),
+        assert_int_equal(instance_counts_of(&m.registry.counts, 0, 7), 2);
+        registry_remove_process(&m.registry, m.registry.instances[0], 0);
+        assert_int_equal(instance_counts_of(&m.registry.counts, 0, 7) +
+                                 instance_counts_of(&m.registry.counts, 0, 8),
                          3);
-        for (Instance *i; (i = roster_take_ended(&m.roster));)
+        for (Instance *i; (i = registry_take_ended(&m.registry));)
                 instance_free(i);
-        scan_list_done(&m.roster.scan);
+        scan_list_done(&m.registry.scan);
         rooms_free_instances(&m);
 }
 
@@ -199,19 +200,19 @@ TREE_TEST(placed_by_its_disk_from_now_on) {
         m.host.sysroot = tree->sysroot;
         m.host.policies.policies = &near_disk;
         m.host.policies.n_policies = 1;
-        assert_int_equal(watch_rematch(&m.roster), 0); /* its scan finds the server */
-        assert_int_equal(m.roster.n_instances, 1);
-        i = m.roster.instances[0];
+        assert_int_equal(watch_rematch(&m.registry), 0); /* its scan finds the server */
+        assert_int_equal(m.registry.n_instances, 1);
+        i = m.registry.instances[0];
         assert_null(i->data_dir); /* its place does not depend on it: not at once */
         i->describe_due_usec = INSTANCE_NEVER;
         near_disk.place.near = NEAR_STORAGE;
-        assert_int_equal(watch_rematch(&m.roster), 0);
-        assert_int_equal(m.roster.n_instances, 1);
-        assert_ptr_equal(m.roster.instances[0], i);
+        assert_int_equal(watch_rematch(&m.registry), 0);
+        assert_int_equal(m.registry.n_instances, 1);
+        assert_ptr_equal(m.registry.instances[0], i);
         assert_non_null(i->data_dir);
         assert_string_equal(i->data_dir, "/data");
         assert_true(i->describe_due_usec != INSTANCE_NEVER);
-        scan_list_done(&m.roster.scan);
+        scan_list_done(&m.registry.scan);
         rooms_free_instances(&m);
 }
 
@@ -221,14 +222,14 @@ TEST(a_read_is_not_put_off) {
         Rooms m;
 
         rooms_init(&m);
-        describe_again(&m.roster, &i, 1000000);
+        describe_again(&m.registry, &i, 1000000);
         assert_int_equal(i.describe_due_usec, 1200000);
-        describe_again(&m.roster, &i, 1100000);
+        describe_again(&m.registry, &i, 1100000);
         assert_int_equal(i.describe_due_usec, 1200000);
         i.n_described = 3;
         i.describe_due_usec = 9000000;
-        describe_again(&m.roster, &i, 2000000); /* it may listen by now */
+        describe_again(&m.registry, &i, 2000000); /* it may listen by now */
         assert_int_equal(i.describe_due_usec, 3000000);
-        describe_again(&m.roster, &i, 2900000);
+        describe_again(&m.registry, &i, 2900000);
         assert_int_equal(i.describe_due_usec, 3000000);
 }

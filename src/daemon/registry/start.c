@@ -5,21 +5,22 @@
 #include <sys/stat.h>
 
 #include "tidbnumad/change/threads.h"
-#include "tidbnumad/daemon/roster/start.h"
+#include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/model/match.h"
 #include "tidbnumad/sys/namespace.h"
 
-void start_announce(Roster *roster, CpuSet *cpus, size_t n) {
-        free(roster->start_cpus);
-        roster->start_cpus = cpus;
-        roster->n_start_cpus = cpus ? n : 0;
+void start_announce(Registry *registry, CpuSet *cpus, size_t n) {
+        free(registry->start_cpus);
+        registry->start_cpus = cpus;
+        registry->n_start_cpus = cpus ? n : 0;
 }
 
-static const CpuSet *cpus_of(const Roster *roster, const Policy *policy) {
-        const size_t index = policy ? (size_t)(policy - roster->host->policies.policies) : SIZE_MAX;
+static const CpuSet *cpus_of(const Registry *registry, const Policy *policy) {
+        const size_t index =
+                policy ? (size_t)(policy - registry->host->policies.policies) : SIZE_MAX;
 
-        return index < roster->n_start_cpus && !id_set_is_empty(&roster->start_cpus[index])
-                       ? &roster->start_cpus[index]
+        return index < registry->n_start_cpus && !id_set_is_empty(&registry->start_cpus[index])
+                       ? &registry->start_cpus[index]
                        : NULL;
 }
 
@@ -46,55 +47,55 @@ static int open_folder(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
         return ret->dir_fd < 0 ? ret->dir_fd : 0;
 }
 
-void start_bind(const Roster *roster, pid_t pid, const char *exe, Start *ret) {
-        const Sysroot *sysroot = &roster->host->sysroot;
-        const Policy *policy = match_by_exe_alone(&roster->host->policies, exe);
-        const CpuSet *cpus = cpus_of(roster, policy);
+void start_bind(const Registry *registry, pid_t pid, const char *exe, Start *ret) {
+        const Sysroot *sysroot = &registry->host->sysroot;
+        const Policy *policy = match_by_exe_alone(&registry->host->policies, exe);
+        const CpuSet *cpus = cpus_of(registry, policy);
         size_t unused;
 
         *ret = START_NONE;
-        if (!cpus || !host_enforces(roster->host) || roster_find_pid(roster, pid, &unused) ||
+        if (!cpus || !host_enforces(registry->host) || registry_find_pid(registry, pid, &unused) ||
             open_folder(sysroot, pid, &ret->handle) < 0)
                 return;
         ret->policy = policy;
         if (is_of_user(ret->handle.dir_fd, &policy->match) &&
             proc_folder_in_host_namespace(sysroot, ret->handle.dir_fd, PROC_NAMESPACE_MOUNT) > 0 &&
             shows_exe(&ret->handle, exe))
-                start_cpus_set(sysroot, &ret->handle, cpus, &roster->host->backend.n_pid_reuses,
+                start_cpus_set(sysroot, &ret->handle, cpus, &registry->host->backend.n_pid_reuses,
                                &ret->cpus);
 }
 
 /* By unit or by number, as the record is found that a binding would use. */
-static bool is_recorded(const Roster *roster, const Process *process) {
+static bool is_recorded(const Registry *registry, const Process *process) {
         const UndoRecord *record =
-                undo_find(roster->records, unit_is_service(process->unit) ? process->unit : NULL,
+                undo_find(registry->records, unit_is_service(process->unit) ? process->unit : NULL,
                           &process->id);
 
         return record && undo_record_find(record, &process->id);
 }
 
-void start_take_over(const Roster *roster, const Policy *policy, const Process *process,
+void start_take_over(const Registry *registry, const Policy *policy, const Process *process,
                      Start *start, StartCpus *ret) {
         *ret = (StartCpus){ 0 };
         if (!start->cpus.set || start->policy != policy || !shows_exe(&start->handle, process->exe))
                 return;
-        if (!is_recorded(roster, process)) /* else the record has what it had before */
+        if (!is_recorded(registry, process)) /* else the record has what it had before */
                 *ret = start->cpus;
         start->cpus.set = false;
 }
 
-void start_end(const Roster *roster, Start *start) {
-        start_cpus_take_back(&roster->host->sysroot, &start->handle,
-                             &roster->host->backend.n_pid_reuses, &start->cpus);
+void start_end(const Registry *registry, Start *start) {
+        start_cpus_take_back(&registry->host->sysroot, &start->handle,
+                             &registry->host->backend.n_pid_reuses, &start->cpus);
         proc_close(&start->handle);
 }
 
-void start_recall(const Roster *roster, const Process *process, const ProcHandle *handle,
+void start_recall(const Registry *registry, const Process *process, const ProcHandle *handle,
                   StartCpus *ret) {
         *ret = (StartCpus){ 0 };
-        if (roster->host->sysroot.live && process->id.start_ticks <= roster->since_ticks &&
-            !is_recorded(roster, process))
-                start_cpus_recall(&roster->records->former, handle, ret);
+        if (registry->host->sysroot.live && process->id.start_ticks <= registry->since_ticks &&
+            !is_recorded(registry, process))
+                start_cpus_recall(&registry->records->former, handle, ret);
 }
 
 void start_forget(Instance *instance) {
@@ -104,11 +105,11 @@ void start_forget(Instance *instance) {
         }
 }
 
-void start_take_back(const Roster *roster, Instance *instance) {
+void start_take_back(const Registry *registry, Instance *instance) {
         for (size_t k = 0; k < instance->n_members; k++)
                 if (instance->members[k].start)
-                        start_cpus_take_back(&roster->host->sysroot, instance->members[k].handle,
-                                             &roster->host->backend.n_pid_reuses,
+                        start_cpus_take_back(&registry->host->sysroot, instance->members[k].handle,
+                                             &registry->host->backend.n_pid_reuses,
                                              instance->members[k].start);
         start_forget(instance);
 }

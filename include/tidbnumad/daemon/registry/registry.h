@@ -1,4 +1,4 @@
-/* The room of the roster: the processes of the machine, and the instances that they form. */
+/* The room of the registry: the processes of the machine, and the instances that they form. */
 #pragma once
 
 #include <math.h>
@@ -325,7 +325,7 @@ typedef enum Work {
 /* What turn_dispatch() takes; the rest waits for its module. */
 #define WORK_DISPATCHED (~(uint32_t)WORK_FIRST)
 
-/* The first fields are written by the roster, each sub-structure by the room that it is named
+/* The first fields are written by the registry, each sub-structure by the room that it is named
  * after. Of the facts, sampling writes what it holds of memory, placing what limits it and the CPUs
  * that it has used, and binding `cpus_applied` of its members. */
 typedef struct Instance {
@@ -340,7 +340,7 @@ typedef struct Instance {
         uint64_t first_seen_usec; /* monotonic */
 
         uint64_t n_member_changes;   /* number of processes that joined or left */
-        struct Instance *next_ended; /* see roster_take_ended() */
+        struct Instance *next_ended; /* see registry_take_ended() */
         uint32_t work;               /* Work, by instance_queue() */
 
         InstanceSampling sampling;
@@ -349,7 +349,7 @@ typedef struct Instance {
         InstanceBinding binding;
 } Instance;
 
-/* The new instance has no name until roster_add(). */
+/* The new instance has no name until registry_add(). */
 int instance_new(const Process *first, uint64_t now_usec, Instance **ret);
 Instance *instance_free(Instance *instance);
 
@@ -437,39 +437,39 @@ void ignored_prune(IgnoredList *ignored);
 
 /* 3,000 starts at once cause some 10,000 events of 200 bytes each with the kernel's overhead, while
  * the loop is busy for a second. */
-#define ROSTER_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
+#define REGISTRY_RECEIVE_BUFFER_BYTES ((size_t)8 << 20)
 
 /* A scan finds processes that the events missed; without the connector it finds all of them. */
-#define ROSTER_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
-#define ROSTER_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
+#define REGISTRY_SCAN_INTERVAL_USEC (UINT64_C(30) * 1000 * 1000)
+#define REGISTRY_POLL_INTERVAL_USEC (UINT64_C(2) * 1000 * 1000)
 
 /* With the connector, only each so many rounds of the scan read all processes; the rounds between
  * skip those that no policy named and that executed nothing since. */
-#define ROSTER_WHOLE_ROUNDS 10u
+#define REGISTRY_WHOLE_ROUNDS 10u
 
 /* Interval of full scans after a loss of events: during a storm of events more frequent scans would
  * cause the next loss. */
-#define ROSTER_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
+#define REGISTRY_RESCAN_INTERVAL_USEC (UINT64_C(250) * 1000)
 
 typedef struct EventCounters {
         uint64_t received, lost, rescans;
 } EventCounters;
 
 /* A process and its instance. */
-typedef struct RosterEntry {
+typedef struct RegistryEntry {
         pid_t pid;
         int pidfd;
         Instance *instance;
-} RosterEntry;
+} RegistryEntry;
 
 /* The instances, and what keeps the list complete. */
-typedef struct Roster {
+typedef struct Registry {
         Host *host; /* borrowed */
         const Undo
                 *records; /* borrowed; they contain the unit that a process in a scope came from */
         Instance **instances; /* ascending by name; owned */
         size_t n_instances, instances_allocated;
-        RosterEntry *entries; /* all of their processes, ascending by pid; owned */
+        RegistryEntry *entries; /* all of their processes, ascending by pid; owned */
         size_t n_entries, entries_allocated;
         Instance *ended; /* instances that have ended, linked by `next_ended`, until the next turn;
                             owned */
@@ -496,12 +496,12 @@ typedef struct Roster {
         EventCounters connector_events, scan_events;
         uint64_t n_considered; /* processes that were identified or forgotten */
         bool identify_failed;  /* logged once */
-} Roster;
+} Registry;
 
 /* Goes through all instances by name; none may be added, renamed or removed meanwhile. */
-#define ROSTER_FOREACH(i, roster)                                                                  \
-        for (Instance **i##_at = (roster)->instances, *i;                                          \
-             (size_t)(i##_at - (roster)->instances) < (roster)->n_instances && (i = *i##_at);      \
+#define REGISTRY_FOREACH(i, registry)                                                              \
+        for (Instance **i##_at = (registry)->instances, *i;                                        \
+             (size_t)(i##_at - (registry)->instances) < (registry)->n_instances && (i = *i##_at);  \
              i##_at++)
 
 /* The subject of a message about an instance. */
@@ -511,54 +511,54 @@ typedef struct Roster {
         }
 
 /* The instance that the process belongs to, or NULL. */
-Instance *roster_find_owner(const Roster *roster, const Process *process);
+Instance *registry_find_owner(const Registry *registry, const Process *process);
 
 /* The instance of that name, or NULL. */
-const Instance *roster_find_name(const Roster *roster, const char *name);
+const Instance *registry_find_name(const Registry *registry, const char *name);
 
 /* Is there an instance of that unit? */
-bool roster_has_unit(const Roster *roster, const char *unit);
+bool registry_has_unit(const Registry *registry, const char *unit);
 
 /* The instance that contains this pid, and its index there; NULL: none. Whether the number still is
  * the same process must be checked with its handle. */
-Instance *roster_find_pid(const Roster *roster, pid_t pid, size_t *ret_index);
+Instance *registry_find_pid(const Registry *registry, pid_t pid, size_t *ret_index);
 
 /* The same by its pidfd. */
-Instance *roster_find_pidfd(const Roster *roster, int pidfd, size_t *ret_index);
+Instance *registry_find_pidfd(const Registry *registry, int pidfd, size_t *ret_index);
 
 /* Adds a new member of an instance to the index. 0 or -ENOMEM. */
-int roster_enter(Roster *roster, Instance *instance, const Member *member);
+int registry_enter(Registry *registry, Instance *instance, const Member *member);
 
 /* Names the instance and takes it over. It must have a process, as the name may contain a pid. If
  * the name is in use, a longer one is used and that is logged. -ENOMEM: the caller keeps it. */
-int roster_add(Roster *roster, Instance *instance);
+int registry_add(Registry *registry, Instance *instance);
 
 /* Renames it, as its port has become known. */
-int roster_rename(Roster *roster, Instance *instance);
+int registry_rename(Registry *registry, Instance *instance);
 
 /* Does the same user have many instances? These must not delay another user's instance. */
-bool roster_is_crowd(const Roster *roster, const Instance *instance);
+bool registry_is_crowd(const Registry *registry, const Instance *instance);
 
 /* Removes one process. When it was the last one, the instance ends and is returned by
- * roster_take_ended(). */
-void roster_remove_process(Roster *roster, Instance *instance, size_t index);
+ * registry_take_ended(). */
+void registry_remove_process(Registry *registry, Instance *instance, size_t index);
 
 /* Returns an instance without processes that has ended since the last turn, which the caller then
  * owns; NULL: none. */
-Instance *roster_take_ended(Roster *roster);
+Instance *registry_take_ended(Registry *registry);
 
 /* Scans all processes again in a moment, because one of them could not be identified in time. */
-void roster_scan_soon(Roster *roster);
+void registry_scan_soon(Registry *registry);
 
 /* Instances that have no unit to themselves, and their scopes (change/scope.h). */
 
 /* Gives a process that was found in a scope of tidbnumad the unit from which it came, as the undo
  * record has it, because policies name that unit. */
-void scope_resolve(const Roster *roster, Process *process);
+void scope_resolve(const Registry *registry, Process *process);
 
 /* Reads the control groups of the processes of an instance that is not a service, which change when
  * they are moved to a scope. */
-void scope_follow(const Roster *roster, Instance *instance);
+void scope_follow(const Registry *registry, Instance *instance);
 
 /* The scope that contains at least one of its processes; NULL: none. */
 const char *scope_of(const Instance *instance);
@@ -567,10 +567,10 @@ const char *scope_of(const Instance *instance);
 
 /* Subscribes to process events, and makes a first scan. If the kernel refuses, that is logged once
  * and processes are found by polling. */
-int watch_start(Roster *roster);
+int watch_start(Registry *registry);
 
 /* Matches every known process again after a change of policies, then scans. */
-int watch_rematch(Roster *roster);
+int watch_rematch(Registry *registry);
 
 /* The processes whose forks the kernel reports: the members of instances. A worker that never
  * execs, as haproxy's, is found by its parent; forks of other processes would only wake the daemon.
@@ -578,4 +578,4 @@ int watch_rematch(Roster *roster);
 
 /* Updates the kernel's filter if a process has joined since, and identifies the children that new
  * members already have. This takes longer than binding, so binding is done first. */
-void fork_filter_update(Roster *roster);
+void fork_filter_update(Registry *registry);

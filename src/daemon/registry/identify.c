@@ -1,0 +1,388 @@
+/* Identifies a process by /proc after an event or a scan, and assigns it to an instance. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tidbnumad/daemon/registry/describe.h"
+#include "tidbnumad/daemon/registry/identify.h"
+#include "tidbnumad/daemon/registry/registry.h"
+#include "tidbnumad/daemon/registry/start.h"
+#include "tidbnumad/model/match.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/worker/worker.h"
+
+static bool wants_exe(const char *exe, void *userdata) {
+        const Registry *registry = userdata;
+
+        return match_wants_exe(&registry->host->policies, exe);
+}
+
+int identify_may_match(Registry *registry, pid_t pid) {
+        return process_may_match(&registry->host->sysroot, pid, wants_exe, registry);
+}
+
+static void forget(Registry *registry, pid_t pid) {
+        Instance *instance;
+        size_t index;
+
+        registry->n_considered += ignored_forget(&registry->ignored, pid);
+        instance = registry_find_pid(registry, pid, &index);
+        registry->n_considered += instance != NULL;
+        if (instance)
+                registry_remove_process(registry, instance, index);
+}
+
+static int on_process_exit(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                           void *userdata) {
+        Registry *registry = userdata;
+        size_t index;
+        Instance *instance = registry_find_pidfd(registry, fd, &index);
+
+        if (instance)
+                registry_remove_process(registry, instance, index);
+        return 0;
+}
+
+static int join(Registry *registry, Instance *instance, Process *process, ProcHandle *handle) {
+        const pid_t pid = process->id.pid;
+        size_t at;
+        int r;
+
+        r = instance_add_process(instance, process, handle);
+        if (r < 0)
+                return r;
+        registry->fork_filter_stale = true;
+        /* Exits are handled before starts: a process that has ended does not count for
+         * max_instances. */
+        at = (size_t)instance_find(instance, pid);
+        r = proc_watch_exit(instance->members[at].handle, registry->host->event, on_process_exit,
+                            registry);
+        if (r >= 0 && instance->name) /* a new one is entered by registry_add() */
+                r = registry_enter(registry, instance, &instance->members[at]);
+        if (r < 0)
+                instance_remove_process(instance, at);
+        return r;
+}
+
+static int found(Registry *registry, const Policy *policy, Process *process, ProcHandle *handle) {
+        Instance *instance;
+        int r;
+
+        r = instance_new(process, clock_monotonic_usec(), &instance);
+        if (r < 0)
+                return r;
+        instance->policy = policy;
+        instance->policy_index = (size_t)(policy - registry->host->policies.policies);
+        r = join(registry, instance, process, handle);
+        if (r >= 0)
+                r = registry_add(registry, instance);
+        if (r < 0)
+                instance_free(instance);
+        return r;
+}
+
+static int add_process(Registry *registry, const Policy *policy, Process *process,
+                       ProcHandle *handle, const StartCpus *start) {
+        const pid_t pid = process->id.pid;
+        Instance *instance = registry_find_owner(registry, process);
+        _cleanup_free_ StartCpus *own = start->set ? malloc(sizeof(*own)) : NULL;
+        size_t index;
+        int r;
+
+        if (start->set && !own)
+                return -ENOMEM;
+        r = instance ? join(registry, instance, process, handle)
+                     : found(registry, policy, process, handle);
+        if (r < 0)
+                return r;
+        instance = registry_find_pid(registry, pid, &index);
+        if (own)
+                *own = *start;
+        instance->members[index].start = TAKE_PTR(own);
+        describe_again(registry, instance, clock_monotonic_usec());
+        if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
+                (void)describe_storage(registry, instance);
+        journal_log(&registry->host->journal, LOG_DEBUG, NULL,
+                    "process %d (%s) belongs to %s of policy '%s'", pid,
+                    instance->members[index].process.exe, instance->name, policy->name);
+        return 0;
+}
+
+static int on_ignored_exit(_unused_ sd_event_source *source, _unused_ int fd,
+                           _unused_ uint32_t revents, void *userdata) {
+        Registry *registry = userdata;
+
+        ignored_prune(&registry->ignored);
+        host_mark(registry->host, HOST_MARK_PUBLISH);
+        return 0;
+}
+
+static int add_ignored(Registry *registry, const Policy *policy, MatchVerdict verdict,
+                       Process *process, ProcHandle *handle) {
+        IgnoredProcess *s;
+        int r = ignored_add(&registry->ignored, process, handle, policy, verdict);
+
+        if (r == -ENOSPC)
+                return ignored_add_counted(&registry->ignored, process->id.pid, verdict);
+        if (r < 0)
+                return r;
+        s = &registry->ignored.processes[registry->ignored.n_processes - 1];
+        (void)proc_watch_exit(&s->handle, registry->host->event, on_ignored_exit, registry);
+        journal_log(&registry->host->journal, LOG_DEBUG, NULL, "process %d (%s) is ignored: %s",
+                    s->process.id.pid, s->process.exe, s->reason);
+        host_mark(registry->host, HOST_MARK_PUBLISH);
+        return 0;
+}
+
+/* Only for processes that would be new instances: more processes of an instance always join it. */
+static bool is_full(const Registry *registry, const Policy *policy, const Process *process) {
+        const size_t index = (size_t)(policy - registry->host->policies.policies);
+
+        return instance_counts_of(&registry->counts, index, process->uid) >=
+                       policy->max_instances &&
+               !registry_find_owner(registry, process);
+}
+
+/* The first scan that finds room makes it an instance. */
+static int ignore(Registry *registry, const Policy *policy, const Process *process) {
+        const JournalFields fields = { .policy = policy->name };
+        const size_t index = (size_t)(policy - registry->host->policies.policies);
+
+        if (instance_counts_log(&registry->counts, index, process->uid, INSTANCE_LIMIT_INSTANCES)) {
+                journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                            "Policy '%s' has %u instances of user %u, its max_instances: process "
+                            "%d (%s) and further ones are ignored. If all of them are wanted, "
+                            "raise max_instances; else name the owner in `match: {user: ...}`",
+                            policy->name, policy->max_instances, process->uid, process->id.pid,
+                            process->exe);
+                host_mark(registry->host, HOST_MARK_PUBLISH);
+        }
+        return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_FULL);
+}
+
+/* Each process takes two descriptors. The rest is for counters of accesses, which take up to half
+ * of all, and for what the daemon needs: workers, files, sockets. */
+static size_t count_places(void) {
+        struct rlimit limit;
+
+        return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
+}
+
+/* Are as many processes watched as may be: of the instance that it would join, or of its policy and
+ * user? */
+static bool is_crowded(Registry *registry, const Policy *policy, const Process *process) {
+        const JournalFields fields = { .policy = policy->name };
+        const Instance *owner = registry_find_owner(registry, process);
+        const size_t index =
+                owner ? owner->policy_index : (size_t)(policy - registry->host->policies.policies);
+        const uid_t uid = owner ? owner->uid : process->uid;
+
+        if (owner && owner->n_members >= INSTANCE_PROCESSES_MAX) {
+                if (instance_counts_log(&registry->counts, index, uid, INSTANCE_LIMIT_PROCESSES))
+                        journal_log(&registry->host->journal, LOG_WARNING, &INSTANCE_FIELDS(owner),
+                                    "%s has %zu processes, the most that are watched of an "
+                                    "instance: process %d (%s) and further ones are bound only "
+                                    "with its unit, or by what they inherit",
+                                    owner->name, owner->n_members, process->id.pid, process->exe);
+                return true;
+        }
+        if (instance_counts_have_place(&registry->counts, index, uid, count_places()))
+                return false;
+        if (instance_counts_log(&registry->counts, index, uid, INSTANCE_LIMIT_PLACES))
+                journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                            "Policy '%s' has as many processes of user %u as the limit of "
+                            "descriptors allows without taking the places of others: process %d "
+                            "(%s) and further ones are ignored until one ends. LimitNOFILE= of "
+                            "the unit raises the limit",
+                            policy->name, uid, process->id.pid, process->exe);
+        return true;
+}
+
+/* Is the same process known already, with the same executable, user and unit? */
+static bool is_known(const Registry *registry, const Process *process) {
+        size_t index;
+        const Instance *instance = registry_find_pid(registry, process->id.pid, &index);
+
+        if (!instance)
+                return ignored_has(&registry->ignored, process);
+        return process_is_same(&instance->members[index].process, process) &&
+               instance_owns(instance, process);
+}
+
+/* It is read again when the answer is there, or by a later scan. */
+static bool is_unanswered(Registry *registry, int r) {
+        if (r == -EBUSY || r == -ECHILD)
+                registry_scan_soon(registry);
+        return r == -EAGAIN || r == -EBUSY || r == -ECHILD;
+}
+
+int identify_read_args(Registry *registry, Process *process, const ProcHandle *handle) {
+        int r;
+
+        if (process->args || !match_wants_args(&registry->host->policies, process->exe))
+                return 0;
+        r = worker_read_args(registry->host->workers, handle, process);
+        return is_unanswered(registry, r) ? r : 0;
+}
+
+/* 0: `process->foreign` is correct. A process that executes from a file system that does not
+ * answer, or has its root there, is not trusted. Negative: the process has ended, or it is tried
+ * again. */
+static int check_mounts(Registry *registry, Process *process, const ProcHandle *handle) {
+        int r;
+
+        if (process->foreign != FOREIGN_ROOT &&
+            !match_wants_path(&registry->host->policies, process->exe))
+                return 0;
+        r = worker_check_mounts(registry->host->workers, &registry->host->sysroot, handle, process);
+        if (!is_unanswered(registry, r) && r < 0 && r != -ESRCH && r != -ENOMEM) {
+                process->foreign = FOREIGN_MOUNT;
+                return 0;
+        }
+        return r;
+}
+
+static int sort_in(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
+        const Policy *policy = NULL;
+        StartCpus given;
+        MatchVerdict verdict;
+        int r;
+
+        r = identify_read_args(registry, process, handle);
+        if (is_known(registry, process))
+                return 0;
+        forget(registry, process->id.pid);
+        /* Without it a policy behind the right one would take the process, and keep it. */
+        if (r < 0)
+                return 0;
+        r = check_mounts(registry, process, handle);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        verdict = match_judge(&registry->host->policies, process, &policy);
+        if (verdict == MATCH_NONE)
+                return 0;
+        if (verdict != MATCH_POLICY)
+                return add_ignored(registry, policy, verdict, process, handle);
+        if (is_full(registry, policy, process))
+                return ignore(registry, policy, process);
+        if (is_crowded(registry, policy, process))
+                return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_CROWDED);
+        start_take_over(registry, policy, process, start, &given);
+        if (!given.set)
+                start_recall(registry, process, handle, &given);
+        r = add_process(registry, policy, process, handle, &given);
+        if (r < 0)
+                start->cpus = given; /* for start_end(): `handle` may be closed */
+        return r;
+}
+
+/* A process lives as long as any of its threads. When its first thread has ended it shows no
+ * executable, but is still the same process. */
+static bool lives_on_without_its_first_thread(const Registry *registry, pid_t pid) {
+        char exe[PATH_MAX];
+        size_t index;
+        const Instance *instance = registry_find_pid(registry, pid, &index);
+
+        return instance &&
+               proc_exe_read(&registry->host->sysroot, pid, exe, sizeof(exe)) == -ENOENT &&
+               instance->members[index].handle->live &&
+               proc_is_alive(instance->members[index].handle);
+}
+
+static void cannot_identify(Registry *registry, pid_t pid, int error) {
+        static const JournalFields fields = { .repeats = true };
+
+        if (!registry->identify_failed)
+                journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                            "Process %d cannot be read: %s. Trying again at each scan; further "
+                            "processes are not logged",
+                            pid, strerror(-error));
+        registry->identify_failed = true;
+}
+
+/* Once it was known to have its own memory, it has that until its next exec. */
+static int is_vforked(Registry *registry, const ProcHandle *handle, const Process *process) {
+        int r;
+
+        if (process->forked_by == 0 || is_known(registry, process))
+                return 0;
+        r = worker_is_vforked(registry->host->workers, handle, process);
+        return is_unanswered(registry, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
+}
+
+/* `*process` and `*handle` may be taken over. */
+static int identified(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
+        int r;
+
+        registry->identify_failed = false;
+        scope_resolve(registry, process);
+        r = is_vforked(registry, handle, process);
+        if (r > 0)
+                forget(registry, process->id.pid);
+        return r != 0 ? 0 : sort_in(registry, process, handle, start);
+}
+
+/* `exe`: as it was just read; NULL: it was not. */
+static int consider(Registry *registry, pid_t pid, const char *exe, Start *start) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_process_ Process process = { 0 };
+        int r = process_identify(&registry->host->sysroot, pid, exe, wants_exe, registry, &handle,
+                                 &process);
+
+        registry->n_considered++;
+        switch (r) {
+        case 0:
+                return identified(registry, &process, &handle, start);
+        case -ENOMEM:
+                return r;
+        case -ESRCH:
+        case -EAGAIN:
+        case -EACCES:
+        case -EPERM:
+                if (!lives_on_without_its_first_thread(registry, pid))
+                        forget(registry, pid);
+                return 0;
+        case -EBUSY: /* in its exec, whose event will follow */
+                return 0;
+        default: /* no descriptor free, a file that cannot be read: the next scan tries again */
+                cannot_identify(registry, pid, r);
+                return 0;
+        }
+}
+
+int identify_consider(Registry *registry, pid_t pid) {
+        Start none = START_NONE;
+
+        return consider(registry, pid, NULL, &none);
+}
+
+static void on_answer(const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
+        (void)identify_consider(userdata, process->pid);
+}
+
+void identify_start(Registry *registry) {
+        static const WorkerJob asked[] = { WORKER_ARGS, WORKER_VFORK, WORKER_EXE };
+
+        for (size_t i = 0; i < ELEMENTSOF(asked); i++)
+                workers_on_answer(registry->host->workers, asked[i], on_answer, registry);
+}
+
+/* For most of them on a host this ends with one link read, and nothing allocated; for those that
+ * have ended meanwhile with one file that cannot be opened. */
+int identify_exec(Registry *registry, pid_t pid) {
+        Start start = START_NONE;
+        char exe[PATH_MAX];
+        int r = proc_exe_read(&registry->host->sysroot, pid, exe, sizeof(exe));
+
+        if (r == -ESRCH || (r >= 0 && !wants_exe(exe, registry))) {
+                forget(registry, pid);
+                return 0;
+        }
+        scan_list_forget(&registry->scan, pid);
+        if (r >= 0)
+                start_bind(registry, pid, exe, &start);
+        r = consider(registry, pid, r < 0 ? NULL : exe, &start);
+        start_end(registry, &start);
+        return r;
+}

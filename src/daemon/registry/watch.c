@@ -1,0 +1,431 @@
+/* Receives the kernel's process events, and scans all processes slowly. identify.c decides what a
+ * process is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/cleanup.h"
+#include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/daemon/registry/describe.h"
+#include "tidbnumad/daemon/registry/identify.h"
+#include "tidbnumad/daemon/registry/registry.h"
+#include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/proc-connector.h"
+#include "tidbnumad/sys/self.h"
+
+/* --- the scan ---
+ *
+ * With the connector a round is spread over its whole interval, so that no single moment is
+ * expensive; without the connector the scan is how new processes are found at all. */
+
+/* Takes some 0.3 ms. */
+enum { SLICE_PROCESSES = 64 };
+
+/* A scan of all processes at once pauses after this time, so that the loop handles other events:
+ * any user can have thousands of processes. */
+#define SCAN_TURN_USEC (UINT64_C(20) * 1000)
+#define SCAN_PAUSE_USEC (UINT64_C(1) * 1000)
+
+/* One link is read for each process of an instance. */
+#define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
+
+/* Reads every known process, also one that now executes another program; of other processes only
+ * those that may match. */
+static int scan_one(Registry *registry, ScanEntry *entry) {
+        size_t unused;
+
+        scan_entry_note(entry, identify_may_match(registry, entry->pid));
+        if (registry_find_pid(registry, entry->pid, &unused))
+                entry->passed = false;
+        return entry->passed ? 0 : identify_consider(registry, entry->pid);
+}
+
+/* At least one process. */
+static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
+        while (n > 0 && registry->scan_next < registry->scan.n_entries) {
+                ScanEntry *entry = &registry->scan.entries[registry->scan_next++];
+                int r;
+
+                if (entry->passed)
+                        continue;
+                r = scan_one(registry, entry);
+                if (r < 0)
+                        return r;
+                n = clock_monotonic_usec() < until_usec ? n - 1 : 0;
+        }
+        return 0;
+}
+
+static int begin_round(Registry *registry, bool whole) {
+        registry->scan_next = 0;
+        registry->scan_events.received++;
+        ignored_prune(&registry->ignored);
+        ignored_begin_round(&registry->ignored);
+        if (whole) {
+                scan_list_forget_all(&registry->scan);
+                registry->scan_rounds = 0;
+        }
+        return scan_list_read(&registry->scan, &registry->host->sysroot);
+}
+
+/* Scans all processes at once: adds new ones, removes ended ones. `in_turns`: on_scan() scans those
+ * that are too many for one turn of the loop. */
+static int scan_all(Registry *registry, bool in_turns) {
+        const uint64_t until = in_turns ? clock_monotonic_usec() + SCAN_TURN_USEC : UINT64_MAX;
+        int r = begin_round(registry, true);
+
+        if (r >= 0)
+                r = scan_slice(registry, registry->scan.n_entries, until);
+        registry->scan_at_once = r >= 0 && registry->scan_next < registry->scan.n_entries;
+        if (registry->scan_at_once)
+                (void)event_source_arm_after(registry->scan_timer, SCAN_PAUSE_USEC);
+        return r;
+}
+
+/* Time until the next slice, so that a round takes the whole interval. */
+static uint64_t pause_usec(const Registry *registry) {
+        const size_t slices = (registry->scan.n_unread + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
+
+        return REGISTRY_SCAN_INTERVAL_USEC / (slices > 0 ? slices : 1);
+}
+
+static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Registry *registry = userdata;
+        uint64_t pause;
+        int r = 0;
+
+        if (registry->scan_next >= registry->scan.n_entries) {
+                /* An exec is reported by the connector, and a loss of events leads to scan_all().
+                 * Without the connector nothing reports an exec: each process is read each time. */
+                r = begin_round(registry, registry->connector_fd < 0 ||
+                                                  ++registry->scan_rounds >= REGISTRY_WHOLE_ROUNDS);
+                registry->scan_at_once = registry->connector_fd < 0;
+                host_mark(registry->host, HOST_MARK_ROUND);
+        }
+        if (r >= 0)
+                r = scan_slice(registry,
+                               registry->scan_at_once ? registry->scan.n_entries : SLICE_PROCESSES,
+                               clock_monotonic_usec() + SCAN_TURN_USEC);
+        if (r < 0)
+                registry->scan_next = registry->scan.n_entries; /* the next time a round begins */
+        registry->scan_at_once &= registry->scan_next < registry->scan.n_entries;
+        pause = registry->scan_at_once        ? SCAN_PAUSE_USEC
+                : registry->connector_fd >= 0 ? pause_usec(registry)
+                                              : REGISTRY_POLL_INTERVAL_USEC;
+        (void)event_source_arm_after(source, pause);
+        return 0;
+}
+
+/* Makes a first scan, and starts the slow one. */
+static int scan_start(Registry *registry) {
+        int r = scan_all(registry, false);
+
+        if (r < 0)
+                return r;
+        registry->fork_filter_stale =
+                true; /* even without members, the filter must be set: to no process */
+        fork_filter_update(registry);
+        return event_source_add_after(registry->host->event, &registry->scan_timer,
+                                      registry->connector_fd >= 0 ? pause_usec(registry)
+                                                                  : REGISTRY_POLL_INTERVAL_USEC,
+                                      on_scan, registry);
+}
+
+/* --- ends ---
+ *
+ * Where the kernel has no pidfds, nothing reports the end of a process. */
+
+static int on_ends(sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Registry *registry = userdata;
+        size_t index;
+
+        for (size_t i = registry->n_entries; i > 0; i--) {
+                Instance *instance =
+                        registry_find_pid(registry, registry->entries[i - 1].pid, &index);
+
+                if (!proc_is_alive(instance->members[index].handle))
+                        registry_remove_process(registry, instance, index);
+        }
+        ignored_prune(&registry->ignored);
+        return event_source_arm_after(source, ENDS_INTERVAL_USEC);
+}
+
+static int watch_ends(Registry *registry) {
+        if (!registry->host->sysroot.live || proc_has_pidfds())
+                return 0;
+        journal_log(&registry->host->journal, LOG_NOTICE, NULL,
+                    "The kernel has no pidfd_open(2), or the unit's list of system calls does not "
+                    "allow it: the end of a process is noticed within %d ms",
+                    (int)(ENDS_INTERVAL_USEC / 1000));
+        return event_source_add_after(registry->host->event, &registry->ends_timer,
+                                      ENDS_INTERVAL_USEC, on_ends, registry);
+}
+
+static bool is_member(const Registry *registry, pid_t pid) {
+        size_t unused;
+
+        return registry_find_pid(registry, pid, &unused) != NULL;
+}
+
+static void on_process_event(const ProcEvent *event, void *userdata) {
+        Registry *registry = userdata;
+
+        registry->connector_events.received++;
+        switch (event->kind) {
+        case PROC_KIND_EXEC:
+                workers_forget(registry->host->workers, event->pid);
+                (void)identify_exec(registry, event->pid);
+                break;
+        case PROC_KIND_UID: /* a server that root starts becomes its `user` without another exec */
+                (void)identify_consider(registry, event->pid);
+                break;
+        case PROC_KIND_FORK: /* a worker that never execs, as haproxy's */
+                if (is_member(registry, event->parent))
+                        (void)identify_consider(registry, event->pid);
+                break;
+        case PROC_KIND_COMM: /* a process that renames itself may have changed more than its name */
+                if (is_member(registry, event->pid))
+                        (void)identify_consider(registry, event->pid);
+                break;
+        case PROC_KIND_ACK:
+                break;
+        }
+}
+
+static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
+        Registry *registry = userdata;
+
+        if (registry->scan_at_once) /* which has read some processes before this was wanted */
+                return event_source_arm_after(registry->rescan_timer,
+                                              REGISTRY_RESCAN_INTERVAL_USEC);
+        registry->connector_events.rescans++;
+        registry->rescan_usec = clock_monotonic_usec();
+        (void)scan_all(registry, true);
+        return 0;
+}
+
+static void events_were_lost(Registry *registry, int error) {
+        static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST, .repeats = true };
+        int pending = SD_EVENT_OFF;
+
+        registry->connector_events.lost++;
+        host_mark(registry->host, HOST_MARK_PUBLISH);
+        (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
+        if (pending != SD_EVENT_OFF)
+                return;
+        journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                    "The kernel's process events were lost (%s); scanning all processes",
+                    strerror(-error));
+        (void)event_source_arm(registry->rescan_timer,
+                               registry->rescan_usec + REGISTRY_RESCAN_INTERVAL_USEC);
+}
+
+/* Reads a whole batch of events before any instance is reconciled: bash, numactl, env and server on
+ * one PID, or the many processes of a unit, cause one reconcile. */
+static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
+                        void *userdata) {
+        Registry *registry = userdata;
+        const uint64_t before = registry->n_considered;
+        int r;
+
+        r = proc_connector_read(fd, on_process_event, registry);
+        if (r < 0)
+                events_were_lost(registry, r);
+        else if (registry->n_considered == before)
+                host_mark(registry->host, HOST_MARK_NONE);
+        return 0;
+}
+
+static const char *connector_hint(int error) {
+        switch (error) {
+        case -EPERM:
+        case -EACCES:
+                return "it wants CAP_NET_ADMIN; run the daemon by its unit or as root";
+        case -ECONNREFUSED:
+                return "it does not exist in a network namespace of its own (PrivateNetwork=)";
+        case -ETIMEDOUT:
+                return "no acknowledgement came, as in another user or PID namespace (a container)";
+        case -EPROTONOSUPPORT:
+                return "the kernel was built without it (CONFIG_PROC_EVENTS)";
+        default:
+                return "unexpected";
+        }
+}
+
+static int add_connector_sources(Registry *registry) {
+        int r;
+
+        r = event_source_add_off(registry->host->event, &registry->rescan_timer, 1000, on_rescan,
+                                 registry);
+        if (r >= 0)
+                r = sd_event_source_set_priority(registry->rescan_timer,
+                                                 SD_EVENT_PRIORITY_IMPORTANT);
+        if (r >= 0)
+                r = sd_event_add_io(registry->host->event, &registry->connector_source,
+                                    registry->connector_fd, EPOLLIN, on_connector, registry);
+        /* New processes have priority over samples and moves. */
+        return r < 0 ? r
+                     : sd_event_source_set_priority(registry->connector_source,
+                                                    SD_EVENT_PRIORITY_IMPORTANT);
+}
+
+static int start_connector(Registry *registry) {
+        int r = proc_connector_open(REGISTRY_RECEIVE_BUFFER_BYTES, &registry->connector_fd);
+
+        /* An attacker who takes over this process must not get to change the network.
+         * change/setting.c raises the capability again for a write. */
+        (void)capability_set_effective(CAP_NET_ADMIN, false);
+        if (r >= 0)
+                return add_connector_sources(registry);
+        journal_log(&registry->host->journal, LOG_WARNING, NULL,
+                    "The process connector cannot be used: %s (%s). New processes are found by a "
+                    "scan every %d s instead",
+                    strerror(-r), connector_hint(r), (int)(REGISTRY_POLL_INTERVAL_USEC / 1000000));
+        return 0;
+}
+
+int watch_start(Registry *registry) {
+        int r = 0;
+
+        identify_start(registry);
+        if (registry->host->sysroot.live && !registry->host->args->once)
+                r = start_connector(registry);
+        if (r >= 0)
+                r = watch_ends(registry);
+        /* Scan after the subscription, so that no process falls between the two. */
+        return r < 0 ? r : scan_start(registry);
+}
+
+/* The policy of its first process, unless the user has max_instances of it already. A command line
+ * that cannot be read yet takes it from no policy: it stays with the one of that name. */
+static const Policy *match_within_limit(const Registry *registry, const Instance *instance,
+                                        bool unread) {
+        const Policy *policy =
+                unread && instance->policy
+                        ? policy_set_find(&registry->host->policies, instance->policy->name)
+                        : NULL;
+
+        if (!policy)
+                policy = match_process(&registry->host->policies, &instance->members[0].process);
+
+        return policy && instance_counts_of(&registry->counts,
+                                            (size_t)(policy - registry->host->policies.policies),
+                                            instance->uid) < policy->max_instances
+                       ? policy
+                       : NULL;
+}
+
+/* Keeps the processes that still match the policy of the instance's first one. */
+static void rematch_instance(Registry *registry, Instance *instance) {
+        size_t i = instance->n_members;
+        bool unread = false;
+        const Policy *policy;
+
+        for (size_t k = 0; k < i; k++)
+                unread |= identify_read_args(registry, &instance->members[k].process,
+                                             instance->members[k].handle) < 0;
+        policy = match_within_limit(registry, instance, unread);
+        instance->policy = policy;
+        /* The element behind the last policy counts for instances without one. */
+        instance->policy_index = policy ? (size_t)(policy - registry->host->policies.policies)
+                                        : registry->host->policies.n_policies;
+        if (policy) {
+                (void)instance_counts_add(&registry->counts, instance->policy_index, instance->uid);
+                instance_counts_join(&registry->counts, instance->policy_index, instance->uid,
+                                     instance->n_members);
+                instance_queue(instance, WORK_POLICY);
+        }
+        /* Removing the last process ends the instance. */
+        for (; i > 0; i--)
+                if (!policy ||
+                    (!unread && match_process(&registry->host->policies,
+                                              &instance->members[i - 1].process) != policy))
+                        registry_remove_process(registry, instance, i - 1);
+        if (instance->n_members == 0)
+                return;
+        describe_again(registry, instance, clock_monotonic_usec());
+        /* Disks are read only where a place depends on them. The place is chosen next. */
+        if (policy->place.near == NEAR_STORAGE && id_set_is_empty(&instance->storage_nodes))
+                (void)describe_storage(registry, instance);
+}
+
+int watch_rematch(Registry *registry) {
+        ignored_done(&registry->ignored); /* the new policies decide who is ignored */
+        instance_counts_done(&registry->counts);
+        for (size_t i = registry->n_instances; i > 0; i--)
+                rematch_instance(registry, registry->instances[i - 1]);
+        if (!registry->host->ready)
+                return scan_all(registry, false);
+        workers_begin_turn(registry->host->workers, true); /* what comes now is others' doing */
+        return scan_all(registry, registry->scan_timer);
+}
+
+/* Enough for generations of children that all started within one moment; the scan finds deeper
+ * ones. */
+enum { ROUNDS_MAX = 8 };
+
+typedef struct Collection {
+        PidList members;
+        PidList children; /* children of members that joined since the last update */
+} Collection;
+
+static int append(PidList *list, pid_t pid) {
+        if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
+                return -ENOMEM;
+        list->pids[list->n_pids++] = pid;
+        return 0;
+}
+
+static int append_child(pid_t pid, void *userdata) {
+        Collection *c = userdata;
+
+        return append(&c->children, pid);
+}
+
+static int collect_members(const Registry *registry, Collection *c) {
+        REGISTRY_FOREACH(i, registry)
+        for (size_t p = 0; p < i->n_members; p++)
+                if (append(&c->members, i->members[p].process.id.pid) < 0)
+                        return -ENOMEM;
+        return 0;
+}
+
+/* To be called after the kernel's filter is set: from then on each fork causes an event. */
+static void collect_children(const Registry *registry, Collection *c) {
+        REGISTRY_FOREACH(i, registry) {
+                for (size_t p = 0; p < i->n_members; p++) {
+                        if (!i->members[p].forks_reported)
+                                (void)proc_foreach_child(i->members[p].handle, append_child, c);
+                        i->members[p].forks_reported = true;
+                }
+        }
+}
+
+static void update_once(Registry *registry, size_t *left) {
+        Collection c = { 0 };
+
+        registry->fork_filter_stale = false;
+        /* A filter that cannot be set costs events of foreign processes, but none is missed. */
+        if (collect_members(registry, &c) < 0)
+                (void)proc_connector_filter(registry->connector_fd, NULL, 0);
+        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !registry->fork_filter_all)
+                (void)proc_connector_filter(registry->connector_fd, c.members.pids,
+                                            c.members.n_pids);
+        registry->fork_filter_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+        collect_children(registry, &c);
+        for (size_t k = 0; k<c.children.n_pids && * left> 0; k++, --*left)
+                (void)identify_consider(registry, c.children.pids[k]);
+        pid_list_done(&c.members);
+        pid_list_done(&c.children);
+}
+
+void fork_filter_update(Registry *registry) {
+        size_t left = OTHERS_CHILDREN_AT_ONCE;
+
+        if (registry->connector_fd < 0 || !registry->fork_filter_stale)
+                return;
+        for (unsigned n = 0; registry->fork_filter_stale && n < ROUNDS_MAX; n++)
+                update_once(registry, &left);
+        if (left == 0)
+                registry_scan_soon(registry);
+}
