@@ -269,7 +269,7 @@ static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
 static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
         const Node *node = topology_find(s->topology, r->node);
 
-        return room_of(r) > 0 && !id_set_has(s->barred, r->node) &&
+        return room_of(r) > 0 && !id_set_has(s->blocked, r->node) &&
                !(s->strict && id_set_has(s->reserved, r->node)) &&
                (node && topology_is_home(node)) == home;
 }

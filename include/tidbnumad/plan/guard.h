@@ -153,7 +153,7 @@ Reason guard_reason(const GuardOutlook *home);
 typedef struct GuardSearch {
         const Topology *topology;
         const NodeSet *home;     /* whose distance counts */
-        const NodeSet *barred;   /* not these */
+        const NodeSet *blocked;  /* not these */
         const NodeSet *reserved; /* only when no other will do */
         bool strict;             /* not even then */
         const NodeRoom *rooms; /* of base pages, with `reclaimable_bytes` as guard_left_bytes() has

@@ -226,21 +226,21 @@ static size_t read_rooms(const Binder *b, const NodeSet *not_these, NodeRoom *ro
 
 /* Nodes that cannot be added: those it already has, those its group does not allow, and those that
  * the admin's setting of the unit leaves out. */
-static NodeSet barred_for(const Binder *b, const Instance *i) {
+static NodeSet blocked_for(const Binder *b, const Instance *i) {
         const NodeSet open = undo_open_nodes(b->undo, i);
-        NodeSet barred = topology_memory_nodes(&b->host->topology), usable = usable_by(i);
+        NodeSet blocked = topology_memory_nodes(&b->host->topology), usable = usable_by(i);
 
-        id_set_subtract(&barred, &open);
-        id_set_union(&barred, &usable);
-        id_set_union(&barred, &i->binding.guard.barred);
-        return barred;
+        id_set_subtract(&blocked, &open);
+        id_set_union(&blocked, &usable);
+        id_set_union(&blocked, &i->binding.guard.blocked);
+        return blocked;
 }
 
-static GuardSearch search_beside(const Binder *b, const NodeSet *home, const NodeSet *barred,
+static GuardSearch search_beside(const Binder *b, const NodeSet *home, const NodeSet *blocked,
                                  const NodeRoom *rooms) {
         return (GuardSearch){ .topology = &b->host->topology,
                               .home = home,
-                              .barred = barred,
+                              .blocked = blocked,
                               .reserved = &b->placing->reserved,
                               .strict = b->host->policies.host.reserve.strict,
                               .rooms = rooms };
@@ -248,14 +248,14 @@ static GuardSearch search_beside(const Binder *b, const NodeSet *home, const Nod
 
 /* -ENOSPC: there is none. */
 static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o, uint32_t *ret) {
-        const NodeSet home = home_of(b, i), barred = barred_for(b, i);
+        const NodeSet home = home_of(b, i), blocked = blocked_for(b, i);
         _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
-        GuardSearch search = search_beside(b, &home, &barred, rooms);
+        GuardSearch search = search_beside(b, &home, &blocked, rooms);
         int best;
 
         if (!rooms)
                 return -ENOMEM;
-        search.n_rooms = read_rooms(b, &barred, rooms);
+        search.n_rooms = read_rooms(b, &blocked, rooms);
         search.want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000);
         best = guard_choose(&search);
         if (best < 0)
@@ -309,7 +309,7 @@ static bool guard_widen(const Binder *b, Instance *i, const GuardOutlook *o, uin
                         note_widened(b, i, &mems);
                         return true;
                 }
-                id_set_add(&i->binding.guard.barred, node);
+                id_set_add(&i->binding.guard.blocked, node);
         }
         guard_log_danger(b, i, &before, o,
                          "no other node that it may use has room: free memory there, or the kernel "
@@ -347,8 +347,8 @@ static size_t pool_rooms(const Binder *b, const HugePools *pools, uint64_t page_
 static int choose_pools(const Binder *b, Instance *i, const HugePools *pools, NodeSet *ret) {
         const NodeSet home = home_of(b, i), usable = usable_by(i);
         _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
-        NodeSet all = usable, barred = barred_for(b, i);
-        GuardSearch search = search_beside(b, &home, &barred, rooms);
+        NodeSet all = usable, blocked = blocked_for(b, i);
+        GuardSearch search = search_beside(b, &home, &blocked, rooms);
         HugeShortage shortage;
 
         if (!rooms)
@@ -362,7 +362,7 @@ static int choose_pools(const Binder *b, Instance *i, const HugePools *pools, No
                 if (best < 0)
                         break;
                 id_set_add(&all, rooms[best].node);
-                id_set_add(&barred, rooms[best].node);
+                id_set_add(&blocked, rooms[best].node);
         }
         *ret = id_set_minus(&all, &usable);
         return id_set_is_empty(ret) ? -ENOSPC : 0;
@@ -431,7 +431,7 @@ static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *po
 
 /* Ends the widening. The usual steps then pull back the memory that fits, and narrow the nodes. */
 static void guard_lift(const Binder *b, Instance *i, uint64_t now_usec) {
-        i->binding.guard.extra = i->binding.guard.barred = (NodeSet){ 0 };
+        i->binding.guard.extra = i->binding.guard.blocked = (NodeSet){ 0 };
         i->binding.guard.extra_pending = i->binding.guard.for_pool = false;
         (void)binding_enter(b, i, EVENT_CHANGE, now_usec);
         host_mark(b->host, HOST_MARK_PUBLISH);

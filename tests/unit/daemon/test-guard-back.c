@@ -126,7 +126,7 @@ HOST_TEST(narrows_again) {
         i->binding.rest_until_usec = SEC(999);
         (void)guard_tick(&h->rooms.binding, SEC(261));
         assert_ids(i->binding.guard.extra, "");
-        assert_ids(i->binding.guard.barred, "");
+        assert_ids(i->binding.guard.blocked, "");
         assert_int_equal(i->binding.due_usec, SEC(261));
         assert_int_equal(i->binding.rest_until_usec, 0); /* the pull is not put off */
         /* Until the steps have narrowed it, it is wide, and watched as such. */

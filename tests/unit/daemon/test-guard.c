@@ -235,7 +235,7 @@ HOST_TEST(nodes_that_are_not_allowed) {
         seen.forbidden = node_set("0,2");
         (void)guard_tick(&h->rooms.binding, SEC(1));
         assert_ids(seen.widened, "1,3");
-        assert_ids(i->binding.guard.barred, "0,2");
+        assert_ids(i->binding.guard.blocked, "0,2");
         assert_ids(i->binding.guard.extra, "3");
         /* None at all: logged once. */
         set_memory(h, 3, 5, 0);
@@ -249,7 +249,7 @@ HOST_TEST(nodes_that_are_not_allowed) {
         assert_int_equal(seen.n_widened, 1);
         assert_contains(i->binding.failure, "no other node");
         /* There is one again: that is over. */
-        seen.forbidden = i->binding.guard.barred = node_set("0");
+        seen.forbidden = i->binding.guard.blocked = node_set("0");
         (void)guard_tick(&h->rooms.binding, SEC(4));
         assert_ids(seen.widened, "1-3");
         assert_null(i->binding.failure);
@@ -266,13 +266,13 @@ HOST_TEST(one_that_has_ended) {
         assert_string_equal(c.text, "");
         assert_int_equal(seen.n_set, 0);
         assert_false(i->binding.guard.widened || i->binding.guard.logged);
-        assert_ids(i->binding.guard.barred, "");
+        assert_ids(i->binding.guard.blocked, "");
         /* The kernel had no memory for the write: nothing was widened, and the next try is soon. */
         seen.error = -ENOMEM;
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)), GUARD_FAST_INTERVAL_USEC);
         assert_false(i->binding.guard.widened);
         assert_ids(i->binding.guard.extra, "");
-        assert_ids(i->binding.guard.barred, "");
+        assert_ids(i->binding.guard.blocked, "");
         assert_int_equal(i->binding.guard.n_widenings, 0);
         assert_contains(i->binding.failure, "no memory to widen");
         /* The kernel's file is not to be had: then by the backend's rooms alone. */
@@ -291,7 +291,7 @@ HOST_TEST(a_write_that_has_not_come_back) {
         seen.error = -ETIME;
         assert_int_equal(guard_tick(&h->rooms.binding, SEC(1)), GUARD_FAST_INTERVAL_USEC);
         assert_false(i->binding.guard.widened);
-        assert_ids(i->binding.guard.barred, "");
+        assert_ids(i->binding.guard.blocked, "");
         assert_contains(i->binding.failure, "one of its processes is stalled");
         assert_int_equal(seen.n_set, 0);
         seen.error = -EINPROGRESS;

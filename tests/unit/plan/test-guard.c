@@ -441,14 +441,14 @@ typedef struct Search {
         Node nodes[8];
         uint16_t distances[64];
         Topology topology;
-        NodeSet home, barred, reserved;
+        NodeSet home, blocked, reserved;
         NodeRoom rooms[8];
         GuardSearch search;
 } Search;
 
 /* Home is 1; all have a GiB of room above 100 MiB. */
 static void search_init(Search *s) {
-        *s = (Search){ .home = node_set("1"), .barred = node_set("1"), .reserved = node_set("") };
+        *s = (Search){ .home = node_set("1"), .blocked = node_set("1"), .reserved = node_set("") };
         make_topology(&s->topology, s->nodes, s->distances);
         for (uint32_t i = 0; i < 8; i++)
                 s->rooms[i] = (NodeRoom){ .node = i,
@@ -456,7 +456,7 @@ static void search_init(Search *s) {
                                           .headroom_bytes = MIB(100) };
         s->search = (GuardSearch){ .topology = &s->topology,
                                    .home = &s->home,
-                                   .barred = &s->barred,
+                                   .blocked = &s->blocked,
                                    .reserved = &s->reserved,
                                    .rooms = s->rooms,
                                    .n_rooms = 8,
@@ -476,12 +476,12 @@ SEARCH_TEST(the_nearest_node) {
         assert_int_equal(guard_choose(&s->search), 3);
         s->rooms[3].promised_bytes = MIB(2);
         assert_int_equal(guard_choose(&s->search), 0);
-        s->barred = node_set("0-2");
+        s->blocked = node_set("0-2");
         assert_int_equal(guard_choose(&s->search), 3);
-        s->barred = node_set("0-3");
+        s->blocked = node_set("0-3");
         assert_int_equal(guard_choose(&s->search), 6);
         s->home = node_set("1,5"); /* near one of them is near */
-        s->barred = node_set("1,5,6");
+        s->blocked = node_set("1,5,6");
         set_room(s, 7, GIB(2));
         assert_int_equal(guard_choose(&s->search), 7);
 }
@@ -549,16 +549,16 @@ SEARCH_TEST(memory_without_cpus) {
         s->nodes[3].overlaps = true;
         set_room(s, 0, GIB(90));
         assert_int_equal(guard_choose(&s->search), 2); /* 0 and 2 are equally near */
-        s->barred = node_set("1-2,4-7");
+        s->blocked = node_set("1-2,4-7");
         assert_int_equal(guard_choose(&s->search), 0); /* rather than none */
-        s->barred = node_set("1-2,5-7");
+        s->blocked = node_set("1-2,5-7");
         set_room(s, 4, 1);
         assert_int_equal(guard_choose(&s->search), 4); /* as long as a home has any */
         s->reserved = node_set("4");
         assert_int_equal(guard_choose(&s->search), 4);
         s->search.strict = true;
         assert_int_equal(guard_choose(&s->search), 0);
-        s->barred = node_set("0-7");
+        s->blocked = node_set("0-7");
         assert_int_equal(guard_choose(&s->search), -1);
 }
 
@@ -670,18 +670,18 @@ TEST(choices) {
                 for (uint32_t n = 0; n < 8; n++) {
                         set_room(&s, n, MIB(next_number(&seed, 2) * next_number(&seed, 400)));
                         if (next_number(&seed, 4) == 0)
-                                id_set_add(&s.barred, n);
+                                id_set_add(&s.blocked, n);
                         if (next_number(&seed, 4) == 0)
                                 id_set_add(&s.reserved, n);
                         any |= s.rooms[n].free_bytes > s.rooms[n].headroom_bytes &&
-                               !id_set_has(&s.barred, n) &&
+                               !id_set_has(&s.blocked, n) &&
                                (!s.search.strict || !id_set_has(&s.reserved, n));
                 }
                 best = guard_choose(&s.search);
                 assert_int_equal(best >= 0, any);
                 if (best < 0)
                         continue;
-                assert_false(id_set_has(&s.barred, (uint32_t)best));
+                assert_false(id_set_has(&s.blocked, (uint32_t)best));
                 assert_true(s.rooms[best].free_bytes > s.rooms[best].headroom_bytes);
                 assert_false(s.search.strict && id_set_has(&s.reserved, (uint32_t)best));
         }

@@ -102,7 +102,7 @@ typedef struct InstanceGuard {
         bool foreseen;              /* before its nodes were full, and they never were since */
         Reason why;                 /* see guard_reason(); as of the last reading */
         bool logged;                /* that its nodes fill up, and nothing can be done */
-        NodeSet barred;             /* nodes that its cgroup does not allow */
+        NodeSet blocked;            /* nodes that its cgroup does not allow */
         uint64_t rested_since_usec; /* see guard_has_rested() */
         uint64_t n_widenings;
 } InstanceGuard;
