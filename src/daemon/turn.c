@@ -68,7 +68,7 @@ static void turn_announce_starts(Manager *m) {
         start_announce(&m->registry, cpus, policies->n_policies);
 }
 
-/* Puts policies in force in every room, by `take_over`: load_take_over() or load_adopt().
+/* Puts policies in force in every module, by `take_over`: load_take_over() or load_adopt().
  * Afterwards `fresh` contains the former ones, to which instances refer until they are matched
  * again. */
 static int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host *, PolicySet *)) {
@@ -144,7 +144,7 @@ Instance *turn_free_instance(Instance *i) {
         return instance_free(i);
 }
 
-/* From the lowest room up. */
+/* From the lowest module up. */
 static void dispatch(Manager *m, Instance *i, uint64_t now_usec) {
         uint32_t work = instance_take(i, WORK_DISPATCHED);
 

@@ -706,7 +706,7 @@ int workers_write(Workers *all, WorkerRequest *request, const ProcHandle *proces
         return r;
 }
 
-/* --- for the rooms of the daemon --- */
+/* --- for the modules of the daemon --- */
 
 int workers_new(const char *program, sd_event *event, WorkerHungHandler on_hung, void *userdata,
                 Workers **ret) {

@@ -1,4 +1,4 @@
-/* The whole daemon: its rooms and its event loop. */
+/* The whole daemon: its modules and its event loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/daemon/units/units.h"
 
-/* The rooms, from the bottom up. */
+/* The modules, from the bottom up. */
 typedef struct Manager {
         Host host;
         Registry registry;

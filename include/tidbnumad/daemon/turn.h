@@ -1,5 +1,5 @@
-/* One turn of the daemon: carries what an event has changed in one room through the other rooms, in
- * a fixed order. */
+/* One turn of the daemon: carries what an event has changed in one module through the other
+ * modules, in a fixed order. */
 #pragma once
 
 #include "tidbnumad/daemon/manager.h"
@@ -20,7 +20,7 @@ void turn_run(Manager *manager);
  * caller needs it only where the same event depends on it. */
 void turn_dispatch(Manager *manager);
 
-/* Reads the policy files, and puts them in force in every room; if they are rejected, the former
+/* Reads the policy files, and puts them in force in every module; if they are rejected, the former
  * ones stay. -ENOMEM and the like only. */
 int turn_load_policies(Manager *manager);
 
@@ -41,5 +41,5 @@ int turn_adopt(Manager *manager);
 /* To be called when the start is complete: reports readiness to systemd. */
 int turn_finish_start(Manager *manager);
 
-/* Frees an instance, and what every room keeps of it. */
+/* Frees an instance, and what every module keeps of it. */
 Instance *turn_free_instance(Instance *instance);

@@ -1,4 +1,4 @@
-/* The room of binding brings each instance to its place. src/daemon/binding/reconcile.c
+/* The module of binding brings each instance to its place. src/daemon/binding/reconcile.c
  * decides the steps. */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* The room of the host: command line, devices that come and go, the policies and requests in force,
- * the event loop. Every other room is built on it. */
+/* The module of the host: command line, devices that come and go, the policies and requests in
+ * force, the event loop. Every other module is built on it. */
 #pragma once
 
 #include <stdbool.h>
@@ -67,10 +67,10 @@ void hotplug_done(Host *host);
 /* Reads the topology again if anything has changed, and marks the plan. */
 void hotplug_check(Host *host);
 
-/* The host and the policies in force, on which every other room of the daemon is built. */
+/* The host and the policies in force, on which every other module of the daemon is built. */
 
-/* Work that a room requests. A room sets a mark; the turn that follows every event (turn.h) takes
- * the mark and does the work. */
+/* Work that a module requests. A module sets a mark; the turn that follows every event (turn.h)
+ * takes the mark and does the work. */
 typedef enum HostMark {
         HOST_MARK_PLAN = 1 << 0,     /* an input of the plan has changed */
         HOST_MARK_PUBLISH = 1 << 1,  /* something that is published has changed */

@@ -1,4 +1,4 @@
-/* The room of interrupts: devices, vectors, and irqbalance. */
+/* The module of interrupts: devices, vectors, and irqbalance. */
 #pragma once
 
 #include <stdbool.h>
@@ -68,7 +68,7 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted);
 /* Restores its own settings before the daemon ends. True: it is busy, to be called again. */
 bool irq_balance_restore(Interrupts *irq);
 
-/* The room of interrupts: moves them to the planned CPUs, keeps them there, and restores them.
+/* The module of interrupts: moves them to the planned CPUs, keeps them there, and restores them.
  *
  * Each reconcile reads the present settings, plans, and compares: a desired setting that is not in
  * force is written, and a setting of tidbnumad that is not desired any more is restored. Events of
@@ -104,9 +104,9 @@ typedef struct IrqSummary {
         bool unlogged;       /* a change that the next reconcile logs */
 } IrqSummary;
 
-/* The state of this room: interrupts and irqbalance. */
+/* The state of this module: interrupts and irqbalance. */
 struct Interrupts {
-        Host *host; /* borrowed, as the other rooms and the folder of the records */
+        Host *host; /* borrowed, as the other modules and the folder of the records */
         const Registry *registry;
         const Placing *placing;
         const Undo *records;

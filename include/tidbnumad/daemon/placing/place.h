@@ -13,8 +13,8 @@
 #include "tidbnumad/plan/placement.h"
 #include "tidbnumad/plan/start-limits.h"
 
-/* A unit that may start, as the planner sees it. The room of units writes its description, the room
- * of placing writes `planned`. */
+/* A unit that may start, as the planner sees it. The module of units writes its description, the
+ * module of placing writes `planned`. */
 typedef struct PlannedUnit {
         char *name;  /* owned */
         char *label; /* name of its instance: without .service; owned */
@@ -26,7 +26,7 @@ typedef struct PlannedUnit {
         uid_t uid;
         KnownProperty cpus;
         InstanceFacts facts; /* of its instance: what a plan depends on, as it was when it last ran;
-                              * the huge pages are written by the room of units, and known once it
+                              * the huge pages are written by the module of units, and known once it
                               * has run on this host's pools; the strings are borrowed */
         StartLimits start;   /* what its start itself asks for */
         Assignment planned;  /* its place; that of its instance while it runs */

@@ -1,4 +1,4 @@
-/* The room of the registry: the processes of the machine, and the instances that they form. */
+/* The module of the registry: the processes of the machine, and the instances that they form. */
 #pragma once
 
 #include <math.h>
@@ -67,8 +67,8 @@ void scan_list_forget(ScanList *list, pid_t pid);
 /* The next scan reads all of them. */
 void scan_list_forget_all(ScanList *list);
 
-/* One instance: the processes of one unit that match one policy, and the state that each room keeps
- * of it. */
+/* One instance: the processes of one unit that match one policy, and the state that each module
+ * keeps of it. */
 
 #define INSTANCE_NEVER UINT64_MAX
 
@@ -146,7 +146,7 @@ typedef struct InstanceHuge {
         uint64_t n_member_changes, n_reserved; /* as they were then */
 } InstanceHuge;
 
-/* The room of sampling: where its memory is located. */
+/* The module of sampling: where its memory is located. */
 typedef struct InstanceSampling {
         bool sampled; /* not counted but sampled, see sample.h */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
@@ -163,7 +163,7 @@ typedef struct InstanceSampling {
                 .remote_ratio = NAN, .sampled_ratio = NAN                                          \
         }
 
-/* The room of undo: the record of its values before any change. */
+/* The module of undo: the record of its values before any change. */
 typedef struct InstanceUndo {
         UndoRecord *record; /* borrowed; NULL: nothing of it was ever changed */
         char *name;       /* name that backends and the record use, as `name` changes when the port
@@ -172,7 +172,8 @@ typedef struct InstanceUndo {
         bool released;    /* on request of the operator */
 } InstanceUndo;
 
-/* Where the planner wants an instance, or a unit before it starts. Written by the room of placing.
+/* Where the planner wants an instance, or a unit before it starts. Written by the module of
+ * placing.
  */
 typedef struct Assignment {
         bool known; /* a plan contains it */
@@ -232,7 +233,7 @@ typedef struct KernelMoves {
         size_t n, next; /* `next` counts each process of each */
 } KernelMoves;
 
-/* Written by the room of binding: the progress of an instance towards its place. */
+/* Written by the module of binding: the progress of an instance towards its place. */
 typedef struct InstanceBinding {
         Placement placement;        /* the placement that is being applied */
         Ladder ladder;              /* the means, see ladder.h */
@@ -325,7 +326,7 @@ typedef enum Work {
 /* What turn_dispatch() takes; the rest waits for its module. */
 #define WORK_DISPATCHED (~(uint32_t)WORK_FIRST)
 
-/* The first fields are written by the registry, each sub-structure by the room that it is named
+/* The first fields are written by the registry, each sub-structure by the module that it is named
  * after. Of the facts, sampling writes what it holds of memory, placing what limits it and the CPUs
  * that it has used, and binding `cpus_applied` of its members. */
 typedef struct Instance {

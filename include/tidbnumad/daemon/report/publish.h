@@ -12,7 +12,7 @@
 typedef struct Binder Binder;
 typedef struct Undoing Undoing;
 
-/* The room of reports. It reads the rooms that it borrows, and changes none. */
+/* The module of reports. It reads the modules that it borrows, and changes none. */
 typedef struct Report {
         const Host *host;
         const Registry *registry;

@@ -1,4 +1,4 @@
-/* The room of sampling: where memory is located and which is accessed, under the budget. */
+/* The module of sampling: where memory is located and which is accessed, under the budget. */
 #pragma once
 
 #include <stdbool.h>
@@ -68,7 +68,7 @@ void access_end(Sampling *s, Instance *i);
 void access_fill(const Sampling *s, AccessInfo *ret);
 void access_fill_instance(const Sampling *s, const Instance *i, InstanceInfo *ret);
 
-/* The room of sampling: where the memory of instances is located and which memory they access,
+/* The module of sampling: where the memory of instances is located and which memory they access,
  * within the budget.
  *
  * A round visits the instances one at a time, when the loop has nothing else to do. The cost of the

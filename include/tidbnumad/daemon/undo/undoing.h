@@ -1,4 +1,4 @@
-/* The room of undo: the values before each change, and their release. */
+/* The module of undo: the values before each change, and their release. */
 #pragma once
 
 #include "tidbnumad/change/backend.h"

@@ -1,4 +1,4 @@
-/* The room of units: those that are prepared before they start. */
+/* The module of units: those that are prepared before they start. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,7 +50,7 @@ typedef struct Unit {
 
 enum { UNITS_FOLDERS = 4 };
 
-/* The room of units that are prepared before they start. */
+/* The module of units that are prepared before they start. */
 typedef struct Units {
         Host *host; /* borrowed, as the next three */
         const Registry *registry;
