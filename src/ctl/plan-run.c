@@ -26,7 +26,7 @@ void plan_run_done(PlanRun *planned) {
         free(planned->instances);
         free(planned->free_bytes);
         huge_pools_done(&planned->pools);
-        free(planned->ladders);
+        free(planned->means);
         free(planned->rows);
         *planned = (PlanRun){ 0 };
 }
@@ -53,9 +53,9 @@ static const InstanceInfo *published_of(const PlanRunFrom *from, const char *nam
         return from->status ? status_file_find(from->status, name) : NULL;
 }
 
-/* The daemon's method; without a daemon, the one that it would choose (binding/ladder.c), except
+/* The daemon's method; without a daemon, the one that it would choose (binding/method.c), except
  * for limits that only systemd knows. */
-static Ladder ladder_of(const PlanRunFrom *from, const HostInstance *o) {
+static BindMeans means_of(const PlanRunFrom *from, const HostInstance *o) {
         const InstanceInfo *published = published_of(from, o->name);
         const BackendTarget target = { .instance = o->name,
                                        .unit = o->unit,
@@ -63,17 +63,17 @@ static Ladder ladder_of(const PlanRunFrom *from, const HostInstance *o) {
                                        .n_members = o->n_members };
         const char *weaker;
         BackendKind host;
-        LadderInput in;
+        BindMethodInput in;
 
-        for (Rung rung = RUNG_UNIT; published && published->bound_by && rung <= RUNG_AFFINITY;
-             rung++)
-                if (strcmp(published->bound_by, rung_to_string(rung)) == 0)
-                        return (Ladder){ .rung = rung, .why = published->bound_by_reason };
+        for (BindMethod method = METHOD_UNIT;
+             published && published->bound_by && method <= METHOD_AFFINITY; method++)
+                if (strcmp(published->bound_by, bind_method_to_string(method)) == 0)
+                        return (BindMeans){ .method = method, .why = published->bound_by_reason };
         host = machine_backend(from->machine, from->policies->backend, from->status, &weaker);
-        in = ladder_input_of(&o->facts, !o->shared, host, weaker);
-        if (ladder_needs_scope(&in))
+        in = bind_method_input_of(&o->facts, !o->shared, host, weaker);
+        if (bind_method_needs_scope(&in))
                 in.no_scope = scope_refuses(&from->machine->sysroot, &target, &in.no_scope_code);
-        return ladder_choose(&in);
+        return bind_means_choose(&in);
 }
 
 static NodeSet bound_nodes(const PlanRunFrom *from, const HostInstance *o) {
@@ -87,13 +87,14 @@ static bool limit_is_ours(const PlanRunFrom *from, const HostInstance *o) {
         return published && published->memory_limit_bytes == o->limit_bytes;
 }
 
-static PlacementInstance input_of(const PlanRunFrom *from, const Ladder *ladder, HostInstance *o) {
+static PlacementInstance input_of(const PlanRunFrom *from, const BindMeans *means,
+                                  HostInstance *o) {
         const Topology *topology = &from->machine->topology;
         const Members members = facts_members(&o->facts, &from->machine->sysroot);
         PlacementInstance input;
 
         if (o->n_members > 0 && from->machine->runs)
-                members_read_allowed(&members, rung_stays_in_group(ladder->rung, o->policy),
+                members_read_allowed(&members, bind_method_stays_in_group(means->method, o->policy),
                                      o->allowed_by, &o->allowed_cpus, &o->allowed_nodes);
         input = placement_instance_of(&o->facts, topology, limit_is_ours(from, o));
         input.in_force = o->n_members > 0 ? bound_nodes(from, o) : o->in_force;
@@ -159,14 +160,14 @@ static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
         row->n_alternatives = c->n_alternatives;
 }
 
-static void fill_running(const PlanRunFrom *from, const HostInstance *r, const Ladder *ladder,
+static void fill_running(const PlanRunFrom *from, const HostInstance *r, const BindMeans *means,
                          const PlacementInstance *in, PlanReportInstance *row) {
         const InstanceInfo *daemons = daemons_of(from, in);
 
         row->published = published_of(from, r->name);
         row->pid = r->members[0].process.id.pid;
-        row->bound_by = rung_to_string(ladder->rung);
-        row->bound_by_reason = ladder->why;
+        row->bound_by = bind_method_to_string(means->method);
+        row->bound_by_reason = means->why;
         /* The daemon's verdict, if there is one: with CPUs of one node only, or on a machine of one
          * node, the nodes of the threads do not show whether an instance is bound. */
         row->in_force = row->published && row->published->cpu_bound ? row->published->nodes
@@ -204,7 +205,7 @@ static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
                 fill_choice(&p->plan.choices[i], row);
                 row->storage = o->storage;
                 if (o->n_members > 0)
-                        fill_running(from, o, &p->ladders[i], input, row);
+                        fill_running(from, o, &p->means[i], input, row);
         }
 }
 
@@ -302,17 +303,17 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
 
         *ret = (PlanRun){ 0 };
         ret->instances = calloc(n + 1, sizeof(*ret->instances));
-        ret->ladders = calloc(n + 1, sizeof(*ret->ladders));
+        ret->means = calloc(n + 1, sizeof(*ret->means));
         ret->rows = calloc(n + 1, sizeof(*ret->rows));
-        r = ret->instances && ret->ladders && ret->rows ? 0 : -ENOMEM;
+        r = ret->instances && ret->means && ret->rows ? 0 : -ENOMEM;
         if (r >= 0 && from->machine->runs && !from->whole_memory)
                 r = huge_pools_load(&from->machine->sysroot, &from->machine->topology, &ret->pools);
         for (size_t i = 0; r >= 0 && i < n; i++) {
                 HostInstance *o = &from->instances->instances[i];
 
                 if (o->n_members > 0)
-                        ret->ladders[i] = ladder_of(from, o);
-                ret->instances[i] = input_of(from, &ret->ladders[i], o);
+                        ret->means[i] = means_of(from, o);
+                ret->instances[i] = input_of(from, &ret->means[i], o);
         }
         if (r >= 0)
                 r = read_free(from, ret);

@@ -2,63 +2,63 @@
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/base/cleanup.h"
 
-const char *rung_to_string(Rung rung) {
+const char *bind_method_to_string(BindMethod method) {
         static const char *const words[] = {
-                [RUNG_NONE] = "",
-                [RUNG_UNIT] = "unit",
-                [RUNG_SCOPE] = "scope",
-                [RUNG_DIRECTORY] = "cgroup1",
-                [RUNG_AFFINITY] = "affinity",
+                [METHOD_NONE] = "",
+                [METHOD_UNIT] = "unit",
+                [METHOD_SCOPE] = "scope",
+                [METHOD_DIRECTORY] = "cgroup1",
+                [METHOD_AFFINITY] = "affinity",
         };
 
-        return (size_t)rung < ELEMENTSOF(words) ? words[rung] : "";
+        return (size_t)method < ELEMENTSOF(words) ? words[method] : "";
 }
 
-bool rung_stays_in_group(Rung rung, const Policy *policy) {
-        return policy->backend == POLICY_BACKEND_AFFINITY || rung == RUNG_AFFINITY;
+bool bind_method_stays_in_group(BindMethod method, const Policy *policy) {
+        return policy->backend == POLICY_BACKEND_AFFINITY || method == METHOD_AFFINITY;
 }
 
-LadderInput ladder_input_of(const InstanceFacts *f, bool alone, BackendKind host,
-                            const char *weaker) {
-        LadderInput in = { .host = host,
-                           .weaker = weaker,
-                           .policy = f->policy->backend,
-                           .is_service = unit_is_service(f->unit),
-                           .alone = alone,
-                           .in_scope = facts_in_scope(f) };
+BindMethodInput bind_method_input_of(const InstanceFacts *f, bool alone, BackendKind host,
+                                     const char *weaker) {
+        BindMethodInput in = { .host = host,
+                               .weaker = weaker,
+                               .policy = f->policy->backend,
+                               .is_service = unit_is_service(f->unit),
+                               .alone = alone,
+                               .in_scope = facts_in_scope(f) };
 
         for (size_t i = 0; i < f->n_members; i++)
                 in.in_container |= f->members[i].process.foreign != FOREIGN_NONE;
         return in;
 }
 
-bool ladder_needs_scope(const LadderInput *in) {
+bool bind_method_needs_scope(const BindMethodInput *in) {
         return in->policy != POLICY_BACKEND_AFFINITY &&
                (in->host == BACKEND_AUTO || in->host == BACKEND_SYSTEMD) && !in->in_scope &&
                !(in->is_service && in->alone);
 }
 
-static Ladder ladder_affinity(const char *why, Reason code) {
-        return (Ladder){ .rung = RUNG_AFFINITY, .why = why, .code = code };
+static BindMeans means_affinity(const char *why, Reason code) {
+        return (BindMeans){ .method = METHOD_AFFINITY, .why = why, .code = code };
 }
 
-Ladder ladder_choose(const LadderInput *in) {
+BindMeans bind_means_choose(const BindMethodInput *in) {
         if (in->host == BACKEND_AFFINITY)
-                return ladder_affinity(in->weaker, REASON_NONE);
+                return means_affinity(in->weaker, REASON_NONE);
         if (in->policy == POLICY_BACKEND_AFFINITY)
-                return ladder_affinity("its policy sets `backend: affinity`", REASON_NONE);
+                return means_affinity("its policy sets `backend: affinity`", REASON_NONE);
         if (in->host == BACKEND_CGROUP1 && in->in_container)
-                return ladder_affinity("it runs in a container, whose manager created its cgroup",
-                                       REASON_SHARED_UNIT);
+                return means_affinity("it runs in a container, whose manager created its cgroup",
+                                      REASON_SHARED_UNIT);
         if (in->host == BACKEND_CGROUP1)
-                return (Ladder){ .rung = RUNG_DIRECTORY };
-        if (in->start && !ladder_needs_scope(in) && !in->in_scope)
-                return ladder_affinity(in->start, REASON_START_LIMITS);
-        if (!ladder_needs_scope(in))
-                return (Ladder){ .rung = in->in_scope ? RUNG_SCOPE : RUNG_UNIT };
+                return (BindMeans){ .method = METHOD_DIRECTORY };
+        if (in->start && !bind_method_needs_scope(in) && !in->in_scope)
+                return means_affinity(in->start, REASON_START_LIMITS);
+        if (!bind_method_needs_scope(in))
+                return (BindMeans){ .method = in->in_scope ? METHOD_SCOPE : METHOD_UNIT };
         if (in->no_scope && in->no_scope_code != REASON_CONTESTED)
-                return ladder_affinity(in->no_scope, in->no_scope_code);
-        return (Ladder){ .rung = RUNG_SCOPE };
+                return means_affinity(in->no_scope, in->no_scope_code);
+        return (BindMeans){ .method = METHOD_SCOPE };
 }
 
 /* No reason. */

@@ -32,7 +32,7 @@ typedef struct PlanRun {
         PlacementPlan plan;
         uint64_t *free_bytes; /* NULL: not known */
         HugePools pools;      /* of reserved huge pages; owned */
-        Ladder *ladders;      /* by which method each that runs is bound, or would be */
+        BindMeans *means;     /* by which method each that runs is bound, or would be */
         PlanReportInstance *rows;
         char **notes;
         size_t n_notes, notes_allocated;

@@ -144,28 +144,29 @@ bool step_is_final(StepKind kind);
  * never touches a neighbour.
  */
 
-typedef enum Rung {
-        RUNG_NONE,      /* not chosen yet, or nothing can be enforced on this host */
-        RUNG_UNIT,      /* the properties of its unit */
-        RUNG_SCOPE,     /* those of a scope into which its processes are moved */
-        RUNG_DIRECTORY, /* a directory of its own in the cpuset hierarchy of cgroup v1 */
-        RUNG_AFFINITY,  /* the CPUs of each thread; memory is moved, and not bound */
-} Rung;
+typedef enum BindMethod {
+        METHOD_NONE,      /* not chosen yet, or nothing can be enforced on this host */
+        METHOD_UNIT,      /* the properties of its unit */
+        METHOD_SCOPE,     /* those of a scope into which its processes are moved */
+        METHOD_DIRECTORY, /* a directory of its own in the cpuset hierarchy of cgroup v1 */
+        METHOD_AFFINITY,  /* the CPUs of each thread; memory is moved, and not bound */
+} BindMethod;
 
-const char *rung_to_string(Rung rung); /* "unit", "scope", "cgroup1", "affinity"; "" for none */
+const char *
+bind_method_to_string(BindMethod method); /* "unit", "scope", "cgroup1", "affinity"; "" for none */
 
 /* Can it have no more than its own group has, which nobody widens then? */
-bool rung_stays_in_group(Rung rung, const Policy *policy);
+bool bind_method_stays_in_group(BindMethod method, const Policy *policy);
 
-typedef struct Ladder {
-        Rung rung;
+typedef struct BindMeans {
+        BindMethod method;
         const char *why; /* a constant sentence why it is affinity, where the host has, or seems to
                           * have, a stronger backend; else NULL */
         Reason code;     /* the code of that reason; REASON_NONE: the policy requests this
                           * backend */
-} Ladder;
+} BindMeans;
 
-typedef struct LadderInput {
+typedef struct BindMethodInput {
         BackendKind host;   /* what the host has; BACKEND_AUTO, of a dump: as systemd */
         const char *weaker; /* why that is not a stronger one, where the host seems to have it;
                              * NULL: it has not */
@@ -178,15 +179,15 @@ typedef struct LadderInput {
         bool in_scope;     /* its processes are in a scope of ours */
         const char *no_scope; /* why it can have no scope, where it needs one; NULL: it can */
         Reason no_scope_code;
-} LadderInput;
+} BindMethodInput;
 
 /* Of an instance on a host that has this backend, without what its next start and a scope for it
  * depend on: the daemon alone knows the first, and each asks for the second in its own way. */
-LadderInput ladder_input_of(const InstanceFacts *facts, bool alone, BackendKind host,
-                            const char *weaker);
+BindMethodInput bind_method_input_of(const InstanceFacts *facts, bool alone, BackendKind host,
+                                     const char *weaker);
 
 /* Has it no unit to itself, so that `no_scope` counts? */
-bool ladder_needs_scope(const LadderInput *input);
+bool bind_method_needs_scope(const BindMethodInput *input);
 
 /* A scope that something else keeps emptying is still a scope: plan/step.h reports that. */
-Ladder ladder_choose(const LadderInput *input);
+BindMeans bind_means_choose(const BindMethodInput *input);

@@ -28,7 +28,7 @@
 static Reason refusal_code(const Binder *b, const Instance *i) {
         if (i->binding.own_refuses)
                 return REASON_OWN_LIMITS;
-        if (i->binding.ladder.code == REASON_START_LIMITS)
+        if (i->binding.means.code == REASON_START_LIMITS)
                 return REASON_START_LIMITS;
         if (b->host->sysroot.live && !b->host->backend.ops)
                 return REASON_CONTROLLER_MISSING;
@@ -49,7 +49,7 @@ const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
         const char *why = i->binding.own_refuses;
 
         /* Its memory would stay where its start wants it: away from its CPUs. */
-        if (!why && i->binding.ladder.code == REASON_START_LIMITS) {
+        if (!why && i->binding.means.code == REASON_START_LIMITS) {
                 bool conflict;
                 const char *start =
                         units_start_refuses(b->units, i->unit, &i->binding.placement, &conflict);

@@ -146,13 +146,13 @@ static void log_drift(const Binder *b, const Instance *i, DriftKind kind, const 
 /* A daemon-reload puts in force what a unit file sets, before what was set at run time. That is no
  * contest: it is repaired as often as it happens. */
 static bool is_of_reload(const Binder *b, const Instance *i, uint64_t now_usec) {
-        return now_usec < b->host->units_reload_usec && i->binding.ladder.rung == RUNG_UNIT;
+        return now_usec < b->host->units_reload_usec && i->binding.means.method == METHOD_UNIT;
 }
 
 void drift_note_reload(const Binder *b, Instance *i, uint64_t now_usec) {
         Drift *drifts[] = { &i->binding.cpus_drift, &i->binding.mems_drift };
 
-        if (i->binding.ladder.rung != RUNG_UNIT)
+        if (i->binding.means.method != METHOD_UNIT)
                 return;
         /* Repaired before the signal came. */
         for (size_t k = 0; k < ELEMENTSOF(drifts); k++)
@@ -165,7 +165,7 @@ static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, ui
         const bool mems = kind == DRIFT_MEMS;
         Drift *drift = mems ? &i->binding.mems_drift : &i->binding.cpus_drift;
 
-        if (i->binding.ladder.rung == RUNG_UNIT && i->undo.record)
+        if (i->binding.means.method == METHOD_UNIT && i->undo.record)
                 undo_admin_read(b->undo, i->undo.record);
         if (is_of_reload(b, i, now_usec))
                 return;

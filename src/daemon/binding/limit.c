@@ -219,10 +219,10 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
 }
 
 static const char *limit_refuses(const Binder *b, const Instance *i) {
-        if (!b->host->sysroot.live && i->binding.ladder.rung == RUNG_NONE)
+        if (!b->host->sysroot.live && i->binding.means.method == METHOD_NONE)
                 return NULL; /* a plan for another machine assumes that it works */
-        return instance_is_service(i) && (i->binding.ladder.rung == RUNG_UNIT ||
-                                          i->binding.ladder.rung == RUNG_DIRECTORY)
+        return instance_is_service(i) && (i->binding.means.method == METHOD_UNIT ||
+                                          i->binding.means.method == METHOD_DIRECTORY)
                        ? NULL
                        : "it has no unit of its own";
 }

@@ -50,7 +50,7 @@ static void reconcile_log_final(const Binder *b, const Instance *i, bool first, 
                 .reason = v.code,
         };
         static const char by_affinity[] = "; bound by affinity, because ";
-        const char *why = i->binding.ladder.why;
+        const char *why = i->binding.means.why;
         char nodes[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX];
         _cleanup_text_ Text how = { 0 };
 
@@ -439,7 +439,7 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
                             i->binding.failure ? i->binding.failure : strerror(-r));
                 return false;
         }
-        if (ladder_follow(b, i, now_usec))
+        if (method_follow(b, i, now_usec))
                 return false;
         guard_note(b, i);
         bind_note_latency(b, i, clock_monotonic_usec());

@@ -51,7 +51,7 @@ static void read_allowed(const Placing *placing, Instance *i) {
 
         if (!i->planned.allowed_known)
                 members_read_allowed(&members,
-                                     rung_stays_in_group(i->binding.ladder.rung, i->policy),
+                                     bind_method_stays_in_group(i->binding.means.method, i->policy),
                                      i->allowed_by, &i->allowed_cpus, &i->allowed_nodes);
         i->planned.allowed_known = true;
 }

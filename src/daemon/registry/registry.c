@@ -254,8 +254,8 @@ bool instance_is_service(const Instance *instance) {
 /* Also before its means are chosen, if its policy wants no other: it would be bound by the host's,
  * and released again. */
 static bool is_by_affinity(const Instance *i) {
-        return i->binding.ladder.rung == RUNG_AFFINITY ||
-               (i->binding.ladder.rung == RUNG_NONE && i->policy &&
+        return i->binding.means.method == METHOD_AFFINITY ||
+               (i->binding.means.method == METHOD_NONE && i->policy &&
                 i->policy->backend == POLICY_BACKEND_AFFINITY);
 }
 

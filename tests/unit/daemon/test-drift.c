@@ -120,7 +120,7 @@ static void change_cpus(TestHost *h, uint64_t now, const char *says) {
 UNIT_TEST(a_daemon_reload_is_no_contest) {
         Drift *drift = &h->instance->binding.cpus_drift;
 
-        h->instance->binding.ladder.rung = RUNG_UNIT;
+        h->instance->binding.means.method = METHOD_UNIT;
         h->rooms.host.units_reload_usec = SEC(10);
         for (unsigned i = 1; i < 10; i++)
                 change_cpus(h, SEC(i), "");
@@ -139,7 +139,7 @@ UNIT_TEST(a_daemon_reload_is_no_contest) {
 
 /* A scope, or threads, are none of a reload's business. */
 UNIT_TEST(a_daemon_reload_changes_no_scope) {
-        h->instance->binding.ladder.rung = RUNG_SCOPE;
+        h->instance->binding.means.method = METHOD_SCOPE;
         h->rooms.host.units_reload_usec = SEC(10);
         change_cpus(h, SEC(1), "something else changed its CPUs");
         assert_int_equal(drift_repairs(&h->instance->binding.cpus_drift, SEC(2)), 1);

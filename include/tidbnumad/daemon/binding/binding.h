@@ -234,7 +234,7 @@ void limit_lift_all(const Binder *b);
 
 /* To be called after each observation. True: the means changed, or the former one is being released
  * for that; the instance is reconciled again then. */
-bool ladder_follow(const Binder *b, Instance *instance, uint64_t now_usec);
+bool method_follow(const Binder *b, Instance *instance, uint64_t now_usec);
 
 /* Passes of the mover, in slices between which the loop handles other events. */
 

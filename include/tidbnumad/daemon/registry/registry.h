@@ -236,8 +236,8 @@ typedef struct KernelMoves {
 /* Written by the module of binding: the progress of an instance towards its place. */
 typedef struct InstanceBinding {
         Placement placement;        /* the placement that is being applied */
-        Ladder ladder;              /* the means, see ladder.h */
-        uint64_t ladder_since_usec; /* monotonic time since when other means are preferable; 0: they
+        BindMeans means;            /* the means, see plan/step.h */
+        uint64_t method_since_usec; /* monotonic time since when other means are preferable; 0: they
                                        are not */
         bool observed_known;
         Binding observed;       /* state in the kernel's files, at the last reconcile */

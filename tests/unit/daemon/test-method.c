@@ -56,8 +56,8 @@ static void host_init_service(TestHost *h) {
         host_init(h, "agent.service", "/system.slice/agent.service");
 }
 
-static void assert_bound_by(const TestHost *h, Rung rung, BackendKind kind) {
-        assert_int_equal(h->instance->binding.ladder.rung, rung);
+static void assert_bound_by(const TestHost *h, BindMethod method, BackendKind kind) {
+        assert_int_equal(h->instance->binding.means.method, method);
         assert_int_equal(instance_backend(h->instance, &h->m.host.backend), kind);
 }
 
@@ -88,20 +88,20 @@ TEST(a_scope_with_limits_is_not_left_but_bound_by_affinity) {
         fake_write(&h.tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
         fake_write(&h.tree, "sys/fs/cgroup" SESSION "/cpuset.cpus.effective", "2\n");
         fake_write(&h.tree, "sys/fs/cgroup" SESSION "/cpuset.mems.effective", "0\n");
-        assert_false(ladder_follow(&h.m.binding, h.instance, SECOND));
-        assert_bound_by(&h, RUNG_SCOPE, BACKEND_SYSTEMD);
+        assert_false(method_follow(&h.m.binding, h.instance, SECOND));
+        assert_bound_by(&h, METHOD_SCOPE, BACKEND_SYSTEMD);
         fake_write(&h.tree, "sys/fs/cgroup" SESSION "/memory.max", "4096\n");
         h.instance->binding.due_usec = INSTANCE_NEVER;
-        assert_true(ladder_follow(&h.m.binding, h.instance, 2 * SECOND));
-        assert_bound_by(&h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        assert_non_null(strstr(h.instance->binding.ladder.why, "limits"));
-        assert_int_equal(h.instance->binding.ladder.code, REASON_UNIT_LIMITS);
+        assert_true(method_follow(&h.m.binding, h.instance, 2 * SECOND));
+        assert_bound_by(&h, METHOD_AFFINITY, BACKEND_AFFINITY);
+        assert_non_null(strstr(h.instance->binding.means.why, "limits"));
+        assert_int_equal(h.instance->binding.means.code, REASON_UNIT_LIMITS);
         assert_in_range(h.instance->binding.due_usec, 2 * SECOND,
                         3 * SECOND);                  /* to be reconciled again */
         assert_true(h.m.host.marks & HOST_MARK_PLAN); /* not at once: others may follow */
         place_refresh(&h.m.placing);
         assert_true(id_set_equal(&h.instance->allowed_cpus, &own)); /* not written to */
-        assert_false(ladder_follow(&h.m.binding, h.instance, 3 * SECOND));
+        assert_false(method_follow(&h.m.binding, h.instance, 3 * SECOND));
 }
 
 /* The limits of a scope are known in full only when it is about to be left: what is bound stays. */
@@ -110,28 +110,28 @@ TEST(without_a_service_it_keeps_affinity) {
 
         host_init(&h, "session-3.scope", SESSION);
         bound_record(&h, NULL);
-        assert_false(ladder_follow(&h.m.binding, h.instance, SECOND));
-        assert_bound_by(&h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        assert_false(ladder_follow(&h.m.binding, h.instance, 1000 * SECOND));
+        assert_false(method_follow(&h.m.binding, h.instance, SECOND));
+        assert_bound_by(&h, METHOD_AFFINITY, BACKEND_AFFINITY);
+        assert_false(method_follow(&h.m.binding, h.instance, 1000 * SECOND));
         assert_int_equal(h.m.undo.releases.n, 0);
 }
 
 SERVICE_TEST(a_service_that_becomes_shared_is_released_after_a_while) {
         UndoRecord *r;
 
-        assert_false(ladder_follow(&h->m.binding, h->instance, SECOND));
-        assert_bound_by(h, RUNG_UNIT, BACKEND_SYSTEMD);
+        assert_false(method_follow(&h->m.binding, h->instance, SECOND));
+        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD);
         r = bound_record(h, "agent.service");
         h->instance->binding.observed.alone = false;
-        assert_false(ladder_follow(&h->m.binding, h->instance, 2 * SECOND));
+        assert_false(method_follow(&h->m.binding, h->instance, 2 * SECOND));
         h->instance->binding.observed.alone = true; /* it was ExecReload= */
-        assert_false(ladder_follow(&h->m.binding, h->instance, 11 * SECOND));
+        assert_false(method_follow(&h->m.binding, h->instance, 11 * SECOND));
         h->instance->binding.observed.alone = false;
-        assert_false(ladder_follow(&h->m.binding, h->instance, 12 * SECOND));
-        assert_false(ladder_follow(&h->m.binding, h->instance, 21 * SECOND));
-        assert_bound_by(h, RUNG_UNIT, BACKEND_SYSTEMD);
+        assert_false(method_follow(&h->m.binding, h->instance, 12 * SECOND));
+        assert_false(method_follow(&h->m.binding, h->instance, 21 * SECOND));
+        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD);
         assert_false(r->releasing);
-        assert_true(ladder_follow(&h->m.binding, h->instance, 22 * SECOND));
+        assert_true(method_follow(&h->m.binding, h->instance, 22 * SECOND));
         assert_true(r->releasing);
 }
 
@@ -139,16 +139,16 @@ SERVICE_TEST(shared_from_the_start_it_is_bound_by_affinity_until_it_is_alone_for
         UndoRecord *r;
 
         h->instance->binding.observed.alone = false;
-        assert_true(ladder_follow(&h->m.binding, h->instance, SECOND));
-        assert_bound_by(h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        assert_int_equal(h->instance->binding.ladder.code, REASON_SHARED_UNIT);
+        assert_true(method_follow(&h->m.binding, h->instance, SECOND));
+        assert_bound_by(h, METHOD_AFFINITY, BACKEND_AFFINITY);
+        assert_int_equal(h->instance->binding.means.code, REASON_SHARED_UNIT);
         r = bound_record(h, NULL);
         h->instance->binding.observed.alone = true;
-        assert_false(ladder_follow(&h->m.binding, h->instance, 2 * SECOND));
-        assert_bound_by(h, RUNG_AFFINITY, BACKEND_AFFINITY);
-        assert_false(ladder_follow(&h->m.binding, h->instance, 61 * SECOND));
+        assert_false(method_follow(&h->m.binding, h->instance, 2 * SECOND));
+        assert_bound_by(h, METHOD_AFFINITY, BACKEND_AFFINITY);
+        assert_false(method_follow(&h->m.binding, h->instance, 61 * SECOND));
         assert_false(r->releasing);
-        assert_true(ladder_follow(&h->m.binding, h->instance, 62 * SECOND));
+        assert_true(method_follow(&h->m.binding, h->instance, 62 * SECOND));
         assert_true(r->releasing);
 }
 
@@ -156,18 +156,18 @@ SERVICE_TEST(the_policy_is_followed_at_once_both_ways) {
         UndoRecord *r = bound_record(h, "agent.service");
 
         h->policy.backend = POLICY_BACKEND_AFFINITY;
-        assert_true(ladder_follow(&h->m.binding, h->instance, SECOND));
+        assert_true(method_follow(&h->m.binding, h->instance, SECOND));
         assert_true(r->releasing);
-        assert_bound_by(h, RUNG_UNIT, BACKEND_SYSTEMD); /* until that is released */
+        assert_bound_by(h, METHOD_UNIT, BACKEND_SYSTEMD); /* until that is released */
         undo_release_done(&h->m.undo);
         undo_forget(&h->m.undo.records, r);
         h->instance->undo.record = NULL;
-        assert_true(ladder_follow(&h->m.binding, h->instance, 2 * SECOND));
-        assert_bound_by(h, RUNG_AFFINITY, BACKEND_AFFINITY);
+        assert_true(method_follow(&h->m.binding, h->instance, 2 * SECOND));
+        assert_bound_by(h, METHOD_AFFINITY, BACKEND_AFFINITY);
         r = bound_record(h, NULL);
-        assert_false(ladder_follow(&h->m.binding, h->instance, 3 * SECOND));
+        assert_false(method_follow(&h->m.binding, h->instance, 3 * SECOND));
         h->policy.backend = POLICY_BACKEND_AUTO;
-        assert_true(ladder_follow(&h->m.binding, h->instance, 4 * SECOND));
+        assert_true(method_follow(&h->m.binding, h->instance, 4 * SECOND));
         assert_true(r->releasing);
 }
 
@@ -177,6 +177,6 @@ SERVICE_TEST(a_daemon_that_changes_nothing_releases_nothing) {
         h->m.host.policies.mode = ENFORCEMENT_OBSERVE;
         r = bound_record(h, "agent.service");
         h->policy.backend = POLICY_BACKEND_AFFINITY;
-        assert_false(ladder_follow(&h->m.binding, h->instance, SECOND));
+        assert_false(method_follow(&h->m.binding, h->instance, SECOND));
         assert_false(r->releasing);
 }
