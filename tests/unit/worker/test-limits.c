@@ -7,7 +7,7 @@
 #include "tidbnumad/worker/child.h"
 
 /* A deadline of 10 s passes in this part of it. */
-enum { HURRY = 100, DEADLINE_MSEC = 10000 / HURRY };
+enum { HURRY = 40, DEADLINE_MSEC = 10000 / HURRY };
 
 enum { STAND_IN = OFFICE_CHILDREN - 1 }; /* whom another user asks about */
 
@@ -15,10 +15,11 @@ static bool is_running;  /* a worker at its deadline waits for a CPU only */
 static bool none_ends;   /* though it was killed */
 static bool office_ends; /* but the test has */
 
+bool __real_worker_child_is_running(const WorkerChild *child);
 bool __wrap_worker_child_is_running(const WorkerChild *child);
+/* On a busy host those that are not stopped may well wait for a CPU. */
 bool __wrap_worker_child_is_running(const WorkerChild *child) {
-        (void)child;
-        return is_running;
+        return is_running || __real_worker_child_is_running(child);
 }
 
 pid_t __real_waitpid(pid_t pid, int *status, int options);
@@ -145,7 +146,7 @@ OFFICE_TEST(a_turn_that_is_spent) {
         for (unsigned i = 0; i < 4; i++)
                 assert_int_equal(read_args(o, i, 1 + i), -EAGAIN);
         assert_true(clock_monotonic_usec() - begun_usec >= WORKER_TURN_USEC);
-        assert_true(clock_monotonic_usec() - begun_usec < 3 * WORKER_TURN_USEC);
+        assert_true(clock_monotonic_usec() - begun_usec < 3 * WORKER_LATE_USEC);
 }
 
 /* --- given up --- */
