@@ -15,7 +15,7 @@ limited=(tidb-4000 tikv-20160 tiflash-9000)
 others=(pd-2379 tso-3379 tiproxy-6000 cdc-8300 prometheus-9090 node_exporter-9100)
 
 trap 'systemctl stop haproxy.service "${limited[@]/%/.service}" "${others[@]/%/.service}" tidb-4001.service
-        umount /tidb-data/tikv-20160 || true' EXIT
+        ! mountpoint -q /tidb-data/tikv-20160 || umount /tidb-data/tikv-20160' EXIT
 
 # --- README's policies, enforced, with the servers that size themselves limited; and one for the exporters --------------
 
@@ -71,7 +71,7 @@ lay_out() { # UNIT BINARY ARGS…
         workload_unit "${unit%-*}" "${unit##*-}" "$binary" - "$@"
 }
 
-if nvme_of_node 3; then mount_data 3 /tidb-data/tikv-20160; fi
+if compgen -G '/sys/block/nvme*n1' >/dev/null; then mount_data 3 /tidb-data/tikv-20160; fi
 lay_out tidb-4000 tidb-server --anon 24M --threads 4 --sizes-first
 lay_out tikv-20160 tikv-server --anon 24M --threads 4 --sizes-first
 lay_out tiflash-9000 tiflash --anon 24M --threads 4 --sizes-first
