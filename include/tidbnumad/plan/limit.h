@@ -81,7 +81,7 @@ typedef struct LimitInput {
         bool lifted;               /* by the guard, which has not seen it rest yet */
         bool guarded;              /* something will lift it in time */
         bool may_change;
-        bool before_start; /* the value was set before its oldest process started */
+        bool before_start; /* the value is that which was set when its oldest process started */
 } LimitInput;
 
 typedef struct LimitStep {

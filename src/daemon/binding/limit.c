@@ -243,6 +243,20 @@ static void limit_watch(const Binder *b, Instance *i) {
         l->recent = NULL;
 }
 
+/* Did it start with that limit? The limit may have been another one meanwhile, as while a server on
+ * its node was started again: it has kept the sizes of its start. A restart of the daemon forgets
+ * that, and then says what is the worse for the server. */
+static bool limit_was_born_with(Instance *i, const UndoRecord *noted, uint64_t bytes) {
+        InstanceMemoryLimit *l = &i->binding.limit;
+        const ProcessId *oldest = i->n_members > 0 ? &i->members[0].process.id : NULL;
+
+        if (oldest && noted && noted->limit_since_ticks <= oldest->start_ticks) {
+                l->born = *oldest;
+                l->born_bytes = undo_record_limit_last(noted);
+        }
+        return oldest && process_id_equal(&l->born, oldest) && l->born_bytes == bytes;
+}
+
 void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         const UndoRecord *noted = undo_limit_of(i);
         InstanceMemoryLimit *l = &i->binding.limit;
@@ -260,8 +274,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .lifted = l->lifted,
                 .guarded = b->guard,
                 .may_change = binding_may_change(b, i),
-                .before_start = noted && i->n_members > 0 &&
-                                noted->limit_since_ticks <= i->members[0].process.id.start_ticks,
+                .before_start = limit_was_born_with(i, noted, placed ? i->planned.limit_bytes : 0),
         };
         const LimitStep step = limit_next(&in);
 
