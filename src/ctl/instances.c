@@ -391,7 +391,8 @@ static bool is_in_turn(const Device *device, bool nvme_alone) {
         return device->kind == DEVICE_DISK && (device->nvme || !nvme_alone);
 }
 
-/* The n-th disk of those that are assigned in turn; NULL: there is none. */
+/* The disk of the n-th instance: NVMe disks are assigned in turn, or else all disks. NULL: there is
+ * none. */
 static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
         bool nvme = false;
         size_t n_disks = 0;

@@ -420,8 +420,8 @@ static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
         return child_new(all, lane, ret) >= 0 ? 0 : n > 0 ? -EAGAIN : -ECHILD;
 }
 
-/* The child that runs a job for the process which another one must not join. Jobs of the host are
- * all sent as for the daemon itself: one that waits for a slow file says nothing of another. */
+/* The child at a job for the same process: a second job would wait for what the first one waits
+ * for. Jobs of the host all name the daemon as their process, and one does not delay another. */
 static Child *find_at_process(const Workers *all, const WorkerRequest *request) {
         const ProcessId id = worker_request_process(request);
 

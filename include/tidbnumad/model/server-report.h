@@ -1,5 +1,5 @@
-/* A server as check and advise judge it, and what it says of itself at its status port where it
- * runs: its version, and its settings. Plain data; tidbnumactl asks for it where it is told to. */
+/* A server as check and advise judge it, and the version and the settings that a running one
+ * reports at its status port. Plain data; tidbnumactl asks the port only with --ask. */
 #pragma once
 
 #include <stdbool.h>

@@ -461,8 +461,8 @@ static void advance(Binder *b, Instance *i, uint64_t now_usec) {
 
         choose_placement(b, i);
         record = i->undo.record;
-        /* What the admin has set since leaves nothing of its nodes: that stands, and not our
-         * values. */
+        /* The admin's later settings leave none of its nodes: they take precedence over our values.
+         */
         if (i->binding.own_refuses && record && undo_record_has_unit(record) &&
             host_enforces(b->host)) {
                 undo_release_begin(b->undo, record, i->binding.own_refuses);

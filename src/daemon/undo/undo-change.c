@@ -428,8 +428,8 @@ static void admin_log_change(const Undoing *undo, const UndoRecord *record, cons
                             record->instance, s->file, s->key, list, record->unit);
 }
 
-/* A value that was set at run time before ours stands before those of files, as long as there is
- * one: `systemctl revert` removes it. */
+/* A value that was set at run time before ours takes precedence over those of files while it
+ * exists: `systemctl revert` removes it. */
 static bool property_take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
                           const Setting *s) {
         if (id_view_equal(undo_property_before(property), ID_VIEW(&s->set)) ||
