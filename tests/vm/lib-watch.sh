@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Follows a running machine for run: reads its live TAP, shows progress, ends what hangs, reports. To be sourced.
-# Uses run's variables: out, tmp, machine_name, scenarios, boot_timeout, verbose, qemu_pid, hung_before.
+# Uses run's variables: out, tmp, machine_name, scenarios, boot_timeout, verbose, qemu_pid, booted_again.
 # shellcheck disable=SC2154  # these
 
 # What the guest may need beyond a scenario's own limit: to gather logs, and to put itself back for the next one.
@@ -13,7 +13,7 @@ readonly SILENT_SECONDS=${TIDBNUMAD_VM_SILENT_SECONDS:-180}
 readonly KERNEL_BROKE='Kernel panic|Oops: |BUG: |general protection fault|kernel BUG at|You are in emergency mode|Dropping to a shell'
 
 declare -A result seconds_of reason phase_seconds phase_cpu
-current='' machine_failure='' finished='' booted='' hung='' qemu_cpu=0
+current='' machine_failure='' finished='' booted='' boot_again='' qemu_cpu=0
 
 shown() {
         realpath --relative-base="$PWD" "$1"
@@ -37,7 +37,7 @@ say() {
 
 watch_round() {
         local line part='' ended=''
-        current='' booted='' hung='' last_word=$SECONDS
+        current='' booted='' boot_again='' last_word=$SECONDS
         round_start=${round_start:-$SECONDS} phase_start=$SECONDS next_progress=$((SECONDS + 10)) deadline=$((SECONDS + boot_timeout)) waits_for='boot'
 
         exec {live}<"$out/results.tap"
@@ -58,11 +58,10 @@ watch_round() {
                 fi
                 if ! kill -0 "$qemu_pid" 2>/dev/null; then
                         # It may have written its last lines just before it ended.
-                        [[ -z $ended ]] || { fail_machine "the machine ended before the round did" && break; }
+                        [[ -z $ended ]] || { the_emulator_crashed || fail_machine "the machine ended before the round did" && break; }
                         ended=yes
                 elif [[ -n $booted ]] && ((SECONDS - last_word >= SILENT_SECONDS)); then
-                        # shellcheck disable=SC2034 # run's
-                        hung=yes
+                        boot_again='the guest hung'
                         ask_why_it_hangs
                         fail_machine "the guest hangs: no sign of life for $((SECONDS - last_word)) s, while waiting for: $waits_for"
                         break
@@ -74,6 +73,15 @@ watch_round() {
                 sleep 0.2
         done
         exec {live}<&-
+}
+
+# An emulator that a signal has ended: no kernel and no program in the guest can do that.
+the_emulator_crashed() {
+        local status=0
+        wait "$qemu_pid" 2>/dev/null || status=$?
+        ((status > 128)) || return 1
+        boot_again="the emulator crashed (signal $((status - 128)))"
+        fail_machine "$boot_again, while waiting for: $waits_for"
 }
 
 # What its CPUs are at, by QEMU, and what its kernel says of them: a panic by NMI prints the backtrace of each.
@@ -232,7 +240,7 @@ report() {
                 esac
         done
         phase_report
-        [[ -z $hung_before ]] || echo "  the guest hung once, $hung_before, and was booted again; its console: $(shown "$out/console-hung")"
+        [[ -z $booted_again ]] || echo "  $booted_again, and the machine was booted again; its first console: $(shown "$out/console-before")"
         echo "vm/$machine_name: $passed passed, $failed failed, $skipped skipped"
         ((failed == 0)) && [[ -z $machine_failure ]]
 }
