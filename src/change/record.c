@@ -25,6 +25,7 @@ int undo_record_new(const char *instance, const char *unit, UndoRecord **ret) {
 static void property_done(UndoProperty *p) {
         undo_values_clear(&p->ours);
         free(p->before);
+        free(p->file);
         *p = (UndoProperty){ 0 };
 }
 
@@ -48,7 +49,6 @@ UndoRecord *undo_record_free(UndoRecord *record) {
         free(record->unit);
         free(record->scope);
         free(record->home);
-        free(record->files);
         free(record->file);
         free(record);
         return NULL;
@@ -175,6 +175,7 @@ int undo_property_set(UndoProperty *p, IdView before, UndoOrigin origin) {
         free(p->before);
         p->before = set;
         p->origin = set ? origin : UNDO_UNSET;
+        p->noted = true;
         return 0;
 }
 
@@ -228,14 +229,16 @@ int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64
         int r;
 
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
+                UndoProperty *p = &record->properties[i];
+
                 if (change->properties[i].n_words == 0)
                         continue;
-                r = undo_values_add(&record->properties[i].ours, change->properties[i]);
+                r = undo_values_add(&p->ours, change->properties[i]);
                 if (r < 0)
                         return r;
                 record->stale |= r > 0;
-                if (i == UNIT_LIMIT && r > 0)
-                        record->limit_since_ticks = now_ticks;
+                if (r > 0)
+                        p->since_ticks = now_ticks;
         }
         if (change->given.n_words == 0)
                 return 0;
@@ -254,10 +257,6 @@ void undo_record_did_change(UndoRecord *record, const UndoChange *change) {
                 undo_values_confirm(&record->given);
 }
 
-bool undo_record_has_noted(const UndoRecord *record, UnitProperty property) {
-        return property == UNIT_LIMIT ? record->limit_noted : record->unit_noted;
-}
-
 uint64_t undo_record_limit_before(const UndoRecord *record) {
         return record->limit.before ? record->limit.before->words[0] : UINT64_MAX;
 }
@@ -271,14 +270,15 @@ uint64_t undo_record_limit_last(const UndoRecord *record) {
 }
 
 void undo_record_forget_limit(UndoRecord *record) {
-        record->stale |= record->limit_noted;
+        record->stale |= record->limit.noted;
         property_done(&record->limit);
-        record->limit_noted = false;
 }
 
 bool undo_record_has_unit(const UndoRecord *record) {
-        return record->limit.ours.n > 0 ||
-               (record->unit_noted && (record->cpus.ours.n > 0 || record->mems.ours.n > 0));
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (record->properties[i].noted && record->properties[i].ours.n > 0)
+                        return true;
+        return false;
 }
 
 int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home) {
@@ -291,7 +291,7 @@ int undo_record_set_scope(UndoRecord *record, const char *scope, const char *hom
         }
         record->scope = TAKE_PTR(copy);
         record->home = home_copy;
-        record->unit_noted = false;
+        record->cpus.noted = record->mems.noted = false;
         record->stale = true;
         return 0;
 }
@@ -535,8 +535,7 @@ static void append_scope(json_t **list, const Kind *kind, const UndoRecord *r) {
 }
 
 static int read_scope(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
-        int error = r->scope || r->unit || r->unit_noted ? -EBADMSG
-                                                         : record_to_bytes(e->target, &r->scope);
+        int error = r->scope || r->unit ? -EBADMSG : record_to_bytes(e->target, &r->scope);
 
         if (error >= 0)
                 error = record_to_bytes(e->before, &r->home);
@@ -549,48 +548,30 @@ static int read_scope(const RecordEntry *e, _unused_ const Kind *kind, UndoRecor
 
 /* --- properties of the unit --- */
 
-/* What the file of the unit's cgroup had. */
-static IdTarget property_file(UndoFiles *files, UnitProperty property) {
-        return property == UNIT_CPUS ? ID_TARGET(&files->cpus) : ID_TARGET(&files->mems);
-}
-
-static json_t *from_file(const UndoRecord *r, UnitProperty property) {
-        const IdTarget file = r->files ? property_file(r->files, property) : (IdTarget){ 0 };
-
-        return r->files ? record_from_set((IdView){ file.words, file.n_words }) : json_null();
-}
-
 static void append_property(json_t **list, const Kind *kind, const UndoRecord *r) {
-        const bool is_limit = kind->property == UNIT_LIMIT;
         const UndoProperty *p = &r->properties[kind->property];
+        const bool is_limit = kind->property == UNIT_LIMIT;
 
-        if (undo_record_has_noted(r, kind->property))
+        if (p->noted)
                 record_append(list, kind->name, record_from_bytes(undo_record_unit(r)),
                               json_pack("{s:o, s:i, s:o}", kind->key,
                                         kind->from_value(undo_property_before(p)), "origin",
                                         (int)p->origin, is_limit ? "since" : "file",
-                                        is_limit ? json_integer((json_int_t)r->limit_since_ticks)
-                                                 : from_file(r, kind->property)),
+                                        is_limit  ? json_integer((json_int_t)p->since_ticks)
+                                        : p->file ? record_from_set(ID_VIEW(p->file))
+                                                  : json_null()),
                               from_values(&p->ours, kind->from_value));
 }
 
-/* The two of a unit are in this order, and either of them has a file or none has. */
-static int read_file(const json_t *file, UnitProperty property, UndoRecord *r) {
-        const bool has_file = !json_is_null(file);
-
-        if (property == UNIT_CPUS && has_file && !r->files &&
-            !(r->files = calloc(1, sizeof(*r->files))))
-                return -ENOMEM;
-        if (has_file != (r->files != NULL) || r->unit_noted ||
-            (has_file && record_to_set(file, property_file(r->files, property)) < 0))
-                return -EBADMSG;
-        r->unit_noted = property == UNIT_MEMS;
-        return 0;
+static int read_file(const json_t *json, UndoProperty *p) {
+        if (json_is_null(json))
+                return 0;
+        p->file = calloc(1, sizeof(*p->file));
+        return p->file ? record_to_set(json, ID_TARGET(p->file)) : -ENOMEM;
 }
 
 static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) {
-        const json_t *origin = json_object_get(e->before, "origin"),
-                     *file = json_object_get(e->before, "file");
+        const json_t *origin = json_object_get(e->before, "origin");
         const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
         const char *unit = undo_record_unit(r);
         UndoProperty *p = &r->properties[kind->property];
@@ -600,18 +581,14 @@ static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) 
 
         if (error < 0)
                 return error;
-        if (!unit || strcmp(target, unit) != 0 || undo_record_has_noted(r, kind->property) ||
-            p->before || value < UNDO_UNSET || value > UNDO_PERSISTENT ||
+        if (!unit || strcmp(target, unit) != 0 || p->noted || value < UNDO_UNSET ||
+            value > UNDO_PERSISTENT ||
             kind->to_value(json_object_get(e->before, kind->key), ID_TARGET(&before)) < 0 ||
             id_set_is_empty(&before) != (value == UNDO_UNSET))
                 return -EBADMSG;
-        if (kind->property != UNIT_LIMIT)
-                error = read_file(file, kind->property, r);
-        else {
-                r->limit_noted = true;
-                error = record_to_number(json_object_get(e->before, "since"),
-                                         &r->limit_since_ticks);
-        }
+        error = kind->property == UNIT_LIMIT
+                        ? record_to_number(json_object_get(e->before, "since"), &p->since_ticks)
+                        : read_file(json_object_get(e->before, "file"), p);
         if (error >= 0)
                 error = undo_property_set(p, ID_VIEW(&before), (UndoOrigin)value);
         return error < 0 ? error : to_values(e->ours, kind->to_value, &p->ours);
@@ -816,7 +793,7 @@ int undo_text_parse(const char *text, size_t size, UndoRecord **ret) {
         if (error < 0)
                 return error;
         /* Half of a unit is nothing. */
-        if (!r->unit_noted && (r->files || r->cpus.ours.n > 0 || r->cpus.before))
+        if (r->cpus.noted != r->mems.noted || !r->cpus.file != !r->mems.file)
                 return -EBADMSG;
         r->stale = false;
         *ret = TAKE_PTR(r);

@@ -102,20 +102,25 @@ static int note_property(const Sysroot *sysroot, UndoRecord *record, UnitPropert
         const bool runtime =
                 bus_manager_is_runtime(sysroot, record->unit, PROPERTIES[property].name);
 
+        record->stale = true;
         return undo_property_set(&record->properties[property], value,
                                  runtime ? UNDO_RUNTIME : UNDO_PERSISTENT);
 }
 
-static int note_files(const Sysroot *sysroot, const char *group, UndoFiles **ret) {
-        _cleanup_free_ UndoFiles *f = calloc(1, sizeof(*f));
+static int note_files(const Sysroot *sysroot, UndoRecord *record, const char *group) {
         _cleanup_close_ int fd = -EBADF;
+        CpuSet cpus;
+        NodeSet mems;
 
-        if (!f)
-                return -ENOMEM;
         if (group[0] == '\0' || cgroup_open(sysroot, group, &fd) < 0 ||
-            cgroup_cpus_read(fd, &f->cpus) < 0 || cgroup_mems_read(fd, &f->mems) < 0)
+            cgroup_cpus_read(fd, &cpus) < 0 || cgroup_mems_read(fd, &mems) < 0)
                 return 0; /* it does not run, or the controller is not enabled for it */
-        *ret = TAKE_PTR(f);
+        record->cpus.file = malloc(sizeof(IdSet));
+        record->mems.file = malloc(sizeof(IdSet));
+        if (!record->cpus.file || !record->mems.file)
+                return -ENOMEM;
+        id_set_convert(&cpus, record->cpus.file);
+        id_set_convert(&mems, record->mems.file);
         return 0;
 }
 
@@ -124,6 +129,7 @@ static int note_files(const Sysroot *sysroot, const char *group, UndoFiles **ret
 static int note_own_scope(UndoRecord *record, UnitProperty property, IdView value) {
         UndoProperty *p = &record->properties[property];
 
+        record->stale = true;
         (void)undo_property_set(p, (IdView){ NULL, 0 }, UNDO_UNSET);
         return id_view_next(value, 0) < 0 ? 0 : undo_values_add(&p->ours, value);
 }
@@ -131,18 +137,18 @@ static int note_own_scope(UndoRecord *record, UnitProperty property, IdView valu
 int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
         int r = 0;
 
-        free(record->files);
-        record->files = NULL;
         for (UnitProperty i = UNIT_CPUS; r >= 0 && i <= UNIT_MEMS; i++) {
                 const IdView value = unit_property_of(unit, i);
 
+                free(record->properties[i].file);
+                record->properties[i].file = NULL;
                 r = record->scope ? note_own_scope(record, i, value)
                                   : note_property(sysroot, record, i, value);
         }
         if (r >= 0 && !record->scope)
-                r = note_files(sysroot, unit->group, &record->files);
-        if (r >= 0)
-                record->unit_noted = record->stale = true;
+                r = note_files(sysroot, record, unit->group);
+        if (r < 0) /* half of a unit is nothing */
+                record->cpus.noted = record->mems.noted = false;
         return r < 0 ? r : 0;
 }
 
@@ -160,7 +166,7 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
                 BackendCall *call) {
         int r = undo_note_processes(backend, target, note->record, 0);
 
-        if (r < 0 || note->record->unit_noted)
+        if (r < 0 || note->record->cpus.noted)
                 return r < 0 ? r : 1;
         r = backend_systemd_ensure_bus(backend);
         if (r < 0)
@@ -196,14 +202,9 @@ static int widen_mems(Backend *backend, const BackendTarget *target, const NodeS
 /* --- the memory limit --- */
 
 int undo_note_limit(const Sysroot *sysroot, UndoRecord *record, uint64_t memory_max) {
-        int r;
-
-        if (record->limit_noted)
-                return 0;
-        r = note_property(sysroot, record, UNIT_LIMIT, UNIT_BYTES(&memory_max));
-        if (r >= 0)
-                record->limit_noted = record->stale = true;
-        return r;
+        return record->limit.noted
+                       ? 0
+                       : note_property(sysroot, record, UNIT_LIMIT, UNIT_BYTES(&memory_max));
 }
 
 static bool group_has(int group_fd, const char *file) {
@@ -337,17 +338,14 @@ static int restore_read_unit(Backend *backend, UndoRestore *restore, BusUnitRepl
 /* --- writing --- */
 
 static IdView full_set(const Backend *backend, const UndoRecord *r, UnitProperty property) {
-        const bool is_cpus = property == UNIT_CPUS;
-        IdView file = { 0 };
+        const UndoProperty *p = &r->properties[property];
 
-        if (r->properties[property].before)
-                return undo_property_before(&r->properties[property]);
-        if (r->files)
-                file = is_cpus ? ID_VIEW(&r->files->cpus) : ID_VIEW(&r->files->mems);
+        if (p->before)
+                return undo_property_before(p);
         /* Written to the file by hand, past systemd: then that. */
-        return id_view_next(file, 0) >= 0 ? file
-               : is_cpus                  ? ID_VIEW(&backend->all_cpus)
-                                          : ID_VIEW(&backend->all_nodes);
+        return p->file && !id_set_is_empty(p->file) ? ID_VIEW(p->file)
+               : property == UNIT_CPUS              ? ID_VIEW(&backend->all_cpus)
+                                                    : ID_VIEW(&backend->all_nodes);
 }
 
 static void on_restore_written(int error, const char *message, void *userdata) {

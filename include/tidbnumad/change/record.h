@@ -45,10 +45,16 @@ typedef enum UnitProperty {
 /* The value of UNIT_LIMIT; empty: UINT64_MAX, no limit. */
 #define UNIT_BYTES(bytes) ((IdView){ (bytes), *(bytes) == UINT64_MAX ? 0 : 1 })
 
-/* One of them. */
+/* One of them. The CPUs and memory nodes are noted together; on cgroup v1 there is the limit alone.
+ */
 typedef struct UndoProperty {
+        bool noted;    /* what it had is known */
         IdSet *before; /* NULL: it was not set; owned */
         UndoOrigin origin;
+        IdSet *file;          /* of UNIT_CPUS and UNIT_MEMS: what the file of the unit's cgroup had;
+                               * NULL: it had no cgroup, or without the cpuset controller; owned */
+        uint64_t since_ticks; /* when the last of `ours` was set, in ticks since boot: a process
+                               * that started later has taken its sizes by it */
         UndoValues ours;
 } UndoProperty;
 
@@ -57,12 +63,6 @@ typedef struct UndoChange {
         IdView properties[N_UNIT_PROPERTIES];
         IdView given; /* the CPUs of threads */
 } UndoChange;
-
-/* The files cpuset.cpus and cpuset.mems of the unit's cgroup. */
-typedef struct UndoFiles {
-        CpuSet cpus;
-        NodeSet mems;
-} UndoFiles;
 
 /* Threads of neighbouring numbers with the same CPUs. */
 typedef struct UndoThreads {
@@ -118,11 +118,6 @@ typedef struct UndoRecord {
                         UndoProperty cpus, mems, limit;
                 };
         };
-        bool unit_noted;  /* what `cpus`, `mems` and their files were is known */
-        UndoFiles *files; /* NULL: it had no cgroup, or without the cpuset controller; owned */
-        bool limit_noted; /* likewise of `limit`: on cgroup v1 it is all that is set */
-        uint64_t limit_since_ticks; /* when the last one was set, in ticks since boot: a process
-                                     * that started later has taken its sizes by it */
 
         UndoValues given;       /* the CPUs that threads were given */
         UndoProcess *processes; /* owned */
@@ -168,8 +163,8 @@ int undo_process_inherit(UndoProcess *process, const UndoProcess *from);
 /* What the property had; empty: it was not set. */
 IdView undo_property_before(const UndoProperty *property);
 
-/* Of the empty set the origin is UNDO_UNSET, whatever is given. -ENOMEM: the property is as it was.
- */
+/* It is noted then. Of the empty set the origin is UNDO_UNSET, whatever is given. -ENOMEM: the
+ * property is as it was. */
 int undo_property_set(UndoProperty *property, IdView before, UndoOrigin origin);
 
 /* The value is about to be set. 1: it is to be written down before; 0: it is known; -ENOMEM. */
@@ -189,9 +184,6 @@ void undo_values_clear(UndoValues *values);
  * written down. -ENOMEM. After the change: the former values are gone. */
 int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64_t now_ticks);
 void undo_record_did_change(UndoRecord *record, const UndoChange *change);
-
-/* Was the value of before read already? */
-bool undo_record_has_noted(const UndoRecord *record, UnitProperty property);
 
 /* The memory limit: what it was, UINT64_MAX: none; may this one be ours; which is wanted, 0: none.
  */

@@ -250,7 +250,7 @@ static bool limit_was_born_with(Instance *i, const UndoRecord *noted, uint64_t b
         InstanceMemoryLimit *l = &i->binding.limit;
         const ProcessId *oldest = i->n_members > 0 ? &i->members[0].process.id : NULL;
 
-        if (oldest && noted && noted->limit_since_ticks <= oldest->start_ticks) {
+        if (oldest && noted && noted->limit.since_ticks <= oldest->start_ticks) {
                 l->born = *oldest;
                 l->born_bytes = undo_record_limit_last(noted);
         }

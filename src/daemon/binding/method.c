@@ -58,7 +58,7 @@ static BindMeans present(const UndoRecord *record, BindMethod next) {
         if (next != METHOD_AFFINITY)
                 return (BindMeans){ .method = METHOD_AFFINITY, .why = kept };
         return (BindMeans){ .method = record->scope ? METHOD_SCOPE
-                                      : record->unit_noted && undo_record_has_unit(record)
+                                      : record->cpus.noted && undo_record_has_unit(record)
                                               ? METHOD_UNIT
                                               : METHOD_DIRECTORY };
 }

@@ -54,7 +54,7 @@ static bool is_by_unit(const Undoing *undo, const Instance *i) {
 static const UndoRecord *admin_settings(const Undoing *undo, const Instance *i) {
         const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
 
-        return record && record->unit_noted ? record : NULL;
+        return record && record->cpus.noted ? record : NULL;
 }
 
 /* What the step makes ours. Nothing where the values end with the process: they are not recorded.
@@ -207,7 +207,7 @@ void undo_end(Instance *i) {
 /* --- properties of a unit --- */
 
 const UndoRecord *undo_limit_of(const Instance *i) {
-        return i->undo.record && i->undo.record->limit_noted ? i->undo.record : NULL;
+        return i->undo.record && i->undo.record->limit.noted ? i->undo.record : NULL;
 }
 
 /* `busy` until the answer: nothing else is written to the unit, and it is not released. */
@@ -230,7 +230,7 @@ int undo_before_limit(Undoing *undo, Instance *i, uint64_t bytes) {
                 return r;
         if (record->releasing || record->busy)
                 return -EAGAIN;
-        return record->limit_noted ? unit_announce(undo, record, &change) : -ENODATA;
+        return record->limit.noted ? unit_announce(undo, record, &change) : -ENODATA;
 }
 
 int undo_note_unit_limit(const Undoing *undo, const Instance *i, uint64_t memory_max) {
@@ -260,7 +260,7 @@ int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) 
                 return r;
         id_set_convert(known_property_own(change->now[UNIT_CPUS]), &idle.cpus);
         id_set_convert(known_property_own(change->now[UNIT_MEMS]), &idle.mems);
-        if (!record->unit_noted)
+        if (!record->cpus.noted)
                 r = undo_note_unit(&undo->host->sysroot, record, &idle);
         if (r >= 0 && change->next[UNIT_LIMIT].ours)
                 r = undo_note_limit(&undo->host->sysroot, record,
@@ -300,7 +300,7 @@ void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
                 const IdView value = unit_property_of(read, i);
                 const UndoProperty *p =
-                        record && undo_record_has_noted(record, i) ? &record->properties[i] : NULL;
+                        record && record->properties[i].noted ? &record->properties[i] : NULL;
 
                 known_property_read(properties[i], value, p && undo_values_have(&p->ours, value),
                                     p ? undo_property_before(p) : (IdView){ NULL, 0 });
@@ -443,7 +443,7 @@ static bool property_take(const Undoing *undo, const UndoRecord *record, UndoPro
 
 /* Of the limit systemd has the value that counts already: one that is not ours stays. */
 static bool limit_take(UndoRecord *record, uint64_t memory_max) {
-        if (!record->limit_noted ||
+        if (!record->limit.noted ||
             (record->limit.ours.n > 0 ? undo_record_limit_is_ours(record, memory_max)
                                       : undo_record_limit_before(record) == memory_max))
                 return false;
@@ -456,7 +456,7 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         bool changed;
         int r;
 
-        if (record->releasing || !record->unit_noted || strcmp(unit->load_state, "loaded") != 0 ||
+        if (record->releasing || !record->cpus.noted || strcmp(unit->load_state, "loaded") != 0 ||
             unit->n_drop_ins >= FILES_MAX)
                 return;
         /* In the order in which systemd reads them. */
@@ -508,7 +508,7 @@ static void admin_read_next(Undoing *undo) {
 }
 
 static void record_want(UndoRecord *record) {
-        record->read_again |= record->unit && !record->scope && record->unit_noted;
+        record->read_again |= record->unit && !record->scope && record->cpus.noted;
 }
 
 void undo_admin_read(Undoing *undo, UndoRecord *record) {

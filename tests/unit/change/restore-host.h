@@ -104,7 +104,7 @@ static inline void host_init(Host *h) {
         h->backend.all_cpus = cpu_set("0-7");
         h->backend.all_nodes = node_set("0-3");
         assert_int_equal(undo_record_new("a", "a.service", &h->record), 0);
-        h->record->unit_noted = true;
+        h->record->cpus.noted = h->record->mems.noted = true;
         add(&h->record->cpus, "2");
         add(&h->record->mems, "1");
         undo_restore_begin(&h->restore, h->record);

@@ -8,6 +8,15 @@ static inline void set_before(UndoProperty *property, IdSet before) {
         assert_int_equal(undo_property_set(property, ID_VIEW(&before), UNDO_RUNTIME), 0);
 }
 
+/* The file of the unit's cgroup had that. */
+static inline void set_file(UndoProperty *property, const char *list) {
+        const IdSet value = id_set(list);
+
+        property->file = malloc(sizeof(value));
+        assert_non_null(property->file);
+        *property->file = value;
+}
+
 /* Its threads are given these CPUs. */
 static inline void set_given(UndoRecord *record, const CpuSet *cpus) {
         const UndoChange change = { .given = ID_VIEW(cpus) };

@@ -2,7 +2,7 @@
 #include "scope-host.h"
 
 HOST_TEST(note_comes_before) {
-        h->record->unit_noted = true; /* of another unit */
+        h->record->cpus.noted = h->record->mems.noted = true; /* of another unit */
         assert_int_equal(note(h), 0);
         assert_string_equal(bus.read, "session-3.scope");
         assert_null(h->record->scope);
@@ -13,7 +13,7 @@ HOST_TEST(note_comes_before) {
         assert_string_equal(h->record->home, HOME);
         assert_string_equal(undo_record_unit(h->record), NAME);
         assert_true(h->record->stale);
-        assert_false(h->record->unit_noted);
+        assert_false(h->record->cpus.noted);
         assert_int_equal(h->record->n_processes, 1);
         assert_int_equal(bus.n_starts, 0);
         assert_int_equal(kernel.n_writes, 0);
@@ -136,12 +136,12 @@ HOST_TEST(what_stands_in_a_scope_is_ours) {
         fake_write(&h->tree, "sys/fs/cgroup" HOME "/cpuset.mems.effective", "1");
         assert_int_equal(undo_record_set_scope(h->record, NAME, SCOPE), 0);
         undo_note_unit(&h->tree.sysroot, h->record, &bare);
-        assert_true(h->record->unit_noted);
+        assert_true(h->record->cpus.noted);
         assert_false(undo_record_has_unit(h->record));
         undo_note_unit(&h->tree.sysroot, h->record, &unit);
         assert_true(undo_values_have(&h->record->cpus.ours, ID_VIEW(&unit.cpus)));
         assert_true(undo_values_have(&h->record->mems.ours, ID_VIEW(&unit.mems)));
         assert_null(h->record->cpus.before);
         assert_null(h->record->mems.before);
-        assert_null(h->record->files);
+        assert_null(h->record->cpus.file);
 }

@@ -193,7 +193,7 @@ TEST(find_and_remove) {
         assert_true(undo_record_is_empty(r));
         (void)will_set(&r->mems.ours, "2");
         assert_true(undo_record_is_empty(r)); /* the original value was not read yet */
-        r->unit_noted = true;
+        r->cpus.noted = r->mems.noted = true;
         assert_false(undo_record_is_empty(r));
         undo_record_free(r);
 }
@@ -223,13 +223,14 @@ TEST(limits_that_may_be_ours) {
         assert_int_equal(undo_record_limit_last(r), 0);
         assert_int_equal(undo_record_limit_before(r), UINT64_MAX);
         assert_false(undo_record_limit_is_ours(r, UINT64_MAX));
+        set_before(&r->limit, (IdSet){ 0 });
         set_limit(r, 100, 7);
         set_limit(r, 100, 9);
-        assert_int_equal(r->limit_since_ticks, 7); /* the same is no news */
+        assert_int_equal(r->limit.since_ticks, 7); /* the same is no news */
         for (uint64_t bytes = 200; bytes <= last; bytes += 100)
                 set_limit(r, bytes, bytes);
         assert_int_equal(undo_record_limit_last(r), 900);
-        assert_int_equal(r->limit_since_ticks, 900);
+        assert_int_equal(r->limit.since_ticks, 900);
         assert_true(undo_record_limit_is_ours(r, 100)); /* it was confirmed */
         assert_true(undo_record_limit_is_ours(r, 800));
         assert_false(undo_record_limit_is_ours(r, 200));

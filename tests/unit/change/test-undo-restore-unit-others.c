@@ -15,9 +15,8 @@ HOST_TEST(narrow_slice) {
 
 /* Written to the cgroup's file by hand, with no property. */
 HOST_TEST(files_written_by_hand) {
-        h->record->files = calloc(1, sizeof(*h->record->files));
-        assert_non_null(h->record->files);
-        h->record->files->cpus = cpu_set("0-5");
+        set_file(&h->record->cpus, "0-5");
+        set_file(&h->record->mems, "");
         step_and_answer(h);
         step_and_answer(h);
         assert_string_equal(bus.said, "MemoryNodes=0-3,CPUs=0-5;");

@@ -21,7 +21,7 @@ HOST_TEST(full_first_and_cleared_then) {
 /* Of one in a scope of ours, the scope's: that it came from a unit is of no matter. */
 HOST_TEST(scope) {
         assert_int_equal(undo_record_set_scope(h->record, "tidbnumad-a-1.scope", "/b.scope"), 0);
-        h->record->unit_noted = true;
+        h->record->cpus.noted = h->record->mems.noted = true;
         bus.name = "tidbnumad-a-1.scope";
         step_and_answer(h); /* read */
         step_and_answer(h); /* the full sets */
@@ -203,7 +203,7 @@ TEST(nothing_is_ours) {
                 } else if (i == 1) /* the unit file is gone */
                         bus.unit.load_state = "not-found";
                 else
-                        h.record->unit_noted = false;
+                        h.record->cpus.noted = h.record->mems.noted = false;
                 if (i < 2)
                         step_and_answer(&h);
                 assert_int_equal(step(&h), 1);
@@ -216,7 +216,6 @@ TEST(nothing_is_ours) {
 static void limit(Host *h, uint64_t before) {
         assert_int_equal(undo_property_set(&h->record->limit, UNIT_BYTES(&before), UNDO_RUNTIME),
                          0);
-        h->record->limit_noted = true;
         set_limit(h->record, UINT64_C(100) << 20, 1);
         set_limit(h->record, UINT64_C(200) << 20, 2);
         bus.unit.memory_max = UINT64_C(200) << 20;
@@ -245,7 +244,7 @@ HOST_TEST(limit_alone) {
         limit(h, UINT64_C(700) << 20);
         undo_values_clear(&h->record->cpus.ours);
         undo_values_clear(&h->record->mems.ours);
-        h->record->unit_noted = false;
+        h->record->cpus.noted = h->record->mems.noted = false;
         step_and_answer(h);
         step_and_answer(h);
         assert_string_equal(bus.said, "Limit=734003200;");

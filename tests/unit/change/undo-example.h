@@ -30,15 +30,14 @@ static inline UndoRecord *example_record(const char *instance, const char *unit)
         UndoRecord *r = NULL;
 
         assert_int_equal(undo_record_new(instance, unit, &r), 0);
-        r->unit_noted = unit != NULL;
         set_before(&r->cpus, id_set("0-3"));
         r->cpus.origin = UNDO_PERSISTENT;
+        r->cpus.noted = r->mems.noted = unit != NULL;
         example_add(&r->cpus.ours, "3");
         example_add(&r->cpus.ours, "2");
         example_add(&r->mems.ours, "2");
-        r->files = calloc(1, sizeof(*r->files));
-        assert_non_null(r->files);
-        r->files->cpus = cpu_set("0-3");
+        set_file(&r->cpus, "0-3");
+        set_file(&r->mems, "");
         example_add(&r->given, "16,18");
         example_add(&r->given, "8-15");
         example_process(r, 50, 1050)->cpuset = strdup("/a \"b\"\\\xff%41");
@@ -54,7 +53,6 @@ static inline UndoRecord *example_limited(void) {
         assert_int_equal(undo_property_set(&r->limit, UNIT_BYTES(&before), UNDO_PERSISTENT), 0);
         set_limit(r, UINT64_C(9) << 30, 17);
         set_limit(r, UINT64_C(7) << 30, 4711);
-        r->limit_noted = true;
         return r;
 }
 
@@ -65,7 +63,7 @@ static inline UndoRecord *example_scope(void) {
         assert_int_equal(undo_record_set_scope(r, "tidbnumad-tidb-server:4000-7.scope",
                                                "/user.slice/a\xff%b.scope"),
                          0);
-        r->unit_noted = true;
+        r->cpus.noted = r->mems.noted = true;
         return r;
 }
 
@@ -79,6 +77,9 @@ static inline void assert_same_property(const UndoProperty *a, const UndoPropert
         assert_true(id_view_equal(undo_property_before(a), undo_property_before(b)));
         assert_same_values(&a->ours, &b->ours);
         assert_int_equal(a->origin, b->origin);
+        assert_int_equal(!a->file, !b->file);
+        if (a->file)
+                assert_true(id_set_equal(a->file, b->file));
 }
 
 static inline void assert_same_process(const UndoProcess *a, const UndoProcess *b) {
@@ -109,19 +110,14 @@ static inline void assert_same_record(const UndoRecord *a, const UndoRecord *b) 
                 assert_string_equal(a->scope, b->scope);
                 assert_string_equal(a->home, b->home);
         }
-        assert_int_equal(a->unit_noted, b->unit_noted);
-        if (a->unit_noted) {
+        assert_int_equal(a->cpus.noted, b->cpus.noted);
+        if (a->cpus.noted) {
                 assert_same_property(&a->cpus, &b->cpus);
                 assert_same_property(&a->mems, &b->mems);
-                assert_int_equal(!a->files, !b->files);
-                if (a->files) {
-                        assert_true(id_set_equal(&a->files->cpus, &b->files->cpus));
-                        assert_true(id_set_equal(&a->files->mems, &b->files->mems));
-                }
         }
-        assert_int_equal(a->limit_noted, b->limit_noted);
+        assert_int_equal(a->limit.noted, b->limit.noted);
         assert_same_property(&a->limit, &b->limit);
-        assert_int_equal(a->limit_since_ticks, b->limit_since_ticks);
+        assert_int_equal(a->limit.since_ticks, b->limit.since_ticks);
         assert_same_values(&a->given, &b->given);
         assert_int_equal(a->n_processes, b->n_processes);
         for (size_t i = 0; i < a->n_processes; i++)

@@ -69,7 +69,7 @@ static inline void assert_nothing_unknown(void) {
         assert_int_equal(undo.n_records, 1);
         r = undo.records[0];
         if (world.ops->kind == BACKEND_SYSTEMD) {
-                assert_true(r->unit_noted);
+                assert_true(r->cpus.noted);
                 assert_true(is(undo_property_before(&r->cpus), BEFORE_CPUS) &&
                             is(undo_property_before(&r->mems), BEFORE_MEMS));
                 assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS) ||
@@ -169,7 +169,7 @@ static inline void note_unit(UndoRecord *r) {
         assert_true(is(ID_VIEW(&world.cpus), BEFORE_CPUS) && is(ID_VIEW(&world.mems), BEFORE_MEMS));
         assert_int_equal(undo_property_set(&r->cpus, ID_VIEW(&world.cpus), UNDO_RUNTIME), 0);
         assert_int_equal(undo_property_set(&r->mems, ID_VIEW(&world.mems), UNDO_RUNTIME), 0);
-        r->unit_noted = r->stale = true;
+        r->stale = true;
 }
 
 static inline int note_process(const BackendTarget *target, UndoRecord *r) {
@@ -191,7 +191,7 @@ static inline int note(Backend *backend, const BackendTarget *target, BackendNot
         (void)backend;
         if (world.ops->kind != BACKEND_SYSTEMD)
                 return r < 0 ? r : note_process(target, n->record) < 0 ? -ENOMEM : 1;
-        if (n->record->unit_noted)
+        if (n->record->cpus.noted)
                 return r < 0 ? r : 1;
         if (r >= 0)
                 note_unit(n->record);

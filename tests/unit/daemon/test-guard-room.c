@@ -29,7 +29,7 @@ HOST_TEST(nodes_that_the_unit_does_not_name) {
         guard_note(&h->rooms.binding, i);
         assert_int_equal(undo_get(&h->rooms.undo.records, "x", "x.service", NULL, &record), 0);
         undo_adopt(&h->rooms.undo, i);
-        record->unit_noted = true;
+        record->cpus.noted = record->mems.noted = true;
         set_before(&record->mems, id_set("1,3"));
         set_memory(h, 1, 5, 0);
         (void)guard_tick(&h->rooms.binding, SEC(1));

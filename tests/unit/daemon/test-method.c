@@ -72,7 +72,7 @@ static UndoRecord *bound_record(TestHost *h, const char *unit) {
                          0);
         if (unit) {
                 assert_int_equal(undo_values_add(&r->cpus.ours, ID_VIEW(&cpus)), 1);
-                r->unit_noted = true;
+                r->cpus.noted = r->mems.noted = true;
         } else
                 set_given(r, &cpus);
         h->instance->undo.record = r;

@@ -295,7 +295,7 @@ HOST_TEST(own_limits_that_become_known) {
         assert_int_equal(undo_get(&h->rooms.undo.records, "a", "a.service", NULL, &record), 0);
         undo_adopt(&h->rooms.undo, a);
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it is not read yet */
-        record->unit_noted = true;
+        record->cpus.noted = record->mems.noted = true;
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it sets nothing */
         set_before(&record->mems, id_set("3"));
         assert_true(undo_admin_limits_plan(&h->rooms.undo, a));

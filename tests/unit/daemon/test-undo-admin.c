@@ -61,7 +61,7 @@ static void init(World *w) {
         w->rooms.registry.instances = &w->pointer;
         w->rooms.registry.n_instances = 1;
         assert_int_equal(undo_get(&w->rooms.undo.records, "x", "x.service", NULL, &w->record), 0);
-        w->record->unit_noted = true;
+        w->record->cpus.noted = w->record->mems.noted = true;
         w->instance.undo.record = w->record;
 }
 
@@ -144,9 +144,9 @@ WORLD_TEST(what_is_not_known_changes_nothing) {
 
 /* Not of a scope of ours, and not before the unit's own values are noted. */
 WORLD_TEST(what_has_no_files) {
-        w->record->unit_noted = false;
+        w->record->cpus.noted = w->record->mems.noted = false;
         undo_admin_read_all(&w->rooms.undo);
-        w->record->unit_noted = true;
+        w->record->cpus.noted = w->record->mems.noted = true;
         w->record->scope = strdup("tidbnumad-x.scope");
         undo_admin_read(&w->rooms.undo, w->record);
         assert_int_equal(systemd.n_reads, 0);

@@ -80,7 +80,8 @@ UNIT_LIFE_TEST(no_place_any_more) {
                                    l->instance); /* nothing is known yet, and nothing was done */
         assert_int_equal(undo_get(&l->m.undo.records, "a", "a.service", NULL, &record), 0);
         undo_adopt(&l->m.undo, l->instance);
-        record->unit_noted = true; /* what its unit sets may leave it no place */
+        record->cpus.noted = record->mems.noted =
+                true; /* what its unit sets may leave it no place */
         l->instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
         undo_release_without_place(&l->m.undo, l->instance);
         assert_int_equal(l->m.undo.releases.n, 0);
