@@ -131,11 +131,11 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i, const
         const InstanceInfo *published = row->published;
         AuditInstance new = { .instance = case_server(s, c, i, asked),
                               .placed = plan_report_places(row),
-                              .disk_nodes = row->device_nodes };
+                              .disk_nodes = row->in->device_nodes };
 
         if (new.placed) {
-                new.nodes = row->placement->nodes;
-                new.cpus = row->placement->cpus;
+                new.nodes = row->choice->placement.nodes;
+                new.cpus = row->choice->placement.cpus;
         }
         if (!c->runs) {
                 new.device = NULL; /* what is imagined holds nothing there */

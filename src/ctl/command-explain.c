@@ -99,7 +99,7 @@ static void append_names(const Case *c, Text *text) {
         text_append(text, n == 0 ? "; no policy matches a process here" : "; there are: ");
         for (size_t i = 0; i < n; i++) {
                 text_append(text, i > 0 ? ", " : "");
-                text_append_printable(text, c->planned.rows[i].name);
+                text_append_printable(text, c->planned.rows[i].in->name);
         }
 }
 
@@ -110,7 +110,7 @@ static int refuse(const Case *c, const char *subject, int error) {
         bool denied = error == -EACCES || error == -EPERM;
 
         for (size_t i = 0; i < c->planned.report.n_instances && !denied; i++)
-                suggest(&similar, c->planned.rows[i].name);
+                suggest(&similar, c->planned.rows[i].in->name);
         denied |= !similar.nearest && hidden;
         if (denied)
                 text_append(&text, " that you may see; run it as root");
@@ -182,9 +182,9 @@ static void render_state(const Case *c, const PlanReportInstance *row, Text *tex
         if (row->storage) {
                 text_append(text, "Data: ");
                 text_append_printable(text, row->storage);
-                if (!id_set_is_empty(&row->device_nodes)) {
+                if (!id_set_is_empty(&row->in->device_nodes)) {
                         text_append(text, ", at ");
-                        plan_words_nodes(&row->device_nodes, text);
+                        plan_words_nodes(&row->in->device_nodes, text);
                 }
                 text_append(text, "\n");
         }
@@ -192,47 +192,48 @@ static void render_state(const Case *c, const PlanReportInstance *row, Text *tex
 
 static void render_warnings(const PlanReportInstance *row, Text *text) {
         for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
-                if (row->warnings & (1u << bit))
+                if (row->choice->warnings & (1u << bit))
                         text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
 }
 
 /* Without being weighed. */
 static bool keeps_its_place(const PlanReportInstance *row) {
         return plan_report_places(row) &&
-               (row->basis == BASIS_KEPT ||
-                (row->basis == BASIS_CHOSEN && (row->bound || row->grounds.outdone)));
+               (row->choice->basis == BASIS_KEPT || (row->choice->basis == BASIS_CHOSEN &&
+                                                     (row->bound || row->choice->grounds.outdone)));
 }
 
 /* What speaks for the place of such an instance shows when it is placed again. */
 static int place_again(Situation *s, const PlanReportInstance *row, Case *ret,
                        const PlanReportInstance **ret_row) {
-        char *name = (char *)row->name;
+        char *name = (char *)row->in->name;
         int r;
 
         s->replan = (WordList){ .words = &name, .n_words = 1 };
         r = case_open(s, NULL, NULL, ret);
         s->replan = (WordList){ 0 };
         if (r >= 0)
-                *ret_row = plan_run_find(&ret->planned, row->name);
+                *ret_row = plan_run_find(&ret->planned, row->in->name);
         return r;
 }
 
 static void render_again(const PlanReportInstance *row, const PlanReportInstance *again,
                          Text *text) {
-        const bool stays = id_set_equal(&row->placement->nodes, &again->placement->nodes);
+        const bool stays =
+                id_set_equal(&row->choice->placement.nodes, &again->choice->placement.nodes);
 
-        if (again->basis != BASIS_CHOSEN)
+        if (again->choice->basis != BASIS_CHOSEN)
                 return;
         text_append(text, stays ? "Placed again, it would stay there: "
                                 : "Placed again, it would come to ");
         if (!stays) {
-                plan_words_nodes(&again->placement->nodes, text);
+                plan_words_nodes(&again->choice->placement.nodes, text);
                 text_append(text, ": ");
         }
         plan_words_why(again, text);
         if (!stays) {
                 text_append(text, "; tidbnumactl replan ");
-                text_append_printable(text, row->name);
+                text_append_printable(text, row->in->name);
                 text_append(text, " moves it");
         }
         text_append(text, "\n");
@@ -240,12 +241,12 @@ static void render_again(const PlanReportInstance *row, const PlanReportInstance
 
 static void render_place(const Case *c, const PlanReportInstance *row,
                          const PlanReportInstance *again, Text *text) {
-        text_append_printable(text, row->name);
+        text_append_printable(text, row->in->name);
         if (!plan_report_places(row))
                 text_append(text, " is not placed");
         else {
                 text_append(text, " belongs on ");
-                plan_words_nodes(&row->placement->nodes, text);
+                plan_words_nodes(&row->choice->placement.nodes, text);
         }
         text_append(text, ": ");
         plan_words_why(row, text);
@@ -256,7 +257,7 @@ static void render_place(const Case *c, const PlanReportInstance *row,
                 render_again(row, again, text);
         else
                 again = row;
-        if (again->n_alternatives > 0)
+        if (again->choice->n_alternatives > 0)
                 text_append(text, "Alternatives:\n");
         plan_table_alternatives(again, text);
         plan_table_criteria(again, 1, text);
@@ -318,7 +319,8 @@ static int print_text(const Case *c, const Found *found, const PlanReportInstanc
         if (found->process) {
                 render_process(found->process, &text);
                 verdict_render_all(&c->policies.set, found->process,
-                                   found->row ? found->row->policy : NULL, output_width(), &text);
+                                   found->row ? found->row->in->policy : NULL, output_width(),
+                                   &text);
         }
         if (found->full)
                 render_full(found, &text);

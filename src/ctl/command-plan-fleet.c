@@ -15,20 +15,20 @@
 static void append_note(const PlanReportInstance *row, const TiupServer *server, bool afresh,
                         Text *cell) {
         if (!plan_report_places(row)) {
-                text_append(cell, placement_refusal_to_string(row->refusal));
+                text_append(cell, placement_refusal_to_string(row->choice->refusal));
                 return;
         }
         if (server->nodes_unknown && !afresh)
                 text_append(cell, "numa_node is in words of numactl");
         if (!id_set_is_empty(&server->nodes) &&
-            !id_set_equal(&server->nodes, &row->placement->nodes)) {
+            !id_set_equal(&server->nodes, &row->choice->placement.nodes)) {
                 text_append(cell, "was ");
                 plan_words_nodes(&server->nodes, cell);
         }
         for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
                 const char *rule = placement_warning_to_rule(1u << i);
 
-                if ((row->warnings & (1u << i)) && *rule)
+                if ((row->choice->warnings & (1u << i)) && *rule)
                         text_appendf(cell, "%s%s", cell->length > 0 ? ", " : "", rule);
         }
 }
@@ -45,7 +45,7 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
         const TiupServer *server = &fleet->topology.servers[host->servers[index]];
         const PlanReportInstance *row = row_of(host, index);
         static const Placement nowhere;
-        const Placement *placement = row ? row->placement : &nowhere;
+        const Placement *placement = row ? &row->choice->placement : &nowhere;
         _cleanup_text_ Text note = { 0 };
 
         table_add(table, host->name);
@@ -54,7 +54,7 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
                          : fleet->args->topology            ? "--topology"
                                                             : "--sysroot");
         table_add(table, server->name);
-        table_add(table, row ? row->policy->name : "-");
+        table_add(table, row ? row->in->policy->name : "-");
         plan_words_add_set(table, ID_VIEW(&placement->nodes));
         plan_words_add_set(table, ID_VIEW(&placement->cpus));
         if (row)
@@ -76,7 +76,7 @@ static size_t count_warning(const Fleet *fleet, uint32_t warning) {
 
         for (size_t h = 0; h < fleet->n_hosts; h++)
                 for (size_t i = 0; i < report_of(fleet, h)->n_instances; i++)
-                        n += (report_of(fleet, h)->instances[i].warnings & warning) != 0;
+                        n += (report_of(fleet, h)->instances[i].choice->warnings & warning) != 0;
         return n;
 }
 

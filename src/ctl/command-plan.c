@@ -69,7 +69,7 @@ static bool is_any_in_force(const PlanReport *report) {
 }
 
 static bool is_unbound(const PlanReportInstance *row) {
-        return row->basis != BASIS_REFUSED &&
+        return row->choice->basis != BASIS_REFUSED &&
                (!row->published || row->published->state != INSTANCE_BOUND);
 }
 
@@ -101,7 +101,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
                         if (k > i && (now[k].length == 0 || strcmp(now[k].data, now[i].data) != 0))
                                 continue;
                         text_append(text, k == i ? "  " : ", ");
-                        text_append_printable(text, report->instances[k].name);
+                        text_append_printable(text, report->instances[k].in->name);
                         if (k > i)
                                 text_reset(&now[k]);
                 }
@@ -155,13 +155,13 @@ static int make_marks(const PlanReport *report, TopologyMark *marks, char **type
 
                 if (!plan_report_places(row))
                         continue;
-                if (asprintf(&types[n], "tidbnumad:%s", row->policy->name) < 0) {
+                if (asprintf(&types[n], "tidbnumad:%s", row->in->policy->name) < 0) {
                         types[n] = NULL;
                         return -ENOMEM;
                 }
-                marks[n] = (TopologyMark){ .name = row->name,
+                marks[n] = (TopologyMark){ .name = row->in->name,
                                            .type = types[n],
-                                           .nodes = row->placement->nodes };
+                                           .nodes = row->choice->placement.nodes };
                 n++;
         }
         *ret_n = n;

@@ -16,8 +16,8 @@ static int check_names(const Args *args, const Case *c) {
                 bool found = c->planned.report.n_instances == 0;
 
                 for (size_t i = 0; i < c->planned.report.n_instances && !found; i++)
-                        found = word_list_names(&glob, c->planned.rows[i].name,
-                                                c->planned.rows[i].unit);
+                        found = word_list_names(&glob, c->planned.rows[i].in->name,
+                                                c->planned.rows[i].in->unit);
                 if (!found) {
                         output_line(stderr,
                                     "tidbnumactl: no instance or unit is named '%s'; tidbnumactl "

@@ -19,8 +19,8 @@ static void append_entry(Text *text, const FleetHost *host, size_t index, bool u
         const HostInstance *imagined = &host->imagined.instances[index];
         char nodes[ID_SET_LIST_MAX];
 
-        if (id_set_render_list(&host->planned.rows[index].placement->nodes, nodes, sizeof(nodes)) <
-            0)
+        if (id_set_render_list(&host->planned.rows[index].choice->placement.nodes, nodes,
+                               sizeof(nodes)) < 0)
                 text->error = -ENOMEM;
         text_appendf(text, "%*s  - match: {", (int)indent, "");
         if (user_units)
@@ -41,7 +41,7 @@ static int pin(const FleetHost *host, bool user_units, const Policy *policy,
         for (size_t i = 0; i < host->planned.report.n_instances; i++) {
                 const PlanReportInstance *row = &host->planned.rows[i];
 
-                if (row->policy != policy || !plan_report_places(row))
+                if (row->in->policy != policy || !plan_report_places(row))
                         continue;
                 text_append(&text, text.length == 0 ? "instances:\n" : "");
                 append_entry(&text, host, i, user_units, policy->column - 1);

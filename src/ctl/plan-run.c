@@ -147,19 +147,6 @@ static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
         c->reserved = id_set_and(&published->nodes, reserved);
 }
 
-static void fill_choice(const PlacementChoice *c, PlanReportInstance *row) {
-        row->placement = &c->placement;
-        row->basis = c->basis;
-        row->refusal = c->refusal;
-        row->entry = c->entry;
-        row->warnings = c->warnings;
-        row->reserved = c->reserved;
-        row->grounds = c->grounds;
-        row->n_feasible = c->n_feasible;
-        row->alternatives = c->alternatives;
-        row->n_alternatives = c->n_alternatives;
-}
-
 static void fill_running(const PlanRunFrom *from, const HostInstance *r, const BindMeans *means,
                          const PlacementInstance *in, PlanReportInstance *row) {
         const InstanceInfo *daemons = daemons_of(from, in);
@@ -172,17 +159,18 @@ static void fill_running(const PlanRunFrom *from, const HostInstance *r, const B
          * node, the nodes of the threads do not show whether an instance is bound. */
         row->in_force = row->published && row->published->cpu_bound ? row->published->nodes
                                                                     : bound_nodes(from, r);
-        if (r->memory_known && !id_set_is_empty(&row->placement->nodes)) {
+        if (r->memory_known && !id_set_is_empty(&row->choice->placement.nodes)) {
                 row->cost_known = true;
                 row->cost_bytes = residency_outside(&from->machine->topology, r->by_node,
-                                                    &row->placement->nodes)
+                                                    &row->choice->placement.nodes)
                                           .anon_bytes;
         }
         row->memory_policy = r->memory_policy;
-        row->bound = plan_report_places(row) &&
-                     (daemons ? daemons->cpu_bound
-                              : row->basis == BASIS_KEPT &&
-                                        id_set_equal(&row->in_force, &row->placement->nodes));
+        row->bound =
+                plan_report_places(row) &&
+                (daemons ? daemons->cpu_bound
+                         : row->choice->basis == BASIS_KEPT &&
+                                   id_set_equal(&row->in_force, &row->choice->placement.nodes));
         if (daemons && !plan_report_places(row))
                 row->unplaced =
                         *daemons->reason ? daemons->reason : "the daemon has not placed it yet";
@@ -194,16 +182,9 @@ static void fill_rows(const PlanRunFrom *from, PlanRun *p) {
                 const PlacementInstance *input = &p->instances[i];
                 PlanReportInstance *row = &p->rows[i];
 
-                *row = (PlanReportInstance){ .name = input->name,
-                                             .unit = input->unit,
-                                             .policy = input->policy,
-                                             .device_nodes = input->device_nodes,
-                                             .limit = { .by = input->allowed_by,
-                                                        .cpus = input->allowed_cpus,
-                                                        .nodes = input->allowed_nodes },
-                                             .need_bytes = input->need_bytes };
-                fill_choice(&p->plan.choices[i], row);
-                row->storage = o->storage;
+                *row = (PlanReportInstance){ .in = input,
+                                             .choice = &p->plan.choices[i],
+                                             .storage = o->storage };
                 if (o->n_members > 0)
                         fill_running(from, o, &p->means[i], input, row);
         }
@@ -237,9 +218,9 @@ static void keep_former(const PlanRunFrom *from, const NodeSet *reserved, PlanRu
 
                 if (!row || !plan_report_places(row))
                         continue;
-                in->in_force = row->placement->nodes;
+                in->in_force = row->choice->placement.nodes;
                 in->unbound = false;
-                if (placement_weighs_again(row->policy, in->policy, &in->in_force, &newly))
+                if (placement_weighs_again(row->in->policy, in->policy, &in->in_force, &newly))
                         in->in_force = (NodeSet){ 0 };
         }
 }
@@ -326,8 +307,8 @@ int plan_run_build(const PlanRunFrom *from, PlanRun *ret) {
 
 bool plan_run_has_refusal(const PlanRun *planned) {
         for (size_t i = 0; i < planned->report.n_instances; i++)
-                if (planned->rows[i].refusal != REFUSAL_NONE &&
-                    planned->rows[i].refusal != REFUSAL_WATCH_ONLY)
+                if (planned->rows[i].choice->refusal != REFUSAL_NONE &&
+                    planned->rows[i].choice->refusal != REFUSAL_WATCH_ONLY)
                         return true;
         return false;
 }
@@ -354,13 +335,13 @@ uint64_t plan_run_memory_limit(const PlanRun *planned, const Topology *topology,
 
 const PlanReportInstance *plan_run_find(const PlanRun *planned, const char *name) {
         for (size_t i = 0; i < planned->report.n_instances; i++)
-                if (strcmp(planned->rows[i].name, name) == 0)
+                if (strcmp(planned->rows[i].in->name, name) == 0)
                         return &planned->rows[i];
         return NULL;
 }
 
 static void append_means(const PlanReportInstance *row, Text *text) {
-        if (id_set_is_empty(&row->placement->nodes) || !row->bound_by || !*row->bound_by)
+        if (id_set_is_empty(&row->choice->placement.nodes) || !row->bound_by || !*row->bound_by)
                 return;
         text_appendf(text, "; by %s%s", row->bound_by, row->bound_by_reason ? ", because " : "");
         text_append_printable(text, row->bound_by_reason ? row->bound_by_reason : "");
@@ -372,7 +353,7 @@ void plan_run_append_now(const PlanRun *planned, const PlanReportInstance *row, 
         if (now) {
                 text_appendf(text, "%s (CPUs %s, memory %s)", instance_state_to_string(now->state),
                              now->cpu_bound ? "bound" : "not bound",
-                             verdict_memory_word(row->placement->memory, now->memory_bound));
+                             verdict_memory_word(row->choice->placement.memory, now->memory_bound));
                 text_append(text, *now->reason ? ": " : "");
                 text_append_printable(text, now->reason);
                 append_means(row, text);
@@ -402,22 +383,23 @@ int plan_run_compare(const PlanRun *before, const PlanRun *after, PlanChange **r
                 return -ENOMEM;
         for (size_t i = 0; i < after->report.n_instances; i++) {
                 const PlanReportInstance *row = &after->rows[i];
-                const PlanReportInstance *former = before ? plan_run_find(before, row->name) : NULL;
-                PlanChange change = { .name = row->name, .before = former, .after = row };
+                const PlanReportInstance *former =
+                        before ? plan_run_find(before, row->in->name) : NULL;
+                PlanChange change = { .name = row->in->name, .before = former, .after = row };
 
-                change.to = row->placement->nodes;
+                change.to = row->choice->placement.nodes;
                 if (former)
-                        change.from = former->placement->nodes;
+                        change.from = former->choice->placement.nodes;
                 else if (!before)
                         change.from = row->in_force;
                 add_change(changes, &n, &change);
         }
         for (size_t i = 0; i < n_before; i++) {
                 const PlanReportInstance *row = &before->rows[i];
-                PlanChange change = { .name = row->name, .before = row };
+                PlanChange change = { .name = row->in->name, .before = row };
 
-                change.from = row->placement->nodes;
-                if (!plan_run_find(after, row->name))
+                change.from = row->choice->placement.nodes;
+                if (!plan_run_find(after, row->in->name))
                         add_change(changes, &n, &change);
         }
         *ret = changes;
@@ -456,9 +438,10 @@ int plan_run_irq_build(const Machine *machine, const PolicySet *policies, const 
 
                 if (plan_report_places(row))
                         owners[input.n_owners++] =
-                                (IrqOwner){ .name = row->name,
-                                            .cpus = row->placement->cpus,
-                                            .shared = row->policy->place.share == SHARE_SHARED };
+                                (IrqOwner){ .name = row->in->name,
+                                            .cpus = row->choice->placement.cpus,
+                                            .shared =
+                                                    row->in->policy->place.share == SHARE_SHARED };
         }
         r = irq_host_load(&machine->sysroot, policies->irqs, policies->n_irqs, &ret->host);
         if (r >= 0)

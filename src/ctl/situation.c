@@ -299,8 +299,8 @@ static ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
                 .mems = &o->mems,
                 .above_cpus = &o->allowed_cpus,
                 .above_nodes = &o->allowed_nodes,
-                .place_cpus = &row->placement->cpus,
-                .place_nodes = &row->placement->nodes,
+                .place_cpus = &row->choice->placement.cpus,
+                .place_nodes = &row->choice->placement.nodes,
                 .bound_by_daemon = published && published->cpu_bound,
                 .cpu_source = start_source_from_string(published ? published->start_cpus_by : NULL),
         };
@@ -312,14 +312,14 @@ ServerInstance case_server(const Situation *s, const Case *c, size_t i, const As
         const HostInstance *o = &c->instances.instances[i];
         const PlanReportInstance *row = &c->planned.rows[i];
         ServerInstance new = {
-                .name = row->name,
-                .policy = row->policy,
+                .name = row->in->name,
+                .policy = row->in->policy,
                 .exe = o->exe,
                 .unit = o->unit,
                 .ports = o->ports,
                 .n_ports = o->n_ports,
                 .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
-                .need_bytes = row->need_bytes,
+                .need_bytes = row->in->need_bytes,
                 .limit_bytes =
                         plan_run_memory_limit(&c->planned, &s->machine.topology, &c->instances, i),
         };

@@ -53,10 +53,6 @@ static const char *const limit_state_sentences[N_LIMIT_STATES] = {
 };
 DEFINE_STRING_TABLE(limit_state_to_sentence, LimitState, limit_state_sentences)
 
-uint64_t node_memory_held(const NodeMemory *memory) {
-        return memory->anon_bytes + memory->shmem_bytes;
-}
-
 static const Field memory_rows[] = {
         FIELD_OF_KIND("node", FIELD_NODE_ID, InstanceMemory, node),
         FIELD("anon_bytes", InstanceMemory, anon_bytes),

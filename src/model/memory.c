@@ -234,3 +234,7 @@ bool access_events_equal(const AccessEvents *a, const AccessEvents *b) {
                         return false;
         return !a->source == !b->source && (!a->source || strcmp(a->source, b->source) == 0);
 }
+
+uint64_t node_memory_held(const NodeMemory *memory) {
+        return memory->anon_bytes + memory->shmem_bytes;
+}

@@ -5,32 +5,33 @@
 /* --- instances --- */
 
 void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i) {
-        const bool runs = i->pid > 0, refused = i->refusal != REFUSAL_NONE;
+        const bool runs = i->pid > 0, refused = i->choice->refusal != REFUSAL_NONE;
         _cleanup_text_ Text why = { 0 };
 
         plan_words_why(i, &why);
         JSON_OBJECT(json, key) {
-                json_put_string(json, "name", i->name);
-                json_put_string(json, "policy", i->policy->name);
-                json_put_string(json, "policy_file", i->policy->file);
-                json_put_integer(json, "policy_line", i->policy->line);
-                json_put_string(json, "unit", i->unit);
+                json_put_string(json, "name", i->in->name);
+                json_put_string(json, "policy", i->in->policy->name);
+                json_put_string(json, "policy_file", i->in->policy->file);
+                json_put_integer(json, "policy_line", i->in->policy->line);
+                json_put_string(json, "unit", i->in->unit);
                 json_put_string(json, "storage", i->storage);
-                json_put_ids(json, "device_nodes", ID_VIEW(&i->device_nodes));
-                json_put_count_if(json, "need_bytes", i->need_bytes > 0, i->need_bytes);
-                json_put_ids(json, "nodes", ID_VIEW(&i->placement->nodes));
-                json_put_ids(json, "cpus", ID_VIEW(&i->placement->cpus));
-                json_put_string(json, "memory_mode", memory_mode_to_string(i->placement->memory));
-                json_put_string(json, "basis", placement_basis_to_string(i->basis));
+                json_put_ids(json, "device_nodes", ID_VIEW(&i->in->device_nodes));
+                json_put_count_if(json, "need_bytes", i->in->need_bytes > 0, i->in->need_bytes);
+                json_put_ids(json, "nodes", ID_VIEW(&i->choice->placement.nodes));
+                json_put_ids(json, "cpus", ID_VIEW(&i->choice->placement.cpus));
+                json_put_string(json, "memory_mode",
+                                memory_mode_to_string(i->choice->placement.memory));
+                json_put_string(json, "basis", placement_basis_to_string(i->choice->basis));
                 json_put_string(json, "refusal",
-                                refused ? placement_refusal_to_id(i->refusal) : NULL);
+                                refused ? placement_refusal_to_id(i->choice->refusal) : NULL);
                 json_put_text(json, "why", &why);
-                status_put_warnings(json, "warnings", i->warnings);
-                json_put_ids(json, "reserved_nodes", ID_VIEW(&i->reserved));
-                json_put_count(json, "open", i->n_feasible);
-                JSON_ARRAY(json, "alternatives", k, i->n_alternatives)
+                status_put_warnings(json, "warnings", i->choice->warnings);
+                json_put_ids(json, "reserved_nodes", ID_VIEW(&i->choice->reserved));
+                json_put_count(json, "open", i->choice->n_feasible);
+                JSON_ARRAY(json, "alternatives", k, i->choice->n_alternatives)
                         JSON_OBJECT(json, NULL) {
-                                const PlacementAlternative *a = &i->alternatives[k];
+                                const PlacementAlternative *a = &i->choice->alternatives[k];
 
                                 json_put_ids(json, "nodes", ID_VIEW(&a->nodes));
                                 json_put_string(json, "criterion",
@@ -86,8 +87,8 @@ static void put_node(Json *json, const PlanReport *report, size_t index) {
                         if (report->devices->devices[i].node == (int32_t)node->id)
                                 json_put_string(json, NULL, report->devices->devices[i].name);
                 JSON_ARRAY(json, "instances", i, report->n_instances)
-                        if (id_set_has(&report->instances[i].placement->nodes, node->id))
-                                json_put_string(json, NULL, report->instances[i].name);
+                        if (id_set_has(&report->instances[i].choice->placement.nodes, node->id))
+                                json_put_string(json, NULL, report->instances[i].in->name);
         }
 }
 
@@ -134,8 +135,9 @@ void plan_json_changes(Json *json, const PlanChange *changes, size_t n_changes) 
 
                         json_put_string(json, "name", changes[i].name);
                         json_put_string(json, "policy_before",
-                                        before ? before->policy->name : NULL);
-                        json_put_string(json, "policy_after", after ? after->policy->name : NULL);
+                                        before ? before->in->policy->name : NULL);
+                        json_put_string(json, "policy_after",
+                                        after ? after->in->policy->name : NULL);
                         json_put_ids(json, "from", ID_VIEW(&changes[i].from));
                         json_put_ids(json, "to", ID_VIEW(&changes[i].to));
                         json_put_count_if(json, "move_bytes", after && after->cost_known,

@@ -54,26 +54,28 @@ void plan_words_alternative(const PlacementAlternative *a, Text *text) {
 static const char *reason_of(const PlanReportInstance *i, PlacementCriterion criterion) {
         switch (criterion) {
         case WEIGH_STABILITY:
-                return id_set_intersects(&i->in_force, &i->placement->nodes) ? "it is bound there"
-                                                                             : "it is placed there";
+                return id_set_intersects(&i->in_force, &i->choice->placement.nodes)
+                               ? "it is bound there"
+                               : "it is placed there";
         case WEIGH_DEVICE:
-                return i->policy->place.near == NEAR_NIC ? "nearest to a network card"
-                                                         : "nearest to its device";
+                return i->in->policy->place.near == NEAR_NIC ? "nearest to a network card"
+                                                             : "nearest to its device";
         case WEIGH_EXCLUSIVE:
-                return i->grounds.others == 0      ? "alone on its "
-                       : i->grounds.exclusive == 0 ? "no other exclusive instance on its "
-                                                   : "fewest exclusive instances on its ";
+                return i->choice->grounds.others == 0      ? "alone on its "
+                       : i->choice->grounds.exclusive == 0 ? "no other exclusive instance on its "
+                                                           : "fewest exclusive instances on its ";
         case WEIGH_POLICY:
-                return i->grounds.of_policy == 0 ? "no other of its policy on its "
-                                                 : "fewest of its policy on its ";
+                return i->choice->grounds.of_policy == 0 ? "no other of its policy on its "
+                                                         : "fewest of its policy on its ";
         case WEIGH_RESERVED:
-                return id_set_is_empty(&i->reserved) ? "leaves reserved nodes free"
-                                                     : "fewest reserved nodes";
+                return id_set_is_empty(&i->choice->reserved) ? "leaves reserved nodes free"
+                                                             : "fewest reserved nodes";
         case WEIGH_SPREAD:
-                return i->grounds.in_sockets == 0 ? "one per socket" : "spread over the sockets";
+                return i->choice->grounds.in_sockets == 0 ? "one per socket"
+                                                          : "spread over the sockets";
         case WEIGH_MEMORY:
-                return i->warnings & WARN_MEMORY ? "lacks the least memory"
-                                                 : "has the memory for it";
+                return i->choice->warnings & WARN_MEMORY ? "lacks the least memory"
+                                                         : "has the memory for it";
         case WEIGH_ROOM:
                 return "the least weight for its memory";
         case WEIGH_DISTANCE:
@@ -88,12 +90,12 @@ static const char *reason_of(const PlanReportInstance *i, PlacementCriterion cri
 }
 
 static void append_reason(const PlanReportInstance *i, PlacementCriterion criterion, Text *text) {
-        const char *nodes = id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes";
+        const char *nodes = id_set_count(&i->choice->placement.nodes) == 1 ? "node" : "nodes";
         const char *reason = reason_of(i, criterion);
 
         text_append(text, reason);
         text_append(text, reason[strlen(reason) - 1] == ' ' ? nodes : "");
-        if (criterion == WEIGH_DEVICE && i->policy->place.near == NEAR_NIC)
+        if (criterion == WEIGH_DEVICE && i->in->policy->place.near == NEAR_NIC)
                 text_append(text, " (R12)");
         else
                 append_rule(criterion, text);
@@ -102,14 +104,15 @@ static void append_reason(const PlanReportInstance *i, PlacementCriterion criter
 /* Of the criteria by which others lost, the weightiest, and, unless `brief`, that by which the
  * nearest rivals lost; and whether some did not lose at all. */
 static void append_reasons(const PlanReportInstance *i, bool brief, Text *text) {
-        const uint32_t decides = i->grounds.decides & ~(1u << WEIGH_NUMBER);
-        const bool tie = i->grounds.decides & 1u << WEIGH_NUMBER;
+        const uint32_t decides = i->choice->grounds.decides & ~(1u << WEIGH_NUMBER);
+        const bool tie = i->choice->grounds.decides & 1u << WEIGH_NUMBER;
         unsigned first = 0, last = 0;
 
         if (decides == 0) {
-                text_append(text, tie                 ? reason_of(i, WEIGH_NUMBER)
-                                  : i->n_feasible > 1 ? "a tie with other nodes"
-                                                      : "no other nodes are available to it");
+                text_append(text, tie ? reason_of(i, WEIGH_NUMBER)
+                                  : i->choice->n_feasible > 1
+                                          ? "a tie with other nodes"
+                                          : "no other nodes are available to it");
                 return;
         }
         for (unsigned c = 0; c < N_CRITERIA; c++)
@@ -131,21 +134,22 @@ static void append_why(const PlanReportInstance *i, bool brief, Text *text) {
                 text_append_printable(text, i->unplaced);
                 return;
         }
-        switch (i->basis) {
+        switch (i->choice->basis) {
         case BASIS_REFUSED:
-                placement_refusal_append(i->refusal, &i->limit, text);
+                placement_refusal_append(i->choice->refusal, i->in, text);
                 break;
         case BASIS_EXPLICIT:
                 text_append(text, "its policy names the ");
-                text_append(text, id_set_count(&i->placement->nodes) == 1 ? "node" : "nodes");
+                text_append(text,
+                            id_set_count(&i->choice->placement.nodes) == 1 ? "node" : "nodes");
                 break;
         case BASIS_KEPT:
         case BASIS_CHOSEN:
                 if (i->bound)
                         text_append(text, "it is bound there and still fits");
-                else if (i->basis == BASIS_KEPT)
+                else if (i->choice->basis == BASIS_KEPT)
                         text_append(text, "it is placed there and still fits");
-                else if (i->grounds.outdone)
+                else if (i->choice->grounds.outdone)
                         text_append(text, "an earlier plan placed it there");
                 else
                         append_reasons(i, brief, text);
@@ -232,19 +236,20 @@ static void render_instances(const PlanReport *report, unsigned width, Text *tex
         table_init(&table, runs ? run : imagined, ELEMENTSOF(run));
         for (const PlanReportInstance *i = report->instances;
              i < report->instances + report->n_instances; i++) {
-                table_add(&table, i->name);
+                table_add(&table, i->in->name);
                 if (runs)
                         plan_words_add_set(&table, ID_VIEW(&i->in_force));
                 else
-                        table_add(&table, i->policy->name);
-                plan_words_add_set(&table, ID_VIEW(&i->placement->nodes));
-                plan_words_add_set(&table, ID_VIEW(&i->placement->cpus));
+                        table_add(&table, i->in->policy->name);
+                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.nodes));
+                plan_words_add_set(&table, ID_VIEW(&i->choice->placement.cpus));
                 if (runs)
                         add_cost(&table, i);
                 else
-                        table_add(&table, plan_report_places(i)
-                                                  ? memory_mode_to_string(i->placement->memory)
-                                                  : "-");
+                        table_add(&table,
+                                  plan_report_places(i)
+                                          ? memory_mode_to_string(i->choice->placement.memory)
+                                          : "-");
                 append_why(i, true, &cell);
                 table_add_text(&table, &cell);
         }
@@ -301,12 +306,12 @@ static void render_nodes(const PlanReport *report, unsigned width, Text *text) {
                 } else if (!topology_is_home(node))
                         text_appendf(&cell, "no home: %s", topology_why_no_home(node));
                 for (size_t k = 0, n = cell.length; k < report->n_instances; k++)
-                        if (id_set_has(&report->instances[k].placement->nodes, node->id)) {
+                        if (id_set_has(&report->instances[k].choice->placement.nodes, node->id)) {
                                 text_appendf(&cell, "%s%s",
                                              n == 0             ? ""
                                              : n == cell.length ? "; "
                                                                 : " ",
-                                             report->instances[k].name);
+                                             report->instances[k].in->name);
                                 n = n == 0 ? cell.length + 1 : n;
                         }
                 table_add_text(&table, &cell);
@@ -332,10 +337,10 @@ static void render_remarks(const PlanReport *report, Text *text) {
                 bool any = false;
 
                 for (size_t k = 0; k < report->n_instances; k++) {
-                        if (!(report->instances[k].warnings & (1u << bit)))
+                        if (!(report->instances[k].choice->warnings & (1u << bit)))
                                 continue;
                         text_append(text, any ? ", " : "warning: ");
-                        text_append_printable(text, report->instances[k].name);
+                        text_append_printable(text, report->instances[k].in->name);
                         any = true;
                 }
                 if (any)
@@ -347,11 +352,11 @@ static void render_remarks(const PlanReport *report, Text *text) {
 
                 /* Only what changes with a binding: the kernel fits it to the nodes, and not back.
                  */
-                if (!i->memory_policy || i->placement->memory != MEMORY_BIND ||
-                    id_set_is_empty(&i->placement->nodes))
+                if (!i->memory_policy || i->choice->placement.memory != MEMORY_BIND ||
+                    id_set_is_empty(&i->choice->placement.nodes))
                         continue;
                 text_append(text, "warning: ");
-                text_append_printable(text, i->name);
+                text_append_printable(text, i->in->name);
                 text_append(text, ": it has its own memory policy, ");
                 text_append_printable(text, i->memory_policy);
                 text_append(text,
@@ -361,10 +366,10 @@ static void render_remarks(const PlanReport *report, Text *text) {
         for (size_t k = 0; k < report->n_instances; k++) {
                 const PlanReportInstance *i = &report->instances[k];
 
-                if (!i->bound_by_reason || id_set_is_empty(&i->placement->nodes))
+                if (!i->bound_by_reason || id_set_is_empty(&i->choice->placement.nodes))
                         continue;
                 text_append(text, "note: ");
-                text_append_printable(text, i->name);
+                text_append_printable(text, i->in->name);
                 text_append(text, " is bound by affinity, so its memory is moved but not bound: ");
                 text_append_printable(text, i->bound_by_reason);
                 text_append(text, "\n");
@@ -390,13 +395,14 @@ void plan_table_render(const PlanReport *report, unsigned width, Text *text) {
 }
 
 void plan_table_alternatives(const PlanReportInstance *i, Text *text) {
-        for (size_t k = 0; k < i->n_alternatives; k++) {
+        for (size_t k = 0; k < i->choice->n_alternatives; k++) {
                 text_append(text, "  ");
-                plan_words_alternative(&i->alternatives[k], text);
+                plan_words_alternative(&i->choice->alternatives[k], text);
                 text_append(text, "\n");
         }
-        if (i->n_feasible > i->n_alternatives + 1 && i->n_alternatives > 0)
-                text_appendf(text, "  … and %zu more\n", i->n_feasible - i->n_alternatives - 1);
+        if (i->choice->n_feasible > i->choice->n_alternatives + 1 && i->choice->n_alternatives > 0)
+                text_appendf(text, "  … and %zu more\n",
+                             i->choice->n_feasible - i->choice->n_alternatives - 1);
 }
 
 void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances, Text *text) {
@@ -404,8 +410,8 @@ void plan_table_criteria(const PlanReportInstance *instances, size_t n_instances
         bool any = false;
 
         for (size_t i = 0; i < n_instances; i++)
-                for (size_t k = 0; k < instances[i].n_alternatives; k++)
-                        shown[instances[i].alternatives[k].criterion] = any = true;
+                for (size_t k = 0; k < instances[i].choice->n_alternatives; k++)
+                        shown[instances[i].choice->alternatives[k].criterion] = any = true;
         if (any)
                 text_append(
                         text,
@@ -422,10 +428,10 @@ void plan_table_explain(const PlanReport *report, Text *text) {
         for (size_t k = 0; k < report->n_instances; k++) {
                 const PlanReportInstance *i = &report->instances[k];
 
-                text_append_printable(text, i->name);
+                text_append_printable(text, i->in->name);
                 text_append(text, plan_report_places(i) ? " on " : " is not placed");
                 if (plan_report_places(i))
-                        plan_words_nodes(&i->placement->nodes, text);
+                        plan_words_nodes(&i->choice->placement.nodes, text);
                 text_append(text, ": ");
                 plan_words_why(i, text);
                 text_append(text, "\n");

@@ -51,18 +51,7 @@ typedef enum LimitState {
 const char *limit_state_to_string(LimitState state);   /* "next-start" */
 const char *limit_state_to_sentence(LimitState state); /* "" of LIMIT_NONE */
 
-/* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
-typedef struct NodeMemory {
-        uint64_t anon_bytes;
-        uint64_t file_bytes;   /* page cache without shmem */
-        uint64_t shmem_bytes;  /* shared memory, tmpfs */
-        uint64_t mapped_bytes; /* of both, what is mapped; unknown on cgroup v1 */
-} NodeMemory;
-
-/* Used memory without the page cache, which the kernel can reclaim. */
-uint64_t node_memory_held(const NodeMemory *memory);
-
-/* The same of an instance, as it is published. */
+/* What an instance holds on one node (NodeMemory), as it is published. */
 typedef struct InstanceMemory {
         uint32_t node;
         uint64_t anon_bytes, file_bytes, shmem_bytes;

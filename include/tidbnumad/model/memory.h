@@ -141,3 +141,14 @@ typedef struct NodeUse {
         uint64_t active_file_bytes;    /* page cache in use */
         uint64_t high_watermark_bytes; /* the kernel reclaims memory below this; 0: not known */
 } NodeUse;
+
+/* Resident bytes on one node, as memory.numa_stat counts them (cgroup-v2.rst). */
+typedef struct NodeMemory {
+        uint64_t anon_bytes;
+        uint64_t file_bytes;   /* page cache without shmem */
+        uint64_t shmem_bytes;  /* shared memory, tmpfs */
+        uint64_t mapped_bytes; /* of both, what is mapped; unknown on cgroup v1 */
+} NodeMemory;
+
+/* Used memory without the page cache, which the kernel can reclaim. */
+uint64_t node_memory_held(const NodeMemory *memory);

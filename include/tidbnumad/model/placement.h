@@ -6,6 +6,7 @@
 
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/model/memory.h"
 #include "tidbnumad/model/policy.h"
 
 typedef struct Placement {
@@ -16,6 +17,31 @@ typedef struct Placement {
         uint64_t rate_bytes_per_sec;
         const char *reason; /* why `nodes` is empty; a constant, "" otherwise */
 } Placement;
+
+/* The planner's input for one instance. Borrowed. */
+typedef struct PlacementInstance {
+        const char *name; /* unique */
+        const Policy *policy;
+        const char *unit; /* NULL: none */
+        const uint16_t *ports;
+        size_t n_ports;
+        NodeSet in_force; /* the nodes it is bound to; empty: none, or not by us */
+        bool unbound;     /* `in_force` is its place by an earlier plan, but it is not bound: it
+                           * keeps the place, and its grounds are those of a choice */
+        NodeSet allowed_nodes; /* what its parent cgroup allows; empty: everything */
+        CpuSet allowed_cpus;
+        const char *allowed_by; /* what allows no more: a cgroup such as "/db.slice", or its
+                                 * unit by its own settings; NULL or "": not known */
+        NodeSet device_nodes;   /* near: storage: the nodes of the disks under its data directory;
+                                 * empty: not known */
+        const NodeMemory *by_node; /* what it holds, by index of the topology's nodes; NULL: not
+                                    * known */
+        uint64_t need_bytes;       /* resident now, or the limit of its cgroup; 0: not known */
+        const HugeNeed *huge; /* reserved huge pages that it may still touch; NULL: none known */
+        const char *exe;      /* path or base name; NULL: not known, then the policy's counts */
+        uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not
+                                 known */
+} PlacementInstance;
 
 /* What an instance is refused for. Each has a sentence about what would help. */
 typedef enum PlacementRefusal {
@@ -43,16 +69,8 @@ typedef enum PlacementRefusal {
 const char *placement_refusal_to_string(PlacementRefusal refusal); /* the sentence */
 const char *placement_refusal_to_id(PlacementRefusal refusal);     /* "too-few-nodes" */
 
-/* What an instance may have at most, and what limits it to that: a cgroup such as "/db.slice", or
- * its unit by its own settings. */
-typedef struct PlacementLimit {
-        const char *by; /* NULL or "": not known */
-        CpuSet cpus;
-        NodeSet nodes; /* with memory */
-} PlacementLimit;
-
 /* Appends the sentence, and for a refusal by a cgroup what the limit is. */
-void placement_refusal_append(PlacementRefusal refusal, const PlacementLimit *limit, Text *text);
+void placement_refusal_append(PlacementRefusal refusal, const PlacementInstance *in, Text *text);
 
 /* What is weighed, best first: one differing number decides, those behind it do not count. All are
  * sums over the whole plan, lower is better. The rules are described in tidbnumad(7); R… are their
@@ -132,3 +150,18 @@ enum { N_PLACEMENT_WARNINGS = 11 };
 
 const char *placement_warning_to_string(PlacementWarning warning); /* a sentence */
 const char *placement_warning_to_rule(PlacementWarning warning);   /* "R2" */
+
+/* The result for one instance; results are in the order of the input. */
+typedef struct PlacementChoice {
+        Placement placement;
+        PlacementBasis basis;
+        PlacementRefusal refusal;
+        const PolicyInstance *entry; /* of `instances`, by which its nodes are explicit; borrowed */
+        uint32_t warnings;           /* PlacementWarning */
+        NodeSet reserved;            /* of its nodes, those that are reserved */
+        PlacementGrounds grounds;    /* of chosen nodes, with `explain` */
+        size_t n_feasible;           /* feasible sets of nodes; 1 for an explicit one */
+        PlacementAlternative *alternatives; /* the best first, at most
+                                             * PLACEMENT_ALTERNATIVES_MAX; owned */
+        size_t n_alternatives;
+} PlacementChoice;

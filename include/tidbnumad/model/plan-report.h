@@ -11,25 +11,11 @@
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/topology.h"
 
+/* An instance of a plan: what was planned from, the result, and what is there. */
 typedef struct PlanReportInstance {
-        const char *name;
-        const char *unit; /* NULL: none */
-        const Policy *policy;
+        const PlacementInstance *in;
+        const PlacementChoice *choice;
         const char *storage; /* "/data: ext4 on nvme0n1", or the name of a disk; NULL: not known */
-        NodeSet device_nodes;
-        uint64_t need_bytes; /* 0: not known */
-
-        const Placement *placement;
-        PlacementBasis basis;
-        PlacementRefusal refusal;
-        PlacementLimit limit;        /* what a refusal may be for */
-        const PolicyInstance *entry; /* of `instances`, that names its nodes; NULL: none */
-        uint32_t warnings;           /* PlacementWarning */
-        NodeSet reserved;            /* of its nodes, those that are reserved */
-        PlacementGrounds grounds;
-        size_t n_feasible;
-        const PlacementAlternative *alternatives; /* the best first */
-        size_t n_alternatives;
 
         /* For an instance that runs: */
         int32_t pid;      /* 0: it is imagined */
@@ -48,7 +34,7 @@ typedef struct PlanReportInstance {
 
 /* One that is released has a place in the daemon's plan that is not in force. */
 static inline bool plan_report_places(const PlanReportInstance *instance) {
-        return !id_set_is_empty(&instance->placement->nodes);
+        return !id_set_is_empty(&instance->choice->placement.nodes);
 }
 
 typedef struct PlanReport {

@@ -19,30 +19,6 @@
 /* On a machine with more nodes than this no instance is placed. */
 #define PLACEMENT_NODES_MAX 128u
 
-/* The planner's input for one instance. Borrowed. */
-typedef struct PlacementInstance {
-        const char *name; /* unique */
-        const Policy *policy;
-        const char *unit; /* NULL: none */
-        const uint16_t *ports;
-        size_t n_ports;
-        NodeSet in_force; /* the nodes it is bound to; empty: none, or not by us */
-        bool unbound;     /* `in_force` is its place by an earlier plan, but it is not bound: it
-                           * keeps the place, and its grounds are those of a choice */
-        NodeSet allowed_nodes; /* what its parent cgroup allows; empty: everything */
-        CpuSet allowed_cpus;
-        const char *allowed_by; /* what allows no more, see PlacementLimit */
-        NodeSet device_nodes;   /* near: storage: the nodes of the disks under its data directory;
-                                 * empty: not known */
-        const NodeMemory *by_node; /* what it holds, by index of the topology's nodes; NULL: not
-                                    * known */
-        uint64_t need_bytes;       /* resident now, or the limit of its cgroup; 0: not known */
-        const HugeNeed *huge; /* reserved huge pages that it may still touch; NULL: none known */
-        const char *exe;      /* path or base name; NULL: not known, then the policy's counts */
-        uint32_t cpus_used;   /* on average while it has run, see members_read_cpus_used(); 0: not
-                                 known */
-} PlacementInstance;
-
 typedef struct PlacementInput {
         const Topology *topology;
         const HostPolicy *host;
@@ -56,21 +32,6 @@ typedef struct PlacementInput {
         size_t n_instances;
         bool explain; /* collect alternatives */
 } PlacementInput;
-
-/* The result for one instance; results are in the order of the input. */
-typedef struct PlacementChoice {
-        Placement placement;
-        PlacementBasis basis;
-        PlacementRefusal refusal;
-        const PolicyInstance *entry; /* of `instances`, by which its nodes are explicit; borrowed */
-        uint32_t warnings;           /* PlacementWarning */
-        NodeSet reserved;            /* of its nodes, those that are reserved */
-        PlacementGrounds grounds;    /* of chosen nodes, with `explain` */
-        size_t n_feasible;           /* feasible sets of nodes; 1 for an explicit one */
-        PlacementAlternative *alternatives; /* the best first, at most
-                                             * PLACEMENT_ALTERNATIVES_MAX; owned */
-        size_t n_alternatives;
-} PlacementChoice;
 
 /* As many as an operator reads: one of each single node of the widest machines. */
 #define PLACEMENT_ALTERNATIVES_MAX 64u

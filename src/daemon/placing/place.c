@@ -252,13 +252,12 @@ void place_end(Instance *i) {
 }
 
 static void note_refusal(Instance *i, const PlacementInstance *in, const PlacementChoice *c) {
-        const PlacementLimit limit = { in->allowed_by, in->allowed_cpus, in->allowed_nodes };
         _cleanup_text_ Text text = { 0 };
 
         place_end(i);
         if (c->refusal == REFUSAL_NONE)
                 return;
-        placement_refusal_append(c->refusal, &limit, &text);
+        placement_refusal_append(c->refusal, in, &text);
         i->planned.refused = text.error == 0 ? TAKE_PTR(text.data) : NULL;
 }
 

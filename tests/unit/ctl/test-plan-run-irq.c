@@ -16,7 +16,8 @@ typedef struct World {
         IrqPolicy entry;
         Policy policies[2];
         PolicySet set;
-        Placement placements[3];
+        PlacementInstance inputs[3];
+        PlacementChoice choices[3];
         PlanReportInstance rows[3];
         PlanRun planned;
 } World;
@@ -51,10 +52,10 @@ static void world_init(World *w) {
         w->set.irqs = &w->entry;
         w->set.n_irqs = 1;
         for (size_t i = 0; i < 3; i++) {
-                w->placements[i].cpus = cpu_set(cpus[i]);
-                w->rows[i] = (PlanReportInstance){ .policy = &w->policies[i == 1],
-                                                   .placement = &w->placements[i] };
-                w->placements[i].nodes = node_set(i == 2 ? "" : "0");
+                w->inputs[i].policy = &w->policies[i == 1];
+                w->choices[i].placement = (Placement){ .cpus = cpu_set(cpus[i]),
+                                                       .nodes = node_set(i == 2 ? "" : "0") };
+                w->rows[i] = (PlanReportInstance){ .in = &w->inputs[i], .choice = &w->choices[i] };
         }
         w->planned = (PlanRun){ .rows = w->rows, .report = { .n_instances = 3 } };
 }

@@ -99,15 +99,15 @@ WORLD_TEST(imagined) {
         assert_int_equal(p.report.n_instances, 2);
         assert_string_equal(p.report.source, "test");
         assert_null(p.report.free_bytes);
-        assert_string_equal(p.rows[0].name, "tidb-1");
-        assert_ids(p.rows[0].placement->nodes, "0");
+        assert_string_equal(p.rows[0].in->name, "tidb-1");
+        assert_ids(p.rows[0].choice->placement.nodes, "0");
         assert_null(p.rows[0].storage);
         assert_int_equal(p.rows[0].pid, 0);
         assert_string_equal(p.rows[1].storage, "nvme0n1");
-        assert_ids(p.rows[1].device_nodes, "1");
-        assert_ids(p.rows[1].placement->nodes, "1");
-        assert_int_equal(p.rows[1].basis, BASIS_CHOSEN);
-        assert_true(p.rows[1].n_alternatives > 0);
+        assert_ids(p.rows[1].in->device_nodes, "1");
+        assert_ids(p.rows[1].choice->placement.nodes, "1");
+        assert_int_equal(p.rows[1].choice->basis, BASIS_CHOSEN);
+        assert_true(p.rows[1].choice->n_alternatives > 0);
         assert_false(plan_run_has_refusal(&p));
         assert_int_equal(p.report.n_notes, 1);
         assert_non_null(strstr(p.report.notes[0], "tikv-1 on nvme0n1; COUNT:POLICY@DISK"));
@@ -123,12 +123,12 @@ WORLD_TEST(replan) {
         world_run(w);
         w->running_list.n_instances = 1;
         assert_int_equal(plan_run_build(&w->from, &stays), 0);
-        assert_ids(stays.rows[0].placement->nodes, "1");
-        assert_int_equal(stays.rows[0].basis, BASIS_KEPT);
+        assert_ids(stays.rows[0].choice->placement.nodes, "1");
+        assert_int_equal(stays.rows[0].choice->basis, BASIS_KEPT);
         w->from.replan = (WordList){ .words = &word, .n_words = 1 };
         assert_int_equal(plan_run_build(&w->from, &moves), 0);
-        assert_ids(moves.rows[0].placement->nodes, "0");
-        assert_int_equal(moves.rows[0].basis, BASIS_CHOSEN);
+        assert_ids(moves.rows[0].choice->placement.nodes, "0");
+        assert_int_equal(moves.rows[0].choice->basis, BASIS_CHOSEN);
 }
 
 /* A disk whose node is unknown, and one that was given. */
@@ -140,8 +140,8 @@ WORLD_TEST(disks) {
         w->imagined[1].in_turn = false;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_string_equal(p.rows[1].storage, "sda");
-        assert_ids(p.rows[1].device_nodes, "");
-        assert_true(p.rows[1].warnings & WARN_DEVICE_UNKNOWN);
+        assert_ids(p.rows[1].in->device_nodes, "");
+        assert_true(p.rows[1].choice->warnings & WARN_DEVICE_UNKNOWN);
         assert_int_equal(p.report.n_notes, 0);
 }
 
@@ -169,15 +169,15 @@ WORLD_TEST(running) {
         w->from.status = &status;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
         assert_ids(p.rows[0].in_force, "1");
-        assert_ids(p.rows[0].placement->nodes, "1");
-        assert_int_equal(p.rows[0].basis, BASIS_KEPT);
+        assert_ids(p.rows[0].choice->placement.nodes, "1");
+        assert_int_equal(p.rows[0].choice->basis, BASIS_KEPT);
         assert_int_equal(p.rows[0].pid, 100);
         assert_true(p.rows[0].cost_known);
         assert_int_equal(p.rows[0].cost_bytes, 7);
         assert_ptr_equal(p.rows[0].published, &told);
         assert_string_equal(p.rows[1].storage, "/d: ext4 on sda");
-        assert_ids(p.rows[1].placement->nodes, "0"); /* its device's */
-        assert_int_equal(p.rows[1].need_bytes, 4096);
+        assert_ids(p.rows[1].choice->placement.nodes, "0"); /* its device's */
+        assert_int_equal(p.rows[1].in->need_bytes, 4096);
         assert_false(p.rows[1].cost_known);
         assert_null(p.rows[1].published);
         assert_int_equal(p.report.n_notes, 0);
@@ -210,14 +210,14 @@ WORLD_TEST(daemons_plan) {
         w->from.status = &status;
         w->from.daemons = true;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_ids(p.rows[0].placement->nodes, "0");
-        assert_ids(p.rows[0].placement->cpus, "0-2");
-        assert_int_equal(p.rows[0].basis, BASIS_CHOSEN);
-        assert_int_equal(p.rows[0].warnings, WARN_MEMORY);
-        assert_int_equal(p.rows[0].n_alternatives, 0);
-        assert_true(p.rows[0].grounds.outdone); /* node 1 has its memory */
+        assert_ids(p.rows[0].choice->placement.nodes, "0");
+        assert_ids(p.rows[0].choice->placement.cpus, "0-2");
+        assert_int_equal(p.rows[0].choice->basis, BASIS_CHOSEN);
+        assert_int_equal(p.rows[0].choice->warnings, WARN_MEMORY);
+        assert_int_equal(p.rows[0].choice->n_alternatives, 0);
+        assert_true(p.rows[0].choice->grounds.outdone); /* node 1 has its memory */
         assert_false(p.rows[0].bound);
-        assert_ids(p.rows[1].placement->nodes, "");
+        assert_ids(p.rows[1].choice->placement.nodes, "");
         assert_string_equal(p.rows[1].unplaced, "q");
         assert_false(plan_run_has_refusal(&p));
         plan_run_done(&p);
@@ -229,14 +229,14 @@ WORLD_TEST(daemons_plan) {
         /* One that is to be placed again is computed. */
         w->from.replan = (WordList){ .words = (char *[]){ S("tidb-1") }, .n_words = 1 };
         assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_ids(p.rows[0].placement->nodes, "1");
+        assert_ids(p.rows[0].choice->placement.nodes, "1");
         assert_false(p.rows[0].bound);
         plan_run_done(&p);
 
         told[1].basis = BASIS_REFUSED;
         told[1].refusal = REFUSAL_TAKEN;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_int_equal(p.rows[1].refusal, REFUSAL_TAKEN);
+        assert_int_equal(p.rows[1].choice->refusal, REFUSAL_TAKEN);
         assert_true(plan_run_has_refusal(&p));
 }
 
@@ -273,12 +273,12 @@ WORLD_TEST(refusal) {
         w->policies[1].place.count = 3;
         w->policies[1].place.count_is_set = true;
         assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_int_equal(p.rows[1].basis, BASIS_REFUSED);
+        assert_int_equal(p.rows[1].choice->basis, BASIS_REFUSED);
         assert_true(plan_run_has_refusal(&p));
         plan_run_done(&p);
         w->policies[1].built_in = true; /* is meant so */
         assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_int_equal(p.rows[1].refusal, REFUSAL_WATCH_ONLY);
+        assert_int_equal(p.rows[1].choice->refusal, REFUSAL_WATCH_ONLY);
         assert_false(plan_run_has_refusal(&p));
 }
 
@@ -321,7 +321,7 @@ WORLD_TEST(compare_with_force) {
         w->running[0].cpus = cpu_set("0-7");
         w->running[1].storage_nodes = (NodeSet){ 0 };
         assert_int_equal(plan_run_build(&w->from, &p), 0);
-        assert_ids(p.rows[0].placement->nodes, "0");
+        assert_ids(p.rows[0].choice->placement.nodes, "0");
         assert_int_equal(plan_run_compare(NULL, &p, &changes, &n), 0);
         assert_int_equal(n, 2);
         assert_ids(changes[0].from, "");

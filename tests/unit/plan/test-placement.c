@@ -366,13 +366,15 @@ ONE_TEST(reserved, true) {
 }
 
 TEST(a_refusal_by_a_cgroup_names_it) {
-        const PlacementLimit limit = { "/db.slice", cpu_set("0-7"), node_set("0") };
+        const PlacementInstance limit = { .allowed_by = "/db.slice",
+                                          .allowed_cpus = cpu_set("0-7"),
+                                          .allowed_nodes = node_set("0") };
         _cleanup_text_ Text by_group = { 0 }, unknown = { 0 }, other = { 0 };
 
         placement_refusal_append(REFUSAL_CGROUP_NODES, &limit, &by_group);
         assert_non_null(strstr(by_group.data,
                                "leaves (/db.slice allows CPUs 0-7 and memory nodes 0); widen "));
-        placement_refusal_append(REFUSAL_CGROUP_NODES, &(PlacementLimit){ 0 }, &unknown);
+        placement_refusal_append(REFUSAL_CGROUP_NODES, &(PlacementInstance){ 0 }, &unknown);
         assert_string_equal(unknown.data, placement_refusal_to_string(REFUSAL_CGROUP_NODES));
         placement_refusal_append(REFUSAL_NO_MEMORY, &limit, &other);
         assert_string_equal(other.data, placement_refusal_to_string(REFUSAL_NO_MEMORY));

@@ -14,7 +14,8 @@ typedef struct PlanExample {
         DeviceList device_list;
         uint64_t free_bytes[PLAN_NODES];
         Policy policies[2];
-        Placement placements[PLAN_INSTANCES];
+        PlacementInstance inputs[PLAN_INSTANCES];
+        PlacementChoice choices[PLAN_INSTANCES];
         PlacementAlternative alternatives[3]; /* the last one is spare */
         InstanceInfo published;
         PlanReportInstance instances[PLAN_INSTANCES];
@@ -54,28 +55,28 @@ static inline void plan_example_instances(PlanExample *e) {
         e->alternatives[1] = (PlacementAlternative){
                 .nodes = node_set("0-1"), .criterion = WEIGH_RESERVED, .chosen = 0, .other = 1
         };
-        e->placements[0] = (Placement){ .nodes = node_set("1"), .cpus = cpu_set("4-7,12-15") };
-        e->placements[1] = e->placements[0];
-        e->placements[3] = (Placement){ .nodes = node_set("0"), .cpus = cpu_set("0"), .memory = 1 };
-        e->instances[0] =
-                (PlanReportInstance){ .name = "tikv-1",
-                                      .policy = &e->policies[0],
-                                      .storage = "nvme0n1",
-                                      .device_nodes = node_set("1"),
-                                      .basis = BASIS_CHOSEN,
-                                      .grounds.decides = 1 << WEIGH_DEVICE | 1 << WEIGH_RESERVED,
-                                      .n_feasible = 9,
-                                      .alternatives = e->alternatives,
-                                      .n_alternatives = 2 };
+        e->inputs[0] = (PlacementInstance){ .name = "tikv-1",
+                                            .policy = &e->policies[0],
+                                            .device_nodes = node_set("1") };
+        e->choices[0] =
+                (PlacementChoice){ .placement = { .nodes = node_set("1"),
+                                                  .cpus = cpu_set("4-7,12-15") },
+                                   .basis = BASIS_CHOSEN,
+                                   .grounds.decides = 1 << WEIGH_DEVICE | 1 << WEIGH_RESERVED,
+                                   .n_feasible = 9,
+                                   .alternatives = e->alternatives,
+                                   .n_alternatives = 2 };
+        e->instances[0].storage = "nvme0n1";
+        e->inputs[1] = (PlacementInstance){ .name = "tikv-20160",
+                                            .unit = "tikv-20160.service",
+                                            .policy = &e->policies[0],
+                                            .need_bytes = 4096 };
+        e->choices[1] = (PlacementChoice){ .placement = e->choices[0].placement,
+                                           .basis = BASIS_KEPT,
+                                           .warnings = WARN_NOT_EXCLUSIVE | WARN_MOVED,
+                                           .n_feasible = 2 };
         e->published = (InstanceInfo){ .state = INSTANCE_BOUND, .reason = "", .cpu_bound = true };
-        e->instances[1] = (PlanReportInstance){ .name = "tikv-20160",
-                                                .unit = "tikv-20160.service",
-                                                .policy = &e->policies[0],
-                                                .need_bytes = 4096,
-                                                .basis = BASIS_KEPT,
-                                                .warnings = WARN_NOT_EXCLUSIVE | WARN_MOVED,
-                                                .n_feasible = 2,
-                                                .pid = 4711,
+        e->instances[1] = (PlanReportInstance){ .pid = 4711,
                                                 .in_force = node_set("1"),
                                                 .bound = true,
                                                 .cost_known = true,
@@ -84,18 +85,21 @@ static inline void plan_example_instances(PlanExample *e) {
                                                 .bound_by_reason = "its unit is shared",
                                                 .memory_policy = "interleave:0-7",
                                                 .published = &e->published };
-        e->instances[2] = (PlanReportInstance){ .name = "pd-\x1b[1m",
-                                                .policy = &e->policies[1],
-                                                .basis = BASIS_REFUSED,
-                                                .refusal = REFUSAL_TOO_FEW_NODES };
-        e->instances[3] = (PlanReportInstance){ .name = "pd-2",
-                                                .policy = &e->policies[1],
-                                                .basis = BASIS_EXPLICIT,
-                                                .warnings = WARN_RESERVED | WARN_MOVED,
-                                                .reserved = node_set("0"),
-                                                .n_feasible = 1 };
-        for (size_t i = 0; i < PLAN_INSTANCES; i++)
-                e->instances[i].placement = &e->placements[i];
+        e->inputs[2] = (PlacementInstance){ .name = "pd-\x1b[1m", .policy = &e->policies[1] };
+        e->choices[2] =
+                (PlacementChoice){ .basis = BASIS_REFUSED, .refusal = REFUSAL_TOO_FEW_NODES };
+        e->inputs[3] = (PlacementInstance){ .name = "pd-2", .policy = &e->policies[1] };
+        e->choices[3] = (PlacementChoice){
+                .placement = { .nodes = node_set("0"), .cpus = cpu_set("0"), .memory = 1 },
+                .basis = BASIS_EXPLICIT,
+                .warnings = WARN_RESERVED | WARN_MOVED,
+                .reserved = node_set("0"),
+                .n_feasible = 1
+        };
+        for (size_t i = 0; i < PLAN_INSTANCES; i++) {
+                e->instances[i].in = &e->inputs[i];
+                e->instances[i].choice = &e->choices[i];
+        }
 }
 
 static inline void plan_example_init(PlanExample *e) {

@@ -21,64 +21,67 @@ PLAN_TEST(basis) {
         check_why(&e->instances[1], "it is bound there and still fits");
         check_why(&e->instances[2], placement_refusal_to_string(REFUSAL_TOO_FEW_NODES));
         check_why(&e->instances[3], "its policy names the node");
-        e->placements[3].nodes = node_set("0-1");
+        e->choices[3].placement.nodes = node_set("0-1");
         check_why(&e->instances[3], "its policy names the nodes");
         e->instances[0].bound = true;
         check_why(&e->instances[0], "it is bound there and still fits");
         e->instances[1].bound = false;
         check_why(&e->instances[1], "it is placed there and still fits");
         e->instances[0].bound = false;
-        e->instances[0].grounds.outdone = true;
+        e->choices[0].grounds.outdone = true;
         check_why(&e->instances[0], "an earlier plan placed it there");
         e->instances[2].unplaced = "released on request";
         check_why(&e->instances[2], "released on request");
 }
 
-static void decide(PlanReportInstance *i, uint32_t criteria) {
+static void decide(PlacementChoice *i, uint32_t criteria) {
         i->grounds = (PlacementGrounds){ .decides = criteria };
 }
 
 PLAN_TEST(chosen) {
-        PlanReportInstance *i = &e->instances[0];
+        PlacementChoice *i = &e->choices[0];
 
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE);
-        check_why(i, "alone on its node (R3); its CPUs are the least loaded");
+        check_why(&e->instances[0], "alone on its node (R3); its CPUs are the least loaded");
         decide(i, 1 << WEIGH_LOAD | 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_RESERVED);
         /* Two suffice: the weightiest, and that of the nearest rivals. */
-        check_why(i, "alone on its node (R3); its CPUs are the least loaded");
-        e->placements[0].nodes = node_set("0-1");
+        check_why(&e->instances[0], "alone on its node (R3); its CPUs are the least loaded");
+        e->choices[0].placement.nodes = node_set("0-1");
         decide(i, 1 << WEIGH_NUMBER | 1 << WEIGH_EXCLUSIVE);
-        check_why(i,
+        check_why(&e->instances[0],
                   "alone on its nodes (R3); of equal nodes the lowest number"); /* a tie is one */
         decide(i, 1 << WEIGH_NUMBER);
-        check_why(i, "a tie with other nodes; the lowest number is taken");
+        check_why(&e->instances[0], "a tie with other nodes; the lowest number is taken");
         i->n_alternatives = 0; /* what is kept of them does not matter */
-        check_why(i, "a tie with other nodes; the lowest number is taken");
+        check_why(&e->instances[0], "a tie with other nodes; the lowest number is taken");
         decide(i, 0);
-        check_why(i, "a tie with other nodes");
+        check_why(&e->instances[0], "a tie with other nodes");
         i->n_feasible = 1;
-        check_why(i, "no other nodes are available to it");
+        check_why(&e->instances[0], "no other nodes are available to it");
 }
 
 /* Where there are too few nodes for all, the best place is not said to be its own. */
 PLAN_TEST(chosen_and_shared) {
-        PlanReportInstance *i = &e->instances[0];
+        PlacementChoice *i = &e->choices[0];
 
         decide(i, 1 << WEIGH_EXCLUSIVE | 1 << WEIGH_SPREAD);
-        check_why(i, "alone on its node (R3); one per socket");
+        check_why(&e->instances[0], "alone on its node (R3); one per socket");
         i->grounds.others = 2;
-        check_why(i, "no other exclusive instance on its node (R3); one per socket");
+        check_why(&e->instances[0], "no other exclusive instance on its node (R3); one per socket");
         i->grounds.exclusive = i->grounds.in_sockets = 1;
-        check_why(i, "fewest exclusive instances on its node (R3); spread over the sockets");
+        check_why(&e->instances[0],
+                  "fewest exclusive instances on its node (R3); spread over the sockets");
         decide(i, 1 << WEIGH_POLICY | 1 << WEIGH_RESERVED);
-        check_why(i, "no other of its policy on its node (R3); leaves reserved nodes free (R2)");
+        check_why(&e->instances[0],
+                  "no other of its policy on its node (R3); leaves reserved nodes free (R2)");
         i->grounds.of_policy = 1;
         i->reserved = node_set("1");
-        check_why(i, "fewest of its policy on its node (R3); fewest reserved nodes (R2)");
+        check_why(&e->instances[0],
+                  "fewest of its policy on its node (R3); fewest reserved nodes (R2)");
         decide(i, 1 << WEIGH_MEMORY);
-        check_why(i, "has the memory for it (R10)");
+        check_why(&e->instances[0], "has the memory for it (R10)");
         i->warnings = WARN_MEMORY;
-        check_why(i, "lacks the least memory (R10)");
+        check_why(&e->instances[0], "lacks the least memory (R10)");
 }
 
 PLAN_TEST(alternative) {
@@ -243,12 +246,12 @@ PLAN_TEST(explain) {
 PLAN_TEST(alternatives) {
         _cleanup_text_ Text text = { 0 };
 
-        e->instances[0].n_feasible = 3;
+        e->choices[0].n_feasible = 3;
         plan_table_alternatives(&e->instances[0], &text);
         assert_string_equal(text.data, "  node 0: device 32 against 10 (R4)\n"
                                        "  nodes 0-1: reserved 1 against 0 (R2)\n");
         text_reset(&text);
-        e->instances[0].n_feasible = 4;
+        e->choices[0].n_feasible = 4;
         plan_table_alternatives(&e->instances[0], &text);
         assert_non_null(strstr(text.data, "\n  … and 1 more\n"));
 }
