@@ -129,7 +129,8 @@ static const ReasonText texts[N_REASONS] = {
         [REASON_BUS_GONE] = { "bus-gone", "D-Bus or systemd cannot be reached",
                               "see systemctl status dbus; the daemon tries again" },
         [REASON_NO_ANSWER] = { "no-answer", "no answer in time, or the change had no effect",
-                               "check whether systemd hangs; the daemon tries again" },
+                               "check whether systemd, or a process of the instance, hangs; the "
+                               "daemon tries again" },
         [REASON_RECORD_UNWRITABLE] = { "record-unwritable",
                                        "the original values cannot be saved, so nothing is changed",
                                        "make /run/tidbnumad/undo writable for root, with free "

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # about: interrupts leave the CPUs of instances, stay away, and come back to where they were; with irqbalance and without
 # in turn: epyc8
-# long machines: epyc8-bullseye epyc8-trixie arm16 rpm-bullseye rpm-bookworm rpm-trixie
+# long machines: epyc8-cgroup1 epyc8-bullseye epyc8-trixie arm16 rpm-bullseye rpm-bookworm rpm-trixie rpm-cgroup1
 # timeout: 1500
 
 # Two NICs on one wire: that of node 2 is the host's, that of node 5 its peer in a network namespace. The witnesses are
