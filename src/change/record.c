@@ -253,8 +253,17 @@ void undo_record_did_change(UndoRecord *record, const UndoChange *change) {
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
                 if (change->properties[i].n_words > 0)
                         undo_values_confirm(&record->properties[i].ours);
-        if (change->given.n_words > 0)
-                undo_values_confirm(&record->given);
+        if (change->exclusive && change->properties[UNIT_LIMIT].n_words == 0)
+                undo_record_forget_limit(record);
+        if (change->given.n_words == 0)
+                return;
+        undo_values_confirm(&record->given);
+        for (size_t k = 0; k < change->n_members; k++) {
+                UndoProcess *entry = undo_record_find(record, &change->members[k].process.id);
+
+                if (entry && !entry->given)
+                        entry->given = record->stale = true;
+        }
 }
 
 uint64_t undo_record_limit_before(const UndoRecord *record) {

@@ -58,10 +58,15 @@ typedef struct UndoProperty {
         UndoValues ours;
 } UndoProperty;
 
-/* What is about to be ours, or was set. Without words: that one is left alone. */
+/* What is about to be ours, or was set. Without words: that one is left alone, or has again what it
+ * had before. */
 typedef struct UndoChange {
         IdView properties[N_UNIT_PROPERTIES];
-        IdView given; /* the CPUs of threads */
+        IdView given;          /* the CPUs of threads, of these processes */
+        const Member *members; /* borrowed */
+        size_t n_members;
+        bool exclusive; /* all that is ours of the unit, in one write: until its answer nothing else
+                         * is written to the unit, and it is not released */
 } UndoChange;
 
 /* Threads of neighbouring numbers with the same CPUs. */
@@ -181,7 +186,8 @@ void undo_values_confirm(UndoValues *values);
 void undo_values_clear(UndoValues *values);
 
 /* Before a change: the record has what it had before, and now also what will be ours, and is to be
- * written down. -ENOMEM. After the change: the former values are gone. */
+ * written down. -ENOMEM. After the change: the former values are gone, and with an exclusive one
+ * that does not set it, what is known of the memory limit. */
 int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64_t now_ticks);
 void undo_record_did_change(UndoRecord *record, const UndoChange *change);
 
@@ -191,7 +197,7 @@ uint64_t undo_record_limit_before(const UndoRecord *record);
 bool undo_record_limit_is_ours(const UndoRecord *record, uint64_t bytes);
 uint64_t undo_record_limit_last(const UndoRecord *record);
 
-/* It has what it had before: nothing of it is known any more. */
+/* Nothing of it is known any more. */
 void undo_record_forget_limit(UndoRecord *record);
 
 /* Its processes are about to be moved, or were. Once for a record. -ENOMEM. */

@@ -158,10 +158,28 @@ static void cannot_record(const Binder *b, Instance *i, int error) {
         bind_try_later(b, i, error);
 }
 
+/* What the step makes ours. Nothing where the values end with the process: they are not recorded.
+ */
+static UndoChange change_of(const Binder *b, const Instance *i, StepKind step,
+                            const NodeSet *mems) {
+        const bool by_unit = instance_backend(i, &b->host->backend) == BACKEND_SYSTEMD;
+        const IdView cpus = ID_VIEW(&i->binding.placement.cpus);
+        UndoChange change = { .members = i->members, .n_members = i->n_members };
+
+        if (step == STEP_SET_CPUS && by_unit)
+                change.properties[UNIT_CPUS] = cpus;
+        else if (step == STEP_SET_CPUS)
+                change.given = cpus;
+        else if (step != STEP_SCOPE && by_unit)
+                change.properties[UNIT_MEMS] = ID_VIEW(mems);
+        return change;
+}
+
 static void call_succeeded(const Binder *b, Instance *i) {
+        const UndoChange change = change_of(b, i, i->binding.call_kind, &i->binding.call_mems);
         Progress *p = &i->binding.progress;
 
-        undo_after(b->undo, i, i->binding.call_kind, &i->binding.call_mems);
+        undo_after(b->undo, i->undo.record, &change, true);
 
         p->call_failures = 0;
         if (!i->binding.guard.logged) /* the guard clears its own */
@@ -274,7 +292,13 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
-        r = undo_before(b->undo, i, step, call_of(b, i, on_noted));
+        r = undo_note(b->undo, i, step, call_of(b, i, on_noted));
+        if (r > 0) {
+                const UndoChange change = change_of(b, i, step->kind, &step->mems);
+                const int error = undo_before(b->undo, i->undo.record, &change);
+
+                r = error < 0 ? error : r;
+        }
         if (r < 0)
                 start_take_back(b->registry, i);
         if (r < 0 && r != -ESRCH)

@@ -93,13 +93,19 @@ static void limit_follow_again(const Binder *b, Instance *i, uint64_t now_usec) 
         (void)binding_enter(b, i, EVENT_ANSWER, now_usec);
 }
 
+static UndoChange limit_change(const InstanceMemoryLimit *l) {
+        return (UndoChange){ .properties[UNIT_LIMIT] = UNIT_BYTES(&l->setting_bytes),
+                             .exclusive = true };
+}
+
 static void on_set(int error, const char *message, void *userdata) {
         const Answer *answer = userdata;
         Instance *i = answer->instance;
         InstanceMemoryLimit *l = &i->binding.limit;
+        const UndoChange change = limit_change(l);
 
         l->call.slot = sd_bus_slot_unref(l->call.slot);
-        undo_after_limit(answer->binder->undo, i, l->setting_bytes, error >= 0);
+        undo_after(answer->binder->undo, i->undo.record, &change, error >= 0);
         if (error < 0) {
                 limit_note_failure(answer->binder, i, error, message);
                 return;
@@ -113,11 +119,9 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
         Instance *i = answer->instance;
 
         i->binding.limit.call.slot = sd_bus_slot_unref(i->binding.limit.call.slot);
-        if (error < 0) {
-                limit_note_failure(answer->binder, i, error, "");
-                return;
-        }
-        error = undo_note_unit_limit(answer->binder->undo, i, unit->memory_max);
+        if (error >= 0 && i->undo.record)
+                error = undo_note_limit(&answer->binder->host->sysroot, i->undo.record,
+                                        unit->memory_max);
         if (error < 0) {
                 limit_note_failure(answer->binder, i, error, "");
                 return;
@@ -128,25 +132,25 @@ static void on_unit(int error, const BusUnit *unit, void *userdata) {
 /* `bytes` UINT64_MAX: what it had before. */
 static int limit_set(const Binder *b, Instance *i, uint64_t bytes) {
         InstanceMemoryLimit *l = &i->binding.limit;
-        int r = undo_before_limit(b->undo, i, bytes);
+        UndoChange change;
+        int r;
 
         l->answer = (Answer){ .binder = b, .instance = i };
-        if (r == -ENODATA) {
-                r = backend_systemd_ensure_bus(&b->host->backend);
-                return r < 0 ? r
-                             : bus_manager_read_unit(b->host->backend.bus, i->unit, on_unit,
-                                                     &l->answer, &l->call.slot);
-        }
-        if (r < 0)
+        r = undo_note_for_limit(b->undo, i, on_unit, &l->answer, &l->call.slot);
+        if (r <= 0)
                 return r;
         l->setting_bytes = bytes;
+        change = limit_change(l);
+        r = undo_before(b->undo, i->undo.record, &change);
+        if (r < 0)
+                return r;
         l->call = (BackendCall){ .reply = on_set, .userdata = &l->answer };
         r = backend_set_property(&b->host->backend, i->unit, UNIT_LIMIT,
                                  bytes == UINT64_MAX ? undo_property_before(&i->undo.record->limit)
                                                      : UNIT_BYTES(&bytes),
                                  &l->call);
         if (r < 0)
-                undo_after_limit(b->undo, i, bytes, false);
+                undo_after(b->undo, i->undo.record, &change, false);
         return r;
 }
 

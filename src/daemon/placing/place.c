@@ -142,7 +142,7 @@ static bool place_awaits_storage(const Placing *placing, const Instance *i) {
  * unknown before. */
 static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
         return policy->place.near == NEAR_STORAGE && !u->planned.known &&
-               id_set_is_empty(&u->cpus.value) && id_set_is_empty(&policy->place.nodes) &&
+               id_set_is_empty(&u->now[UNIT_CPUS].value) && id_set_is_empty(&policy->place.nodes) &&
                !match_instance(policy, u->name, NULL, 0);
 }
 
@@ -165,8 +165,8 @@ static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance 
                 return true;
         if (u->planned.known)
                 ret->in_force = u->planned.placement.nodes;
-        else if (!id_set_is_empty(&u->cpus.value)) {
-                id_set_convert(&u->cpus.value, &cpus);
+        else if (!id_set_is_empty(&u->now[UNIT_CPUS].value)) {
+                id_set_convert(&u->now[UNIT_CPUS].value, &cpus);
                 ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
         } else { /* where its own start will put it */
                 cpus = start_limits_cpus(&u->start, &placing->host->topology);

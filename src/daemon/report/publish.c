@@ -220,9 +220,11 @@ static int fill_units(const Report *report, Snapshot *s) {
                                     .code = u->code,
                                     .limits_known = u->place.known,
                                     .memory_limit_bytes =
-                                            u->limit.ours ? u->limit.value.words[0] : 0 };
-                id_set_convert(&u->place.cpus.value, &unit->cpus);
-                id_set_convert(&u->mems.value, &unit->mems);
+                                            u->place.now[UNIT_LIMIT].ours
+                                                    ? u->place.now[UNIT_LIMIT].value.words[0]
+                                                    : 0 };
+                id_set_convert(&u->place.now[UNIT_CPUS].value, &unit->cpus);
+                id_set_convert(&u->place.now[UNIT_MEMS].value, &unit->mems);
                 unit->nodes = topology_nodes_of(&report->host->topology, &unit->cpus);
         }
         return 0;

@@ -57,29 +57,6 @@ static const UndoRecord *admin_settings(const Undoing *undo, const Instance *i) 
         return record && record->cpus.noted ? record : NULL;
 }
 
-/* What the step makes ours. Nothing where the values end with the process: they are not recorded.
- */
-static UndoChange change_of(const Undoing *undo, const Instance *i, StepKind step,
-                            const NodeSet *mems) {
-        const IdView cpus = ID_VIEW(&i->binding.placement.cpus);
-        UndoChange change = { 0 };
-
-        if (step == STEP_SET_CPUS && is_by_unit(undo, i))
-                change.properties[UNIT_CPUS] = cpus;
-        else if (step == STEP_SET_CPUS)
-                change.given = cpus;
-        else if (step != STEP_SCOPE && is_by_unit(undo, i))
-                change.properties[UNIT_MEMS] = ID_VIEW(mems);
-        return change;
-}
-
-/* Writes down what is about to be ours. Nothing may be changed unless this returned 0. */
-static int record_announce(Undoing *undo, UndoRecord *record, const UndoChange *change) {
-        int r = undo_record_will_change(record, change, clock_boottime_ticks());
-
-        return r < 0 ? r : undo_write(&undo->records, record);
-}
-
 /* Logs the memory policy of a process, the only property that cannot be restored. */
 static void log_memory_policy(const Undoing *undo, const Instance *i, size_t k) {
         char policy[256];
@@ -106,53 +83,97 @@ static void on_memory_policy(const ProcessId *process, _unused_ WorkerJob job, v
 
 /* Finds or creates the record. The record of a scope without processes is reused, because the
  * former control groups of its processes are not recorded elsewhere. */
-static int record_get(Undoing *undo, Instance *i, UndoRecord **ret) {
+static int record_get(Undoing *undo, Instance *i) {
         int r = 0;
 
+        if (undo->records.dir_fd < 0)
+                return -EBADF;
         if (!i->undo.record)
                 r = undo_get(&undo->records, undo_target(i).instance, unit_of(i),
                              &i->members[0].process.id, &i->undo.record);
         if (r >= 0 && facts_in_scope(&i->facts) && !i->undo.record->scope)
                 r = undo_record_set_scope(i->undo.record, scope_of(i),
                                           i->members[0].process.cgroup);
-        if (r >= 0)
-                *ret = i->undo.record;
+        return r >= 0 && i->undo.record->releasing ? -EAGAIN : r;
+}
+
+int undo_note(Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
+        Backend *backend = &undo->host->backend;
+        const BackendOps *ops = instance_ops(i, backend);
+        int r = record_get(undo, i);
+        BackendTarget target;
+
+        if (r < 0)
+                return r;
+        i->undo.note.record = i->undo.record;
+        target = undo_target(i);
+        if (step->kind != STEP_SCOPE)
+                r = ops->note(backend, &target, &i->undo.note, call);
+        else
+                r = ops->note_scope ? ops->note_scope(backend, &target, &i->undo.note, call)
+                                    : -EOPNOTSUPP;
+        if (r > 0 && step->kind == STEP_NARROW && !i->binding.we_narrowed)
+                for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
+                        log_memory_policy(undo, i, k);
         return r;
 }
 
-static int step_note(const Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
+int undo_note_for_limit(Undoing *undo, Instance *i, BusUnitReply reply, void *userdata,
+                        sd_bus_slot **ret_slot) {
         Backend *backend = &undo->host->backend;
-        const BackendOps *ops = instance_ops(i, backend);
-        const BackendTarget target = undo_target(i);
+        int r = record_get(undo, i);
 
-        if (step->kind != STEP_SCOPE)
-                return ops->note(backend, &target, &i->undo.note, call);
-        return ops->note_scope ? ops->note_scope(backend, &target, &i->undo.note, call)
-                               : -EOPNOTSUPP;
+        if (r < 0)
+                return r;
+        if (i->undo.record->busy)
+                return -EAGAIN;
+        if (i->undo.record->limit.noted)
+                return 1;
+        r = backend_systemd_ensure_bus(backend);
+        if (r >= 0)
+                r = bus_manager_read_unit(backend->bus, i->unit, reply, userdata, ret_slot);
+        return r < 0 ? r : 0;
 }
 
-int undo_before(Undoing *undo, Instance *i, const Step *step, BackendCall *call) {
-        UndoChange change;
-        UndoRecord *record;
+int undo_note_idle(Undoing *undo, const char *unit, const char *label,
+                   const KnownProperty now[N_UNIT_PROPERTIES], bool limit, UndoRecord **ret) {
+        BusUnit idle = { .group = "" }; /* it has no cgroup: only its properties are recorded */
         int r;
 
         if (undo->records.dir_fd < 0)
                 return -EBADF;
-        r = record_get(undo, i, &record);
+        r = undo_get(&undo->records, label, unit, NULL, ret);
         if (r < 0)
                 return r;
-        if (record->releasing)
-                return -EAGAIN;
-        i->undo.note.record = record;
-        r = step_note(undo, i, step, call);
-        if (r <= 0)
-                return r;
-        if (step->kind == STEP_NARROW && !i->binding.we_narrowed)
-                for (size_t k = 0; k < i->n_members && k < MEMBERS_ASKED_MAX; k++)
-                        log_memory_policy(undo, i, k);
-        change = change_of(undo, i, step->kind, &step->mems);
-        r = record_announce(undo, record, &change);
-        return r < 0 ? r : 1;
+        id_set_convert(known_property_own(&now[UNIT_CPUS]), &idle.cpus);
+        id_set_convert(known_property_own(&now[UNIT_MEMS]), &idle.mems);
+        if (!(*ret)->cpus.noted)
+                r = undo_note_unit(&undo->host->sysroot, *ret, &idle);
+        if (r >= 0 && limit)
+                r = undo_note_limit(&undo->host->sysroot, *ret,
+                                    known_property_bytes(&now[UNIT_LIMIT]));
+        return r;
+}
+
+int undo_before(Undoing *undo, UndoRecord *record, const UndoChange *change) {
+        int r = undo_record_will_change(record, change, clock_boottime_ticks());
+
+        if (r >= 0)
+                r = undo_write(&undo->records, record);
+        record->busy |= r >= 0 && change->exclusive;
+        return r;
+}
+
+void undo_after(Undoing *undo, UndoRecord *record, const UndoChange *change, bool done) {
+        if (!record)
+                return;
+        record->busy &= !change->exclusive;
+        if (!done)
+                return;
+        undo_record_did_change(record, change);
+        /* If the write fails, it is written with the next change; a daemon that is restarted before
+         * that sets the CPUs of each thread once more. */
+        (void)undo_write(&undo->records, record);
 }
 
 int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n) {
@@ -168,25 +189,6 @@ bool undo_admin_limits_plan(const Undoing *undo, const Instance *i) {
         const UndoRecord *record = admin_settings(undo, i);
 
         return record && (record->cpus.before || record->mems.before);
-}
-
-void undo_after(Undoing *undo, Instance *i, StepKind step, const NodeSet *mems) {
-        const UndoChange change = change_of(undo, i, step, mems);
-        UndoRecord *record = i->undo.record;
-
-        if (!record)
-                return;
-        undo_record_did_change(record, &change);
-        if (change.given.n_words == 0)
-                return;
-        for (size_t k = 0; k < i->n_members; k++) {
-                UndoProcess *entry = undo_record_find(record, &i->members[k].process.id);
-
-                if (entry && !entry->given)
-                        entry->given = record->stale = true;
-        }
-        /* If the write fails, a restarted daemon sets the CPUs of each thread once more. */
-        (void)undo_write(&undo->records, record);
 }
 
 void undo_reset(Undoing *undo, UndoRecord *record) {
@@ -210,91 +212,8 @@ const UndoRecord *undo_limit_of(const Instance *i) {
         return i->undo.record && i->undo.record->limit.noted ? i->undo.record : NULL;
 }
 
-/* `busy` until the answer: nothing else is written to the unit, and it is not released. */
-static int unit_announce(Undoing *undo, UndoRecord *record, const UndoChange *change) {
-        int r = record_announce(undo, record, change);
-
-        record->busy = r >= 0;
-        return r;
-}
-
-int undo_before_limit(Undoing *undo, Instance *i, uint64_t bytes) {
-        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&bytes) };
-        UndoRecord *record;
-        int r;
-
-        if (undo->records.dir_fd < 0)
-                return -EBADF;
-        r = record_get(undo, i, &record);
-        if (r < 0)
-                return r;
-        if (record->releasing || record->busy)
-                return -EAGAIN;
-        return record->limit.noted ? unit_announce(undo, record, &change) : -ENODATA;
-}
-
-int undo_note_unit_limit(const Undoing *undo, const Instance *i, uint64_t memory_max) {
-        return i->undo.record ? undo_note_limit(&undo->host->sysroot, i->undo.record, memory_max)
-                              : 0;
-}
-
-static UndoChange change_of_unit(const UnitChange *change) {
-        UndoChange ours = { 0 };
-
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                if (change->next[i].ours)
-                        ours.properties[i] = ID_VIEW(&change->next[i].value);
-        return ours;
-}
-
-int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change) {
-        const UndoChange ours = change_of_unit(change);
-        BusUnit idle = { .group = "" }; /* it has no cgroup: only its properties are recorded */
-        UndoRecord *record;
-        int r;
-
-        if (undo->records.dir_fd < 0)
-                return -EBADF;
-        r = undo_get(&undo->records, change->label, unit, NULL, &record);
-        if (r < 0)
-                return r;
-        id_set_convert(known_property_own(change->now[UNIT_CPUS]), &idle.cpus);
-        id_set_convert(known_property_own(change->now[UNIT_MEMS]), &idle.mems);
-        if (!record->cpus.noted)
-                r = undo_note_unit(&undo->host->sysroot, record, &idle);
-        if (r >= 0 && change->next[UNIT_LIMIT].ours)
-                r = undo_note_limit(&undo->host->sysroot, record,
-                                    known_property_bytes(change->now[UNIT_LIMIT]));
-        return r < 0 ? r : unit_announce(undo, record, &ours);
-}
-
-static void unit_after(Undoing *undo, UndoRecord *record, const UndoChange *done) {
-        record->busy = false;
-        if (!done)
-                return;
-        undo_record_did_change(record, done);
-        if (done->properties[UNIT_LIMIT].n_words == 0)
-                undo_record_forget_limit(record);
-        (void)undo_write(&undo->records, record); /* else with the next change */
-}
-
-void undo_after_limit(Undoing *undo, Instance *i, uint64_t bytes, bool done) {
-        const UndoChange change = { .properties[UNIT_LIMIT] = UNIT_BYTES(&bytes) };
-
-        if (i->undo.record)
-                unit_after(undo, i->undo.record, done ? &change : NULL);
-}
-
-void undo_after_unit(Undoing *undo, const char *unit, const UnitChange *change) {
-        const UndoChange ours = change ? change_of_unit(change) : (UndoChange){ 0 };
-        UndoRecord *record = undo_of_unit(undo, unit);
-
-        if (record)
-                unit_after(undo, record, change ? &ours : NULL);
-}
-
 void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
-                    KnownProperty *const properties[N_UNIT_PROPERTIES]) {
+                    KnownProperty ret[N_UNIT_PROPERTIES]) {
         const UndoRecord *record = undo_of_unit(undo, unit);
 
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
@@ -302,7 +221,7 @@ void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
                 const UndoProperty *p =
                         record && record->properties[i].noted ? &record->properties[i] : NULL;
 
-                known_property_read(properties[i], value, p && undo_values_have(&p->ours, value),
+                known_property_read(&ret[i], value, p && undo_values_have(&p->ours, value),
                                     p ? undo_property_before(p) : (IdView){ NULL, 0 });
         }
 }

@@ -31,7 +31,10 @@ bool units_enforce(const Units *units) {
 }
 
 bool unit_is_prepared(const Unit *u) {
-        return u->place.cpus.ours || u->mems.ours || u->limit.ours;
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (u->place.now[i].ours)
+                        return true;
+        return false;
 }
 
 int unit_new(Units *units, const char *name, Unit **ret) {
@@ -70,9 +73,25 @@ Unit *unit_free(Unit *unit) {
         return NULL;
 }
 
+/* What is ours after the write in flight. */
+static UndoChange unit_change(const Unit *u) {
+        UndoChange change = { .exclusive = true };
+
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                if (u->next[i].ours)
+                        change.properties[i] = ID_VIEW(&u->next[i].value);
+        return change;
+}
+
+static void unit_end_write(Unit *u, bool done) {
+        const UndoChange change = unit_change(u);
+
+        undo_after(u->units->undo, undo_of_unit(u->units->undo, u->place.name), &change, done);
+}
+
 int unit_watch(Unit *u) {
         u->call = sd_bus_slot_unref(u->call);
-        undo_after_unit(u->units->undo, u->place.name, NULL);
+        unit_end_write(u, false);
         u->state_match = sd_bus_slot_unref(u->state_match);
         u->job_match = sd_bus_slot_unref(u->job_match);
         u->place.known = u->again = false;
@@ -141,39 +160,18 @@ static void unit_call_failed(Unit *u, int error, const char *message) {
         unit_not_prepared(u, reason_of_error(error), error, message);
 }
 
-static KnownProperty *unit_property(Unit *u, UnitProperty property) {
-        switch (property) {
-        case UNIT_CPUS:
-                return &u->place.cpus;
-        case UNIT_MEMS:
-                return &u->mems;
-        default:
-                return &u->limit;
-        }
-}
-
-static UnitChange unit_change_of(Unit *u) {
-        UnitChange change = { .label = u->place.label, .next = u->next };
-
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                change.now[i] = unit_property(u, i);
-        return change;
-}
-
 static void on_written(int error, const char *message, void *userdata) {
         Unit *u = userdata;
-        const UnitChange change = unit_change_of(u);
         UnitDesired w;
 
         u->call = sd_bus_slot_unref(u->call);
-        undo_after_unit(u->units->undo, u->place.name, error >= 0 ? &change : NULL);
+        unit_end_write(u, error >= 0);
         if (error < 0) {
                 unit_call_failed(u, error, message);
                 return;
         }
         w = unit_desired_make(u);
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                *unit_property(u, i) = u->next[i];
+        (void)memcpy(u->place.now, u->next, sizeof(u->next));
         if (is_wanted(&w))
                 log_prepared(u, &w);
         unit_settle(u, &w);
@@ -182,10 +180,14 @@ static void on_written(int error, const char *message, void *userdata) {
 }
 
 static void unit_write_next(Unit *u) {
-        const UnitChange change = unit_change_of(u);
+        const UndoChange change = unit_change(u);
         IdView values[N_UNIT_PROPERTIES] = { 0 };
-        int r = undo_before_unit(u->units->undo, u->place.name, &change);
+        UndoRecord *record;
+        int r = undo_note_idle(u->units->undo, u->place.name, u->place.label, u->place.now,
+                               u->next[UNIT_LIMIT].ours, &record);
 
+        if (r >= 0)
+                r = undo_before(u->units->undo, record, &change);
         if (r < 0) {
                 unit_not_prepared(u, REASON_RECORD_UNWRITABLE, r,
                                   "the original values cannot be saved");
@@ -196,7 +198,7 @@ static void unit_write_next(Unit *u) {
                         values[i] = ID_VIEW(&u->next[i].value);
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
-                undo_after_unit(u->units->undo, u->place.name, NULL);
+                unit_end_write(u, false);
                 unit_call_failed(u, r, "");
         }
 }
@@ -257,7 +259,7 @@ void unit_decide(Unit *u) {
         if (w.limit_bytes > 0)
                 wanted[UNIT_LIMIT] = UNIT_BYTES(&w.limit_bytes);
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
-                u->writes[i] = plan_property(wanted[i], unit_property(u, i), &u->next[i]);
+                u->writes[i] = plan_property(wanted[i], &u->place.now[i], &u->next[i]);
                 writes |= u->writes[i];
         }
         if (writes)
@@ -338,7 +340,7 @@ static void unit_note(Unit *u, const BusUnit *read) {
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
         unit_note_state(u, read->active_state);
         unit_note_user(u, read);
-        undo_read_unit(u->units->undo, u->place.name, read, unit_change_of(u).now);
+        undo_read_unit(u->units->undo, u->place.name, read, u->place.now);
         unit_start_note(u, read);
         if (failed)
                 unit_start_revoke(u);
@@ -401,8 +403,8 @@ static bool unit_has_room(const Unit *u, const Placement *p) {
         NodeSet mems;
         bool narrow;
 
-        id_set_convert(&u->mems.value, &mems);
-        narrow = u->mems.ours && id_set_equal(&mems, &p->nodes);
+        id_set_convert(&u->place.now[UNIT_MEMS].value, &mems);
+        narrow = u->place.now[UNIT_MEMS].ours && id_set_equal(&mems, &p->nodes);
         return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
                fit_check(rooms, n_rooms,
                          known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
@@ -458,7 +460,7 @@ static uint64_t unit_limit_of(const Unit *u, const Placement *p) {
         const uint64_t limit = u->place.planned.limit_bytes;
 
         return id_set_is_empty(&p->nodes) || u->start_refused ||
-                               known_property_bytes(&u->limit) <= limit
+                               known_property_bytes(&u->place.now[UNIT_LIMIT]) <= limit
                        ? 0
                        : limit;
 }
@@ -500,8 +502,8 @@ UnitDesired unit_desired_make(const Unit *u) {
         /* systemd writes a request into the drop-in 50-AllowedCPUs.conf and merges the sets of all
          * files of a unit. When it loads the unit again, as it does for a unit without references,
          * a later file such as the override.conf of `systemctl edit` adds its own values. */
-        if (!id_set_is_empty(known_property_own(&u->place.cpus)) ||
-            !id_set_is_empty(known_property_own(&u->mems))) {
+        if (!id_set_is_empty(known_property_own(&u->place.now[UNIT_CPUS])) ||
+            !id_set_is_empty(known_property_own(&u->place.now[UNIT_MEMS]))) {
                 w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
                            "these when it runs";
                 return w;

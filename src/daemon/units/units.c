@@ -439,7 +439,7 @@ void units_scan(Units *units) {
 bool units_did_narrow(const Units *units, const char *unit) {
         const Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
-        return u && u->mems.ours;
+        return u && u->place.now[UNIT_MEMS].ours;
 }
 
 const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
@@ -514,6 +514,6 @@ const HugeNeed *units_last_huge(const Units *units, const char *unit) {
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {
         Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
-        if (u && u->mems.ours)
-                id_set_convert(mems, &u->mems.value);
+        if (u && u->place.now[UNIT_MEMS].ours)
+                id_set_convert(mems, &u->place.now[UNIT_MEMS].value);
 }

@@ -51,7 +51,7 @@ static void scene_init(Scene *s) {
         rooms_init(&s->rooms);
         s->unit = (Unit){ .units = &s->rooms.units };
         s->unit.place.known = s->unit.place.loaded = true;
-        s->unit.place.cpus.ours = true;
+        s->unit.place.now[UNIT_CPUS].ours = true;
         s->read = (BusUnit){ .active_state = "inactive", .fragment = "", .numa_policy = -1 };
         s->unit.begun_usec = s->read.begun_usec = 500 * SECOND;
 }
@@ -178,7 +178,7 @@ TEST(stopped_or_not_ours) {
         assert_false(signals(&s, "inactive"));
         assert_false(reads(&s, "inactive", true));
         scene_init(&s);
-        s.unit.place.cpus.ours = false;
+        s.unit.place.now[UNIT_CPUS].ours = false;
         assert_false(signals(&s, "active"));
         assert_false(signals(&s, "failed"));
 }
@@ -190,9 +190,9 @@ TEST(fails_without_ours_too) {
         scene_init(&s);
         s.unit.start_refused = "a test";
         s.unit.start_failed_again = true;
-        s.unit.place.cpus.ours = false;
+        s.unit.place.now[UNIT_CPUS].ours = false;
         assert_false(signals(&s, "active"));
-        s.unit.place.cpus.ours = true; /* it was bound while it ran */
+        s.unit.place.now[UNIT_CPUS].ours = true; /* it was bound while it ran */
         now_usec += SECOND;
         assert_true(unit_start_is_watched(&s.unit));
         assert_false(signals(&s, "failed"));

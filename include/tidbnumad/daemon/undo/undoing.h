@@ -74,13 +74,31 @@ UndoRecord *undo_of_unit(const Undoing *undo, const char *unit);
 /* The instance in the form that backends take. */
 BackendTarget undo_target(const Instance *instance);
 
-/* To be called before a step that changes something: reads the present values, and writes them to
- * the record together with the new ones. 1: continue; 0: the call will be answered; negative errno:
- * there is no record, so nothing may be changed. */
-int undo_before(Undoing *undo, Instance *instance, const Step *step, BackendCall *call);
+/* Every change goes this way: what there is now is noted in the record, by one of three functions;
+ * undo_before() writes the record down, together with what is about to be ours; the change is made;
+ * undo_after(). Negative errno: nothing may be changed. */
+
+/* Before a step of binding: has the backend read the present values. 1: continue; 0: the call will
+ * be answered, then it is to be called again. The record is the instance's. */
+int undo_note(Undoing *undo, Instance *instance, const Step *step, BackendCall *call);
+
+/* Before MemoryMax= of the unit of an instance, a service, is set. 1: continue; 0: `reply` gets the
+ * unit, and gives it to undo_note_limit() of change/backend.h. */
+int undo_note_for_limit(Undoing *undo, Instance *instance, BusUnitReply reply, void *userdata,
+                        sd_bus_slot **ret_slot);
+
+/* Before properties of an idle unit are set, whose values are known; `limit`: MemoryMax= as well.
+ */
+int undo_note_idle(Undoing *undo, const char *unit, const char *label,
+                   const KnownProperty now[N_UNIT_PROPERTIES], bool limit, UndoRecord **ret);
+
+int undo_before(Undoing *undo, UndoRecord *record, const UndoChange *change);
+
+/* `record` NULL: it is gone. */
+void undo_after(Undoing *undo, UndoRecord *record, const UndoChange *change, bool done);
 
 /* Do the admin's settings of the unit contain CPUs or memory nodes? That is known after the answer
- * to undo_before(): the planner then chooses among these, before anything is bound. */
+ * to undo_note(): the planner then chooses among these, before anything is bound. */
 bool undo_admin_limits_plan(const Undoing *undo, const Instance *instance);
 
 /* Records the CPUs, by policy, that processes will get at their exec, before a record of each
@@ -88,35 +106,12 @@ bool undo_admin_limits_plan(const Undoing *undo, const Instance *instance);
  * them. */
 int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n);
 
-/* To be called after a step was carried out; `mems`: those of the step. */
-void undo_after(Undoing *undo, Instance *instance, StepKind step, const NodeSet *mems);
-
-/* The same for MemoryMax= of the unit of an instance, which must be a service. -ENODATA: the unit's
- * own is to be read first, and given to undo_note_unit_limit(). 0: continue, and call
- * undo_after_limit(); until then the record is not released. `bytes`: UINT64_MAX gives back what it
- * had before. */
-int undo_before_limit(Undoing *undo, Instance *instance, uint64_t bytes);
-int undo_note_unit_limit(const Undoing *undo, const Instance *instance, uint64_t memory_max);
-void undo_after_limit(Undoing *undo, Instance *instance, uint64_t bytes, bool done);
-
 /* The record, where it has the limit of the instance's unit; NULL: nothing was noted. */
 const UndoRecord *undo_limit_of(const Instance *instance);
 
 /* Finds out which of the values read from systemd tidbnumad has set. */
 void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
-                    KnownProperty *const properties[N_UNIT_PROPERTIES]);
-
-/* A change of an idle unit's properties. */
-typedef struct UnitChange {
-        const char *label;
-        KnownProperty *now[N_UNIT_PROPERTIES];
-        const KnownProperty *next; /* N_UNIT_PROPERTIES */
-} UnitChange;
-
-/* To be called before a unit's properties are set; 0 or negative errno. Then undo_after_unit() with
- * the change, or NULL if it failed; until then the record is not released. */
-int undo_before_unit(Undoing *undo, const char *unit, const UnitChange *change);
-void undo_after_unit(Undoing *undo, const char *unit, const UnitChange *change);
+                    KnownProperty ret[N_UNIT_PROPERTIES]);
 
 /* Reduces a placement to the AllowedCPUs= and AllowedMemoryNodes= that the admin has set on the
  * unit. Returns NULL, or a constant sentence why nothing is left; the placement is unchanged then.

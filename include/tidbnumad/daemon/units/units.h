@@ -22,7 +22,6 @@ typedef struct Unit {
         bool idle;
         bool shared;                /* unrelated processes ran in it beside its instance */
         char *user;                 /* User=; owned */
-        KnownProperty mems, limit;  /* the CPUs are in `place` */
         uint64_t active_since_usec; /* monotonic; 0: it is not active */
         uint64_t started_usec;      /* monotonic: when its present start was seen; 0: it was not */
         uint64_t begun_usec;        /* as in BusUnit, when last read */
@@ -36,7 +35,7 @@ typedef struct Unit {
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
-        KnownProperty next[N_UNIT_PROPERTIES]; /* after the write that is in flight */
+        KnownProperty next[N_UNIT_PROPERTIES]; /* as `place.now`, after the write in flight */
         bool writes[N_UNIT_PROPERTIES];
         unsigned failures;
 
