@@ -48,7 +48,7 @@ static void init(Example *e) {
         e->status = (Snapshot){ .time_seconds = 1000,
                                 .sample_interval_seconds = 10,
                                 .mode = DAEMON_ENFORCING,
-                                .version = "0.1.0",
+                                .version = "1.0.0",
                                 .backend = "systemd",
                                 .n_policies = 2,
                                 .policy_load_success = true,
@@ -87,7 +87,7 @@ EXAMPLE_TEST(all) {
 
         assert_string_equal(
                 text,
-                "tidbnumad 0.1.0, enforcing, 4 instances: 1 bound, 2 partly, 1 moving; 2 s ago\n"
+                "tidbnumad 1.0.0, enforcing, 4 instances: 1 bound, 2 partly, 1 moving; 2 s ago\n"
                 "\n"
                 "Problems:\n"
                 "  b-1: does not fit on its nodes (no-room)\n"
@@ -159,9 +159,9 @@ EXAMPLE_TEST(warnings) {
         free(text);
         assert_reported(e, 1031, true, "it may hang");
         assert_reported(e, 1001, false, "does not run");
-        assert_reported(e, 1001, false, "tidbnumad 0.1.0, not running, 4 instances");
+        assert_reported(e, 1001, false, "tidbnumad 1.0.0, not running, 4 instances");
         e->status.mode = DAEMON_PAUSED;
-        assert_reported(e, 1001, true, "tidbnumad 0.1.0, paused, 4 instances");
+        assert_reported(e, 1001, true, "tidbnumad 1.0.0, paused, 4 instances");
         e->status.policy_load_success = false;
         e->errors[0] = "a.yaml:1:1: wrong";
         e->status.policy_errors = e->errors;

@@ -135,7 +135,7 @@ static inline void example_init(Example *e) {
                                              .cpus = e->irq_none };
         e->irq_landed[0] = (IrqLandedInfo){ "eth0", "tikv-20160", 7 };
         e->snapshot = (Snapshot){
-                .version = "0.1.0",
+                .version = "1.0.0",
                 .hwloc_version = "2.9.0",
                 .systemd_version = "252",
                 .time_seconds = 1780000000.125,

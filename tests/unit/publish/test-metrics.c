@@ -10,7 +10,7 @@
 
 static const char expected[] =
         /* clang-format off */
-        "tidbnumad_build_info{version=\"0.1.0\",hwloc=\"2.9.0\",systemd=\"252\"} 1\n"
+        "tidbnumad_build_info{version=\"1.0.0\",hwloc=\"2.9.0\",systemd=\"252\"} 1\n"
         "tidbnumad_ready 1\n"
         "tidbnumad_enforcing 0\n"
         "tidbnumad_policy_load_success 1\n"

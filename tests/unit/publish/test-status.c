@@ -202,7 +202,7 @@ EXAMPLE_TEST(bytes_that_are_not_utf8) {
 
 EXAMPLE_TEST(layout_is_stable) {
         static const char start[] =
-                "{\n  \"version\": \"0.1.0\",\n  \"hwloc_version\": \"2.9.0\",\n";
+                "{\n  \"version\": \"1.0.0\",\n  \"hwloc_version\": \"2.9.0\",\n";
         _cleanup_text_ Text first = { 0 }, second = { 0 };
         const char *one, *two;
 
