@@ -19,17 +19,15 @@
 typedef char Address[ADDRESS_TEXT_SIZE];
 
 /* If there are several cards, adds the one on the instance's node. */
-static void add_card(const Situation *s, const Case *c, size_t i, Address address,
-                     ServerInstance *ret) {
-        const WordList *cards = &c->policies.set.host.reserve.devices;
-        const Device *card =
-                device_nic_of(&s->machine.devices, (const char *const *)cards->words,
-                              cards->n_words, &c->planned.plan.choices[i].placement.nodes);
+static void add_card(const Situation *s, size_t i, Address address, ServerInstance *ret) {
+        const WordList *cards = &s->policies->set.host.reserve.devices;
+        const Device *card = device_nic_of(&s->machine->devices, (const char *const *)cards->words,
+                                           cards->n_words, &s->plan.choices[i].placement.nodes);
 
         if (!card)
                 return;
         ret->card = card->name;
-        if (s->machine.runs && s->machine.sysroot.live &&
+        if (s->machine->runs && s->machine->sysroot.live &&
             interface_address_read(ret->card, address) >= 0)
                 ret->address = address;
 }
@@ -50,54 +48,54 @@ static void subjects_done(Subjects *subjects) {
         free(subjects->asked);
 }
 
-static const char *host_name(const Situation *s, char *buffer, size_t size) {
-        if (!s->machine.runs ||
-            path_read(s->machine.sysroot.proc_fd, buffer, size, "sys/kernel/hostname") <= 0)
+static const char *host_name(const Machine *machine, char *buffer, size_t size) {
+        if (!machine->runs ||
+            path_read(machine->sysroot.proc_fd, buffer, size, "sys/kernel/hostname") <= 0)
                 return NULL;
         return buffer;
 }
 
-static int collect(const Situation *s, const Case *c, Subjects *ret) {
+static int collect(const Situation *s, Subjects *ret) {
         int r = 0;
 
-        ret->n = c->planned.report.n_instances;
+        ret->n = s->report.n_instances;
         ret->instances = calloc(ret->n + 1, sizeof(*ret->instances));
         ret->addresses = calloc(ret->n + 1, sizeof(*ret->addresses));
         ret->asked = calloc(ret->n + 1, sizeof(*ret->asked));
         if (!ret->instances || !ret->addresses || !ret->asked)
                 return -ENOMEM;
         for (size_t i = 0; i < ret->n && r >= 0; i++) {
-                if (c->runs)
-                        r = ask_server(&s->machine.sysroot, &c->instances.instances[i],
+                if (s->runs)
+                        r = ask_server(&s->machine->sysroot, &s->instances.instances[i],
                                        s->args->ask, &ret->asked[i]);
-                ret->instances[i] = case_server(s, c, i, &ret->asked[i]);
-                add_card(s, c, i, ret->addresses[i], &ret->instances[i]);
+                ret->instances[i] = situation_server(s, i, &ret->asked[i]);
+                add_card(s, i, ret->addresses[i], &ret->instances[i]);
         }
         return r;
 }
 
-static int build(const Situation *s, const Case *c, const Subjects *subjects, const char *host,
+static int build(const Situation *s, const Subjects *subjects, const char *host,
                  AdviceReport *ret) {
-        const AdviceInput input = { .topology = &s->machine.topology,
+        const AdviceInput input = { .topology = &s->machine->topology,
                                     .instances = subjects->instances,
                                     .n_instances = subjects->n,
-                                    .plan = &c->planned.plan,
-                                    .daemon_binds = c->policies.set.mode == ENFORCEMENT_ENFORCE &&
-                                                    !c->policies.defaults &&
-                                                    !policies_are_built_in(&c->policies),
+                                    .plan = &s->plan,
+                                    .daemon_binds = s->policies->set.mode == ENFORCEMENT_ENFORCE &&
+                                                    !s->policies->defaults &&
+                                                    !policies_are_built_in(s->policies),
                                     .host = host };
 
         return advice_build(&input, ret);
 }
 
 /* Notes on the machine and on the policies are omitted: `plan` prints them. */
-static void print_notes(const Case *c) {
-        for (size_t i = c->first_note_of_source; i < c->planned.report.n_notes; i++)
-                if (i < c->first_note_of_policies || i >= c->first_note_of_instances)
-                        output_line(stderr, "note: %s", c->planned.report.notes[i]);
+static void print_notes(const Situation *s) {
+        for (size_t i = s->first_note_of_source; i < s->report.notes.n_words; i++)
+                if (i < s->first_note_of_policies || i >= s->first_note_of_instances)
+                        output_line(stderr, "note: %s", s->report.notes.words[i]);
 }
 
-static int print(const Situation *s, const Case *c, const AdviceReport *report) {
+static int print(const Situation *s, const AdviceReport *report) {
         _cleanup_text_ Text text = { 0 };
         int r;
 
@@ -109,27 +107,25 @@ static int print(const Situation *s, const Case *c, const AdviceReport *report) 
                 r = advice_render_table(report, output_width(), &text);
         if (r < 0)
                 return r;
-        print_notes(c);
+        print_notes(s);
         return s->args->json ? output_json(&text) : output_text(&text);
 }
 
 int command_advise(const Args *args) {
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_advice_report_ AdviceReport report = { 0 };
         _cleanup_(subjects_done) Subjects subjects = { 0 };
-        _cleanup_case_ Case c = { 0 };
         char host[HOST_NAME_MAX + 2];
-        int r = situation_open(args, &situation);
+        int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
-                r = case_open(&situation, NULL, NULL, &c);
-        if (r < 0)
-                return r;
-        r = collect(&situation, &c, &subjects);
+                r = situation_load(&s);
         if (r >= 0)
-                r = build(&situation, &c, &subjects, host_name(&situation, host, sizeof(host)),
-                          &report);
+                r = collect(&s, &subjects);
         if (r >= 0)
-                r = print(&situation, &c, &report);
+                r = build(&s, &subjects, host_name(&machine, host, sizeof(host)), &report);
+        if (r >= 0)
+                r = print(&s, &report);
         return r < 0 ? r : EXIT_SUCCESS;
 }

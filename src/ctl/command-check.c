@@ -85,12 +85,11 @@ static bool is_cpuset_known(const Sysroot *sysroot, BackendKind kind) {
 }
 
 /* Asks the daemon, or as the daemon does: whether the controller can be used shows in trying. */
-static void read_cpuset(const Situation *s, HostFacts *ret) {
-        const Sysroot *sysroot = &s->machine.sysroot;
+static void read_cpuset(const Machine *machine, HostFacts *ret) {
+        const Sysroot *sysroot = &machine->sysroot;
         _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
         const char *weaker;
-        const BackendKind kind = machine_backend(&s->machine, BACKEND_AUTO,
-                                                 s->daemon_runs ? &s->status : NULL, &weaker);
+        const BackendKind kind = machine_backend(machine, BACKEND_AUTO, &weaker);
 
         ret->cpuset_known = is_cpuset_known(sysroot, kind);
         ret->cpuset = kind == BACKEND_SYSTEMD || kind == BACKEND_CGROUP1;
@@ -99,37 +98,36 @@ static void read_cpuset(const Situation *s, HostFacts *ret) {
                 (void)snprintf(ret->cpuset_closed, sizeof(ret->cpuset_closed), "%s", mount.point);
 }
 
-static int read_machine(const Situation *s, Check *check) {
-        const Machine *machine = &s->machine;
+static int read_machine(const Machine *machine, Check *check) {
         int r = read_nodes(machine, check);
 
         if (r < 0)
                 return r;
         host_facts_load(&machine->sysroot, &machine->topology, &check->facts);
-        read_cpuset(s, &check->facts);
+        read_cpuset(machine, &check->facts);
         r = irq_host_load(&machine->sysroot, NULL, 0, &check->irqs);
         check->irqs_known = r >= 0;
         return r == -ENOMEM ? r : 0;
 }
 
 /* Read again, now that it is known which pages are where they belong. */
-static void read_huge(const Situation *s, const Case *c, const HostInstance *o, HugeNeed *need,
+static void read_huge(const Situation *s, const HostInstance *o, HugeNeed *need,
                       AuditInstance *ret) {
-        const Members members = facts_members(&o->facts, &s->machine.sysroot);
+        const Members members = facts_members(&o->facts, &s->machine->sysroot);
         HugeMaps maps;
 
         if (!o->huge_known || members_read_huge_maps(&members, &ret->nodes, &maps) < 0)
                 return;
-        *need = huge_maps_need(&maps, &c->planned.pools);
+        *need = huge_maps_need(&maps, &s->pools);
         ret->huge = need;
 }
 
-static AuditInstance instance(const Situation *s, const Case *c, size_t i, const Asked *asked) {
-        const HostInstance *o = &c->instances.instances[i];
-        const Members members = facts_members(&o->facts, &s->machine.sysroot);
-        const PlanReportInstance *row = &c->planned.rows[i];
+static AuditInstance instance(const Situation *s, size_t i, const Asked *asked) {
+        const HostInstance *o = &s->instances.instances[i];
+        const Members members = facts_members(&o->facts, &s->machine->sysroot);
+        const PlanReportInstance *row = &s->report.instances[i];
         const InstanceInfo *published = row->published;
-        AuditInstance new = { .instance = case_server(s, c, i, asked),
+        AuditInstance new = { .instance = situation_server(s, i, asked),
                               .placed = plan_report_places(row),
                               .disk_nodes = row->in->device_nodes };
 
@@ -137,7 +135,7 @@ static AuditInstance instance(const Situation *s, const Case *c, size_t i, const
                 new.nodes = row->choice->placement.nodes;
                 new.cpus = row->choice->placement.cpus;
         }
-        if (!c->runs) {
+        if (!s->runs) {
                 new.device = NULL; /* what is imagined holds nothing there */
                 return new;
         }
@@ -177,8 +175,8 @@ static int read_units(const Snapshot *status, Check *check) {
         return 0;
 }
 
-static int collect(const Situation *s, const Case *c, Check *check) {
-        const size_t n = c->planned.report.n_instances;
+static int collect(const Situation *s, Check *check) {
+        const size_t n = s->report.n_instances;
         int r = 0;
 
         check->instances = calloc(n + 1, sizeof(*check->instances));
@@ -188,33 +186,33 @@ static int collect(const Situation *s, const Case *c, Check *check) {
                 return -ENOMEM;
         check->n_instances = n;
         for (size_t i = 0; i < n && r >= 0; i++) {
-                const HostInstance *o = &c->instances.instances[i];
+                const HostInstance *o = &s->instances.instances[i];
 
-                if (c->runs)
-                        r = ask_server(&s->machine.sysroot, o, s->args->ask, &check->asked[i]);
-                check->instances[i] = instance(s, c, i, &check->asked[i]);
-                if (c->runs)
-                        read_huge(s, c, o, &check->huge[i], &check->instances[i]);
+                if (s->runs)
+                        r = ask_server(&s->machine->sysroot, o, s->args->ask, &check->asked[i]);
+                check->instances[i] = instance(s, i, &check->asked[i]);
+                if (s->runs)
+                        read_huge(s, o, &check->huge[i], &check->instances[i]);
         }
         return r;
 }
 
-static int build(const Situation *s, const Case *c, const Check *check, AuditReport *ret) {
-        const AuditInput input = { .topology = &s->machine.topology,
-                                   .devices = &s->machine.devices,
-                                   .facts = s->machine.runs ? &check->facts : NULL,
+static int build(const Situation *s, const Check *check, AuditReport *ret) {
+        const AuditInput input = { .topology = &s->machine->topology,
+                                   .devices = &s->machine->devices,
+                                   .facts = s->machine->runs ? &check->facts : NULL,
                                    .irqs = check->irqs_known ? &check->irqs : NULL,
                                    .nodes_before = check->before,
                                    .nodes = check->now,
-                                   .pools = &c->planned.pools,
-                                   .policies = &c->policies.set,
+                                   .pools = &s->pools,
+                                   .policies = &s->policies->set,
                                    .instances = check->instances,
                                    .n_instances = check->n_instances,
                                    .units = check->units,
                                    .n_units = check->n_units,
-                                   .nic_nodes = c->planned.report.nic_nodes,
-                                   .reserved = c->planned.report.reserved,
-                                   .reserved_cpus = c->planned.report.reserved_cpus };
+                                   .nic_nodes = s->report.nic_nodes,
+                                   .reserved = s->report.reserved,
+                                   .reserved_cpus = s->report.reserved_cpus };
 
         return audit_build(&input, ret);
 }
@@ -242,23 +240,23 @@ static int exit_of(const AuditReport *report) {
 }
 
 int command_check(const Args *args) {
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_audit_report_ AuditReport report = { 0 };
         _cleanup_(check_done) Check check = { 0 };
-        _cleanup_case_ Case c = { 0 };
-        int r = situation_open(args, &situation);
+        int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
-                r = case_open(&situation, NULL, NULL, &c);
-        if (r >= 0 && situation.machine.runs)
-                r = read_machine(&situation, &check);
-        if (r >= 0 && situation.daemon_runs)
-                r = read_units(&situation.status, &check);
+                r = situation_load(&s);
+        if (r >= 0 && machine.runs)
+                r = read_machine(&machine, &check);
+        if (r >= 0 && machine.daemon_runs)
+                r = read_units(&machine.status, &check);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
-        r = collect(&situation, &c, &check);
+        r = collect(&s, &check);
         if (r >= 0)
-                r = build(&situation, &c, &check, &report);
+                r = build(&s, &check, &report);
         if (r >= 0)
                 r = print(args, &report);
         if (r < 0)

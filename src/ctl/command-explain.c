@@ -93,24 +93,24 @@ static const Process *process_of(const HostInstance *running, const char *subjec
 }
 
 /* Escapes names, because processes choose them and a terminal interprets control characters. */
-static void append_names(const Case *c, Text *text) {
-        const size_t n = c->planned.report.n_instances;
+static void append_names(const Situation *s, Text *text) {
+        const size_t n = s->report.n_instances;
 
         text_append(text, n == 0 ? "; no policy matches a process here" : "; there are: ");
         for (size_t i = 0; i < n; i++) {
                 text_append(text, i > 0 ? ", " : "");
-                text_append_printable(text, c->planned.rows[i].in->name);
+                text_append_printable(text, s->report.instances[i].in->name);
         }
 }
 
-static int refuse(const Case *c, const char *subject, int error) {
-        const bool hidden = c->instances.n_denied > 0 && geteuid() != 0;
+static int refuse(const Situation *s, const char *subject, int error) {
+        const bool hidden = s->instances.n_denied > 0 && geteuid() != 0;
         Suggestion similar = { .word = subject };
         _cleanup_text_ Text text = { 0 };
         bool denied = error == -EACCES || error == -EPERM;
 
-        for (size_t i = 0; i < c->planned.report.n_instances && !denied; i++)
-                suggest(&similar, c->planned.rows[i].in->name);
+        for (size_t i = 0; i < s->report.n_instances && !denied; i++)
+                suggest(&similar, s->report.instances[i].in->name);
         denied |= !similar.nearest && hidden;
         if (denied)
                 text_append(&text, " that you may see; run it as root");
@@ -119,40 +119,40 @@ static int refuse(const Case *c, const char *subject, int error) {
                 text_append_printable(&text, similar.nearest);
                 text_append(&text, "'?");
         } else
-                append_names(c, &text);
+                append_names(s, &text);
         if (text.error < 0)
                 return text.error;
         output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
         return denied ? -EACCES : -ENOENT;
 }
 
-static int find(const Situation *s, const Case *c, Found *ret) {
+static int find(const Situation *s, Found *ret) {
         const char *subject = s->args->subject;
         const HostInstance *running =
-                c->runs ? host_instances_find_subject(&c->instances, subject) : NULL;
+                s->runs ? host_instances_find_subject(&s->instances, subject) : NULL;
         const HostInstance *ignored;
         int r;
 
         if (running) {
-                ret->row = plan_run_find(&c->planned, running->name);
+                ret->row = situation_find(s, running->name);
                 ret->process = process_of(running, subject);
                 return 0;
         }
-        ret->row = plan_run_find(&c->planned, subject);
+        ret->row = situation_find(s, subject);
         if (ret->row)
                 return 0;
-        r = s->machine.runs && !s->args->instances
-                    ? find_process(&s->machine.sysroot, subject, &ret->own)
+        r = s->machine->runs && !s->args->instances
+                    ? find_process(&s->machine->sysroot, subject, &ret->own)
                     : -ESRCH;
         /* The daemon alone knows what a unit that does not run was prepared for. */
         if (r < 0 && r != -ENOMEM && !s->args->instances)
-                ret->unit = status_file_find_unit(&s->status, subject);
+                ret->unit = status_file_find_unit(&s->machine->status, subject);
         if (ret->unit)
                 return 0;
         if (r < 0)
-                return r == -ENOMEM ? r : refuse(c, subject, r);
+                return r == -ENOMEM ? r : refuse(s, subject, r);
         ret->process = &ret->own;
-        ignored = host_instances_find_pid(&c->ignored, ret->own.id.pid);
+        ignored = host_instances_find_pid(&s->ignored, ret->own.id.pid);
         ret->full = ignored ? ignored->policy : NULL;
         return 0;
 }
@@ -165,10 +165,10 @@ static void render_process(const Process *p, Text *text) {
         text_appendf(text, ", user %u\n\n", (unsigned)p->uid);
 }
 
-static void render_state(const Case *c, const PlanReportInstance *row, Text *text) {
+static void render_state(const Situation *s, const PlanReportInstance *row, Text *text) {
         if (row->pid > 0) {
                 text_append(text, "Now: ");
-                plan_run_append_now(&c->planned, row, text);
+                situation_append_now(s, row, text);
                 text_append(text, "\n");
         }
         if (row->published && row->published->memory_limit_state != LIMIT_NONE) {
@@ -203,20 +203,6 @@ static bool keeps_its_place(const PlanReportInstance *row) {
                                                      (row->bound || row->choice->grounds.outdone)));
 }
 
-/* What speaks for the place of such an instance shows when it is placed again. */
-static int place_again(Situation *s, const PlanReportInstance *row, Case *ret,
-                       const PlanReportInstance **ret_row) {
-        char *name = (char *)row->in->name;
-        int r;
-
-        s->replan = (WordList){ .words = &name, .n_words = 1 };
-        r = case_open(s, NULL, NULL, ret);
-        s->replan = (WordList){ 0 };
-        if (r >= 0)
-                *ret_row = plan_run_find(&ret->planned, row->in->name);
-        return r;
-}
-
 static void render_again(const PlanReportInstance *row, const PlanReportInstance *again,
                          Text *text) {
         const bool stays =
@@ -239,7 +225,7 @@ static void render_again(const PlanReportInstance *row, const PlanReportInstance
         text_append(text, "\n");
 }
 
-static void render_place(const Case *c, const PlanReportInstance *row,
+static void render_place(const Situation *s, const PlanReportInstance *row,
                          const PlanReportInstance *again, Text *text) {
         text_append_printable(text, row->in->name);
         if (!plan_report_places(row))
@@ -252,7 +238,7 @@ static void render_place(const Case *c, const PlanReportInstance *row,
         plan_words_why(row, text);
         text_append(text, "\n");
         render_warnings(row, text);
-        render_state(c, row, text);
+        render_state(s, row, text);
         if (again)
                 render_again(row, again, text);
         else
@@ -311,14 +297,14 @@ static void render_unit(const UnitInfo *u, Text *text) {
         text_append(text, "\n");
 }
 
-static int print_text(const Case *c, const Found *found, const PlanReportInstance *again) {
+static int print_text(const Situation *s, const Found *found, const PlanReportInstance *again) {
         _cleanup_text_ Text text = { 0 };
 
         if (found->unit)
                 render_unit(found->unit, &text);
         if (found->process) {
                 render_process(found->process, &text);
-                verdict_render_all(&c->policies.set, found->process,
+                verdict_render_all(&s->policies->set, found->process,
                                    found->row ? found->row->in->policy : NULL, output_width(),
                                    &text);
         }
@@ -327,12 +313,12 @@ static int print_text(const Case *c, const Found *found, const PlanReportInstanc
         if (found->process && found->row)
                 text_append(&text, "\n");
         if (found->row)
-                render_place(c, found->row, again, &text);
+                render_place(s, found->row, again, &text);
         return output_text(&text);
 }
 
-static int print_json(const Snapshot *status, const Case *c, const Found *found,
-                      const PlanReportInstance *again) {
+static int print_json(const Situation *s, const Found *found, const PlanReportInstance *again) {
+        const Snapshot *status = &s->machine->status;
         const Process *p = found->process;
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
@@ -345,7 +331,7 @@ static int print_json(const Snapshot *status, const Case *c, const Found *found,
                                 json_put_string(&json, "unit", p->unit);
                                 json_put_count(&json, "uid", p->uid);
                         }
-                        verdict_json(&json, &c->policies.set, p);
+                        verdict_json(&json, &s->policies->set, p);
                 } else {
                         json_put_null(&json, "process");
                         json_put_strings(&json, "policies", NULL, 0);
@@ -366,21 +352,27 @@ static int print_json(const Snapshot *status, const Case *c, const Found *found,
 }
 
 int command_explain(const Args *args) {
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
-        _cleanup_case_ Case c = { 0 }, anew = { 0 };
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine },
+                                      anew = { .args = args, .machine = &machine };
         const PlanReportInstance *again = NULL;
         _cleanup_(found_done) Found found = { 0 };
-        int r = situation_open(args, &situation);
+        int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
-                r = case_open(&situation, NULL, NULL, &c);
+                r = situation_load(&s);
         if (r >= 0)
-                r = find(&situation, &c, &found);
-        if (r >= 0 && found.row && keeps_its_place(found.row))
-                r = place_again(&situation, found.row, &anew, &again);
+                r = find(&s, &found);
+        /* What speaks for the place of such an instance shows when it is placed again. */
+        if (r >= 0 && found.row && keeps_its_place(found.row)) {
+                char *name = (char *)found.row->in->name;
+
+                anew.replan = (WordList){ .words = &name, .n_words = 1 };
+                r = situation_load(&anew);
+                again = r < 0 ? NULL : situation_find(&anew, name);
+        }
         if (r < 0)
                 return r;
-        r = args->json ? print_json(&situation.status, &c, &found, again)
-                       : print_text(&c, &found, again);
+        r = args->json ? print_json(&s, &found, again) : print_text(&s, &found, again);
         return r < 0 ? r : EXIT_SUCCESS;
 }

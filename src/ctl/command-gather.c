@@ -89,15 +89,15 @@ static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
         return r < 0 ? r : dump_write(g->fd, "README", readme, strlen(readme));
 }
 
-static int gather(const TemporaryFolder *g, const Situation *s, const Case *c) {
-        int r = dump_machine(&s->machine.sysroot, g->fd);
+static int gather(const TemporaryFolder *g, const Situation *s) {
+        int r = dump_machine(&s->machine->sysroot, g->fd);
 
         if (r >= 0)
-                r = add_processes(g, &s->machine.sysroot, &c->instances);
+                r = add_processes(g, &s->machine->sysroot, &s->instances);
         if (r >= 0)
-                r = add_processes(g, &s->machine.sysroot, &c->ignored);
+                r = add_processes(g, &s->machine->sysroot, &s->ignored);
         if (r >= 0)
-                r = add_policies(g, &c->policies);
+                r = add_policies(g, s->policies);
         return r < 0 ? r : add_reports(g, s->args->runtime_dir);
 }
 
@@ -108,13 +108,13 @@ static int cannot(const char *what, const char *path, int error) {
         return error;
 }
 
-static int fill(const char *output, const Situation *s, const Case *c, int out) {
+static int fill(const char *output, const Situation *s, int out) {
         _cleanup_temporary_folder_ TemporaryFolder g = TEMPORARY_FOLDER_NONE;
         int r = temporary_folder_make(&g);
 
         if (r < 0)
                 return r;
-        r = gather(&g, s, c);
+        r = gather(&g, s);
         if (r < 0)
                 return cannot("write to", g.path, r);
         r = archive_pack(&g, out);
@@ -142,19 +142,19 @@ static const char *archive_name(ArchiveName name) {
 int command_gather(const Args *args) {
         ArchiveName name;
         const char *output = args->output ? args->output : archive_name(name);
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
-        _cleanup_case_ Case c = { 0 };
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_close_ int out = -EBADF;
         int r;
 
         out = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (out < 0)
                 return cannot("create", output, -errno);
-        r = situation_open(args, &situation);
-        if (r >= 0 && case_open(&situation, NULL, NULL, &c) == -ENOMEM)
+        r = situation_open_machine(args, &machine);
+        if (r >= 0 && situation_load(&s) == -ENOMEM)
                 r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
         if (r >= 0)
-                r = fill(output, &situation, &c, out);
+                r = fill(output, &s, out);
         if (r < 0) {
                 (void)unlink(output);
                 return r;

@@ -197,21 +197,21 @@ static int of_process(const Args *args, uint64_t pid) {
 }
 
 static int of_instance(const Args *args) {
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
-        _cleanup_case_ Case c = { 0 };
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         const HostInstance *running;
-        int r = situation_open(args, &situation);
+        int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
-                r = case_open(&situation, NULL, NULL, &c);
+                r = situation_load(&s);
         if (r < 0)
                 return r;
-        running = host_instances_find_subject(&c.instances, args->subject);
-        if (!running && c.instances.n_denied > 0 && geteuid() != 0)
+        running = host_instances_find_subject(&s.instances, args->subject);
+        if (!running && s.instances.n_denied > 0 && geteuid() != 0)
                 return refuse_unseen(args->subject);
         if (!running)
                 return refuse(args->subject);
-        return report_on(args, &situation.machine.topology, running->name, running->members,
+        return report_on(args, &machine.topology, running->name, running->members,
                          running->n_members);
 }
 

@@ -35,9 +35,9 @@ static void append_note(const PlanReportInstance *row, const TiupServer *server,
 
 /* The row of the plan for a server of the host; NULL: no policy matches it. */
 static const PlanReportInstance *row_of(const FleetHost *host, size_t index) {
-        for (size_t i = 0; i < host->imagined.n_instances; i++)
+        for (size_t i = 0; i < host->situation.instances.n_instances; i++)
                 if (host->imagined_from[i] == host->servers[index])
-                        return &host->planned.rows[i];
+                        return &host->situation.report.instances[i];
         return NULL;
 }
 
@@ -68,7 +68,7 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
 /* --- notes --- */
 
 static const PlanReport *report_of(const Fleet *fleet, size_t host) {
-        return &fleet->hosts[host].planned.report;
+        return &fleet->hosts[host].situation.report;
 }
 
 static size_t count_warning(const Fleet *fleet, uint32_t warning) {
@@ -85,7 +85,7 @@ static size_t count_without_card(const Fleet *fleet) {
 
         for (size_t h = 0; h < fleet->n_hosts; h++)
                 n += fleet->hosts[h].class &&
-                     fleet->hosts[h].class->policies.set.host.reserve.kind == RESERVE_NIC &&
+                     fleet->hosts[h].situation.policies->set.host.reserve.kind == RESERVE_NIC &&
                      id_set_is_empty(&report_of(fleet, h)->nic_nodes);
         return n;
 }
@@ -215,7 +215,7 @@ static int print_json(const Fleet *fleet) {
                                                                 .name);
                                 if (host->class)
                                         JSON_OBJECT(&json, "plan")
-                                                plan_json_report(&json, &host->planned.report);
+                                                plan_json_report(&json, &host->situation.report);
                         }
         }
         return output_json(&text);
@@ -233,6 +233,6 @@ int command_plan_fleet(const Args *args) {
         if (r >= 0)
                 r = args->json ? print_json(&fleet) : print_table(&fleet);
         for (size_t i = 0; i < fleet.n_hosts; i++)
-                refused |= plan_run_has_refusal(&fleet.hosts[i].planned);
+                refused |= situation_has_refusal(&fleet.hosts[i].situation);
         return r < 0 ? r : refused ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
 }

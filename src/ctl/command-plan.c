@@ -14,58 +14,44 @@
 #include "tidbnumad/world/topology-load.h"
 
 /* Compares the nodes in use with the plan. Empty for imagined instances. */
-static int compare_with_force(const Case *c, PlanChange **ret, size_t *ret_n) {
-        return c->runs ? plan_run_compare(NULL, &c->planned, ret, ret_n) : 0;
+static int compare_with_force(const Situation *s, PlanChange **ret, size_t *ret_n) {
+        return s->runs ? situation_compare(NULL, s, ret, ret_n) : 0;
 }
 
 /* The members of the plan by one set of policies, with that of interrupts if there is one. */
-static void put_plan(Json *json, const Case *c, const PlanRunIrq *irq) {
-        plan_json_report(json, &c->planned.report);
-        if (irq->planned)
-                plan_json_interrupts(json, &irq->host, &irq->plan);
+static void put_plan(Json *json, const Situation *s) {
+        plan_json_report(json, &s->report);
+        if (s->irqs_planned)
+                plan_json_interrupts(json, &s->irqs, &s->irq_plan);
         else
                 json_put_null(json, "interrupts");
 }
 
-static int print_plan_json(const Case *c, const PlanRunIrq *irq) {
+static int print_plan_json(const Situation *s) {
         _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
         size_t n = 0;
-        int r = compare_with_force(c, &changes, &n);
+        int r = compare_with_force(s, &changes, &n);
 
         if (r < 0)
                 return r;
         JSON_OBJECT(&json, NULL) {
-                put_plan(&json, c, irq);
+                put_plan(&json, s);
                 plan_json_changes(&json, changes, n);
         }
         return output_json(&text);
 }
 
-static void append_interrupts(const PlanRunIrq *irq, bool explain, unsigned width, Text *text) {
-        if (!irq->planned)
+static void append_interrupts(const Situation *s, unsigned width, Text *text) {
+        if (!s->irqs_planned)
                 return;
         text_append(text, "\n");
-        irq_plan_line(&irq->plan, text);
-        if (!explain)
+        irq_plan_line(&s->irq_plan, text);
+        if (!s->args->explain)
                 return;
         text_append(text, "\n");
-        irq_plan_table_render(&irq->host, &irq->plan, width, text);
-}
-
-static bool places_any(const Case *c) {
-        for (size_t i = 0; i < c->planned.report.n_instances; i++)
-                if (plan_report_places(&c->planned.rows[i]))
-                        return true;
-        return false;
-}
-
-static bool is_any_in_force(const PlanReport *report) {
-        for (size_t i = 0; i < report->n_instances; i++)
-                if (!id_set_is_empty(&report->instances[i].in_force))
-                        return true;
-        return false;
+        irq_plan_table_render(&s->irqs, &s->irq_plan, width, text);
 }
 
 static bool is_unbound(const PlanReportInstance *row) {
@@ -75,16 +61,21 @@ static bool is_unbound(const PlanReportInstance *row) {
 
 /* Those with the same sentence share a line. The plan does not show whether an instance is bound:
  * only the daemon knows. */
-static void append_verdicts(const Case *c, bool differs, Text *text) {
-        const PlanReport *report = &c->planned.report;
+static void append_verdicts(const Situation *s, bool differs, Text *text) {
+        const PlanReport *report = &s->report;
         _cleanup_free_ Text *now = NULL;
-        bool all_bound = true;
+        bool all_bound = true, places = false, in_force = false;
 
+        for (size_t i = 0; i < report->n_instances; i++) {
+                places |= plan_report_places(&report->instances[i]);
+                in_force |= !id_set_is_empty(&report->instances[i].in_force);
+        }
+        if (!places)
+                return;
         if (!report->daemon_runs) {
                 text_append(text,
-                            is_any_in_force(report)
-                                    ? "\nNo daemon runs: bindings are kept, but not watched.\n"
-                                    : "\nNo daemon runs, so nothing is bound.\n");
+                            in_force ? "\nNo daemon runs: bindings are kept, but not watched.\n"
+                                     : "\nNo daemon runs, so nothing is bound.\n");
                 return;
         }
         now = calloc(report->n_instances + 1, sizeof(*now));
@@ -92,7 +83,7 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
                 text->error = -ENOMEM;
         for (size_t i = 0; i < report->n_instances && now; i++)
                 if (is_unbound(&report->instances[i])) {
-                        plan_run_append_now(&c->planned, &report->instances[i], &now[i]);
+                        situation_append_now(s, &report->instances[i], &now[i]);
                         all_bound = false;
                 }
         text_append(text, all_bound ? "" : "\nNot bound by the daemon:\n");
@@ -114,200 +105,156 @@ static void append_verdicts(const Case *c, bool differs, Text *text) {
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-static int append_differences(const Situation *s, const Case *c, Text *text) {
-        _cleanup_free_ PlanChange *changes = NULL;
-        size_t n = 0;
-        int r = compare_with_force(c, &changes, &n);
-
-        if (r >= 0 && c->runs && s->machine.live && places_any(c))
-                append_verdicts(c, n > 0, text);
-        return r;
-}
-
-static int print_plan(const Situation *s, const Case *c, const PlanRunIrq *irq) {
+static int print_plan(const Situation *s) {
         const unsigned width = output_width();
+        _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
-        int r;
+        size_t n = 0;
+        int r = compare_with_force(s, &changes, &n);
 
-        text_append(&text, "Plan for ");
-        text_append_printable(&text, s->machine.title);
-        text_append(&text, "\n\n");
-        plan_table_render(&c->planned.report, width, &text);
-        append_interrupts(irq, s->args->explain, width, &text);
-        r = append_differences(s, c, &text);
         if (r < 0)
                 return r;
-        if (s->args->explain && c->planned.report.n_instances > 0) {
+        text_append(&text, "Plan for ");
+        text_append_printable(&text, s->machine->title);
+        text_append(&text, "\n\n");
+        plan_table_render(&s->report, width, &text);
+        append_interrupts(s, width, &text);
+        if (s->runs && s->machine->live)
+                append_verdicts(s, n > 0, &text);
+        if (s->args->explain && s->report.n_instances > 0) {
                 text_append(&text, "\n");
-                plan_table_explain(&c->planned.report, &text);
+                plan_table_explain(&s->report, &text);
         }
-        if (s->args->explain && irq->planned)
-                irq_plan_table_explain(&irq->plan, &text);
+        if (s->args->explain && s->irqs_planned)
+                irq_plan_table_explain(&s->irq_plan, &text);
         return output_text(&text);
 }
 
-/* Borrows the names; `types` owns the types. */
-static int make_marks(const PlanReport *report, TopologyMark *marks, char **types, size_t *ret_n) {
+static int export_plan(const Situation *s) {
+        const PlanReport *report = &s->report;
+        TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
+        char **types = calloc(report->n_instances + 1, sizeof(*types));
+        _cleanup_free_ char *message = NULL;
         size_t n = 0;
+        int r = marks && types ? 0 : -ENOMEM;
 
-        for (size_t i = 0; i < report->n_instances; i++) {
+        for (size_t i = 0; i < report->n_instances && r >= 0; i++) {
                 const PlanReportInstance *row = &report->instances[i];
 
                 if (!plan_report_places(row))
                         continue;
-                if (asprintf(&types[n], "tidbnumad:%s", row->in->policy->name) < 0) {
-                        types[n] = NULL;
-                        return -ENOMEM;
-                }
+                types[n] = text_new("tidbnumad:%s", row->in->policy->name);
+                if (!types[n])
+                        r = -ENOMEM;
                 marks[n] = (TopologyMark){ .name = row->in->name,
                                            .type = types[n],
                                            .nodes = row->choice->placement.nodes };
                 n++;
         }
-        *ret_n = n;
-        return 0;
-}
-
-static int write_marks(const Situation *s, const TopologyMark *marks, size_t n) {
-        const char *path = s->args->export_path;
-        _cleanup_free_ char *message = NULL;
-        int r = topology_export(&s->machine.source, &s->machine.devices, marks, n, path, &message);
-
-        if (r < 0 && r != -ENOMEM)
-                output_line(stderr, "tidbnumactl: --export %s: %s", path,
-                            message ? message : strerror(-r));
-        return r;
-}
-
-static int export_plan(const Situation *s, const PlanReport *report) {
-        TopologyMark *marks = calloc(report->n_instances + 1, sizeof(*marks));
-        char **types = calloc(report->n_instances + 1, sizeof(*types));
-        size_t n = 0;
-        int r = marks && types ? make_marks(report, marks, types, &n) : -ENOMEM;
-
         if (r >= 0)
-                r = write_marks(s, marks, n);
-        for (size_t i = 0; types && i < report->n_instances; i++)
+                r = topology_export(&s->machine->source, &s->machine->devices, marks, n,
+                                    s->args->export_path, &message);
+        if (r < 0 && r != -ENOMEM)
+                output_line(stderr, "tidbnumactl: --export %s: %s", s->args->export_path,
+                            message ? message : strerror(-r));
+        for (size_t i = 0; types && i < n; i++)
                 free(types[i]);
         free(types);
         free(marks);
         return r;
 }
 
-/* Reminds the operator of `irq`: without it, interrupts of network cards and disks stay on the CPUs
- * of instances. */
-static int note_no_irq(Case *c) {
-        const PolicySet *set = &c->policies.set;
+/* Plans interrupts as well. Reminds the operator of `irq`: without it, interrupts of network cards
+ * and disks stay on the CPUs of instances. */
+static int load(Situation *s) {
+        int r = situation_load(s);
 
-        if (set->n_irqs > 0 || c->policies.defaults || policy_set_count_written(set) == 0)
-                return 0;
-        return plan_run_add_note(&c->planned, "no entry of `irq`: interrupts are not steered");
+        if (r >= 0 && s->policies->set.n_irqs == 0 && !s->policies->defaults &&
+            policy_set_count_written(&s->policies->set) > 0)
+                situation_note(s, "no entry of `irq`: interrupts are not steered");
+        return r < 0 ? r : s->error;
 }
 
-static int exit_status(const Case *c) {
-        return plan_run_has_refusal(&c->planned) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
+static int exit_status(const Situation *s) {
+        return situation_has_refusal(s) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
 }
 
-static int plan_once(const Situation *s) {
-        _cleanup_case_ Case c = { 0 };
-        _cleanup_plan_run_irq_ PlanRunIrq irq = { 0 };
-        int r = case_open(s, NULL, NULL, &c);
+static int plan_once(Situation *s) {
+        int r = load(s);
 
-        if (r >= 0)
-                r = note_no_irq(&c);
         if (r >= 0 && s->args->export_path)
-                r = export_plan(s, &c.planned.report);
+                r = export_plan(s);
         if (r >= 0)
-                r = plan_run_irq_build(&s->machine, &c.policies.set, &c.planned, &irq);
+                r = situation_plan_irqs(s);
         if (r >= 0)
-                r = s->args->json ? print_plan_json(&c, &irq) : print_plan(s, &c, &irq);
-        return r < 0 ? r : exit_status(&c);
+                r = s->args->json ? print_plan_json(s) : print_plan(s);
+        return r < 0 ? r : exit_status(s);
 }
 
-/* Two cases: with the policies in force, and with others. */
-typedef struct Pair {
-        Case before, after;
-        PlanRunIrq irq_before, irq_after;
-} Pair;
-
-static void pair_done(Pair *pair) {
-        plan_run_irq_done(&pair->irq_after);
-        plan_run_irq_done(&pair->irq_before);
-        case_close(&pair->after);
-        case_close(&pair->before);
-}
-
-static int print_against_json(const Pair *pair, const PlanChange *changes, size_t n) {
+static int print_against_json(const Situation *before, const Situation *after,
+                              const PlanChange *changes, size_t n) {
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
 
         JSON_OBJECT(&json, NULL) {
                 JSON_OBJECT(&json, "before")
-                        put_plan(&json, &pair->before, &pair->irq_before);
+                        put_plan(&json, before);
                 JSON_OBJECT(&json, "after")
-                        put_plan(&json, &pair->after, &pair->irq_after);
+                        put_plan(&json, after);
                 plan_json_changes(&json, changes, n);
         }
         return output_json(&text);
 }
 
-static int print_against(const Situation *s, const Pair *pair, const PlanChange *changes,
-                         size_t n) {
+static int print_against(const Situation *after, const PlanChange *changes, size_t n) {
         const unsigned width = output_width();
         _cleanup_text_ Text text = { 0 };
 
         text_append(&text, "Plan for ");
-        text_append_printable(&text, s->machine.title);
+        text_append_printable(&text, after->machine->title);
         text_append(&text, " with the policies of ");
-        text_append_printable(&text, s->args->against);
+        text_append_printable(&text, after->policy_path);
         text_append(&text, "\n\n");
-        plan_table_render(&pair->after.planned.report, width, &text);
-        append_interrupts(&pair->irq_after, s->args->explain, width, &text);
+        plan_table_render(&after->report, width, &text);
+        append_interrupts(after, width, &text);
         text_append(&text, "\nChanges:\n\n");
         plan_table_changes(changes, n, width, &text);
         return output_text(&text);
 }
 
-static int open_pair(const Situation *s, Pair *pair) {
-        int r = case_open(s, NULL, NULL, &pair->before);
-
-        if (r >= 0)
-                r = case_open(s, s->args->against, &pair->before, &pair->after);
-        if (r >= 0)
-                r = note_no_irq(&pair->before);
-        if (r >= 0)
-                r = note_no_irq(&pair->after);
-        if (r >= 0)
-                r = plan_run_irq_build(&s->machine, &pair->before.policies.set,
-                                       &pair->before.planned, &pair->irq_before);
-        if (r >= 0)
-                r = plan_run_irq_build(&s->machine, &pair->after.policies.set, &pair->after.planned,
-                                       &pair->irq_after);
-        return r;
-}
-
-static int plan_twice(const Situation *s) {
+/* With the policies in force, and with others. */
+static int plan_twice(Situation *before) {
+        _cleanup_situation_ Situation after = { .args = before->args,
+                                                .machine = before->machine,
+                                                .policy_path = before->args->against,
+                                                .before = before };
         _cleanup_free_ PlanChange *changes = NULL;
-        _cleanup_(pair_done) Pair pair = { 0 };
         size_t n = 0;
-        int r = open_pair(s, &pair);
+        int r = load(before);
 
         if (r >= 0)
-                r = plan_run_compare(&pair.before.planned, &pair.after.planned, &changes, &n);
+                r = load(&after);
         if (r >= 0)
-                r = s->args->json ? print_against_json(&pair, changes, n)
-                                  : print_against(s, &pair, changes, n);
-        return r < 0 ? r : exit_status(&pair.after);
+                r = situation_plan_irqs(before);
+        if (r >= 0)
+                r = situation_plan_irqs(&after);
+        if (r >= 0)
+                r = situation_compare(before, &after, &changes, &n);
+        if (r >= 0)
+                r = after.args->json ? print_against_json(before, &after, changes, n)
+                                     : print_against(&after, changes, n);
+        return r < 0 ? r : exit_status(&after);
 }
 
 int command_plan(const Args *args) {
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         int r;
 
         if (args->tiup_file)
                 return command_plan_fleet(args);
-        r = situation_open(args, &situation);
+        r = situation_open_machine(args, &machine);
         if (r < 0)
                 return r;
-        return args->against ? plan_twice(&situation) : plan_once(&situation);
+        return args->against ? plan_twice(&s) : plan_once(&s);
 }

@@ -10,14 +10,14 @@
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/sys/clock.h"
 
-static int check_names(const Args *args, const Case *c) {
+static int check_names(const Args *args, const Situation *s) {
         for (size_t k = 0; k < args->n_names; k++) {
                 const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
-                bool found = c->planned.report.n_instances == 0;
+                bool found = s->report.n_instances == 0;
 
-                for (size_t i = 0; i < c->planned.report.n_instances && !found; i++)
-                        found = word_list_names(&glob, c->planned.rows[i].in->name,
-                                                c->planned.rows[i].in->unit);
+                for (size_t i = 0; i < s->report.n_instances && !found; i++)
+                        found = word_list_names(&glob, s->report.instances[i].in->name,
+                                                s->report.instances[i].in->unit);
                 if (!found) {
                         output_line(stderr,
                                     "tidbnumactl: no instance or unit is named '%s'; tidbnumactl "
@@ -69,13 +69,13 @@ static int ask(void) {
         return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static int replan(const Args *args, const Case *c) {
+static int replan(const Args *args, const Situation *s) {
         _cleanup_free_ PlanChange *changes = NULL;
         size_t n = 0;
-        int r = check_names(args, c);
+        int r = check_names(args, s);
 
         if (r >= 0)
-                r = plan_run_compare(NULL, &c->planned, &changes, &n);
+                r = situation_compare(NULL, s, &changes, &n);
         if (r >= 0) {
                 n = keep_bound(changes, n);
                 r = show(changes, n);
@@ -89,29 +89,32 @@ static int replan(const Args *args, const Case *c) {
 }
 
 int command_replan(const Args *args) {
-        _cleanup_situation_ Situation situation = { .machine = MACHINE_NONE };
-        _cleanup_case_ Case c = { 0 };
-        int r = situation_open(args, &situation);
+        _cleanup_machine_ Machine machine = MACHINE_NONE;
+        _cleanup_situation_ Situation s = { .args = args,
+                                            .machine = &machine,
+                                            .replan = { .words = (char **)args->names,
+                                                        .n_words = args->n_names } };
+        int r = situation_open_machine(args, &machine);
 
-        if (r >= 0 && !situation.daemon_runs) {
+        if (r >= 0 && !machine.daemon_runs) {
                 output_line(stderr,
                             "tidbnumactl: no daemon runs, so there is nothing to replan; at its "
                             "start it keeps the places of bound instances");
                 return COMMAND_EXIT_NO_DAEMON;
         }
         if (r >= 0 && !args->dry_run &&
-            !status_file_is_fresh(&situation.status, clock_realtime_seconds())) {
+            !status_file_is_fresh(&machine.status, clock_realtime_seconds())) {
                 output_line(stderr,
                             "tidbnumactl: the daemon has published nothing for %.0f s%s, so that "
                             "what would move is not known; nothing was changed. See journalctl -u "
                             "tidbnumad",
-                            clock_realtime_seconds() - situation.status.time_seconds,
+                            clock_realtime_seconds() - machine.status.time_seconds,
                             daemon_process_lacks_room(args->runtime_dir)
                                     ? ", because the file system of its runtime folder is full"
                                     : "");
                 return COMMAND_EXIT_NO_DAEMON;
         }
         if (r >= 0)
-                r = case_open(&situation, NULL, NULL, &c);
-        return r < 0 ? r : replan(args, &c);
+                r = situation_load(&s);
+        return r < 0 ? r : replan(args, &s);
 }

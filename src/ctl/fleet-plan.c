@@ -150,12 +150,13 @@ static int find_disks(const Machine *machine, const TiupServer *server, HostInst
 
 static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
         const TiupServer *server = &fleet->topology.servers[index];
-        const Policy *policy = find_policy(&host->class->policies.set, server);
-        HostInstance *imagined = &host->imagined.instances[host->imagined.n_instances];
+        const Policy *policy = find_policy(&host->situation.policies->set, server);
+        HostInstance *imagined =
+                &host->situation.instances.instances[host->situation.instances.n_instances];
 
         if (!policy)
                 return 0;
-        host->imagined_from[host->imagined.n_instances++] = index;
+        host->imagined_from[host->situation.instances.n_instances++] = index;
         *imagined = (HostInstance){ .name = strdup(server->name),
                                     .policy = policy,
                                     .limit_bytes = server->memory_limit,
@@ -171,43 +172,37 @@ static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
         return find_disks(&host->class->machine, server, imagined);
 }
 
-static int imagine_host(const Fleet *fleet, FleetHost *host) {
+static int plan_host(const Fleet *fleet, FleetHost *host) {
+        HostInstances *imagined = &host->situation.instances;
         int r = 0;
 
-        host->imagined.instances = calloc(host->n_servers, sizeof(*host->imagined.instances));
+        imagined->instances = calloc(host->n_servers, sizeof(*imagined->instances));
         host->imagined_from = calloc(host->n_servers, sizeof(*host->imagined_from));
-        if (!host->imagined.instances || !host->imagined_from)
+        if (!imagined->instances || !host->imagined_from)
                 return -ENOMEM;
+        host->situation.machine = &host->class->machine;
+        host->situation.policies = &host->class->policies;
+        host->situation.whole_memory = true;
         for (size_t i = 0; i < host->n_servers && r >= 0; i++)
                 r = imagine_server(fleet, host, host->servers[i]);
-        return r;
-}
-
-static int plan_host(const Fleet *fleet, FleetHost *host) {
-        const PlanRunFrom from = { .machine = &host->class->machine,
-                                   .policies = &host->class->policies.set,
-                                   .instances = &host->imagined,
-                                   .whole_memory = true };
-        int r = imagine_host(fleet, host);
-
-        return r < 0 ? r : plan_run_build(&from, &host->planned);
+        return r < 0 ? r : situation_plan(&host->situation);
 }
 
 /* --- sizes --- */
 
 static int advise_host(const Fleet *fleet, const FleetHost *host, AdviceReport *ret) {
-        const size_t n = host->imagined.n_instances;
+        const size_t n = host->situation.instances.n_instances;
         _cleanup_free_ ServerInstance *subjects = calloc(n + 1, sizeof(*subjects));
         const AdviceInput input = { .topology = &host->class->machine.topology,
                                     .instances = subjects,
                                     .n_instances = n,
-                                    .plan = &host->planned.plan,
+                                    .plan = &host->situation.plan,
                                     .daemon_binds = fleet->daemon_binds };
 
         if (!subjects)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
-                const HostInstance *imagined = &host->imagined.instances[i];
+                const HostInstance *imagined = &host->situation.instances.instances[i];
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
 
                 subjects[i] = (ServerInstance){ .name = imagined->name,
@@ -227,7 +222,7 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
         _cleanup_advice_report_ AdviceReport report = { 0 };
         int r = advise_host(fleet, host, &report);
 
-        for (size_t i = 0; i < host->imagined.n_instances && r >= 0; i++) {
+        for (size_t i = 0; i < host->situation.instances.n_instances && r >= 0; i++) {
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
                 TiupFilled filled;
 

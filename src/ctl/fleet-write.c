@@ -16,11 +16,11 @@
 /* Services of a user's own manager are no units that match. */
 static void append_entry(Text *text, const FleetHost *host, size_t index, bool user_units,
                          unsigned indent) {
-        const HostInstance *imagined = &host->imagined.instances[index];
+        const HostInstance *imagined = &host->situation.instances.instances[index];
         char nodes[ID_SET_LIST_MAX];
 
-        if (id_set_render_list(&host->planned.rows[index].choice->placement.nodes, nodes,
-                               sizeof(nodes)) < 0)
+        if (id_set_render_list(&host->situation.report.instances[index].choice->placement.nodes,
+                               nodes, sizeof(nodes)) < 0)
                 text->error = -ENOMEM;
         text_appendf(text, "%*s  - match: {", (int)indent, "");
         if (user_units)
@@ -38,8 +38,8 @@ static int pin(const FleetHost *host, bool user_units, const Policy *policy,
 
         if (policy->n_instances > 0 || policy->column == 0)
                 return 0;
-        for (size_t i = 0; i < host->planned.report.n_instances; i++) {
-                const PlanReportInstance *row = &host->planned.rows[i];
+        for (size_t i = 0; i < host->situation.report.n_instances; i++) {
+                const PlanReportInstance *row = &host->situation.report.instances[i];
 
                 if (row->in->policy != policy || !plan_report_places(row))
                         continue;
@@ -53,7 +53,7 @@ static int pin(const FleetHost *host, bool user_units, const Policy *policy,
 }
 
 static int pin_file(const FleetHost *host, bool user_units, const SourceFile *file, Text *ret) {
-        const PolicySet *set = &host->class->policies.set;
+        const PolicySet *set = &host->situation.policies->set;
         _cleanup_source_edit_list_ SourceEditList edits = { 0 };
         int r = 0;
 
@@ -66,7 +66,7 @@ static int pin_file(const FleetHost *host, bool user_units, const SourceFile *fi
 /* All files with the nodes in them, where the daemon would take them: two exclusive instances of
  * one node would be refused, for example. */
 static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret) {
-        const SourceFileList *files = &host->class->policies.files;
+        const SourceFileList *files = &host->situation.policies->files;
         const Machine *machine = &host->class->machine;
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_policy_set_ PolicySet set = { 0 };
@@ -127,7 +127,7 @@ static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
                     "note: the policies of host %s do not name the nodes of its instances, because "
                     "they could not hold together; the daemon places them by the same rules",
                     host->name);
-        return write_policies(fleet, host, &host->class->policies.files, to_fd);
+        return write_policies(fleet, host, &host->situation.policies->files, to_fd);
 }
 
 static int write_topology(Fleet *fleet, int to_fd) {

@@ -19,8 +19,7 @@ static void class_done(FleetClass *class) {
 }
 
 static void host_done(FleetHost *host) {
-        plan_run_done(&host->planned);
-        host_instances_done(&host->imagined);
+        situation_done(&host->situation);
         free(host->imagined_from);
         free(host->servers);
 }

@@ -5,6 +5,7 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/backend.h"
+#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/world/devices.h"
@@ -16,6 +17,7 @@ void machine_close(Machine *machine) {
         topology_done(&machine->topology);
         device_list_done(&machine->devices);
         free(machine->title);
+        status_done(&machine->status);
         *machine = MACHINE_NONE;
 }
 
@@ -111,21 +113,24 @@ int machine_open(const Args *args, Machine *ret) {
                        : machine_open_description(args->topology, "--topology", ret);
 }
 
-/* The daemon chooses affinity for a reason only where it is free to choose. */
-static bool daemon_knows_backend(const Snapshot *status, BackendKind wanted, BackendKind found) {
-        if (!status || !status->backend || wanted != BACKEND_AUTO || found == BACKEND_SYSTEMD)
-                return false;
-        return strcmp(status->backend, "cgroup1") == 0 ||
-               (strcmp(status->backend, "affinity") == 0 && status->backend_reason);
+int machine_read_daemon(Machine *machine, const char *runtime_dir) {
+        int r = machine->live ? status_file_read(runtime_dir, &machine->status) : -ENOENT;
+
+        machine->daemon_runs = r >= 0 && daemon_process_find(runtime_dir, &machine->status) > 0;
+        return r == -ENOMEM ? r : 0;
 }
 
-BackendKind machine_backend(const Machine *machine, BackendKind wanted, const Snapshot *status,
-                            const char **ret_weaker) {
+BackendKind machine_backend(const Machine *machine, BackendKind wanted, const char **ret_weaker) {
+        const Snapshot *status = machine_daemon(machine);
         BackendKind found;
 
         *ret_weaker = NULL;
         found = backend_choose_for(&machine->sysroot, wanted, ret_weaker);
-        if (!daemon_knows_backend(machine->live ? status : NULL, wanted, found))
+        if (!status || !status->backend || wanted != BACKEND_AUTO || found == BACKEND_SYSTEMD)
+                return found;
+        /* The daemon chooses affinity for a reason only where it is free to choose. */
+        if (strcmp(status->backend, "cgroup1") != 0 &&
+            (strcmp(status->backend, "affinity") != 0 || !status->backend_reason))
                 return found;
         *ret_weaker = status->backend_reason;
         return strcmp(status->backend, "cgroup1") == 0 ? BACKEND_CGROUP1 : BACKEND_AFFINITY;

@@ -1,299 +1,690 @@
+/* Policies, instances and plan of a command. What the daemon has in force comes from what it
+ * publishes; all else is computed as the daemon does it. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "config.h"
-#include "tidbnumad/ctl/daemon-process.h"
+#include "tidbnumad/base/text.h"
+#include "tidbnumad/change/scope.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/plan/guard.h"
+#include "tidbnumad/plan/irq.h"
+#include "tidbnumad/plan/limit.h"
+#include "tidbnumad/plan/start-limits.h"
+#include "tidbnumad/plan/state.h"
+#include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/world/irq-load.h"
 
-void situation_close(Situation *situation) {
-        machine_close(&situation->machine);
-        status_done(&situation->status);
-        imagine_list_done(&situation->wanted);
+void situation_done(Situation *s) {
+        irq_plan_done(&s->irq_plan);
+        irq_host_done(&s->irqs);
+        word_list_done(&s->report.notes);
+        free(s->report.instances);
+        huge_pools_done(&s->pools);
+        free(s->free_bytes);
+        placement_plan_done(&s->plan);
+        free(s->inputs);
+        host_instances_done(&s->ignored);
+        host_instances_done(&s->instances);
+        policies_done(&s->loaded);
+        *s = (Situation){ 0 };
 }
 
-void case_close(Case *c) {
-        plan_run_done(&c->planned);
-        host_instances_done(&c->instances);
-        host_instances_done(&c->ignored);
-        policies_done(&c->policies);
+void situation_note(Situation *s, const char *format, ...) {
+        _cleanup_text_ Text note = { 0 };
+        va_list args;
+
+        va_start(args, format);
+        text_appendv(&note, format, args);
+        va_end(args);
+        if (note.error < 0 || word_list_add(&s->report.notes, note.data) < 0)
+                s->error = -ENOMEM;
 }
 
-static int report_imagine(int error, const char *message) {
+/* --- policies and instances --- */
+
+static int report_imagined(int error, const char *message) {
         if (error == -EINVAL)
                 output_line(stderr, "tidbnumactl: --instances: %s", message);
         return error;
 }
 
-/* Without a readable status, the processes themselves are observed. */
-static int read_status(Situation *s) {
-        int r = s->machine.live ? status_file_read(s->args->runtime_dir, &s->status) : -ENOENT;
-
-        s->daemon_runs = r >= 0 && daemon_process_find(s->args->runtime_dir, &s->status) > 0;
-        return r == -ENOMEM ? r : 0;
-}
-
-int situation_open(const Args *args, Situation *ret) {
+static int parse_imagined(const Args *args, ImagineList *ret) {
         _cleanup_free_ char *message = NULL;
-        int r;
+        int r = args->instances ? imagine_parse(args->instances, ret, &message) : 0;
 
-        *ret = (Situation){ .args = args, .machine = MACHINE_NONE };
-        if (args->command == COMMAND_REPLAN)
-                ret->replan = (WordList){ .words = (char **)args->names, .n_words = args->n_names };
-        if (args->instances) {
-                r = imagine_parse(args->instances, &ret->wanted, &message);
-                if (r < 0)
-                        return report_imagine(r, message);
-        }
-        r = machine_open(args, &ret->machine);
-        return r < 0 ? r : read_status(ret);
+        return report_imagined(r, message);
 }
 
-static int report_policies(const Policies *policies, int error) {
-        int r = error == -EINVAL ? policies_print(&policies->errors, "") : 0;
+int situation_open_machine(const Args *args, Machine *ret) {
+        _cleanup_imagine_list_ ImagineList unused = { 0 };
+        int r = parse_imagined(args, &unused);
 
-        if (error == -EINVAL)
-                output_line(stderr, "tidbnumactl: the policies are refused");
-        return error < 0 ? error : r;
+        if (r >= 0)
+                r = machine_open(args, ret);
+        return r < 0 ? r : machine_read_daemon(ret, args->runtime_dir);
 }
 
 /* Uses the default policies where none exist: for another machine this host's folders are ignored,
  * and a user who imagines instances on a host without policies wants to see their effect. */
-static int load_policies(const Situation *s, const char *path, Policies *ret) {
-        const Args *args = s->args;
+static int load_policies(Situation *s) {
+        const bool named = s->policy_path || s->args->policy_is_set;
+        Policies *p = &s->loaded;
         int r;
 
-        if (!path && !args->policy_is_set && !s->machine.live)
-                return policies_load_defaults(&s->machine, NULL, ret);
-        r = path ? policies_load_path(path, &s->machine, ret)
-                 : policies_load(args, &s->machine, ret);
-        r = report_policies(ret, r);
-        if (r < 0 || !policies_are_built_in(ret) || path || args->policy_is_set || !args->instances)
+        s->policies = p;
+        if (!named && !s->machine->live)
+                return policies_load_defaults(s->machine, NULL, p);
+        r = s->policy_path ? policies_load_path(s->policy_path, s->machine, p)
+                           : policies_load(s->args, s->machine, p);
+        if (r == -EINVAL) {
+                if (policies_print(&p->errors, "") < 0)
+                        return -ENOMEM;
+                output_line(stderr, "tidbnumactl: the policies are refused");
+        }
+        if (r < 0 || named || !s->args->instances || !policies_are_built_in(p))
                 return r;
-        policies_done(ret);
-        return policies_load_defaults(&s->machine, NULL, ret);
+        policies_done(p);
+        return policies_load_defaults(s->machine, NULL, p);
 }
 
-static int find_running(const Situation *s, Case *c) {
-        const Snapshot *status = s->daemon_runs ? &s->status : NULL;
-        int r = instances_find(&s->machine.sysroot, &c->policies.set, status, &c->instances);
+static int find_running(Situation *s) {
+        const Snapshot *status = machine_daemon(s->machine);
+        int r = instances_find(&s->machine->sysroot, &s->policies->set, status, &s->instances);
 
         if (r >= 0)
-                r = instances_limit(&c->policies.set, status, &c->instances, &c->ignored);
+                r = instances_limit(&s->policies->set, status, &s->instances, &s->ignored);
         if (r >= 0)
-                r = host_instances_describe(&s->machine.sysroot, &s->machine.topology,
-                                            &c->instances);
+                r = host_instances_describe(&s->machine->sysroot, &s->machine->topology,
+                                            &s->instances);
         if (r >= 0 && status)
-                r = instances_take_storage(status, &c->instances);
+                r = instances_take_storage(status, &s->instances);
         if (r < 0 && r != -ENOMEM)
                 output_line(stderr, "tidbnumactl: the processes cannot be read: %s", strerror(-r));
         return r;
 }
 
-static int imagine(const Situation *s, Case *c) {
-        _cleanup_free_ char *message = NULL;
-        int r = imagine_instances(&s->wanted, &c->policies.set, &s->machine.devices, &c->instances,
-                                  &message);
+/* --- the plan --- */
 
-        return report_imagine(r, message);
+static const InstanceInfo *published_of(const Situation *s, const char *name) {
+        const Snapshot *status = machine_daemon(s->machine);
+
+        return status ? status_file_find(status, name) : NULL;
 }
 
-static int note_policies(const Case *c, PlanRun *p) {
-        const size_t warnings = c->policies.warnings.n_messages;
+/* The instance whose place is the daemon's; NULL: it is computed. */
+static const InstanceInfo *daemons_of(const Situation *s, const PlacementInstance *in) {
+        return s->daemons_plan && !word_list_names(&s->replan, in->name, in->unit)
+                       ? published_of(s, in->name)
+                       : NULL;
+}
+
+static NodeSet bound_nodes(const Situation *s, const HostInstance *o) {
+        return placement_bound_nodes(&s->machine->topology, &o->cpus, &o->allowed_cpus);
+}
+
+/* The daemon's method; without a daemon, the one that it would choose (binding/method.c), except
+ * for limits that only systemd knows. */
+static BindMeans means_of(const Situation *s, const HostInstance *o,
+                          const InstanceInfo *published) {
+        const BackendTarget target = { .instance = o->name,
+                                       .unit = o->unit,
+                                       .members = o->members,
+                                       .n_members = o->n_members };
+        const char *weaker;
+        BackendKind host;
+        BindMethodInput in;
+
+        for (BindMethod method = METHOD_UNIT;
+             published && published->bound_by && method <= METHOD_AFFINITY; method++)
+                if (strcmp(published->bound_by, bind_method_to_string(method)) == 0)
+                        return (BindMeans){ .method = method, .why = published->bound_by_reason };
+        host = machine_backend(s->machine, s->policies->set.backend, &weaker);
+        in = bind_method_input_of(&o->facts, !o->shared, host, weaker);
+        if (bind_method_needs_scope(&in))
+                in.no_scope = scope_refuses(&s->machine->sysroot, &target, &in.no_scope_code);
+        return bind_means_choose(&in);
+}
+
+/* What is known of an instance that runs, and the planner's input. */
+static PlacementInstance observe(const Situation *s, HostInstance *o, PlanReportInstance *row) {
+        const Topology *topology = &s->machine->topology;
+        const Members members = facts_members(&o->facts, &s->machine->sysroot);
+        PlacementInstance input;
+        BindMeans means;
+
+        row->storage = o->storage;
+        if (o->n_members == 0) {
+                input = placement_instance_of(&o->facts, topology, false);
+                input.in_force = o->in_force;
+                return input;
+        }
+        row->published = published_of(s, o->name);
+        means = means_of(s, o, row->published);
+        row->bound_by = bind_method_to_string(means.method);
+        row->bound_by_reason = means.why;
+        row->memory_policy = o->memory_policy;
+        row->pid = o->members[0].process.id.pid;
+        if (s->machine->runs)
+                members_read_allowed(&members, bind_method_stays_in_group(means.method, o->policy),
+                                     o->allowed_by, &o->allowed_cpus, &o->allowed_nodes);
+        /* A limit that the daemon has set because of its place is not what it needs. */
+        input = placement_instance_of(&o->facts, topology,
+                                      row->published &&
+                                              row->published->memory_limit_bytes == o->limit_bytes);
+        input.in_force = bound_nodes(s, o);
+        /* The daemon's verdict, if there is one: with CPUs of one node only, or on a machine of one
+         * node, the nodes of the threads do not show whether an instance is bound. */
+        row->in_force = row->published && row->published->cpu_bound ? row->published->nodes
+                                                                    : input.in_force;
+        return input;
+}
+
+static int read_free(Situation *s) {
+        const Topology *topology = &s->machine->topology;
+        _cleanup_free_ uint64_t *watermarks = NULL;
+        _cleanup_free_ NodeUse *uses = NULL;
+        int r = huge_pools_load(&s->machine->sysroot, topology, &s->pools);
+
+        if (r < 0)
+                return r;
+        r = node_watermarks_load(&s->machine->sysroot, topology, &watermarks);
+        if (r >= 0)
+                r = node_use_load(&s->machine->sysroot, topology, watermarks, &uses);
+        if (r < 0)
+                return r == -ENOMEM ? r : 0;
+        s->free_bytes = calloc(topology->n_nodes + 1, sizeof(*s->free_bytes));
+        if (!s->free_bytes)
+                return -ENOMEM;
+        placement_fill_free(topology, uses, s->inputs, s->instances.n_instances, s->free_bytes);
+        return 0;
+}
+
+/* What is in force for the planner: what the instance is bound to, unless the daemon's place, that
+ * of the former policies (as far as the daemon would keep it), or a new one is asked for. */
+static void set_in_force(const Situation *s, const NodeSet *reserved, PlacementInstance *in) {
+        const InstanceInfo *daemons = daemons_of(s, in);
+        const PlanReportInstance *former = s->before ? situation_find(s->before, in->name) : NULL;
+        NodeSet newly = *reserved;
+
+        in->in_force = placement_adopted_nodes(&in->in_force, reserved);
+        if (word_list_names(&s->replan, in->name, in->unit))
+                in->in_force = (NodeSet){ 0 };
+        if (daemons) {
+                const Policy *policy = policy_set_find(&s->policies->set, daemons->policy);
+
+                in->policy = policy ? policy : in->policy;
+                in->in_force = daemons->nodes;
+                in->unbound = !daemons->cpu_bound;
+        }
+        if (!former || !plan_report_places(former))
+                return;
+        in->in_force = former->choice->placement.nodes;
+        in->unbound = false;
+        id_set_subtract(&newly, &s->before->plan.reserved);
+        if (placement_weighs_again(former->in->policy, in->policy, &in->in_force, &newly))
+                in->in_force = (NodeSet){ 0 };
+}
+
+/* The daemon's place in the place of a computed one. What it may have, and what speaks for it, was
+ * computed for its place, unless that is none that would be kept. */
+static void take_daemons(const InstanceInfo *published, const NodeSet *reserved,
+                         PlacementChoice *c) {
+        if (!id_set_equal(&c->placement.nodes, &published->nodes)) {
+                c->grounds = (PlacementGrounds){ .outdone = true };
+                c->n_alternatives = 0;
+        }
+        c->refusal = published->refusal;
+        c->placement.nodes = published->nodes;
+        c->placement.cpus = published->cpus;
+        c->placement.memory = published->memory;
+        c->basis = published->basis;
+        c->warnings = published->warnings;
+        c->reserved = id_set_and(&published->nodes, reserved);
+}
+
+/* What the place of an instance that runs means for it. */
+static void judge_place(const Situation *s, const HostInstance *o, const InstanceInfo *daemons,
+                        PlanReportInstance *row) {
+        const NodeSet *nodes = &row->choice->placement.nodes;
+        const bool places = plan_report_places(row);
+
+        row->cost_known = places && o->memory_known;
+        if (row->cost_known)
+                row->cost_bytes =
+                        residency_outside(&s->machine->topology, o->by_node, nodes).anon_bytes;
+        row->bound = places && (daemons ? daemons->cpu_bound
+                                        : row->choice->basis == BASIS_KEPT &&
+                                                  id_set_equal(&row->in_force, nodes));
+        if (daemons && !places)
+                row->unplaced =
+                        *daemons->reason ? daemons->reason : "the daemon has not placed it yet";
+}
+
+static int place_all(Situation *s) {
+        const size_t n = s->instances.n_instances;
+        PlacementInput input = placement_input_of(&s->machine->topology, &s->policies->set.host,
+                                                  &s->machine->devices);
+        const NodeSet reserved = placement_reserved(&input);
+        int r;
+
+        input.free_bytes = s->free_bytes;
+        input.pools = &s->pools;
+        input.instances = s->inputs;
+        input.n_instances = n;
+        input.explain = true;
+        for (size_t i = 0; i < n; i++)
+                set_in_force(s, &reserved, &s->inputs[i]);
+        r = placement_plan_build(&input, &s->plan);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n; i++) {
+                const InstanceInfo *daemons = daemons_of(s, &s->inputs[i]);
+                PlanReportInstance *row = &s->report.instances[i];
+
+                if (daemons)
+                        take_daemons(daemons, &s->plan.reserved, &s->plan.choices[i]);
+                row->in = &s->inputs[i];
+                row->choice = &s->plan.choices[i];
+                if (row->pid > 0)
+                        judge_place(s, &s->instances.instances[i], daemons, row);
+        }
+        s->report.source = s->machine->title;
+        s->report.topology = &s->machine->topology;
+        s->report.devices = &s->machine->devices;
+        s->report.free_bytes = s->free_bytes;
+        s->report.reserved = s->plan.reserved;
+        s->report.reserved_cpus = s->plan.reserved_cpus;
+        s->report.nic_nodes = input.nic_nodes;
+        s->report.n_instances = n;
+        s->report.score = s->plan.score;
+        s->report.daemon_runs = machine_daemon(s->machine);
+        return 0;
+}
+
+int situation_plan(Situation *s) {
+        const size_t n = s->instances.n_instances;
+        _cleanup_text_ Text disks = { 0 };
         int r = 0;
 
-        if (warnings > 0)
-                r = plan_run_add_note(
-                        p, "there %s %zu warning%s about the policies; run tidbnumactl validate",
-                        warnings == 1 ? "is" : "are", warnings, warnings == 1 ? "" : "s");
-        if (r >= 0 && c->policies.set.host.reserve.kind == RESERVE_NIC &&
-            id_set_is_empty(&p->report.nic_nodes))
-                r = plan_run_add_note(p, "nothing is reserved for the network card: the card with "
-                                         "the default route, or its node, is unknown; set "
-                                         "host.reserve.devices or host.reserve.nodes");
+        s->inputs = calloc(n + 1, sizeof(*s->inputs));
+        s->report.instances = calloc(n + 1, sizeof(*s->report.instances));
+        if (!s->inputs || !s->report.instances)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                HostInstance *o = &s->instances.instances[i];
+
+                s->inputs[i] = observe(s, o, &s->report.instances[i]);
+                if (o->in_turn)
+                        text_appendf(&disks, "%s %s on %s", disks.length > 0 ? "," : "", o->name,
+                                     o->storage);
+        }
+        if (s->machine->runs && !s->whole_memory)
+                r = read_free(s);
+        if (r >= 0)
+                r = place_all(s);
+        if (disks.length > 0)
+                situation_note(
+                        s,
+                        "imagined instances near storage get the machine's disks in turn:%s; "
+                        "COUNT:POLICY@DISK chooses one",
+                        disks.data);
+        return r < 0 ? r : disks.error < 0 ? disks.error : s->error;
+}
+
+int situation_plan_irqs(Situation *s) {
+        const PolicySet *set = &s->policies->set;
+        _cleanup_free_ IrqOwner *owners = calloc(s->report.n_instances + 1, sizeof(*owners));
+        IrqPlanInput input = { .topology = &s->machine->topology,
+                               .host = &s->irqs,
+                               .policies = set->irqs,
+                               .n_policies = set->n_irqs,
+                               .reserved = s->report.reserved,
+                               .reserved_cpus = s->report.reserved_cpus,
+                               .owners = owners };
+        int r;
+
+        if (!owners)
+                return -ENOMEM;
+        if (set->n_irqs == 0 || !s->machine->runs)
+                return 0;
+        /* An instance owns the CPUs of its planned place, not those on which it runs now. */
+        for (size_t i = 0; i < s->report.n_instances; i++) {
+                const PlanReportInstance *row = &s->report.instances[i];
+
+                if (plan_report_places(row))
+                        owners[input.n_owners++] =
+                                (IrqOwner){ .name = row->in->name,
+                                            .cpus = row->choice->placement.cpus,
+                                            .shared =
+                                                    row->in->policy->place.share == SHARE_SHARED };
+        }
+        r = irq_host_load(&s->machine->sysroot, set->irqs, set->n_irqs, &s->irqs);
+        if (r >= 0)
+                r = irq_plan_build(&input, &s->irq_plan);
+        s->irqs_planned = r >= 0;
         return r;
 }
 
+/* --- notes --- */
+
+static void note_machine(Situation *s) {
+        const Topology *topology = &s->machine->topology;
+        NodeSet used = { 0 };
+
+        for (size_t i = 0; i < s->plan.n_choices; i++)
+                id_set_union(&used, &s->plan.choices[i].placement.nodes);
+        for (unsigned i = 0; i <= TOPOLOGY_NOTES; i++) {
+                _cleanup_text_ Text note = { 0 };
+
+                if (i < TOPOLOGY_NOTES)
+                        topology_append_note(topology, i, &note);
+                else
+                        topology_append_unused(topology, &used, &note);
+                if (note.error < 0)
+                        s->error = note.error;
+                else if (note.length > 0)
+                        situation_note(s, "%s", note.data);
+        }
+}
+
 /* The source of the policies, if they were not written by the operator. */
-static int note_source(const Case *c, PlanRun *p) {
-        if (policies_are_built_in(&c->policies))
-                return plan_run_add_note(
-                        p, "no policies, so nothing is placed; write one in " TIDBNUMAD_SYSCONFDIR
+static void note_source(Situation *s) {
+        if (policies_are_built_in(s->policies))
+                situation_note(
+                        s, "no policies, so nothing is placed; write one in " TIDBNUMAD_SYSCONFDIR
                            "/tidbnumad.d, or plan with --policy FILE");
-        if (c->policies.defaults)
-                return plan_run_add_note(p,
-                                         "no policies given: planned with tidb (exclusive), tikv "
-                                         "and tiflash (exclusive, near storage), jvm (exclusive), "
-                                         "pd, haproxy and the others (shared), and the network "
-                                         "card's node reserved, if it is known");
-        return 0;
+        else if (s->policies->defaults)
+                situation_note(s, "no policies given: planned with tidb (exclusive), tikv "
+                                  "and tiflash (exclusive, near storage), jvm (exclusive), "
+                                  "pd, haproxy and the others (shared), and the network "
+                                  "card's node reserved, if it is known");
 }
 
 /* The daemon's plan is by the files as they were when it read them. A file that came, left or was
  * written since then has changed its own time of change (ctime), or that of its folder. */
-static int note_changed(const Situation *s, const Case *c, PlanRun *p) {
+static void note_changed(Situation *s) {
         const Args *args = s->args;
         const char *changed = NULL;
         struct stat st;
 
-        for (size_t i = 0; i < args->n_policy_dirs + c->policies.files.n_files; i++) {
+        for (size_t i = 0; i < args->n_policy_dirs + s->policies->files.n_files; i++) {
                 const char *path = i < args->n_policy_dirs
                                            ? args->policy_dirs[i]
-                                           : c->policies.files.files[i - args->n_policy_dirs].path;
+                                           : s->policies->files.files[i - args->n_policy_dirs].path;
 
                 if (stat(path, &st) >= 0 &&
                     (double)st.st_ctim.tv_sec + (double)st.st_ctim.tv_nsec / 1e9 >
-                            s->status.policy_load_seconds)
+                            s->machine->status.policy_load_seconds)
                         changed = path;
         }
-        return changed ? plan_run_add_note(p,
-                                           "%s has changed since the daemon read it, and this plan "
-                                           "is by what it read; tidbnumactl reload applies the "
-                                           "change",
-                                           changed)
-                       : 0;
+        if (changed)
+                situation_note(s,
+                               "%s has changed since the daemon read it, and this plan is by what "
+                               "it read; tidbnumactl reload applies the change",
+                               changed);
 }
 
-static int note_unused(const Machine *machine, PlanRun *p) {
-        _cleanup_text_ Text note = { 0 };
-        NodeSet used = { 0 };
+static void note_policies(Situation *s) {
+        const size_t warnings = s->policies->warnings.n_messages;
 
-        for (size_t i = 0; i < p->plan.n_choices; i++)
-                id_set_union(&used, &p->plan.choices[i].placement.nodes);
-        topology_append_unused(&machine->topology, &used, &note);
-        if (note.error < 0 || note.length == 0)
-                return note.error;
-        return plan_run_add_note(p, "%s", note.data);
+        if (warnings > 0)
+                situation_note(
+                        s, "there %s %zu warning%s about the policies; run tidbnumactl validate",
+                        warnings == 1 ? "is" : "are", warnings, warnings == 1 ? "" : "s");
+        if (s->policies->set.host.reserve.kind == RESERVE_NIC &&
+            id_set_is_empty(&s->report.nic_nodes))
+                situation_note(s, "nothing is reserved for the network card: the card with the "
+                                  "default route, or its node, is unknown; set "
+                                  "host.reserve.devices or host.reserve.nodes");
 }
 
-static int note_machine(const Machine *machine, PlanRun *p) {
-        int r = 0;
+static size_t count_of_policy(const Situation *s, const Policy *policy) {
+        size_t n = 0;
 
-        for (unsigned i = 0; i < TOPOLOGY_NOTES && r >= 0; i++) {
-                _cleanup_text_ Text note = { 0 };
-
-                topology_append_note(&machine->topology, i, &note);
-                if (note.error < 0)
-                        r = note.error;
-                else if (note.length > 0)
-                        r = plan_run_add_note(p, "%s", note.data);
-        }
-        return r < 0 ? r : note_unused(machine, p);
-}
-
-static bool is_idle(const Case *c, const Policy *policy) {
-        for (size_t i = 0; i < c->instances.n_instances; i++)
-                if (c->instances.instances[i].policy == policy)
-                        return false;
-        return !policy->built_in;
+        for (size_t i = 0; i < s->instances.n_instances; i++)
+                n += s->instances.instances[i].policy == policy;
+        return n;
 }
 
 /* A policy with a wrong unit or user matches nothing, and the operator finds out here. Without
  * access to all processes, nothing is known. */
-static int note_idle(const Case *c, PlanRun *p) {
-        const PolicySet *set = &c->policies.set;
+static void note_idle(Situation *s) {
+        const PolicySet *set = &s->policies->set;
         _cleanup_text_ Text names = { 0 };
         size_t n = 0;
 
-        if (c->policies.defaults || (c->instances.n_denied > 0 && geteuid() != 0))
-                return 0;
+        if (s->policies->defaults || (s->instances.n_denied > 0 && geteuid() != 0))
+                return;
         for (size_t i = 0; i < set->n_policies; i++)
-                if (is_idle(c, &set->policies[i]))
+                if (!set->policies[i].built_in && count_of_policy(s, &set->policies[i]) == 0)
                         text_appendf(&names, "%s%s", n++ > 0 ? ", " : "", set->policies[i].name);
-        if (n == 0 || names.error < 0)
-                return names.error;
-        return plan_run_add_note(p,
-                                 "no running process matches the polic%s %s; tidbnumactl explain "
-                                 "PID shows why",
-                                 n == 1 ? "y" : "ies", names.data);
+        if (names.error < 0)
+                s->error = names.error;
+        else if (n > 0)
+                situation_note(s,
+                               "no running process matches the polic%s %s; tidbnumactl explain "
+                               "PID shows why",
+                               n == 1 ? "y" : "ies", names.data);
 }
 
 /* Imagined instances have no user; the daemon counts those of each user. */
-static int note_limits(const Case *c, PlanRun *p) {
-        int r = 0;
+static void note_limits(Situation *s) {
+        for (size_t i = 0; i < s->policies->set.n_policies; i++) {
+                const Policy *policy = &s->policies->set.policies[i];
+                const size_t n = count_of_policy(s, policy);
 
-        for (size_t i = 0; i < c->policies.set.n_policies && r >= 0; i++) {
-                const Policy *policy = &c->policies.set.policies[i];
-                size_t n = 0;
-
-                for (size_t k = 0; k < c->instances.n_instances; k++)
-                        n += c->instances.instances[k].policy == policy;
                 if (n > policy->max_instances)
-                        r = plan_run_add_note(p,
-                                              "policy %s has %zu imagined instances; the daemon "
-                                              "places at most %" PRIu32 " of one user "
-                                              "(policies[].max_instances)",
-                                              policy->name, n, policy->max_instances);
+                        situation_note(s,
+                                       "policy %s has %zu imagined instances; the daemon places at "
+                                       "most %" PRIu32 " of one user (policies[].max_instances)",
+                                       policy->name, n, policy->max_instances);
         }
-        return r;
 }
 
 /* An ordinary user may not follow the path of a data directory, so that near: storage does not
  * count for its instance. */
-static int note_storage(const Situation *s, const Case *c, PlanRun *p) {
+static void note_storage(Situation *s) {
         _cleanup_text_ Text names = { 0 };
 
-        if (!s->machine.live || geteuid() == 0)
-                return 0;
-        for (size_t i = 0; i < c->instances.n_instances; i++) {
-                const HostInstance *o = &c->instances.instances[i];
+        if (!s->machine->live || geteuid() == 0)
+                return;
+        for (size_t i = 0; i < s->instances.n_instances; i++) {
+                const HostInstance *o = &s->instances.instances[i];
 
                 if (o->policy->place.near == NEAR_STORAGE && !o->storage)
                         text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", o->name);
         }
-        if (names.error < 0 || names.length == 0)
-                return names.error;
-        return plan_run_add_note(p,
-                                 "the disks of %s cannot be looked up, which needs root: the plan "
-                                 "of root may be another one",
-                                 names.data);
+        if (names.error < 0)
+                s->error = names.error;
+        else if (names.length > 0)
+                situation_note(s,
+                               "the disks of %s cannot be looked up, which needs root: the plan of "
+                               "root may be another one",
+                               names.data);
 }
 
-static int note_instances(const Situation *s, const Case *c, PlanRun *p) {
-        const size_t denied = c->instances.n_denied, ignored = c->ignored.n_instances;
-        int r = c->runs ? 0 : note_limits(c, p);
+static void note_instances(Situation *s) {
+        const size_t denied = s->instances.n_denied, ignored = s->ignored.n_instances;
+        const Snapshot *status = machine_daemon(s->machine);
+        const double now = clock_realtime_seconds();
 
-        if (r >= 0 && ignored > 0)
-                r = plan_run_add_note(
-                        p,
-                        "%zu instance%s ignored: the policy has max_instances of the "
-                        "same user already; tidbnumactl explain PID names the policy, "
-                        "policies[].max_instances raises the limit",
-                        ignored, ignored == 1 ? " is" : "s are");
+        if (!s->runs)
+                note_limits(s);
+        if (ignored > 0)
+                situation_note(s,
+                               "%zu instance%s ignored: the policy has max_instances of the "
+                               "same user already; tidbnumactl explain PID names the policy, "
+                               "policies[].max_instances raises the limit",
+                               ignored, ignored == 1 ? " is" : "s are");
+        if (s->runs)
+                note_storage(s);
+        if (status && !status_file_is_fresh(status, now))
+                situation_note(s,
+                               "the daemon has published nothing for %.0f s; tidbnumactl status "
+                               "tells why",
+                               now - status->time_seconds);
+        if (denied > 0)
+                situation_note(s, "%zu process%s could not be read%s%s", denied,
+                               denied == 1 ? "" : "es", geteuid() == 0 ? "" : ", which needs root",
+                               status ? "; the daemon's report was used for them" : "");
+        if (s->report.n_instances == 0)
+                situation_note(s, s->machine->runs
+                                          ? "no running process matches a policy; tidbnumactl "
+                                            "explain PID shows why, and --instances 1:POLICY "
+                                            "imagines one"
+                                          : "nothing to place; use --instances 4:tidb,4:tikv "
+                                            "for imagined instances");
+        else if (s->runs)
+                note_idle(s);
+}
+
+int situation_load(Situation *s) {
+        const bool imagines = s->args->instances;
+        _cleanup_imagine_list_ ImagineList wanted = { 0 };
+        _cleanup_free_ char *message = NULL;
+        int r = load_policies(s);
+
+        s->runs = !imagines && s->machine->runs;
+        s->daemons_plan = machine_daemon(s->machine) && !imagines && !s->policy_path &&
+                          !s->args->policy_is_set;
+        if (r >= 0 && s->runs)
+                r = find_running(s);
         if (r >= 0)
-                r = c->runs ? note_storage(s, c, p) : 0;
-        if (r >= 0 && s->daemon_runs && !status_file_is_fresh(&s->status, clock_realtime_seconds()))
-                r = plan_run_add_note(p,
-                                      "the daemon has published nothing for %.0f s; tidbnumactl "
-                                      "status tells why",
-                                      clock_realtime_seconds() - s->status.time_seconds);
-        if (r >= 0 && denied > 0)
-                r = plan_run_add_note(
-                        p, "%zu process%s could not be read%s%s", denied, denied == 1 ? "" : "es",
-                        geteuid() == 0 ? "" : ", which needs root",
-                        s->daemon_runs ? "; the daemon's report was used for them" : "");
-        if (r >= 0 && p->report.n_instances == 0)
-                r = plan_run_add_note(
-                        p, s->machine.runs ? "no running process matches a policy; tidbnumactl "
-                                             "explain PID shows why, and --instances 1:POLICY "
-                                             "imagines one"
-                                           : "nothing to place; use --instances 4:tidb,4:tikv "
-                                             "for imagined instances");
-        else if (r >= 0 && s->machine.runs && !s->args->instances)
-                r = note_idle(c, p);
-        return r;
+                r = parse_imagined(s->args, &wanted);
+        if (r >= 0 && imagines) {
+                r = imagine_instances(&wanted, &s->policies->set, &s->machine->devices,
+                                      &s->instances, &message);
+                (void)report_imagined(r, message);
+        }
+        if (r >= 0)
+                r = situation_plan(s);
+        if (r < 0)
+                return r;
+        note_machine(s);
+        s->first_note_of_source = s->report.notes.n_words;
+        note_source(s);
+        if (s->daemons_plan && s->runs)
+                note_changed(s);
+        s->first_note_of_policies = s->report.notes.n_words;
+        note_policies(s);
+        s->first_note_of_instances = s->report.notes.n_words;
+        note_instances(s);
+        return s->error;
 }
 
-/* What restricts it beside the daemon. */
-static ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
-        const PlanReportInstance *row = &c->planned.rows[i];
-        const HostInstance *o = &c->instances.instances[i];
+/* --- questions --- */
+
+bool situation_has_refusal(const Situation *s) {
+        for (size_t i = 0; i < s->report.n_instances; i++) {
+                const PlacementRefusal refusal = s->report.instances[i].choice->refusal;
+
+                if (refusal != REFUSAL_NONE && refusal != REFUSAL_WATCH_ONLY)
+                        return true;
+        }
+        return false;
+}
+
+const PlanReportInstance *situation_find(const Situation *s, const char *name) {
+        for (size_t i = 0; i < s->report.n_instances; i++)
+                if (strcmp(s->report.instances[i].in->name, name) == 0)
+                        return &s->report.instances[i];
+        return NULL;
+}
+
+void situation_append_now(const Situation *s, const PlanReportInstance *row, Text *text) {
+        const InstanceInfo *now = row->published;
+
+        if (now) {
+                text_appendf(text, "%s (CPUs %s, memory %s)", instance_state_to_string(now->state),
+                             now->cpu_bound ? "bound" : "not bound",
+                             verdict_memory_word(row->choice->placement.memory, now->memory_bound));
+                text_append(text, *now->reason ? ": " : "");
+                text_append_printable(text, now->reason);
+                if (!plan_report_places(row) || !*row->bound_by)
+                        return;
+                text_appendf(text, "; by %s%s", row->bound_by,
+                             row->bound_by_reason ? ", because " : "");
+                text_append_printable(text, row->bound_by_reason ? row->bound_by_reason : "");
+        } else if (s->report.daemon_runs)
+                text_append(text, "the daemon does not list it");
+        else {
+                text_append(text, "no daemon runs");
+                if (!id_set_is_empty(&row->in_force)) {
+                        text_append(text, "; its threads may run on ");
+                        plan_words_nodes(&row->in_force, text);
+                        text_append(text, " only");
+                }
+        }
+}
+
+int situation_compare(const Situation *before, const Situation *after, PlanChange **ret,
+                      size_t *ret_n) {
+        const size_t n_before = before ? before->report.n_instances : 0;
+        PlanChange *changes = calloc(n_before + after->report.n_instances + 1, sizeof(*changes));
+        size_t n = 0;
+
+        if (!changes)
+                return -ENOMEM;
+        for (size_t i = 0; i < after->report.n_instances; i++) {
+                const PlanReportInstance *row = &after->report.instances[i];
+                PlanChange change = { .name = row->in->name,
+                                      .before =
+                                              before ? situation_find(before, row->in->name) : NULL,
+                                      .after = row,
+                                      .to = row->choice->placement.nodes };
+
+                if (change.before)
+                        change.from = change.before->choice->placement.nodes;
+                else if (!before)
+                        change.from = row->in_force;
+                if (!id_set_equal(&change.from, &change.to))
+                        changes[n++] = change;
+        }
+        for (size_t i = 0; i < n_before; i++) {
+                const PlanReportInstance *row = &before->report.instances[i];
+
+                if (plan_report_places(row) && !situation_find(after, row->in->name))
+                        changes[n++] = (PlanChange){ .name = row->in->name,
+                                                     .before = row,
+                                                     .from = row->choice->placement.nodes };
+        }
+        *ret = changes;
+        *ret_n = n;
+        return 0;
+}
+
+/* The limit of its control group by which the instance has taken its sizes, and of one that does
+ * not run, that which its policy sets. 0: none. */
+static uint64_t memory_limit_of(const Situation *s, size_t i) {
+        const HostInstance *o = &s->instances.instances[i];
+        const InstanceInfo *published = s->report.instances[i].published;
+
+        if (o->n_members == 0)
+                return limit_wanted_bytes(&s->machine->topology, NULL, s->inputs, s->plan.choices,
+                                          s->plan.n_choices, i);
+        switch (published ? published->memory_limit_state : LIMIT_NONE) {
+        case LIMIT_SET:
+        case LIMIT_LIFTED:
+                return published->memory_limit_bytes;
+        case LIMIT_NEXT_START: /* it has taken its sizes without */
+                return 0;
+        default:
+                return o->limit_bytes;
+        }
+}
+
+ServerInstance situation_server(const Situation *s, size_t i, const Asked *asked) {
+        const HostInstance *o = &s->instances.instances[i];
+        const PlanReportInstance *row = &s->report.instances[i];
         const InstanceInfo *published = row->published;
-        const ByHandInput input = {
-                .topology = &s->machine.topology,
+        const ByHandInput by_hand = {
+                .topology = &s->machine->topology,
                 .thread_cpus = &o->thread_cpus,
                 .unit_cpus = &o->unit_cpus,
                 .mems = &o->mems,
@@ -304,13 +695,6 @@ static ByHand case_by_hand(const Situation *s, const Case *c, size_t i) {
                 .bound_by_daemon = published && published->cpu_bound,
                 .cpu_source = start_source_from_string(published ? published->start_cpus_by : NULL),
         };
-
-        return by_hand_find(&input);
-}
-
-ServerInstance case_server(const Situation *s, const Case *c, size_t i, const Asked *asked) {
-        const HostInstance *o = &c->instances.instances[i];
-        const PlanReportInstance *row = &c->planned.rows[i];
         ServerInstance new = {
                 .name = row->in->name,
                 .policy = row->in->policy,
@@ -320,52 +704,17 @@ ServerInstance case_server(const Situation *s, const Case *c, size_t i, const As
                 .n_ports = o->n_ports,
                 .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
                 .need_bytes = row->in->need_bytes,
-                .limit_bytes =
-                        plan_run_memory_limit(&c->planned, &s->machine.topology, &c->instances, i),
+                .limit_bytes = memory_limit_of(s, i),
         };
 
-        if (!c->runs)
+        if (!s->runs)
                 return new;
         new.pid = row->pid;
-        new.by_hand = case_by_hand(s, c, i);
+        new.by_hand = by_hand_find(&by_hand);
         new.gomaxprocs = asked->gomaxprocs;
         new.gomaxprocs_reported = asked->gomaxprocs_reported;
         new.go = asked->go;
         new.said = &asked->said;
-        new.bound_after_start = row->published && row->published->bound_after_start;
+        new.bound_after_start = published && published->bound_after_start;
         return new;
-}
-
-int case_open(const Situation *s, const char *path, const Case *before, Case *ret) {
-        const bool imagines = s->args->instances;
-        PlanRunFrom from = { .machine = &s->machine,
-                             .policies = &ret->policies.set,
-                             .instances = &ret->instances,
-                             .status = s->daemon_runs ? &s->status : NULL,
-                             .daemons = s->daemon_runs && !imagines && !path &&
-                                        !s->args->policy_is_set,
-                             .before = before ? &before->planned : NULL,
-                             .replan = s->replan };
-        int r;
-
-        *ret = (Case){ .runs = !imagines && s->machine.runs };
-        r = load_policies(s, path, &ret->policies);
-        if (r >= 0 && ret->runs)
-                r = find_running(s, ret);
-        if (r >= 0 && imagines)
-                r = imagine(s, ret);
-        if (r >= 0)
-                r = plan_run_build(&from, &ret->planned);
-        if (r >= 0)
-                r = note_machine(&s->machine, &ret->planned);
-        ret->first_note_of_source = ret->planned.n_notes;
-        if (r >= 0)
-                r = note_source(ret, &ret->planned);
-        if (r >= 0 && from.daemons && ret->runs)
-                r = note_changed(s, ret, &ret->planned);
-        ret->first_note_of_policies = ret->planned.n_notes;
-        if (r >= 0)
-                r = note_policies(ret, &ret->planned);
-        ret->first_note_of_instances = ret->planned.n_notes;
-        return r < 0 ? r : note_instances(s, ret, &ret->planned);
 }

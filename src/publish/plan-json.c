@@ -124,7 +124,8 @@ void plan_json_report(Json *json, const PlanReport *report) {
         JSON_OBJECT(json, "score")
                 for (PlacementCriterion c = 0; c < N_CRITERIA; c++)
                         json_put_count(json, placement_criterion_to_string(c), report->score.by[c]);
-        json_put_strings(json, "notes", report->notes, report->n_notes);
+        json_put_strings(json, "notes", (const char *const *)report->notes.words,
+                         report->notes.n_words);
 }
 
 void plan_json_changes(Json *json, const PlanChange *changes, size_t n_changes) {

@@ -374,9 +374,9 @@ static void render_remarks(const PlanReport *report, Text *text) {
                 text_append_printable(text, i->bound_by_reason);
                 text_append(text, "\n");
         }
-        for (size_t i = 0; i < report->n_notes; i++) {
+        for (size_t i = 0; i < report->notes.n_words; i++) {
                 text_append(text, "note: ");
-                text_append_printable(text, report->notes[i]);
+                text_append_printable(text, report->notes.words[i]);
                 text_append(text, "\n");
         }
         if (text->error == 0 && text->length == before + 1) { /* there were none */

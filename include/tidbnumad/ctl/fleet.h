@@ -4,10 +4,7 @@
 
 #include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/ctl/args.h"
-#include "tidbnumad/ctl/instances.h"
-#include "tidbnumad/ctl/machine.h"
-#include "tidbnumad/ctl/plan-run.h"
-#include "tidbnumad/ctl/policies.h"
+#include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/model/workload.h"
 
 typedef enum FleetMachineKind {
@@ -23,8 +20,8 @@ typedef struct FleetClass {
         char *path;    /* owned, as `pattern` */
         char *pattern; /* name or glob of its hosts */
         FleetMachineKind kind;
-        Machine machine; /* its processes are no longer readable once its hosts are planned */
         Policies policies;
+        Machine machine; /* its processes are no longer readable once its hosts are planned */
 } FleetClass;
 
 typedef struct FleetHost {
@@ -32,9 +29,9 @@ typedef struct FleetHost {
         FleetClass *class; /* of the fleet; NULL: none, and nothing is planned */
         size_t *servers;   /* indexes in the topology; owned */
         size_t n_servers, servers_allocated;
-        HostInstances imagined; /* those of `servers` that a policy matches, in that order */
-        size_t *imagined_from;  /* the index in the topology of each of these; owned */
-        PlanRun planned;
+        Situation situation;   /* its instances: those of `servers` that a policy matches, in that
+                                * order */
+        size_t *imagined_from; /* the index in the topology of each of these; owned */
 } FleetHost;
 
 typedef struct Fleet {

@@ -19,6 +19,8 @@ typedef struct Machine {
         DeviceList devices;
         TopologySource source; /* for topology_export() */
         char *title;           /* "this host", "the dump host7"; owned */
+        Snapshot status;       /* what the daemon of this machine has published last */
+        bool daemon_runs;      /* it is of one that runs */
 } Machine;
 
 #define MACHINE_NONE                                                                               \
@@ -30,12 +32,19 @@ typedef struct Machine {
 int machine_open(const Args *args, Machine *ret);
 /* From a description in hwloc's syntax, which is found at `where`, for messages. */
 int machine_open_description(const char *description, const char *where, Machine *ret);
+/* Reads what the daemon of this machine publishes; without a readable status none runs. 0 or
+ * -ENOMEM. */
+int machine_read_daemon(Machine *machine, const char *runtime_dir);
 void machine_close(Machine *machine);
 #define _cleanup_machine_ _cleanup_(machine_close)
 
+/* What the daemon publishes that runs there; NULL: none does. */
+static inline const Snapshot *machine_daemon(const Machine *machine) {
+        return machine->daemon_runs ? &machine->status : NULL;
+}
+
 /* By which backend the daemon binds there, with policies that set `wanted`: as the daemon found it,
- * which has tried, else as it would choose in its unit. `status` is of a daemon that runs; NULL:
- * none. BACKEND_AUTO: none, or of a dump: not known. `*ret_weaker`: why it is not a stronger one,
- * where the host seems to have that; NULL: it has not; borrowed from the status, or a constant. */
-BackendKind machine_backend(const Machine *machine, BackendKind wanted, const Snapshot *status,
-                            const char **ret_weaker);
+ * which has tried, else as it would choose in its unit. BACKEND_AUTO: none, or of a dump: not
+ * known. `*ret_weaker`: why it is not a stronger one, where the host seems to have that; NULL: it
+ * has not; borrowed from the status, or a constant. */
+BackendKind machine_backend(const Machine *machine, BackendKind wanted, const char **ret_weaker);

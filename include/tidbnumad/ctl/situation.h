@@ -1,50 +1,84 @@
-/* The inputs of most commands: a machine, policies, and instances that run there or are imagined.
- */
+/* What a command is about: a machine, the policies for it, the instances that run there or are
+ * imagined, and their plan. */
 #pragma once
 
 #include "tidbnumad/ctl/args.h"
 #include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/instances.h"
 #include "tidbnumad/ctl/machine.h"
-#include "tidbnumad/ctl/plan-run.h"
 #include "tidbnumad/ctl/policies.h"
-#include "tidbnumad/ctl/status-file.h"
-#include "tidbnumad/plan/start-limits.h"
+#include "tidbnumad/model/irq.h"
+#include "tidbnumad/model/plan-report.h"
+#include "tidbnumad/plan/placement.h"
 
 typedef struct Situation {
-        const Args *args; /* borrowed */
-        Machine machine;
-        Snapshot status;
-        bool daemon_runs; /* a daemon runs, and `status` is from it */
-        ImagineList wanted;
-        WordList replan; /* globs of instances that a plan places again; borrowed */
-} Situation;
+        /* What the caller sets. Borrowed. */
+        const Args *args;
+        const Machine *machine;
+        const char *policy_path; /* a file or folder of policies; NULL: those of the command line */
+        const struct Situation *before; /* whose places count as in force; NULL: what is in force */
+        WordList replan;                /* globs of instances that are placed again */
+        bool whole_memory; /* all memory of the machine counts as free, also that of processes */
 
-/* One set of policies, the instances by it, and their plan. */
-typedef struct Case {
-        Policies policies;
+        const Policies *policies; /* `loaded`, or those of others */
+        Policies loaded;
         HostInstances instances; /* those that run, or that --instances imagines */
         bool runs;               /* they run */
         HostInstances ignored;   /* those that run beyond max_instances */
-        PlanRun planned;
-        /* The notes of the plan are, in this order, of the machine, of where the policies come
-         * from, of the policies, and of the instances. */
+
+        /* The plan; each array has the index of the instances. Owned. */
+        bool daemons_plan; /* its places are the daemon's, with the policies that it has: computed
+                            * is only what it does not publish */
+        PlacementInstance *inputs;
+        PlacementPlan plan;
+        uint64_t *free_bytes; /* NULL: not known */
+        HugePools pools;      /* of reserved huge pages */
+        PlanReport report;    /* refers to the fields above; its instances and notes are owned */
+        int error;            /* 0, or -ENOMEM: a note is missing */
+        /* The notes are, in this order, of the machine, of where the policies come from, of the
+         * policies, and of the instances. */
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
-} Case;
 
-/* An instance of the case as it is judged. `asked` is what it said, where it runs. Borrows from
- * each. */
-ServerInstance case_server(const Situation *situation, const Case *c, size_t i, const Asked *asked);
+        bool irqs_planned; /* false: there is no entry of `irq`, or the machine has no devices */
+        IrqHost irqs;
+        IrqPlan irq_plan;
+} Situation;
 
-/* These functions print errors to stderr. Their results must not move afterwards, and must be freed
- * in each case. */
-int situation_open(const Args *args, Situation *ret);
-void situation_close(Situation *situation);
-#define _cleanup_situation_ _cleanup_(situation_close)
+void situation_done(Situation *s);
+#define _cleanup_situation_ _cleanup_(situation_done)
 
-/* Loads the policies that the command line names, or those of `path`, and plans; the plan of
- * `before` (may be NULL) counts as in force. The case borrows from the situation and from `before`.
- */
-int case_open(const Situation *situation, const char *path, const Case *before, Case *ret);
-void case_close(Case *c);
-#define _cleanup_case_ _cleanup_(case_close)
+/* What a command begins with: checks --instances, before anything is read, and opens the machine,
+ * with what its daemon publishes. Prints errors to stderr. */
+int situation_open_machine(const Args *args, Machine *ret);
+
+/* Loads the policies, finds the instances and plans. The situation must not move afterwards. Prints
+ * errors to stderr. */
+int situation_load(Situation *s);
+
+/* The last part of it, for policies and instances that are there: what allows each instance is read
+ * again, now that it is known by what it is bound. 0 or -ENOMEM. */
+int situation_plan(Situation *s);
+
+/* The plan of interrupts beside it. 0 or -ENOMEM. */
+int situation_plan_irqs(Situation *s);
+
+/* Adds a sentence on how the plan was made. A failure shows in s->error. */
+void situation_note(Situation *s, const char *format, ...) _printf_(2, 3);
+
+/* Is there an instance that should be placed by its policy, but has no place? */
+bool situation_has_refusal(const Situation *s);
+
+const PlanReportInstance *situation_find(const Situation *s, const char *name);
+
+/* Appends the present state of an instance: only what the daemon reports, because the threads alone
+ * may give another impression; or that no daemon runs. */
+void situation_append_now(const Situation *s, const PlanReportInstance *row, Text *text);
+
+/* Finds the instances whose place differs between two plans; without `before`, between what is in
+ * force and the plan. By name, in the order of `after` and then of `before`. The caller frees the
+ * array, which borrows from both. 0 or -ENOMEM. */
+int situation_compare(const Situation *before, const Situation *after, PlanChange **ret,
+                      size_t *ret_n);
+
+/* An instance as it is judged. `asked` is what it said, where it runs. Borrows from each. */
+ServerInstance situation_server(const Situation *s, size_t i, const Asked *asked);

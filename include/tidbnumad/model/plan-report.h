@@ -45,12 +45,11 @@ typedef struct PlanReport {
         NodeSet reserved;
         CpuSet reserved_cpus; /* of nodes that are not reserved */
         NodeSet nic_nodes;
-        const PlanReportInstance *instances;
+        PlanReportInstance *instances;
         size_t n_instances;
         PlacementScore score;
         bool daemon_runs; /* on this host; `published` of the instances is what it reports */
-        const char *const *notes; /* how the input came about: whole sentences */
-        size_t n_notes;
+        WordList notes;   /* how the input came about: whole sentences */
 } PlanReport;
 
 /* An instance whose place differs between two plans, or between what is in force and the plan. */

@@ -6,13 +6,11 @@
 #include "tidbnumad/ctl/machine.h"
 
 TREE_TEST(a_dump_is_judged_by_its_files) {
-        const Snapshot status = { .backend = "cgroup1" };
-        const Machine machine = { .sysroot = tree->sysroot };
+        const Machine machine = { .sysroot = tree->sysroot, .status.backend = "cgroup1" };
         const char *weaker = "";
 
         fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
-        assert_int_equal(machine_backend(&machine, BACKEND_AUTO, &status, &weaker),
-                         BACKEND_SYSTEMD);
+        assert_int_equal(machine_backend(&machine, BACKEND_AUTO, &weaker), BACKEND_SYSTEMD);
         assert_null(weaker);
 }
 
@@ -32,13 +30,13 @@ TREE_TEST(a_daemon_that_runs_knows) {
 
         fake_write(tree, "sys/fs/cgroup/cgroup.controllers", "io\n");
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                const Snapshot status = { .backend = rows[i].backend,
-                                          .backend_reason = rows[i].reason };
-                const Machine machine = { .sysroot = tree->sysroot, .live = true };
+                const Machine machine = { .sysroot = tree->sysroot,
+                                          .daemon_runs = true,
+                                          .status = { .backend = rows[i].backend,
+                                                      .backend_reason = rows[i].reason } };
                 const char *weaker = "";
 
-                assert_int_equal(machine_backend(&machine, rows[i].wanted, &status, &weaker),
-                                 rows[i].found);
+                assert_int_equal(machine_backend(&machine, rows[i].wanted, &weaker), rows[i].found);
                 assert_int_equal(weaker != NULL,
                                  rows[i].backend && strcmp(rows[i].backend, "affinity") == 0);
         }
@@ -46,14 +44,14 @@ TREE_TEST(a_daemon_that_runs_knows) {
 
 /* Without a reason it is affinity because its own policies say so. */
 TREE_TEST(a_daemon_that_was_told_knows_nothing) {
-        const Snapshot status = { .backend = "affinity" };
-        const Machine machine = { .sysroot = tree->sysroot, .live = true };
+        const Machine machine = { .sysroot = tree->sysroot,
+                                  .daemon_runs = true,
+                                  .status.backend = "affinity" };
         const char *weaker;
 
         fake_write(tree, "cgroup/cpuset/mark", "");
         fake_write(tree, "proc/1/comm", "init\n");
         fake_write(tree, "proc/self/mountinfo",
                    "36 31 0:32 / /cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
-        assert_int_equal(machine_backend(&machine, BACKEND_AUTO, &status, &weaker),
-                         BACKEND_CGROUP1);
+        assert_int_equal(machine_backend(&machine, BACKEND_AUTO, &weaker), BACKEND_CGROUP1);
 }

@@ -19,7 +19,7 @@ typedef struct PlanExample {
         PlacementAlternative alternatives[3]; /* the last one is spare */
         InstanceInfo published;
         PlanReportInstance instances[PLAN_INSTANCES];
-        const char *notes[1];
+        char *notes[1];
         PlanReport report;
 } PlanExample;
 
@@ -106,7 +106,7 @@ static inline void plan_example_init(PlanExample *e) {
         *e = (PlanExample){ 0 };
         plan_example_machine(e);
         plan_example_instances(e);
-        e->notes[0] = "imagined";
+        e->notes[0] = (char *)"imagined";
         e->report = (PlanReport){ .source = "this host",
                                   .topology = &e->topology,
                                   .devices = &e->device_list,
@@ -115,8 +115,7 @@ static inline void plan_example_init(PlanExample *e) {
                                   .nic_nodes = node_set("0"),
                                   .instances = e->instances,
                                   .n_instances = PLAN_INSTANCES,
-                                  .notes = e->notes,
-                                  .n_notes = 1 };
+                                  .notes = { .words = e->notes, .n_words = 1 } };
         e->report.score.by[WEIGH_RESERVED] = 1;
 }
 

@@ -185,7 +185,7 @@ PLAN_TEST(plan) {
 PLAN_TEST(nothing_to_place) {
         _cleanup_text_ Text text = { 0 };
 
-        e->report.n_instances = e->report.n_notes = 0;
+        e->report.n_instances = e->report.notes.n_words = 0;
         e->report.free_bytes = NULL;
         e->report.devices = NULL;
         e->nodes[1].package = PACKAGE_UNKNOWN;

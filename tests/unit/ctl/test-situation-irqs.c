@@ -5,21 +5,21 @@
 
 #include "../../support/fake-tree.h"
 #include "../world/fake-devices.h"
-#include "tidbnumad/ctl/plan-run.h"
+#include "tidbnumad/ctl/situation.h"
 
 /* One node, a card with two queues, an exclusive instance, a shared one and one that is refused. */
 typedef struct World {
         FakeTree tree;
         Node node;
         Machine machine;
-        char *all[1];
+        char *any[1];
         IrqPolicy entry;
         Policy policies[2];
-        PolicySet set;
+        Policies all;
         PlacementInstance inputs[3];
         PlacementChoice choices[3];
         PlanReportInstance rows[3];
-        PlanRun planned;
+        NodeSet reserved;
 } World;
 
 static void world_card(World *w) {
@@ -45,19 +45,18 @@ static void world_init(World *w) {
         w->machine = (Machine){ .sysroot = w->tree.sysroot,
                                 .runs = true,
                                 .topology = { .nodes = &w->node, .n_nodes = 1 } };
-        w->all[0] = (char *)"*";
-        w->entry = (IrqPolicy){ .net = { .words = w->all, .n_words = 1 } };
+        w->any[0] = (char *)"*";
+        w->entry = (IrqPolicy){ .net = { .words = w->any, .n_words = 1 } };
         w->policies[1].place.share = SHARE_SHARED;
-        policy_set_init(&w->set);
-        w->set.irqs = &w->entry;
-        w->set.n_irqs = 1;
+        policy_set_init(&w->all.set);
+        w->all.set.irqs = &w->entry;
+        w->all.set.n_irqs = 1;
         for (size_t i = 0; i < 3; i++) {
                 w->inputs[i].policy = &w->policies[i == 1];
                 w->choices[i].placement = (Placement){ .cpus = cpu_set(cpus[i]),
                                                        .nodes = node_set(i == 2 ? "" : "0") };
                 w->rows[i] = (PlanReportInstance){ .in = &w->inputs[i], .choice = &w->choices[i] };
         }
-        w->planned = (PlanRun){ .rows = w->rows, .report = { .n_instances = 3 } };
 }
 
 static void world_done(World *w) {
@@ -65,48 +64,59 @@ static void world_done(World *w) {
 }
 #define _cleanup_world_ _cleanup_(world_done)
 
-static void build(const World *w, PlanRunIrq *ret) {
-        assert_int_equal(plan_run_irq_build(&w->machine, &w->set, &w->planned, ret), 0);
+static void build(World *w, Situation *ret) {
+        *ret = (Situation){ .machine = &w->machine,
+                            .policies = &w->all,
+                            .report = { .instances = w->rows, .n_instances = 3 } };
+        ret->report.reserved = w->reserved;
+        assert_int_equal(situation_plan_irqs(ret), 0);
 }
+
+/* The rows are the world's. */
+static void drop(Situation *s) {
+        s->report.instances = NULL;
+        situation_done(s);
+}
+#define _cleanup_situation_of_world_ _cleanup_(drop)
 
 TEST(owners) {
         _cleanup_world_ World w;
-        _cleanup_plan_run_irq_ PlanRunIrq irq = { 0 }, full = { 0 };
+        _cleanup_situation_of_world_ Situation irq = { 0 }, full = { 0 };
 
         world_init(&w);
         build(&w, &irq);
-        assert_true(irq.planned);
-        assert_int_equal(irq.plan.n_devices, 1);
-        assert_ids(irq.plan.devices[0].vectors[0].cpus, "4"); /* who is refused owns nothing */
-        assert_ids(irq.plan.devices[0].vectors[1].cpus, "5");
+        assert_true(irq.irqs_planned);
+        assert_int_equal(irq.irq_plan.n_devices, 1);
+        assert_ids(irq.irq_plan.devices[0].vectors[0].cpus, "4"); /* who is refused owns nothing */
+        assert_ids(irq.irq_plan.devices[0].vectors[1].cpus, "5");
         w.node.cpus = cpu_set("0-3");
         build(&w, &full);
-        assert_int_equal(full.plan.devices[0].reason, IRQ_REASON_SHARED);
-        assert_ids(full.plan.devices[0].vectors[0].cpus, "2");
+        assert_int_equal(full.irq_plan.devices[0].reason, IRQ_REASON_SHARED);
+        assert_ids(full.irq_plan.devices[0].vectors[0].cpus, "2");
 }
 
 TEST(reserved) {
         _cleanup_world_ World w;
-        _cleanup_plan_run_irq_ PlanRunIrq irq = { 0 };
+        _cleanup_situation_of_world_ Situation irq = { 0 };
 
         world_init(&w);
-        w.planned.report.reserved = node_set("0");
+        w.reserved = node_set("0");
         build(&w, &irq);
-        assert_int_equal(irq.plan.devices[0].reason, IRQ_REASON_RESERVED);
+        assert_int_equal(irq.irq_plan.devices[0].reason, IRQ_REASON_RESERVED);
 }
 
 TEST(nothing_to_plan) {
         _cleanup_world_ World w;
-        _cleanup_plan_run_irq_ PlanRunIrq no_entry = { 0 }, no_machine = { 0 };
+        _cleanup_situation_of_world_ Situation no_entry = { 0 }, no_machine = { 0 };
 
         world_init(&w);
-        w.set.n_irqs = 0;
+        w.all.set.n_irqs = 0;
         build(&w, &no_entry);
-        assert_false(no_entry.planned);
-        assert_int_equal(no_entry.host.n_devices, 0); /* not even read */
-        w.set.n_irqs = 1;
+        assert_false(no_entry.irqs_planned);
+        assert_int_equal(no_entry.irqs.n_devices, 0); /* not even read */
+        w.all.set.n_irqs = 1;
         w.machine.runs = false; /* a description */
         w.machine.sysroot = SYSROOT_NONE;
         build(&w, &no_machine);
-        assert_false(no_machine.planned);
+        assert_false(no_machine.irqs_planned);
 }
