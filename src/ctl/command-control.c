@@ -8,7 +8,6 @@
 
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/control-session.h"
-#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/sys/control.h"

@@ -1,15 +1,629 @@
-/* tidbnumactl plan --tiup: where each server of a cluster belongs, host by host. */
+/* tidbnumactl plan --tiup, for a whole cluster: the hosts of a TiUP topology, a machine for each of
+ * them or for a class of them, where each server belongs, and what is written for TiUP and for each
+ * host. */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "tidbnumad/base/array.h"
+#include "tidbnumad/base/diagnostics.h"
 #include "tidbnumad/base/text.h"
+#include "tidbnumad/config/policy-load.h"
+#include "tidbnumad/config/tiup.h"
+#include "tidbnumad/ctl/archive.h"
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/fleet.h"
 #include "tidbnumad/ctl/output.h"
+#include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/model/workload.h"
+#include "tidbnumad/plan/advice.h"
+#include "tidbnumad/publish/advice.h"
 #include "tidbnumad/publish/plan-json.h"
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/publish/table.h"
+#include "tidbnumad/sys/dump.h"
 
+typedef enum FleetMachineKind {
+        FLEET_ARCHIVE,     /* of tidbnumactl gather */
+        FLEET_DUMP,        /* unpacked */
+        FLEET_XML,         /* hwloc's */
+        FLEET_DESCRIPTION, /* a file with what --topology takes */
+        FLEET_GIVEN,       /* what --topology or --sysroot names, for all hosts */
+} FleetMachineKind;
+
+/* A file of the folder --hosts, or what is given for all hosts. */
+typedef struct FleetClass {
+        char *path;    /* owned, as `pattern` */
+        char *pattern; /* name or glob of its hosts */
+        FleetMachineKind kind;
+        Policies policies;
+        Machine machine; /* its processes are no longer readable once its hosts are planned */
+} FleetClass;
+
+typedef struct FleetHost {
+        const char *name;  /* of the topology */
+        FleetClass *class; /* of the fleet; NULL: none, and nothing is planned */
+        size_t *servers;   /* indexes in the topology; owned */
+        size_t n_servers, servers_allocated;
+        Situation situation;   /* its instances: those of `servers` that a policy matches, in that
+                                * order */
+        size_t *imagined_from; /* the index in the topology of each of these; owned */
+} FleetHost;
+
+typedef struct Fleet {
+        const Args *args;     /* borrowed */
+        SourceFileList files; /* the topology's file alone */
+        TiupTopology topology;
+        FleetClass *classes; /* owned, as the others */
+        size_t n_classes, classes_allocated;
+        FleetHost *hosts; /* by name, numbers in names by value */
+        size_t n_hosts, hosts_allocated;
+        SourceEditList edits; /* what is filled into the topology */
+        bool daemon_binds;    /* else TiUP does, by numa_node */
+        size_t n_kept,
+                n_unfilled; /* settings that the file had; servers that could not be filled */
+} Fleet;
+
+static void fleet_close(Fleet *fleet) {
+        for (size_t i = 0; i < fleet->n_hosts; i++) {
+                situation_done(&fleet->hosts[i].situation);
+                free(fleet->hosts[i].imagined_from);
+                free(fleet->hosts[i].servers);
+        }
+        free(fleet->hosts);
+        for (size_t i = 0; i < fleet->n_classes; i++) {
+                policies_done(&fleet->classes[i].policies);
+                machine_close(&fleet->classes[i].machine);
+                free(fleet->classes[i].path);
+                free(fleet->classes[i].pattern);
+        }
+        free(fleet->classes);
+        source_edit_list_done(&fleet->edits);
+        tiup_topology_done(&fleet->topology);
+        source_file_list_done(&fleet->files);
+}
+
+/* --- the folder of machines --- */
+
+static const struct {
+        const char *suffix;
+        FleetMachineKind kind;
+} kinds[] = {
+        { ".tar.gz", FLEET_ARCHIVE },       { ".tgz", FLEET_ARCHIVE }, { ".tar", FLEET_ARCHIVE },
+        { ".topology", FLEET_DESCRIPTION }, { ".xml", FLEET_XML },
+};
+
+/* The length of the pattern of hosts in a file's name; 0: it is no machine. */
+static size_t pattern_length(const char *path, const char *name, FleetMachineKind *ret) {
+        struct stat st;
+
+        for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+                *ret = kinds[i].kind;
+                if (text_ends_with(name, kinds[i].suffix))
+                        return strlen(name) - strlen(kinds[i].suffix);
+        }
+        *ret = FLEET_DUMP;
+        return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? strlen(name) : 0;
+}
+
+static int add_class(Fleet *fleet, FleetMachineKind kind, char *path, char *pattern) {
+        if (!path || !pattern ||
+            ARRAY_RESERVE(fleet->classes, fleet->classes_allocated, fleet->n_classes + 1) < 0) {
+                free(path);
+                free(pattern);
+                return -ENOMEM;
+        }
+        fleet->classes[fleet->n_classes++] = (FleetClass){
+                .path = path, .pattern = pattern, .kind = kind, .machine = MACHINE_NONE
+        };
+        return 0;
+}
+
+static int add_file(Fleet *fleet, const char *name) {
+        char *path = text_new("%s/%s", fleet->args->hosts, name);
+        FleetMachineKind kind;
+        size_t length;
+
+        if (!path)
+                return -ENOMEM;
+        length = pattern_length(path, name, &kind);
+        if (length > 0)
+                return add_class(fleet, kind, path, strndup(name, length));
+        free(path);
+        return 0;
+}
+
+static int read_folder(Fleet *fleet) {
+        struct dirent **names;
+        int n = scandir(fleet->args->hosts, &names, NULL, alphasort), r = 0;
+
+        if (n < 0) {
+                r = -errno;
+                output_line(stderr, "tidbnumactl: --hosts %s: %s, expected a folder of machines",
+                            fleet->args->hosts, strerror(-r));
+                return r;
+        }
+        for (int i = 0; i < n; i++) {
+                if (r >= 0 && names[i]->d_name[0] != '.')
+                        r = add_file(fleet, names[i]->d_name);
+                free(names[i]);
+        }
+        free(names);
+        return r;
+}
+
+/* Its own file, else the longest glob; of equal ones the first by name. NULL: none. */
+static FleetClass *find_class(const Fleet *fleet, const char *host) {
+        FleetClass *best = NULL;
+
+        for (size_t i = 0; i < fleet->n_classes; i++) {
+                FleetClass *class = &fleet->classes[i];
+
+                if (strcmp(class->pattern, host) == 0)
+                        return class;
+                if (fnmatch(class->pattern, host, 0) == 0 &&
+                    (!best || strlen(class->pattern) > strlen(best->pattern)))
+                        best = class;
+        }
+        return best;
+}
+
+/* --- hosts --- */
+
+static FleetHost *find_host(const Fleet *fleet, const char *name) {
+        for (size_t i = 0; i < fleet->n_hosts; i++)
+                if (strcmp(fleet->hosts[i].name, name) == 0)
+                        return &fleet->hosts[i];
+        return NULL;
+}
+
+/* A host without a machine cannot be planned: an error where servers that size themselves by it, or
+ * PD, would be left out; a host of monitoring alone is only reported. */
+static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
+        const TiupServer *server = &fleet->topology.servers[index];
+        FleetHost *host = find_host(fleet, server->host);
+
+        if (!host) {
+                if (ARRAY_RESERVE(fleet->hosts, fleet->hosts_allocated, fleet->n_hosts + 1) < 0)
+                        return -ENOMEM;
+                host = &fleet->hosts[fleet->n_hosts++];
+                *host = (FleetHost){ .name = server->host,
+                                     .class = find_class(fleet, server->host) };
+        }
+        if (ARRAY_RESERVE(host->servers, host->servers_allocated, host->n_servers + 1) < 0)
+                return -ENOMEM;
+        host->servers[host->n_servers++] = index;
+        if (!host->class && (product_info(server->product)->heavy || server->product == PRODUCT_PD))
+                diagnostics_add_at(errors, &fleet->files.files[0], server->host_at,
+                                   "no machine for host `%s` in %s, expected %s.tar.gz of "
+                                   "tidbnumactl gather, or %s.topology; a name may be a glob",
+                                   server->host, fleet->args->hosts, server->host, server->host);
+        return 0;
+}
+
+static int compare_hosts(const void *a, const void *b) {
+        return strverscmp(((const FleetHost *)a)->name, ((const FleetHost *)b)->name);
+}
+
+static int read_all(Fleet *fleet, Diagnostics *errors) {
+        const Args *args = fleet->args;
+        int r = policies_read_file(args->tiup_file, &fleet->files, errors);
+
+        if (r >= 0)
+                r = tiup_parse(&fleet->files.files[0], &fleet->topology, errors);
+        if (r >= 0 && args->hosts)
+                r = read_folder(fleet);
+        else if (r >= 0)
+                r = add_class(fleet, FLEET_GIVEN,
+                              strdup(args->topology ? args->topology : args->sysroot), strdup("*"));
+        for (size_t i = 0; i < fleet->topology.n_servers && r >= 0; i++)
+                r = add_server(fleet, i, errors);
+        if (fleet->n_hosts > 0)
+                qsort(fleet->hosts, fleet->n_hosts, sizeof(*fleet->hosts), compare_hosts);
+        if (r >= 0 && errors->error < 0)
+                r = -ENOMEM;
+        return r >= 0 && errors->n_messages > 0 ? -EINVAL : r;
+}
+
+/* --- the machine of a class --- */
+
+/* The first line that is no comment. */
+static char *find_description(const SourceFile *file, unsigned *ret_line) {
+        SourceLine line = { 0 };
+
+        for (*ret_line = 1; source_line_next(file, &line); ++*ret_line) {
+                const char *p = line.start;
+
+                while (p < line.end && isspace((unsigned char)*p))
+                        p++;
+                if (p < line.end && *p != '#')
+                        return strndup(p, (size_t)(line.end - p));
+        }
+        *ret_line = 1;
+        return strdup("");
+}
+
+static int open_description(const char *path, Machine *machine) {
+        _cleanup_source_file_list_ SourceFileList files = { 0 };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
+        _cleanup_free_ char *description = NULL, *where = NULL;
+        int r = policies_read_file(path, &files, &errors);
+        unsigned line;
+
+        if (r < 0)
+                return policies_print(&errors, "") < 0 ? -ENOMEM : r;
+        description = find_description(&files.files[0], &line);
+        if (!description || asprintf(&where, "%s:%u:", path, line) < 0) {
+                where = NULL;
+                return -ENOMEM;
+        }
+        r = machine_open_description(description, where, machine);
+        machine->source = (TopologySource){ 0 }; /* the description ends here */
+        return r;
+}
+
+static int open_machine(const Fleet *fleet, FleetClass *class, TemporaryFolder *folder) {
+        Args args = { 0 };
+        int r = 0;
+
+        switch (class->kind) {
+        case FLEET_GIVEN:
+                return machine_open(fleet->args, &class->machine);
+        case FLEET_DESCRIPTION:
+                r = open_description(class->path, &class->machine);
+                break;
+        case FLEET_ARCHIVE:
+                r = temporary_folder_make(folder);
+                if (r >= 0)
+                        r = archive_unpack(class->path, folder);
+                args.sysroot = folder->path;
+                if (r >= 0)
+                        r = machine_open(&args, &class->machine);
+                break;
+        case FLEET_XML:
+        case FLEET_DUMP:
+                *(class->kind == FLEET_XML ? &args.topology : &args.sysroot) = class->path;
+                r = machine_open(&args, &class->machine);
+                break;
+        }
+        if (r < 0 && r != -ENOMEM)
+                output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
+        return r;
+}
+
+/* The default policies are of the products in the topology: on their way to the hosts they must not
+ * name anybody else's processes. */
+static int load_policies(const Fleet *fleet, FleetClass *class) {
+        bool wanted[N_PRODUCTS] = { 0 };
+        int r;
+
+        for (size_t i = 0; i < fleet->topology.n_servers; i++)
+                wanted[fleet->topology.servers[i].product] = true;
+        wanted[PRODUCT_HAPROXY] = true; /* in front of TiDB, and nothing that TiUP deploys */
+        r = fleet->args->policy_is_set
+                    ? policies_load(fleet->args, &class->machine, &class->policies)
+                    : policies_load_defaults(&class->machine, wanted, &class->policies);
+        if (r != -EINVAL)
+                return r;
+        if (policies_print(&class->policies.errors, "") < 0)
+                return -ENOMEM;
+        output_line(stderr, "tidbnumactl: the policies are refused for the machine %s",
+                    class->path);
+        return r;
+}
+
+/* --- the servers of a host --- */
+
+/* By program and unit: which user will run it is not known here. */
+static const Policy *find_policy(const PolicySet *policies, const TiupServer *server) {
+        for (size_t i = 0; i < policies->n_policies; i++) {
+                const PolicyMatch *match = &policies->policies[i].match;
+
+                if (!policies->policies[i].built_in &&
+                    (!match->exe || product_of_pattern(match->exe, match->args, server->unit) ==
+                                            server->product) &&
+                    (!match->unit || fnmatch(match->unit, server->unit, FNM_NOESCAPE) == 0))
+                        return &policies->policies[i];
+        }
+        return NULL;
+}
+
+/* The disks under its data directories, where the machine is one that shows them. */
+static int find_disks(const Machine *machine, const TiupServer *server, HostInstance *ret) {
+        _cleanup_free_ char *mountinfo = NULL, *dirs = NULL;
+        char *rest, *dir;
+
+        if (!machine->runs || !server->data_dirs ||
+            path_read_alloc(machine->sysroot.proc_fd, &mountinfo, NULL, "1/mountinfo") < 0)
+                return 0;
+        rest = dirs = strdup(server->data_dirs);
+        if (!dirs)
+                return -ENOMEM;
+        while ((dir = strsep(&rest, ","))) {
+                _cleanup_storage_devices_ StorageDevices storage = { 0 };
+                int r = storage_find(&machine->sysroot, mountinfo, dir, &storage);
+
+                if (r == -ENOMEM)
+                        return r;
+                if (r < 0)
+                        continue;
+                id_set_union(&ret->storage_nodes, &storage.nodes);
+                if (!ret->storage && storage.disks.n_devices > 0 &&
+                    host_instance_set_disk(ret, device_list_find(&machine->devices, DEVICE_DISK,
+                                                                 storage.disks.devices[0].name)) <
+                            0)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
+        const TiupServer *server = &fleet->topology.servers[index];
+        const Policy *policy = find_policy(&host->situation.policies->set, server);
+        HostInstance *imagined =
+                &host->situation.instances.instances[host->situation.instances.n_instances];
+
+        if (!policy)
+                return 0;
+        host->imagined_from[host->situation.instances.n_instances++] = index;
+        *imagined = (HostInstance){ .name = strdup(server->name),
+                                    .policy = policy,
+                                    .limit_bytes = server->memory_limit,
+                                    .unit = strdup(server->unit),
+                                    .exe = strdup(product_info(server->product)->exe),
+                                    .ports = calloc(2, sizeof(*imagined->ports)),
+                                    .n_ports = server->ports[1] ? 2 : 1 };
+        if (!imagined->name || !imagined->unit || !imagined->exe || !imagined->ports)
+                return -ENOMEM;
+        memcpy(imagined->ports, server->ports, imagined->n_ports * sizeof(*imagined->ports));
+        if (!fleet->args->afresh)
+                imagined->in_force = server->nodes;
+        return find_disks(&host->class->machine, server, imagined);
+}
+
+static int plan_host(const Fleet *fleet, FleetHost *host) {
+        HostInstances *imagined = &host->situation.instances;
+        int r = 0;
+
+        imagined->instances = calloc(host->n_servers, sizeof(*imagined->instances));
+        host->imagined_from = calloc(host->n_servers, sizeof(*host->imagined_from));
+        if (!imagined->instances || !host->imagined_from)
+                return -ENOMEM;
+        host->situation.machine = &host->class->machine;
+        host->situation.policies = &host->class->policies;
+        host->situation.whole_memory = true;
+        for (size_t i = 0; i < host->n_servers && r >= 0; i++)
+                r = imagine_server(fleet, host, host->servers[i]);
+        return r < 0 ? r : situation_plan(&host->situation);
+}
+
+/* --- sizes --- */
+
+static int fill_host(Fleet *fleet, const FleetHost *host) {
+        const size_t n = host->situation.instances.n_instances;
+        _cleanup_free_ ServerInstance *subjects = calloc(n + 1, sizeof(*subjects));
+        _cleanup_advice_report_ AdviceReport report = { 0 };
+        const AdviceInput input = { .topology = &host->class->machine.topology,
+                                    .instances = subjects,
+                                    .n_instances = n,
+                                    .plan = &host->situation.plan,
+                                    .daemon_binds = fleet->daemon_binds };
+        int r;
+
+        if (!subjects)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                const HostInstance *imagined = &host->situation.instances.instances[i];
+                const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
+
+                subjects[i] = (ServerInstance){ .name = imagined->name,
+                                                .policy = imagined->policy,
+                                                .exe = imagined->exe,
+                                                .unit = imagined->unit,
+                                                .ports = imagined->ports,
+                                                .n_ports = imagined->n_ports,
+                                                .limit_bytes = server->memory_limit,
+                                                .cpu_quota = server->cpu_quota,
+                                                .device = imagined->storage };
+        }
+        r = advice_build(&input, &report);
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
+                TiupFilled filled = { 0 };
+
+                r = tiup_fill(server, &report, i, fleet->args->afresh, &fleet->edits, &filled);
+                fleet->n_kept += filled.n_kept;
+                fleet->n_unfilled += filled.skipped;
+        }
+        return r;
+}
+
+/* --- all --- */
+
+/* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
+static int plan_class(Fleet *fleet, FleetClass *class) {
+        _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
+        int r = open_machine(fleet, class, &folder);
+
+        if (r >= 0)
+                r = load_policies(fleet, class);
+        /* The same rule as advise has: policies that the operator gives and that are enforced. */
+        fleet->daemon_binds =
+                fleet->args->policy_is_set && class->policies.set.mode == ENFORCEMENT_ENFORCE;
+        for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++) {
+                FleetHost *host = &fleet->hosts[i];
+
+                if (host->class != class)
+                        continue;
+                r = plan_host(fleet, host);
+                if (r >= 0)
+                        r = fill_host(fleet, host);
+        }
+        sysroot_close(&class->machine.sysroot);
+        return r;
+}
+
+static bool is_used(const Fleet *fleet, const FleetClass *class) {
+        for (size_t i = 0; i < fleet->n_hosts; i++)
+                if (fleet->hosts[i].class == class)
+                        return true;
+        return false;
+}
+
+/* --- the nodes of a host's instances, in its policies --- */
+
+/* Services of a user's own manager are no units that match. */
+static void append_entry(Text *text, const FleetHost *host, size_t index, bool user_units,
+                         unsigned indent) {
+        const HostInstance *imagined = &host->situation.instances.instances[index];
+        char nodes[ID_SET_LIST_MAX];
+
+        if (id_set_render_list(&host->situation.report.instances[index].choice->placement.nodes,
+                               nodes, sizeof(nodes)) < 0)
+                text->error = -ENOMEM;
+        text_appendf(text, "%*s  - match: {", (int)indent, "");
+        if (user_units)
+                text_appendf(text, "port: %u", imagined->ports[0]);
+        else
+                text_appendf(text, "unit: %s", imagined->unit);
+        text_appendf(text, "}\n%*s    nodes: %s\n", (int)indent, "", nodes);
+}
+
+/* Before the first key of the policy. One that has entries already keeps them, and no more. */
+static int pin(const FleetHost *host, bool user_units, const Policy *policy,
+               SourceEditList *edits) {
+        const SourceSpan at = { policy->line, policy->column, 0 };
+        _cleanup_text_ Text text = { 0 };
+
+        if (policy->n_instances > 0 || policy->column == 0)
+                return 0;
+        for (size_t i = 0; i < host->situation.report.n_instances; i++) {
+                const PlanReportInstance *row = &host->situation.report.instances[i];
+
+                if (row->in->policy != policy || !plan_report_places(row))
+                        continue;
+                text_append(&text, text.length == 0 ? "instances:\n" : "");
+                append_entry(&text, host, i, user_units, policy->column - 1);
+        }
+        if (text.length == 0)
+                return text.error;
+        text_appendf(&text, "%*s", (int)policy->column - 1, "");
+        return source_edit_add(edits, at, &text);
+}
+
+static int pin_file(const FleetHost *host, bool user_units, const SourceFile *file, Text *ret) {
+        const PolicySet *set = &host->situation.policies->set;
+        _cleanup_source_edit_list_ SourceEditList edits = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; i < set->n_policies && r >= 0; i++)
+                if (strcmp(set->policies[i].file, file->path) == 0)
+                        r = pin(host, user_units, &set->policies[i], &edits);
+        return r < 0 ? r : source_edit_apply(file, &edits, ret);
+}
+
+/* All files with the nodes in them, where the daemon would take them: two exclusive instances of
+ * one node would be refused, for example. */
+static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret) {
+        const SourceFileList *files = &host->situation.policies->files;
+        const Machine *machine = &host->class->machine;
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
+        _cleanup_policy_set_ PolicySet set = { 0 };
+        int r = 0;
+
+        for (size_t i = 0; i < files->n_files && r >= 0; i++) {
+                _cleanup_text_ Text text = { 0 };
+
+                r = pin_file(host, user_units, &files->files[i], &text);
+                if (r >= 0)
+                        r = source_file_list_add(ret, files->files[i].path,
+                                                 text.data ? text.data : "", text.length);
+        }
+        return r < 0 ? r
+                     : policy_set_parse(ret, &machine->topology,
+                                        machine->runs ? &machine->devices : NULL, &set, &errors,
+                                        &warnings);
+}
+
+/* --- files --- */
+
+static int cannot_write(const Fleet *fleet, const char *path, int error) {
+        output_line(stderr, "tidbnumactl: --output %s: cannot write %s: %s", fleet->args->output,
+                    path, strerror(-error));
+        return error;
+}
+
+/* What is not a file of its own, as the policies that come with the program, needs a name. */
+static int write_policies(const Fleet *fleet, const FleetHost *host, const SourceFileList *files,
+                          int to_fd) {
+        for (size_t i = 0; i < files->n_files; i++) {
+                const SourceFile *file = &files->files[i];
+                _cleanup_free_ char *path = NULL;
+                int r;
+
+                if (asprintf(&path, "hosts/%s/%s", host->name,
+                             text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml") <
+                    0) {
+                        path = NULL;
+                        return -ENOMEM;
+                }
+                r = dump_write(to_fd, path, file->text, file->size);
+                if (r < 0)
+                        return cannot_write(fleet, path, r);
+        }
+        return 0;
+}
+
+static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
+        _cleanup_source_file_list_ SourceFileList pinned = { 0 };
+        int r = pin_files(host, fleet->topology.user_units, &pinned);
+
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0)
+                return write_policies(fleet, host, &pinned, to_fd);
+        output_line(stderr,
+                    "note: the policies of host %s do not name the nodes of its instances, because "
+                    "they could not hold together; the daemon places them by the same rules",
+                    host->name);
+        return write_policies(fleet, host, &host->situation.policies->files, to_fd);
+}
+
+static int write_topology(Fleet *fleet, int to_fd) {
+        const char *name = basename(fleet->args->tiup_file);
+        _cleanup_text_ Text text = { 0 };
+        int r = source_edit_apply(&fleet->files.files[0], &fleet->edits, &text);
+
+        if (strcmp(name, "-") == 0)
+                name = "topology.yaml";
+        if (r >= 0)
+                r = dump_write(to_fd, name, text.data ? text.data : "", text.length);
+        return r < 0 ? cannot_write(fleet, name, r) : 0;
+}
+
+static int fleet_write(Fleet *fleet) {
+        const char *output = fleet->args->output;
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        if (mkdir(output, 0777) == 0)
+                fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0) {
+                r = -errno;
+                output_line(stderr, "tidbnumactl: --output %s: %s, expected a folder to create",
+                            output, strerror(-r));
+                return r;
+        }
+        r = write_topology(fleet, fd);
+        for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++)
+                if (fleet->hosts[i].class)
+                        r = write_host(fleet, &fleet->hosts[i], fd);
+        return r;
+}
 /* --- the table --- */
 
 static void append_note(const PlanReportInstance *row, const TiupServer *server, bool afresh,
@@ -67,81 +681,51 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
 
 /* --- notes --- */
 
-static const PlanReport *report_of(const Fleet *fleet, size_t host) {
-        return &fleet->hosts[host].situation.report;
-}
-
-static size_t count_warning(const Fleet *fleet, uint32_t warning) {
-        size_t n = 0;
-
-        for (size_t h = 0; h < fleet->n_hosts; h++)
-                for (size_t i = 0; i < report_of(fleet, h)->n_instances; i++)
-                        n += (report_of(fleet, h)->instances[i].choice->warnings & warning) != 0;
-        return n;
-}
-
-static size_t count_without_card(const Fleet *fleet) {
-        size_t n = 0;
-
-        for (size_t h = 0; h < fleet->n_hosts; h++)
-                n += fleet->hosts[h].class &&
-                     fleet->hosts[h].situation.policies->set.host.reserve.kind == RESERVE_NIC &&
-                     id_set_is_empty(&report_of(fleet, h)->nic_nodes);
-        return n;
-}
-
-static size_t count_bound_by_tiup(const Fleet *fleet) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < fleet->topology.n_servers; i++)
-                n += !id_set_is_empty(&fleet->topology.servers[i].nodes);
-        return n;
-}
-
-static void append_warnings(const Fleet *fleet, Text *text) {
-        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
-                const size_t n = 1u << i == WARN_MOVED ? 0 : count_warning(fleet, 1u << i);
-                const char *rule = placement_warning_to_rule(1u << i);
-
-                if (n > 0)
-                        text_appendf(text, "  %s%s%s (%zu instance%s)\n", rule, *rule ? ": " : "",
-                                     placement_warning_to_string(1u << i), n, n == 1 ? "" : "s");
-        }
-}
-
 static void append_count(Text *text, size_t n, const char *what) {
         if (n > 0)
                 text_appendf(text, "  %s: %zu\n", what, n);
 }
 
-static size_t count_without_machine(const Fleet *fleet) {
-        size_t n = 0;
+static void append_notes(const Fleet *fleet, Text *text) {
+        size_t n_warned[N_PLACEMENT_WARNINGS] = { 0 }, n_without_card = 0, n_without_machine = 0;
+        size_t n_bound_by_tiup = 0, heading;
+        const size_t before = text->length;
 
-        for (size_t h = 0; h < fleet->n_hosts; h++)
-                n += !fleet->hosts[h].class;
-        return n;
-}
+        for (const FleetHost *host = fleet->hosts; host < fleet->hosts + fleet->n_hosts; host++) {
+                const PlanReport *report = &host->situation.report;
 
-static void append_others(const Fleet *fleet, Text *text) {
+                for (size_t i = 0; i < report->n_instances; i++)
+                        for (unsigned k = 0; k < N_PLACEMENT_WARNINGS; k++)
+                                n_warned[k] += report->instances[i].choice->warnings >> k & 1;
+                if (!host->class)
+                        n_without_machine++;
+                else
+                        n_without_card +=
+                                host->class->policies.set.host.reserve.kind == RESERVE_NIC &&
+                                id_set_is_empty(&report->nic_nodes);
+        }
+        for (size_t i = 0; i < fleet->topology.n_servers; i++)
+                n_bound_by_tiup += !id_set_is_empty(&fleet->topology.servers[i].nodes);
+
+        text_append(text, "\nNotes:\n\n");
+        heading = text->length;
+        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
+                const char *rule = placement_warning_to_rule(1u << i);
+
+                if (n_warned[i] > 0 && 1u << i != WARN_MOVED)
+                        text_appendf(text, "  %s%s%s (%zu instance%s)\n", rule, *rule ? ": " : "",
+                                     placement_warning_to_string(1u << i), n_warned[i],
+                                     n_warned[i] == 1 ? "" : "s");
+        }
+        append_count(text, n_without_card,
+                     "hosts whose network card is unknown, so that nothing is reserved for it");
+        append_count(text, n_without_machine,
+                     "hosts without a machine, whose servers are not planned");
         for (size_t i = 0; i < fleet->topology.n_others; i++) {
                 text_append(text, "  ");
                 text_append_printable(text, fleet->topology.others[i].section);
                 text_appendf(text, " is not planned: %zu\n", fleet->topology.others[i].n);
         }
-}
-
-static void append_notes(const Fleet *fleet, Text *text) {
-        const size_t before = text->length;
-
-        text_append(text, "\nNotes:\n\n");
-        const size_t heading = text->length;
-
-        append_warnings(fleet, text);
-        append_count(text, count_without_card(fleet),
-                     "hosts whose network card is unknown, so that nothing is reserved for it");
-        append_count(text, count_without_machine(fleet),
-                     "hosts without a machine, whose servers are not planned");
-        append_others(fleet, text);
         append_count(text, fleet->n_kept, "settings that the topology has already, and keeps");
         append_count(text, fleet->n_unfilled,
                      "servers written in braces or by an alias, which are not filled in entirely");
@@ -151,7 +735,7 @@ static void append_notes(const Fleet *fleet, Text *text) {
                             "manager, which policies with `unit` do not match; name exe and user "
                             "instead\n");
         if (fleet->daemon_binds)
-                append_count(text, count_bound_by_tiup(fleet),
+                append_count(text, n_bound_by_tiup,
                              "servers with numa_node, although the daemon binds them: remove it");
         if (text->length == heading && text->error == 0) {
                 text->length = before;
@@ -222,12 +806,16 @@ static int print_json(const Fleet *fleet) {
 }
 
 int command_plan_fleet(const Args *args) {
-        _cleanup_fleet_ Fleet fleet = { 0 };
+        _cleanup_(fleet_close) Fleet fleet = { .args = args };
+        _cleanup_diagnostics_ Diagnostics errors = { 0 };
         bool refused = false;
-        int r = fleet_open(args, &fleet);
+        int r = read_all(&fleet, &errors);
 
-        if (r >= 0)
-                r = fleet_plan(&fleet);
+        if (r != -ENOMEM && policies_print(&errors, "") < 0)
+                r = -ENOMEM;
+        for (size_t i = 0; i < fleet.n_classes && r >= 0; i++)
+                if (is_used(&fleet, &fleet.classes[i]))
+                        r = plan_class(&fleet, &fleet.classes[i]);
         if (r >= 0 && args->output)
                 r = fleet_write(&fleet);
         if (r >= 0)

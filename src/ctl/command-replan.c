@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
+#include "tidbnumad/ctl/status-file.h"
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/sys/clock.h"
 

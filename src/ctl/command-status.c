@@ -7,7 +7,6 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-page.h"
 #include "tidbnumad/sys/clock.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "tidbnumad/ctl/commands.h"
-#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/top-view.h"

@@ -5,7 +5,6 @@
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/backend.h"
-#include "tidbnumad/ctl/daemon-process.h"
 #include "tidbnumad/ctl/machine.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/world/devices.h"
