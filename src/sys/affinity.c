@@ -8,11 +8,12 @@
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the kernel's masks are made of longs");
 
 int affinity_read_thread(pid_t tid, CpuSet *ret) {
-        CpuSet mask = { 0 };
+        /* The kernel writes as many bytes as it has CPUs for, and none if it fails. */
+        long n = syscall(SYS_sched_getaffinity, tid, sizeof(*ret), ret);
 
-        if (syscall(SYS_sched_getaffinity, tid, sizeof(mask), &mask) < 0)
+        if (n < 0)
                 return -errno;
-        *ret = mask;
+        memset((char *)ret + n, 0, sizeof(*ret) - (size_t)n);
         return 0;
 }
 
