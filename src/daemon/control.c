@@ -249,7 +249,7 @@ static int follow(Control *c, Requests *fresh) {
                             "daemon",
                             c->m->host.args->runtime_dir, strerror(-r));
         if (same)
-                undo_release_unwanted(&c->m->undo);
+                undo_release_check_all(&c->m->undo);
         else
                 turn_follow_requests(c->m, turns);
         return r < 0 ? r : 0;

@@ -207,7 +207,7 @@ int manager_start(Manager *m) {
                 return r;
         reconcile_due(&m->binding, clock_monotonic_usec());
         turn_run(m);
-        undo_release_unwanted(&m->undo);
+        undo_release_check_all(&m->undo);
         r = units_start(&m->units);
         if (r >= 0)
                 r = control_start(m, &m->control);

@@ -113,7 +113,7 @@ static void turn_retry_records(Manager *m) {
                             strerror(ENOMEM));
         irq_read_record(m->irq);
         irq_reconcile(m->irq);
-        undo_release_unwanted(&m->undo);
+        undo_release_check_all(&m->undo);
         turn_announce_starts(m);
 }
 
@@ -133,7 +133,7 @@ static void begin_round(Manager *m) {
                 turn_announce_starts(m);
         }
         units_scan(&m->units);
-        undo_release_stray(&m->undo);
+        undo_release_check_all(&m->undo);
 }
 
 Instance *turn_free_instance(Instance *i) {
@@ -225,7 +225,7 @@ void turn_follow_requests(Manager *m, bool all) {
         host_lock_memory(&m->host);
         place_refresh(&m->placing);
         units_reload(&m->units);
-        undo_release_unwanted(&m->undo);
+        undo_release_check_all(&m->undo);
         sampling_forget_steady(&m->sampling);
         irq_reconcile(m->irq);
         turn_dispatch(m); /* what is published, or answered to the request, is true of it */

@@ -204,16 +204,15 @@ static InstanceAction decide(Binder *b, Instance *i, const Step *step, uint64_t 
 static Placement allowed_placement(const Binder *b, Instance *i) {
         Placement p = i->planned.placement;
 
-        undo_release_if_asked(b->undo, i);
-        undo_release_without_place(b->undo, i);
-        if (instance_take(i, WORK_RECORD)) /* its release has just begun */
-                (void)binding_enter(b, i, EVENT_RECORD, clock_monotonic_usec());
-        if (i->undo.released) {
+        if (undo_release_note_asked(b->undo, i)) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
                 p.reason = undo_release_explain(b->undo);
         }
         i->binding.own_refuses = undo_apply_admin_limits(b->undo, i, &p);
+        undo_release_check(b->undo, i);
+        if (instance_take(i, WORK_RECORD)) /* its release has just begun */
+                (void)binding_enter(b, i, EVENT_RECORD, clock_monotonic_usec());
         return p;
 }
 
@@ -457,17 +456,9 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
 }
 
 static void advance(Binder *b, Instance *i, uint64_t now_usec) {
-        UndoRecord *record;
-
         choose_placement(b, i);
-        record = i->undo.record;
-        /* The admin's later settings leave none of its nodes: they take precedence over our values.
-         */
-        if (i->binding.own_refuses && record && undo_record_has_unit(record) &&
-            host_enforces(b->host)) {
-                undo_release_begin(b->undo, record, i->binding.own_refuses);
+        if (i->binding.own_refuses && i->undo.record && i->undo.record->releasing)
                 return;
-        }
         bind_check_start(b, i);
         i->binding.due_usec = INSTANCE_NEVER;
         begin_blind(b, i, now_usec);

@@ -103,11 +103,6 @@ void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
         begin_release(undo, record, why, false);
 }
 
-/* What an operator has asked for, which is done at once. */
-static void begin_asked(Undoing *undo, UndoRecord *record) {
-        begin_release(undo, record, "it was requested", true);
-}
-
 /* --- one of them --- */
 
 static void release_finish(UndoRelease *r) {
@@ -302,95 +297,91 @@ const char *undo_release_explain(const Undoing *undo) {
                        : "released on request; a dry run restores nothing";
 }
 
-void undo_release_if_asked(Undoing *undo, Instance *i) {
+bool undo_release_note_asked(const Undoing *undo, Instance *i) {
         i->undo.released = undo_release_is_asked(undo->host, i->name, i->unit);
-        if (i->undo.released && i->undo.record && host_obeys(undo->host))
-                begin_asked(undo, i->undo.record);
+        return i->undo.released;
 }
 
-void undo_release_note_left(Undoing *undo, Instance *i) {
+/* Does it lack a place for good? A record without changes only keeps why it has none. */
+static bool lacks_place(const Instance *i, const UndoRecord *record) {
+        const Assignment *p = &i->planned;
+
+        return (undo_record_has_unit(record) || record->given.n > 0 || record->scope) && p->known &&
+               p->refusal != REFUSAL_NO_PORT_YET && id_set_is_empty(&p->placement.nodes);
+}
+
+/* A built-in policy only watches and assigns no place. A unit without an instance: its prepared
+ * values, or a start that is under way. */
+static bool is_named(const Undoing *undo, const UndoRecord *record, const Instance *i) {
+        return i ? !i->policy->built_in
+                 : record->unit && known_unit_is_named(&undo->host->policies, record->unit);
+}
+
+static const char requested[] = "it was requested"; /* also while the daemon is paused */
+static const char ended[] = "its process has ended";
+
+/* Why the record is to be released; NULL: it is not. `i`: its instance; NULL: it has none. */
+static const char *release_reason(const Undoing *undo, const UndoRecord *record,
+                                  const Instance *i) {
+        const Host *host = undo->host;
+
+        /* The record has the name that the instance had when it was bound. */
+        if (undo_release_is_asked(host, i ? i->name : record->instance, i ? i->unit : record->unit))
+                return host_obeys(host) ? requested : NULL;
+        if (!host_enforces(host))
+                return NULL;
+        if (!i && record->scope && record->n_processes == 0)
+                return ended;
+        if (host->reloading) /* some processes have not been looked at by the new policies */
+                return NULL;
+        if (host->policies_known && !is_named(undo, record, i))
+                return "no policy names it any more";
+        if (i && lacks_place(i, record))
+                return "it has no place any more";
+        /* The admin's later settings leave none of its nodes: they take precedence over our values.
+         */
+        return i && undo_record_has_unit(record) ? i->binding.own_refuses : NULL;
+}
+
+static void release_if_due(Undoing *undo, UndoRecord *record, const Instance *i) {
+        const char *why = release_reason(undo, record, i);
+
+        if (why)
+                begin_release(undo, record, why, why == requested);
+}
+
+void undo_release_check(Undoing *undo, const Instance *i) {
+        if (i->undo.record)
+                release_if_due(undo, i->undo.record, i);
+}
+
+void undo_release_note_left(Undoing *undo, const Instance *i) {
         UndoRecord *record = i->undo.record;
-        const bool ended = i->n_members == 0;
 
         if (!record || record->releasing)
                 return;
-        if (undo_prune(&undo->records, record) && ended)
+        if (undo_prune(&undo->records, record) && i->n_members == 0)
                 undo_reset(undo, record);
-        else if (record->scope && ended)
-                undo_release_begin(undo, record, "its process has ended");
+        else if (record->scope && i->n_members == 0)
+                undo_release_begin(undo, record, ended);
 }
 
-void undo_release_without_place(Undoing *undo, Instance *i) {
-        const Assignment *p = &i->planned;
-        UndoRecord *record = host_enforces(undo->host) ? i->undo.record : NULL;
+void undo_release_check_all(Undoing *undo) {
+        undo_remove_leftovers(&undo->records);
+        for (size_t k = undo->records.n_records; k > 0; k--) {
+                UndoRecord *record = undo->records.records[k - 1];
+                const Instance *its = NULL;
 
-        /* A record without changes only keeps why the instance has no place. */
-        if (record && (undo_record_has_unit(record) || record->given.n > 0 || record->scope) &&
-            p->known && p->refusal != REFUSAL_NO_PORT_YET && id_set_is_empty(&p->placement.nodes))
-                undo_release_begin(undo, record, "it has no place any more");
-}
-
-static const Instance *instance_of(const Undoing *undo, const UndoRecord *record) {
-        REGISTRY_FOREACH(i, undo->registry)
-        if (i->undo.record == record)
-                return i;
-        return NULL;
-}
-
-static bool is_asked_for(const Undoing *undo, const UndoRecord *record) {
-        const Instance *i = instance_of(undo, record);
-
-        /* The record has the name that the instance had when it was bound. */
-        return i ? undo_release_is_asked(undo->host, i->name, i->unit)
-                 : undo_release_is_asked(undo->host, record->instance, record->unit);
-}
-
-/* For a unit without an instance: its prepared values, or a start that is under way. */
-static const char *why_unwanted(const Undoing *undo, const UndoRecord *record) {
-        const Instance *i = instance_of(undo, record);
-
-        if (!undo->host->policies_known)
-                return NULL;
-        /* A built-in policy only watches and assigns no place. */
-        if (i ? !i->policy->built_in
-              : record->unit && known_unit_is_named(&undo->host->policies, record->unit))
-                return NULL;
-        return "no policy names it any more";
-}
-
-void undo_release_unwanted(Undoing *undo) {
-        for (size_t i = undo->records.n_records; i > 0; i--) {
-                UndoRecord *record = undo->records.records[i - 1];
-                const char *why;
-
-                if (is_asked_for(undo, record)) {
-                        if (host_obeys(undo->host))
-                                begin_asked(undo, record);
-                } else if (host_enforces(undo->host) && (why = why_unwanted(undo, record))) {
-                        undo_release_begin(undo, record, why);
-                }
+                REGISTRY_FOREACH(i, undo->registry)
+                if (i->undo.record == record)
+                        its = i;
+                if (!its && !record->releasing && host_enforces(undo->host) &&
+                    undo_prune(&undo->records, record))
+                        undo_reset(undo, record);
+                else
+                        release_if_due(undo, record, its);
         }
         schedule(undo);
-}
-
-void undo_release_stray(Undoing *undo) {
-        if (!undo->host->policies_known || !host_enforces(undo->host))
-                return;
-        undo_remove_leftovers(&undo->records);
-        for (size_t i = undo->records.n_records; i > 0; i--) {
-                UndoRecord *record = undo->records.records[i - 1];
-
-                if (record->releasing || instance_of(undo, record))
-                        continue;
-                if (undo_prune(&undo->records, record))
-                        undo_reset(undo, record);
-                else if (record->n_processes > 0 &&
-                         (is_asked_for(undo, record) || why_unwanted(undo, record)))
-                        undo_release_begin(undo, record,
-                                           "its process is not the policy's any more");
-                else if (record->n_processes == 0 && record->scope)
-                        undo_release_begin(undo, record, "its process has ended");
-        }
 }
 
 bool undo_release_is_stopping(const Undoing *undo) {

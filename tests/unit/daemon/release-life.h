@@ -62,6 +62,8 @@ static inline void bind(Life *l, const char *cpus, const char *mems) {
                 if (l->instance->binding.failure)
                         l->failure_code = l->instance->binding.failure_code;
         }
+        /* It keeps its place, of which no plan of this world knows. */
+        l->instance->planned.placement.nodes = node_set("1");
         assert_nothing_unknown();
 }
 

@@ -15,17 +15,16 @@ UNIT_LIFE_TEST(wanted) {
         char *name[] = { (char *)"a" };
 
         bind(l, "2", "1");
-        undo_release_unwanted(&l->m.undo);
-        undo_release_stray(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 0); /* it has an instance */
         set_release(l, globs, 1);
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 0);
         set_release(l, globs, 2);
         l->m.host.policies.mode = ENFORCEMENT_OBSERVE; /* paused: an explicit request acts */
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 1);
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 1);
         release(l);
         assert_as_before();
@@ -42,14 +41,14 @@ UNIT_LIFE_TEST(wanted) {
         assert_as_before();
         bind(l, "2", "1");
         set_release(l, name, 1);
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         release(l);
         assert_as_before();
 }
 
 static bool is_asked(Life *l) {
-        undo_release_if_asked(&l->m.undo, l->instance);
-        return l->instance->undo.released;
+        undo_release_check(&l->m.undo, l->instance);
+        return undo_release_note_asked(&l->m.undo, l->instance);
 }
 
 /* Its port, and with that its name, becomes known when it is bound already. */
@@ -76,33 +75,32 @@ THREADS_LIFE_TEST(named_later) {
 UNIT_LIFE_TEST(no_place_any_more) {
         UndoRecord *record;
 
-        undo_release_without_place(&l->m.undo,
-                                   l->instance); /* nothing is known yet, and nothing was done */
+        undo_release_check(&l->m.undo, l->instance); /* nothing is known yet, or was done */
         assert_int_equal(undo_get(&l->m.undo.records, "a", "a.service", NULL, &record), 0);
         undo_adopt(&l->m.undo, l->instance);
         record->cpus.noted = record->mems.noted =
                 true; /* what its unit sets may leave it no place */
         l->instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_CGROUP_NODES };
-        undo_release_without_place(&l->m.undo, l->instance);
+        undo_release_check(&l->m.undo, l->instance);
         assert_int_equal(l->m.undo.releases.n, 0);
         undo_reset(&l->m.undo, record);
         l->instance->planned = (Assignment){ .known = false };
         bind(l, "2", "1");
         place_end(l->instance);
         l->instance->planned = (Assignment){ .known = false };
-        undo_release_without_place(&l->m.undo, l->instance);
+        undo_release_check(&l->m.undo, l->instance);
         l->instance->planned = (Assignment){ .known = true, .refusal = REFUSAL_NO_PORT_YET };
-        undo_release_without_place(&l->m.undo, l->instance);
+        undo_release_check(&l->m.undo, l->instance);
         l->instance->planned.refusal = REFUSAL_NONE;
         l->instance->planned.placement.nodes = node_set("1");
-        undo_release_without_place(&l->m.undo, l->instance);
+        undo_release_check(&l->m.undo, l->instance);
         l->instance->planned.refusal = REFUSAL_RESERVED;
         l->instance->planned.placement.nodes = node_set("");
         l->m.host.policies.mode = ENFORCEMENT_OBSERVE;
-        undo_release_without_place(&l->m.undo, l->instance);
+        undo_release_check(&l->m.undo, l->instance);
         assert_int_equal(l->m.undo.releases.n, 0);
         l->m.host.policies.mode = ENFORCEMENT_ENFORCE;
-        undo_release_without_place(&l->m.undo, l->instance);
+        undo_release_check(&l->m.undo, l->instance);
         assert_int_equal(l->m.undo.releases.n, 1);
         release(l);
         assert_as_before();
@@ -112,10 +110,10 @@ UNIT_LIFE_TEST(watched_only) {
         bind(l, "2", "1");
         l->policy.built_in = true; /* the last file of policies is gone */
         l->m.host.policies_known = false;
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 0); /* refused since the start: nothing is known */
         l->m.host.policies_known = true;
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 1);
         release(l);
         assert_as_before();
@@ -129,7 +127,7 @@ UNIT_LIFE_TEST(asked_while_no_policy_is_known) {
         l->policy.built_in = true;
         l->m.host.policies_known = false;
         set_release(l, name, 1);
-        undo_release_unwanted(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 1);
         release(l);
         assert_as_before();
@@ -142,7 +140,7 @@ THREADS_LIFE_TEST(without_an_instance) {
         rooms_free_instance(registry_take_ended(&l->m.registry));
         l->instance = NULL;
         assert_int_equal(count_files(), 1);
-        undo_release_stray(&l->m.undo);
+        undo_release_check_all(&l->m.undo);
         assert_int_equal(l->m.undo.releases.n, 1);
         release(l);
         assert_as_before();

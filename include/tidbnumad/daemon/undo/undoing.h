@@ -142,33 +142,30 @@ void undo_release_done(Undoing *undo);
 /* Begins a release, unless one is under way. `why`: a constant. */
 void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why);
 
-/* After policies were loaded: releases what no policy matches any more, and whose
- * release was requested. */
-void undo_release_unwanted(Undoing *undo);
+/* Begins the release of a record for which there is a reason: its release was requested; no policy
+ * names it; policy and machine give it no place any more, so that it would disturb others at its
+ * former one, and nothing would guard it; what the admin sets leaves none of its nodes. Drops what
+ * has ended. Of all records: after policies were loaded, after a request, and at each scan. */
+void undo_release_check_all(Undoing *undo);
 
-/* At each scan: releases bound processes that belong to no instance any more, and units that are
- * gone. */
-void undo_release_stray(Undoing *undo);
+/* Of one instance: at each reconcile, for what is known of it by then only, as its name, which
+ * contains its port. */
+void undo_release_check(Undoing *undo, const Instance *instance);
+
+/* Drops the part of the record that concerns a process that has left. With the last process a scope
+ * is released. What else there may be a reason for is not decided here: an instance that has ended
+ * has no policy any more, and another one may take its processes over. */
+void undo_release_note_left(Undoing *undo, const Instance *instance);
 
 /* Was the release of an instance or device requested, by its name or its unit? `unit` may be NULL.
  */
 bool undo_release_is_asked(const Host *host, const char *name, const char *unit);
 
+/* Notes in the instance whether its release was requested, and returns it. */
+bool undo_release_note_asked(const Undoing *undo, Instance *instance);
+
 /* What has become of an instance whose release was requested, in words for its status. */
 const char *undo_release_explain(const Undoing *undo);
-
-/* Releases the instance if that was requested. The name of a process without a unit
- * contains its port, so it may become known only after it was bound. */
-void undo_release_if_asked(Undoing *undo, Instance *instance);
-
-/* Releases an instance to which policy and machine give no nodes any more: bound to its former ones
- * it would disturb others, and nothing would guard it. Does nothing while its port may still give
- * it a place. */
-void undo_release_without_place(Undoing *undo, Instance *instance);
-
-/* Drops the part of the record that concerns a process that has left. With the last process a scope
- * is released. */
-void undo_release_note_left(Undoing *undo, Instance *instance);
 
 /* To be called when the daemon stops. True: by enforcement.on_stop everything is released first:
  * the loop goes on until HOST_MARK_EXIT is set and undo_release_is_stopping() is false. */
