@@ -18,7 +18,7 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
                          setting_value_equal(present, &p->ours)))) {
                 p->contested = false;
                 p->error = 0;
-                p->n_failures = 0;
+                p->retry.failures = 0;
                 return IRQ_STEP_IN_FORCE;
         }
         if (p->contested && now_usec < p->yield_usec)
@@ -27,7 +27,8 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
                 p->contested = false;
                 p->n_repairs = 0;
         }
-        if (p->error != 0 && setting_value_equal(&p->wanted, wanted) && now_usec < p->retry_usec)
+        if (p->error != 0 && setting_value_equal(&p->wanted, wanted) &&
+            now_usec < p->retry.due_usec)
                 return IRQ_STEP_WAIT;
         /* An earlier write of our own that took effect after this one. */
         if (present && now_usec < p->late_usec && setting_value_equal(&p->late, present)) {
@@ -56,12 +57,10 @@ void irq_step_done(IrqProgress *p, const SettingValue *wanted, const SettingValu
         p->wanted = *wanted;
         p->ours = *ours;
         p->error = 0;
-        p->n_failures = 0;
+        p->retry.failures = 0;
 }
 
 void irq_step_failed(IrqProgress *p, const SettingValue *wanted, int error, uint64_t now_usec) {
-        uint64_t wait = IRQ_RETRY_MIN_USEC << (p->n_failures < 4 ? p->n_failures : 4);
-
         if (error == -EINPROGRESS) {
                 p->late = *wanted;
                 p->late_usec = now_usec + IRQ_LATE_USEC;
@@ -70,8 +69,7 @@ void irq_step_failed(IrqProgress *p, const SettingValue *wanted, int error, uint
         p->written = false;
         p->wanted = *wanted;
         p->error = error;
-        p->n_failures++;
-        p->retry_usec = now_usec + (wait < IRQ_RETRY_MAX_USEC ? wait : IRQ_RETRY_MAX_USEC);
+        retry_failed(&p->retry, IRQ_RETRY_MIN_USEC, IRQ_RETRY_MAX_USEC, now_usec);
 }
 
 void irq_step_reset_contention(IrqProgress *p) {

@@ -3,8 +3,6 @@
 
 #include "tidbnumad/plan/pace.h"
 
-#define BACKOFF_MAX_USEC (UINT64_C(30) * 1000 * 1000)
-
 void pace_init(Pace *pace, double usual) {
         *pace = (Pace){ .usual = usual };
 }
@@ -53,10 +51,11 @@ double pace_left_seconds(uint64_t bytes, uint64_t bytes_per_sec, uint64_t reache
         return (double)bytes / (double)(speed > 0 ? speed : 1);
 }
 
-uint64_t pace_backoff_usec(unsigned failures) {
-        uint64_t usec = UINT64_C(1000000) << (failures < 5 ? failures : 5);
+void retry_failed(Retry *r, uint64_t first_usec, uint64_t last_usec, uint64_t now_usec) {
+        const uint64_t wait = first_usec << (r->failures < 5 ? r->failures : 5);
 
-        return usec < BACKOFF_MAX_USEC ? usec : BACKOFF_MAX_USEC;
+        r->failures++;
+        r->due_usec = now_usec + (wait < last_usec ? wait : last_usec);
 }
 
 uint64_t sampling_interval(uint64_t wanted_usec, uint32_t budget_ppm, uint64_t cost_usec) {

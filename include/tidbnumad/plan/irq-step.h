@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "tidbnumad/model/irq.h"
+#include "tidbnumad/plan/pace.h"
 
 #define IRQ_REPAIRS_MAX 3u
 #define IRQ_REPAIRS_USEC (UINT64_C(60) * 1000 * 1000)
@@ -30,9 +31,8 @@ typedef struct IrqProgress {
         uint64_t window_usec;
         bool contested; /* left to the other writer until `yield_usec` */
         uint64_t yield_usec;
-        unsigned n_failures; /* in a row */
-        int error;           /* of the last attempt; 0: none */
-        uint64_t retry_usec;
+        Retry retry;
+        int error;          /* of the last attempt; 0: none */
         uint64_t late_usec; /* until then `late`, which a unit sets, may show; 0: no such write */
         SettingValue late;
 } IrqProgress;

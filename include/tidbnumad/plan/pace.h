@@ -44,9 +44,19 @@ uint64_t pace_rate(const Pace *pace, uint64_t policy_bytes_per_sec);
  * that was reached if that is lower. */
 double pace_left_seconds(uint64_t bytes, uint64_t bytes_per_sec, uint64_t reached_bytes_per_sec);
 
-/* Delay before the next attempt after this many consecutive failures: a second, doubled each time,
- * up to half a minute. */
-uint64_t pace_backoff_usec(unsigned failures);
+/* Attempts of one change. Zeroed at the beginning, and when one has succeeded. */
+typedef struct Retry {
+        unsigned failures; /* in a row */
+        uint64_t due_usec; /* monotonic: the next is not made before */
+} Retry;
+
+/* Of what a backend is asked for: after a second, doubled each time, up to half a minute. */
+#define RETRY_FIRST_USEC (UINT64_C(1000) * 1000)
+#define RETRY_LAST_USEC (UINT64_C(30) * 1000 * 1000)
+
+/* One has failed: the next is due after `first_usec`, doubled with each failure in a row, up to
+ * `last_usec`. */
+void retry_failed(Retry *retry, uint64_t first_usec, uint64_t last_usec, uint64_t now_usec);
 
 /* How often to sample, so that all of it stays within its budget. */
 

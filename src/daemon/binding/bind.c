@@ -110,7 +110,7 @@ static void bind_try_later(const Binder *b, Instance *i, int error) {
                                        .policy = i->policy->name,
                                        .reason = i->binding.failure_code };
 
-        if (i->binding.progress.call_failures == 0)
+        if (i->binding.progress.calls.failures == 0)
                 journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s", i->name,
                             i->binding.failure ? i->binding.failure : strerror(-error));
         (void)binding_enter(b, i, EVENT_FAILURE, clock_monotonic_usec());
@@ -181,7 +181,7 @@ static void call_succeeded(const Binder *b, Instance *i) {
 
         undo_after(b->undo, i->undo.record, &change, true);
 
-        p->call_failures = 0;
+        p->calls.failures = 0;
         if (!i->binding.guard.logged) /* the guard clears its own */
                 binding_clear_failure(i);
         if (i->binding.call_kind == STEP_SCOPE) {

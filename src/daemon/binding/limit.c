@@ -81,11 +81,11 @@ static void limit_note_failure(const Binder *b, Instance *i, int error, const ch
                                        .policy = i->policy->name,
                                        .reason = reason_of_error(error) };
 
-        if (l->failures == 0)
+        if (l->retry.failures == 0)
                 journal_log(&b->host->journal, LOG_WARNING, &fields,
                             "%s: its memory limit cannot be set: %s%s%s; trying again", i->name,
                             strerror(-error), *message ? ": " : "", message);
-        l->retry_usec = clock_monotonic_usec() + pace_backoff_usec(l->failures++);
+        retry_failed(&l->retry, RETRY_FIRST_USEC, RETRY_LAST_USEC, clock_monotonic_usec());
 }
 
 /* Follows it up soon, as the instance may be at rest. */
@@ -110,7 +110,7 @@ static void on_set(int error, const char *message, void *userdata) {
                 limit_note_failure(answer->binder, i, error, message);
                 return;
         }
-        l->failures = 0;
+        l->retry.failures = 0;
         limit_follow_again(answer->binder, i, clock_monotonic_usec());
 }
 
@@ -210,14 +210,14 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
         case LIMIT_SET_FILE:
                 r = limit_write_file(b, i, action, l->wanted_bytes);
                 if (r >= 0 || r == -EAGAIN) {
-                        l->retry_usec = now_usec + AGAIN_USEC;
-                        if (i->binding.due_usec > l->retry_usec)
-                                i->binding.due_usec = l->retry_usec;
+                        l->retry.due_usec = now_usec + AGAIN_USEC;
+                        if (i->binding.due_usec > l->retry.due_usec)
+                                i->binding.due_usec = l->retry.due_usec;
                 }
                 break;
         }
         if (r == -EAGAIN)
-                l->retry_usec = now_usec + AGAIN_USEC;
+                l->retry.due_usec = now_usec + AGAIN_USEC;
         else if (r < 0 && r != -ESRCH)
                 limit_note_failure(b, i, r, "");
 }
@@ -291,7 +291,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 host_mark(b->host, HOST_MARK_PUBLISH);
         }
         limit_watch(b, i);
-        if (!l->call.slot && now_usec >= l->retry_usec)
+        if (!l->call.slot && now_usec >= l->retry.due_usec)
                 limit_act(b, i, step.action, now_usec);
 }
 

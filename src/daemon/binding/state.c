@@ -61,8 +61,9 @@ InstanceAction binding_enter(const Binder *b, Instance *i, InstanceEvent event, 
                 instance_is_due_by(i, now_usec + SOON_USEC);
                 break;
         case ACTION_LOOK_LATER:
-                i->binding.due_usec =
-                        now_usec + pace_backoff_usec(i->binding.progress.call_failures++);
+                retry_failed(&i->binding.progress.calls, RETRY_FIRST_USEC, RETRY_LAST_USEC,
+                             now_usec);
+                i->binding.due_usec = i->binding.progress.calls.due_usec;
                 break;
         case ACTION_RESET: /* the answer of that call would be taken for that of a later one */
                 i->binding.call.slot = sd_bus_slot_unref(i->binding.call.slot);

@@ -226,7 +226,7 @@ static bool is_worth_logging(const IrqSetting *s, int error) {
         if (s->logged || error == -ENOENT || error == -ENODEV)
                 return false;
         if (error == -EINPROGRESS)
-                return s->progress.n_failures >= UNIT_TRIES;
+                return s->progress.retry.failures >= UNIT_TRIES;
         return !s->progress.refused || s->key.kind != SETTING_VECTOR;
 }
 
@@ -249,7 +249,7 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
                 journal_log(&irq->host->journal, LOG_WARNING, &fields,
                             "%s is not set, although its unit was started %u times; see "
                             "journalctl -u '" UNIT_PREFIX "*'",
-                            what, s->progress.n_failures);
+                            what, s->progress.retry.failures);
         else
                 journal_log(&irq->host->journal, LOG_WARNING, &fields, "%s cannot be set: %s; %s",
                             what, strerror(-error),
@@ -396,7 +396,7 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
         (void)setting_parse(entry->key.kind, entry->before, &before);
         /* A unit was started to set another value, which may take effect only after this
          * reconcile. */
-        may_change = s && s->progress.error == -EINPROGRESS && now < s->progress.retry_usec &&
+        may_change = s && s->progress.error == -EINPROGRESS && now < s->progress.retry.due_usec &&
                      !setting_value_equal(&s->progress.wanted, &before);
         if (is_elsewhere(host, entry))
                 return false;
@@ -404,7 +404,7 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
                 return true; /* a value that somebody else has set is kept */
         if (stands_as_before(irq, entry))
                 return !may_change;
-        if (s && s->progress.error != 0 && now < s->progress.retry_usec && !may_change)
+        if (s && s->progress.error != 0 && now < s->progress.retry.due_usec && !may_change)
                 return false;
         r = put_back(irq, entry);
         if (r >= 0)

@@ -375,7 +375,7 @@ bool irq_stop(Interrupts *irq, bool restore) {
         for (size_t i = 0; i < irq->n_settings;
              i++) /* no later attempt is possible, except by a unit */
                 if (irq->settings[i].progress.error != -EINPROGRESS)
-                        irq->settings[i].progress.retry_usec = 0;
+                        irq->settings[i].progress.retry.due_usec = 0;
         stop_continue(irq);
         return irq_is_stopping(irq);
 }

@@ -56,8 +56,8 @@ static void schedule(Undoing *undo) {
                 due = 0; /* the last release was abandoned: do not wait */
         for (size_t i = 0; i < undo->releases.n; i++) /* the next reload retries the others */
                 if (release_is_allowed(undo->releases.list[i]) &&
-                    undo->releases.list[i]->due_usec < due)
-                        due = undo->releases.list[i]->due_usec;
+                    undo->releases.list[i]->retry.due_usec < due)
+                        due = undo->releases.list[i]->retry.due_usec;
         if (undo->releases.timer && due != INSTANCE_NEVER)
                 (void)event_source_arm(undo->releases.timer, due);
 }
@@ -85,7 +85,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         r->undo = undo;
         r->why = why;
         r->asked = asked;
-        r->due_usec = clock_monotonic_usec();
+        r->retry.due_usec = clock_monotonic_usec();
         release_begin(r, record);
         /* Ends a pass of the mover, and drops a call whose answer would be taken for one of a later
          * binding. systemd handles requests of one connection in order, so those of the release
@@ -138,18 +138,18 @@ static void release_failed(UndoRelease *r, int error, const char *message) {
         if (asprintf(&r->failure, "%s: %s%s%s; %s", undo->host->backend.all[ORDER[r->part]]->name,
                      strerror(-error), *message ? ": " : "", message, reason_to_remedy(code)) < 0)
                 r->failure = NULL;
-        if (r->failures == 0)
+        if (r->retry.failures == 0)
                 journal_log(&undo->host->journal, LOG_WARNING, &fields,
                             "%s cannot be released yet: %s. Trying again; its undo record is kept "
                             "until then",
                             record->instance, r->failure ? r->failure : strerror(-error));
         undo->releases.n_failures++;
-        r->due_usec = clock_monotonic_usec() + pace_backoff_usec(r->failures++);
+        retry_failed(&r->retry, RETRY_FIRST_USEC, RETRY_LAST_USEC, clock_monotonic_usec());
         r->part = 0;
         r->deadline_usec = 0;
         undo_restore_done(&r->restore);
         release_begin(r, record);
-        if (undo->host->stopping && r->failures >= STOP_TRIES) {
+        if (undo->host->stopping && r->retry.failures >= STOP_TRIES) {
                 take_out(undo, r);
                 undo_release_free(r);
         }
@@ -164,7 +164,7 @@ static void on_reply(int error, const char *message, void *userdata) {
         if (error < 0)
                 release_failed(r, error, message);
         else
-                r->due_usec = clock_monotonic_usec();
+                r->retry.due_usec = clock_monotonic_usec();
         schedule(undo);
 }
 
@@ -182,7 +182,7 @@ static bool release_awaits_late_write(const UndoRelease *r) {
 static void release_await(UndoRelease *r, uint64_t now_usec) {
         if (r->deadline_usec == 0)
                 r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
-        r->due_usec = now_usec + SHOW_POLL_USEC;
+        r->retry.due_usec = now_usec + SHOW_POLL_USEC;
         if (now_usec >= r->deadline_usec)
                 release_failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
 }
@@ -198,7 +198,7 @@ static bool release_masks_must_wait(const UndoRelease *r) {
         for (size_t i = 0; i < all->n; i++) {
                 const UndoRelease *other = all->list[i];
 
-                if (other != r && other->failures < MASKS_WAIT_TRIES &&
+                if (other != r && other->retry.failures < MASKS_WAIT_TRIES &&
                     ORDER[other->part] != BACKEND_AFFINITY && release_is_allowed(other) &&
                     !release_awaits_late_write(other))
                         return true;
@@ -211,16 +211,16 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
 
         /* A write of another kind to the same unit or process is under way. */
         if (r->restore.record->busy || release_awaits_late_write(r)) {
-                r->due_usec = now_usec + SHOW_POLL_USEC;
+                r->retry.due_usec = now_usec + SHOW_POLL_USEC;
                 return;
         }
-        r->due_usec = INSTANCE_NEVER;
+        r->retry.due_usec = INSTANCE_NEVER;
         r->call = (BackendCall){ .reply = on_reply, .userdata = r };
         for (; r->part < ELEMENTSOF(ORDER); r->part++) {
                 int result;
 
                 if (ORDER[r->part] == BACKEND_AFFINITY && release_masks_must_wait(r)) {
-                        r->due_usec = now_usec + SHOW_POLL_USEC;
+                        r->retry.due_usec = now_usec + SHOW_POLL_USEC;
                         return;
                 }
                 backend->threads_whole = r->turns >= OTHERS_TURNS_MAX;
@@ -232,7 +232,7 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                         release_await(r, now_usec);
                 else if (result == -EINPROGRESS) {
                         r->turns++;
-                        r->due_usec = now_usec; /* the next turn of the loop goes on */
+                        r->retry.due_usec = now_usec; /* the next turn of the loop goes on */
                 } else if (result < 0)
                         release_failed(r, result, "");
                 if (result < 0)
@@ -248,7 +248,7 @@ void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
         for (size_t i = undo->releases.n; i > 0; i--)
                 if (i <= undo->releases.n && release_is_allowed(undo->releases.list[i - 1]) &&
                     !undo->releases.list[i - 1]->call.slot &&
-                    undo->releases.list[i - 1]->due_usec <= now_usec)
+                    undo->releases.list[i - 1]->retry.due_usec <= now_usec)
                         release_carry_on(undo->releases.list[i - 1], now_usec);
         schedule(undo);
         if (!undo_release_is_stopping(undo) ||

@@ -77,7 +77,7 @@ void scan_list_forget_all(ScanList *list);
 /* Progress towards the placement; reset whenever the instance or its policy changes. */
 typedef struct Progress {
         unsigned cpu_writes, mem_writes;
-        unsigned call_failures;
+        Retry calls;    /* of the backend */
         unsigned turns; /* of the loop, that the present step has taken so far */
         unsigned scope_moves;
         unsigned passes, sweeps, settles;
@@ -219,9 +219,8 @@ typedef struct InstanceMemoryLimit {
         BackendCall call;           /* a read or a write of the property; in flight with a slot */
         Answer answer;
         uint64_t setting_bytes; /* by that write; UINT64_MAX: what it had before */
-        unsigned failures;      /* in a row */
-        uint64_t retry_usec;    /* not before that */
-        bool lift_failed;       /* logged */
+        Retry retry;
+        bool lift_failed; /* logged */
 } InstanceMemoryLimit;
 
 /* How memory is being moved. */

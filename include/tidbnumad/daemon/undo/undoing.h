@@ -13,15 +13,14 @@
 typedef struct UndoRelease {
         struct Undoing *undo; /* borrowed */
         UndoRestore restore;
-        size_t part;      /* index into the order of release */
-        BackendCall call; /* in flight if it has a slot */
-        uint64_t due_usec,
-                deadline_usec; /* monotonic; the deadline by which a written value must show */
-        unsigned failures;
-        unsigned turns;  /* of the loop, that its threads have taken so far */
-        const char *why; /* a constant sentence */
-        bool asked;      /* by an operator: done also while the daemon is paused */
-        char *failure;   /* what went wrong in the last attempt; NULL; owned */
+        size_t part;            /* index into the order of release */
+        BackendCall call;       /* in flight if it has a slot */
+        Retry retry;            /* due also when it waits for something else */
+        uint64_t deadline_usec; /* monotonic: by which a written value must show */
+        unsigned turns;         /* of the loop, that its threads have taken so far */
+        const char *why;        /* a constant sentence */
+        bool asked;             /* by an operator: done also while the daemon is paused */
+        char *failure;          /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
 } UndoRelease;
 
