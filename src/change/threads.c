@@ -329,8 +329,9 @@ static int restore_missed(RestorePass *pass, int error) {
         return 0;
 }
 
-/* By its number alone: a turn of the loop restores only some threads of a process, and finds those
- * of the turns before again, for each of which the kernel needs 50 times as long to show a file. */
+/* By its number alone: a pass of the loop restores only some threads of a process, and finds those
+ * of the passes before again, for each of which the kernel needs 50 times as long to show a file.
+ */
 static bool has_what_it_had(const RestorePass *pass, pid_t tid, const CpuSet *now) {
         const CpuSet *before = undo_process_mask(pass->entry, tid, 0);
 

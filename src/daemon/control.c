@@ -11,7 +11,6 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/control.h"
@@ -236,7 +235,7 @@ static bool is_same(const Requests *a, const Requests *b) {
  * could not be written, or 0. */
 static int follow(Control *c, Requests *fresh) {
         Requests *requests = &c->m->host.requests;
-        const bool turns = requests->paused != fresh->paused || requests->trial != fresh->trial;
+        const bool all = requests->paused != fresh->paused || requests->trial != fresh->trial;
         const bool same = is_same(requests, fresh);
         int r;
 
@@ -251,7 +250,7 @@ static int follow(Control *c, Requests *fresh) {
         if (same)
                 undo_release_check_all(&c->m->undo);
         else
-                turn_follow_requests(c->m, turns);
+                manager_follow_requests(c->m, all);
         return r < 0 ? r : 0;
 }
 
@@ -328,7 +327,7 @@ static void reload(Control *c, Call *call, ControlAnswer *answer) {
         const Host *h = &c->m->host;
 
         (void)call;
-        if (turn_reload(c->m) < 0)
+        if (manager_reload(c->m) < 0)
                 answer->result = -ENOMEM;
         if (h->policy_load_success)
                 return;
@@ -881,7 +880,7 @@ static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_us
                 call->begun = true;
                 call->method->begin(c, call, &answer);
                 if (!answer.error && answer.result >= 0)
-                        return now_usec; /* the turn that follows this event carries it on */
+                        return now_usec; /* the pass that follows this event carries it on */
                 answer_call(c, call, &answer);
                 return INSTANCE_NEVER;
         }

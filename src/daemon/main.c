@@ -10,7 +10,6 @@
 #include "tidbnumad/daemon/interrupts/irq.h"
 #include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/worker/worker.h"
 
@@ -53,13 +52,13 @@ static int run_once(Manager *m) {
         int r;
 
         while (!reconcile_is_settled(&m->binding) && clock_monotonic_usec() < end) {
-                r = turn_next(m, 1000 * 1000);
+                r = manager_next(m, 1000 * 1000);
                 if (r < 0)
                         return r;
         }
         r = m->host.args->runtime_dir ? publish_now(&m->report) : print_plan(&m->report);
         (void)irq_stop(m->irq, false);
-        while (irq_is_stopping(m->irq) && turn_next(m, 1000 * 1000) >= 0)
+        while (irq_is_stopping(m->irq) && manager_next(m, 1000 * 1000) >= 0)
                 ;
         if (r < 0)
                 return r;
@@ -76,7 +75,7 @@ static int run_forever(Manager *m) {
 
         r = notify_start_watchdog(&m->host.notifier);
         if (r >= 0)
-                r = turn_loop(m);
+                r = manager_loop(m);
         return r < 0 ? r : EXIT_SUCCESS;
 }
 

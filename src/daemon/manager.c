@@ -11,7 +11,6 @@
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/registry/start.h"
 #include "tidbnumad/daemon/report/publish.h"
-#include "tidbnumad/daemon/turn.h"
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 
@@ -64,9 +63,9 @@ Manager *manager_free(Manager *m) {
         if (!m)
                 return NULL;
         REGISTRY_FOREACH(i, &m->registry)
-        turn_free_instance(i);
+        manager_free_instance(i);
         for (Instance *i; (i = registry_take_ended(&m->registry));)
-                turn_free_instance(i);
+                manager_free_instance(i);
         free(m->registry.instances);
         free(m->registry.entries);
         free(m->registry.start_cpus);
@@ -114,7 +113,7 @@ static int on_sample(sd_event_source *source, _unused_ uint64_t usec, void *user
 
 static int on_hup(_unused_ sd_event_source *source, _unused_ const struct signalfd_siginfo *info,
                   void *userdata) {
-        turn_reload(userdata);
+        manager_reload(userdata);
         return 0;
 }
 
@@ -174,18 +173,18 @@ int manager_start(Manager *m) {
         int r;
 
         requested_read(&m->host);
-        r = turn_load_policies(m);
+        r = manager_load_policies(m);
         if (r >= 0)
                 r = undo_start(&m->undo);
         if (r >= 0)
-                r = turn_adopt(m);
+                r = manager_adopt(m);
         if (r < 0)
                 return r;
         r = add_sources(m);
         if (r >= 0)
                 r = undo_release_start(&m->undo);
         if (r >= 0)
-                r = turn_start(m);
+                r = manager_add_timers(m);
         if (r < 0)
                 return r;
         if (m->host.sysroot.live)
@@ -198,19 +197,19 @@ int manager_start(Manager *m) {
         r = watch_start(&m->registry);
         if (r < 0)
                 return r;
-        turn_dispatch(m);
+        manager_dispatch(m);
         r = describe_all(&m->registry);
-        turn_dispatch(m);
+        manager_dispatch(m);
         if (r >= 0 && !m->host.args->once)
                 r = describe_start(&m->registry);
         if (r < 0)
                 return r;
         reconcile_due(&m->binding, clock_monotonic_usec());
-        turn_run(m);
+        manager_run_pass(m);
         undo_release_check_all(&m->undo);
         r = units_start(&m->units);
         if (r >= 0)
                 r = control_start(m, &m->control);
         m->start_waits = r >= 0 && units_are_starting(&m->units);
-        return r < 0 || m->start_waits ? r : turn_finish_start(m);
+        return r < 0 || m->start_waits ? r : manager_finish_start(m);
 }

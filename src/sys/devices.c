@@ -363,8 +363,8 @@ bool link_events_drain(int fd) {
 
 /* --- events of devices that come and go --- */
 
-/* Events that one turn of the loop reads; the rest make it turn again. */
-enum { UEVENTS_A_TURN = 64 };
+/* Events that one pass of the loop reads; the rest cause another pass. */
+enum { UEVENTS_A_PASS = 64 };
 
 /* Interfaces of containers come and go all day. */
 static bool is_virtual(struct udev_device *device) {
@@ -379,7 +379,7 @@ static int on_uevents(_unused_ sd_event_source *source, _unused_ int fd, _unused
         const Uevents *uevents = userdata;
         bool any = false;
 
-        for (unsigned i = 0; i < UEVENTS_A_TURN; i++) {
+        for (unsigned i = 0; i < UEVENTS_A_PASS; i++) {
                 struct udev_device *device;
 
                 errno = 0;

@@ -57,7 +57,7 @@ struct Workers {
                 void *userdata;
         } on_answer[N_WORKER_JOBS];
         unsigned divisor;
-        uint64_t patience_usec, left_usec; /* see workers_begin_turn() */
+        uint64_t patience_usec, left_usec; /* see workers_begin_pass() */
         Child **children;                  /* owned, as each element */
         size_t n_children, children_allocated;
         Ticket **tickets; /* likewise, oldest first */
@@ -216,7 +216,7 @@ static int ticket_fetch(Workers *all, Ticket *t, bool keep, WorkerReply *reply) 
         return r;
 }
 
-/* One in a turn of the loop, which may have more to do for it than the handler. */
+/* One in a pass of the loop, which may have more to do for it than the handler. */
 static int on_news(sd_event_source *source, void *userdata) {
         Workers *all = userdata;
         Ticket *first = NULL;
@@ -720,7 +720,7 @@ int workers_new(const char *program, sd_event *event, WorkerHungHandler on_hung,
         all->on_hung = on_hung;
         all->userdata = userdata;
         all->divisor = 1;
-        workers_end_turns(all);
+        workers_end_passes(all);
         r = ARRAY_RESERVE(all->tickets, all->tickets_allocated, 2 * WORKER_TICKETS_MAX);
         if (r >= 0)
                 r = sd_event_add_defer(event, &all->news, on_news, all);
@@ -761,14 +761,14 @@ void workers_hurry(Workers *all, unsigned divisor) {
         all->divisor = divisor;
 }
 
-void workers_begin_turn(Workers *all, bool has_started) {
+void workers_begin_pass(Workers *all, bool has_started) {
         if (!all)
                 return;
         if (has_started)
-                all->patience_usec = all->left_usec = WORKER_TURN_USEC;
+                all->patience_usec = all->left_usec = WORKER_PASS_USEC;
 }
 
-void workers_end_turns(Workers *all) {
+void workers_end_passes(Workers *all) {
         if (!all)
                 return;
         all->patience_usec = WORKER_CALL_USEC;

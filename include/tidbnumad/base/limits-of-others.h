@@ -1,5 +1,5 @@
 /* Limits of what others can multiply: any user can have thousands of processes, threads, open files
- * and mappings, and the daemon's loop reads them. What is beyond a limit is left to a later turn of
+ * and mappings, and the daemon's loop reads them. What is beyond a limit is left to a later pass of
  * the loop, or not read at all; beside each limit is what becomes of it. How long others are waited
  * for is in worker/worker.h. */
 #pragma once
@@ -21,22 +21,22 @@ enum {
          * circle. Whoever is further away is no relative. */
         OTHERS_ANCESTORS_MAX = 64,
 
-        /* Children of new members that are looked at in one turn of the loop, some 200 us each. A
-         * scan, which takes several turns, finds the others. */
+        /* Children of new members that are looked at in one pass of the loop, some 200 us each. A
+         * scan, which takes several passes, finds the others. */
         OTHERS_CHILDREN_AT_ONCE = 128,
 
         /* Ignored processes that are listed; the others are only counted, because any user can
          * start processes with the name of a server. */
         IGNORED_MAX = 64,
 
-        /* Threads that get other CPUs in one turn of the loop, some 60 us each. The next turn goes
+        /* Threads that get other CPUs in one pass of the loop, some 60 us each. The next pass goes
          * on. */
         OTHERS_THREADS_AT_ONCE = 256,
 
-        /* So many turns for one change; 50,000 threads take 200. Threads that set their CPUs
-         * themselves all the time would make it endless: then all are set in one turn, some times
+        /* So many passes for one change; 50,000 threads take 200. Threads that set their CPUs
+         * themselves all the time would make it endless: then all are set in one pass, some times
          * over, and what they do then counts as drift. */
-        OTHERS_TURNS_MAX = 400,
+        OTHERS_PASSES_MAX = 400,
 
         /* Threads of which a file is read, some 20 us each, to find out where a process runs that
          * has no place. The others will be on the same nodes. */

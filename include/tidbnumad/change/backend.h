@@ -66,7 +66,7 @@ typedef struct BackendOps {
         BackendKind kind;
 
         /* 1: done, there is no reply. 0: started, the reply follows. -EINPROGRESS: a part is done,
-         * call again in the next turn of the loop. -ESRCH: the process is gone; other negative
+         * call again in the next pass of the loop. -ESRCH: the process is gone; other negative
          * errno: failed. `set_mems` NULL: the backend cannot set memory nodes. */
         int (*set_cpus)(Backend *backend, const BackendTarget *target, const CpuSet *cpus,
                         BackendCall *call);
@@ -137,7 +137,7 @@ struct Backend {
         int cgroup1_error;   /* with which the kernel refused us its hierarchy; 0: it did not */
         const char *weaker;  /* why `ops` is not a stronger one, where the host seems to have that;
                               * a constant sentence, NULL: it has not */
-        bool threads_whole;  /* the next call changes all of them: see OTHERS_TURNS_MAX */
+        bool threads_whole;  /* the next call changes all of them: see OTHERS_PASSES_MAX */
         size_t threads_left; /* how many threads the call may still change, of
                                 OTHERS_THREADS_AT_ONCE */
         uint64_t n_pid_reuses; /* processes that were changed because a number was reused, and were

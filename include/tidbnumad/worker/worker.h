@@ -3,7 +3,7 @@
  *
  * A job is asked for, and its answer fetched by asking for the same again. Where the answer is not
  * there at once, -EAGAIN is returned, and the handler of its job, workers_on_answer(), is called
- * from the loop when it is. So the loop waits for nobody: at most WORKER_TURN_USEC in one turn, for
+ * from the loop when it is. So the loop waits for nobody: at most WORKER_PASS_USEC in one pass, for
  * all answers together that are as good as there, which saves an exec the way through the loop.
  * The daemon's own writes to control groups are waited for longer, WORKER_OWN_USEC each.
  *
@@ -92,8 +92,8 @@ typedef struct WorkerMove {
 
 /* --- limits --- */
 
-/* So long the loop waits in one turn for what is as good as there. An answer takes some 0.1 ms. */
-#define WORKER_TURN_USEC (UINT64_C(5) * 1000)
+/* So long the loop waits in one pass for what is as good as there. An answer takes some 0.1 ms. */
+#define WORKER_PASS_USEC (UINT64_C(5) * 1000)
 
 /* While the daemon starts, and while root's reload is under way, it waits so long for one answer
  * and for all of them together: an answer that is late leaves the first plan incomplete. */
@@ -154,10 +154,10 @@ void workers_on_answer(Workers *workers, WorkerJob job, WorkerAnswerHandler hand
 /* For tests: deadlines are this much shorter. */
 void workers_hurry(Workers *workers, unsigned divisor);
 
-/* A turn of the loop begins. Before the first one that `has_started`, and after
- * workers_end_turns(), as for a reload, the loop waits as while the daemon starts. */
-void workers_begin_turn(Workers *workers, bool has_started);
-void workers_end_turns(Workers *workers);
+/* A pass of the loop begins. Before the first one that `has_started`, and after
+ * workers_end_passes(), as for a reload, the loop waits as while the daemon starts. */
+void workers_begin_pass(Workers *workers, bool has_started);
+void workers_end_passes(Workers *workers);
 
 /* Does a child run a job of the lane of this one? */
 bool workers_are_busy(const Workers *workers, WorkerJob job);

@@ -310,15 +310,15 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.call_kind = step->kind;
         i->binding.call_mems = step->mems;
         i->binding.effect_deadline_usec = 0;
-        b->host->backend.threads_whole = i->binding.progress.turns >= OTHERS_TURNS_MAX;
+        b->host->backend.threads_whole = i->binding.progress.loop_passes >= OTHERS_PASSES_MAX;
         r = bind_ask(b, i, step);
         b->host->backend.threads_whole = false;
-        if (r == -EINPROGRESS) { /* the next turn of the loop goes on */
-                i->binding.progress.turns++;
+        if (r == -EINPROGRESS) { /* the next pass of the loop goes on */
+                i->binding.progress.loop_passes++;
                 i->binding.due_usec = now_usec;
                 return false;
         }
-        i->binding.progress.turns = 0;
+        i->binding.progress.loop_passes = 0;
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
         if (r < 0 && bind_step_down(b))

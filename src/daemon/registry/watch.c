@@ -23,7 +23,7 @@ enum { SLICE_PROCESSES = 64 };
 
 /* A scan of all processes at once pauses after this time, so that the loop handles other events:
  * any user can have thousands of processes. */
-#define SCAN_TURN_USEC (UINT64_C(20) * 1000)
+#define SCAN_PASS_USEC (UINT64_C(20) * 1000)
 #define SCAN_PAUSE_USEC (UINT64_C(1) * 1000)
 
 /* One link is read for each process of an instance. */
@@ -68,10 +68,10 @@ static int begin_round(Registry *registry, bool whole) {
         return scan_list_read(&registry->scan, &registry->host->sysroot);
 }
 
-/* Scans all processes at once: adds new ones, removes ended ones. `in_turns`: on_scan() scans those
- * that are too many for one turn of the loop. */
-static int scan_all(Registry *registry, bool in_turns) {
-        const uint64_t until = in_turns ? clock_monotonic_usec() + SCAN_TURN_USEC : UINT64_MAX;
+/* Scans all processes at once: adds new ones, removes ended ones. `in_passes`: on_scan() scans
+ * those that are too many for one pass of the loop. */
+static int scan_all(Registry *registry, bool in_passes) {
+        const uint64_t until = in_passes ? clock_monotonic_usec() + SCAN_PASS_USEC : UINT64_MAX;
         int r = begin_round(registry, true);
 
         if (r >= 0)
@@ -105,7 +105,7 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
         if (r >= 0)
                 r = scan_slice(registry,
                                registry->scan_at_once ? registry->scan.n_entries : SLICE_PROCESSES,
-                               clock_monotonic_usec() + SCAN_TURN_USEC);
+                               clock_monotonic_usec() + SCAN_PASS_USEC);
         if (r < 0)
                 registry->scan_next = registry->scan.n_entries; /* the next time a round begins */
         registry->scan_at_once &= registry->scan_next < registry->scan.n_entries;
@@ -356,7 +356,7 @@ int watch_rematch(Registry *registry) {
                 rematch_instance(registry, registry->instances[i - 1]);
         if (!registry->host->ready)
                 return scan_all(registry, false);
-        workers_begin_turn(registry->host->workers, true); /* what comes now is others' doing */
+        workers_begin_pass(registry->host->workers, true); /* what comes now is others' doing */
         return scan_all(registry, registry->scan_timer);
 }
 

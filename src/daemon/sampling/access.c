@@ -31,9 +31,9 @@ void cost_end(Sampling *s, SampleMethod method, Begun begun) {
 
 /* --- rounds --- */
 
-/* Opening a counter takes some 20 us, plus an interrupt of the CPU where the thread runs: a turn
+/* Opening a counter takes some 20 us, plus an interrupt of the CPU where the thread runs: a pass
  * ends after 2 ms. */
-enum { OPENS_A_TURN = 64 };
+enum { OPENS_A_PASS = 64 };
 
 static const char *open_reason(int error) {
         switch (error) {
@@ -213,11 +213,11 @@ static void read_counters(Sampling *s, Instance *i) {
         log_missing(s, i, &sample);
 }
 
-/* -EAGAIN: the next turn continues. */
+/* -EAGAIN: the next pass continues. */
 static int step(Sampling *s, Instance *i) {
         const Begun begun = cost_begin();
         int r = access_attach(&i->sampling.access.counters, i->members, i->n_members,
-                              &s->access.events, OPENS_A_TURN, room(s, i));
+                              &s->access.events, OPENS_A_PASS, room(s, i));
 
         if (r < 0) {
                 cost_pause(s, begun);
@@ -228,7 +228,7 @@ static int step(Sampling *s, Instance *i) {
         return 0;
 }
 
-bool access_turn(Sampling *s) {
+bool access_pass(Sampling *s) {
         if (!s->access.available || s->access.next >= s->registry->n_instances)
                 return false;
         if (step(s, s->registry->instances[s->access.next]) != -EAGAIN)

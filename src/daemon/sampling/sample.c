@@ -142,11 +142,11 @@ double sample_halfwidth(const Instance *i) {
         return i->memory_known || !i->sampling.sampled ? 0 : i->sampling.sampled_halfwidth;
 }
 
-/* A sample that continues over several turns of the loop. */
+/* A sample that continues over several passes of the loop. */
 struct Drawing {
         NodeSet nodes;
         uint64_t round, n_member_changes;
-        uint64_t spent_usec; /* CPU time of the turns so far */
+        uint64_t spent_usec; /* CPU time of the passes so far */
         size_t next;         /* the process that is sampled next */
         size_t n_nodes;
         Estimate parts[OTHERS_SAMPLED_MAX];
@@ -219,7 +219,7 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         return 0;
 }
 
-/* At least one process a turn, otherwise the sample would never complete. */
+/* At least one process a pass, otherwise the sample would never complete. */
 static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         const uint64_t begun = clock_usec();
         Drawing *d = i->sampling.drawing;
@@ -229,7 +229,7 @@ static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
 
                 if (r < 0) /* a process that has just ended is no longer in the next round */
                         return r;
-        } while (++d->next < i->n_members && clock_usec() - begun < SAMPLE_TURN_USEC);
+        } while (++d->next < i->n_members && clock_usec() - begun < SAMPLE_PASS_USEC);
         return d->next < i->n_members ? -EAGAIN : 0;
 }
 
@@ -342,7 +342,7 @@ uint64_t sampling_interval_usec(const Sampling *s) {
                                  s->host->policies.sampling_budget_ppm, s->rounds.last_cost_usec);
 }
 
-/* One instance a turn, or a part of it, then back to the loop, where a new process may wait. */
+/* One instance a pass, or a part of it, then back to the loop, where a new process may wait. */
 static int on_idle(sd_event_source *source, void *userdata) {
         Sampling *s = userdata;
 
@@ -359,7 +359,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
                 }
                 s->rounds.next++;
         }
-        if (access_turn(s))
+        if (access_pass(s))
                 return 0;
         host_mark(s->host, HOST_MARK_PUBLISH);
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);

@@ -223,7 +223,7 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                         r->retry.due_usec = now_usec + SHOW_POLL_USEC;
                         return;
                 }
-                backend->threads_whole = r->turns >= OTHERS_TURNS_MAX;
+                backend->threads_whole = r->loop_passes >= OTHERS_PASSES_MAX;
                 result = backend->all[ORDER[r->part]]->restore(backend, &r->restore, &r->call);
                 backend->threads_whole = false;
                 if (result == 0)
@@ -231,8 +231,8 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                 if (result == -EAGAIN)
                         release_await(r, now_usec);
                 else if (result == -EINPROGRESS) {
-                        r->turns++;
-                        r->retry.due_usec = now_usec; /* the next turn of the loop goes on */
+                        r->loop_passes++;
+                        r->retry.due_usec = now_usec; /* the next pass of the loop goes on */
                 } else if (result < 0)
                         release_failed(r, result, "");
                 if (result < 0)

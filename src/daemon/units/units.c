@@ -319,7 +319,7 @@ static int on_retry(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
         return 0;
 }
 
-/* --- called by the turn and by binding --- */
+/* --- called by a pass and by binding --- */
 
 static bool is_busy(const Units *units) {
         if (!units->bus.bus || units->loss_logged)
@@ -379,7 +379,7 @@ bool units_are_starting(const Units *units) {
         return units->starting;
 }
 
-void units_turn(Units *units) {
+void units_follow_event(Units *units) {
         if (host_take_mark(units->host, HOST_MARK_UNITS))
                 for (size_t i = 0; i < units->n_units; i++)
                         unit_note_release(units->units[i]);

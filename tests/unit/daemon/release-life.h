@@ -74,7 +74,7 @@ static inline void release(Life *l) {
                 if (l->m.undo.releases.n == 0)
                         undo_release_begin(&l->m.undo, l->m.undo.records.records[0], "a test");
                 undo_release_at_due(&l->m.undo, later + i * 1000000);
-                if (l->instance && instance_take(l->instance, WORK_RECORD)) /* as the turn does */
+                if (l->instance && instance_take(l->instance, WORK_RECORD)) /* as the pass does */
                         (void)binding_enter(&l->m.binding, l->instance, EVENT_RECORD, 0);
                 assert_nothing_unknown();
         }

@@ -106,7 +106,7 @@ static void fault(void) {
 
 static void round_of(TestHost *h) {
         access_begin_round(&h->rooms.sampling);
-        while (access_turn(&h->rooms.sampling))
+        while (access_pass(&h->rooms.sampling))
                 ;
 }
 
@@ -183,7 +183,7 @@ HOST_TEST(end_in_the_registry) {
         fault();
         registry_remove_process(&h->rooms.registry, i, 0);
         assert_ptr_equal(registry_take_ended(&h->rooms.registry), i);
-        access_end(&h->rooms.sampling, i); /* as the turn does */
+        access_end(&h->rooms.sampling, i); /* as the pass does */
         rooms_free_instance(i);
         assert_true(remote_of_policy(h) >= before + PAGES);
         free(h->rooms.registry.instances);
@@ -234,7 +234,7 @@ HOST_TEST(other_events) {
         assert_string_equal(h->said.text, "");
         assert_false(snapshot(h).access_known);
         assert_int_equal(h->instance.sampling.access.counters.n_threads, 0);
-        assert_false(access_turn(&h->rooms.sampling));
+        assert_false(access_pass(&h->rooms.sampling));
 }
 
 HOST_TEST(absence) {
@@ -260,7 +260,7 @@ HOST_TEST(absence) {
                 assert_null(a.source);
                 assert_true(strlen(a.reason) > 10);
                 assert_false(a.counted[LOCALITY_LOCAL]);
-                assert_false(access_turn(&h->rooms.sampling));
+                assert_false(access_pass(&h->rooms.sampling));
                 assert_false(snapshot(h).access_known);
         }
 }

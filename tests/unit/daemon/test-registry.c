@@ -135,7 +135,7 @@ TREE_TEST(its_policy_is_gone) {
         assert_int_equal(watch_rematch(&m.registry), 0);
         assert_int_equal(m.registry.n_instances, 0);
         assert_ptr_equal(registry_take_ended(&m.registry), i);
-        access_end(&m.sampling, i);                                    /* as the turn does */
+        access_end(&m.sampling, i);                                    /* as the pass does */
         assert_int_equal(i->policy_index, m.host.policies.n_policies); /* behind the last one */
         access_done(&m.sampling.access);
         instance_free(i);

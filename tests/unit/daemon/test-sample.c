@@ -51,7 +51,7 @@ static void host_done(TestHost *h) {
 }
 #define HOST_TEST(test) TEST_WITH(test, TestHost, h, host_init, host_done)
 
-/* A clock that does not advance: no turn reaches its time limit. */
+/* A clock that does not advance: no pass reaches its time limit. */
 static uint64_t still(void) {
         return 1;
 }
@@ -158,7 +158,7 @@ HOST_TEST(nothing_known_of_what_ended) {
 
 enum { PROCESSES = 5 };
 
-/* The same process, five times: at 3 ms each, two of them fit into a turn of 5 ms. */
+/* The same process, five times: at 3 ms each, two of them fit into a pass of 5 ms. */
 static void five(TestHost *h, Member members[static PROCESSES]) {
         host_init(h);
         for (size_t i = 0; i < PROCESSES; i++)
@@ -167,7 +167,7 @@ static void five(TestHost *h, Member members[static PROCESSES]) {
         h->instance.n_members = PROCESSES;
 }
 
-TEST(a_turn_ends) {
+TEST(a_pass_ends) {
         Member members[PROCESSES];
         TestHost h;
 
@@ -186,7 +186,7 @@ TEST(a_turn_ends) {
         assert_int_equal(h.rooms.sampling.rounds.durations[SAMPLE_DRAWN].n, 1);
         assert_null(h.instance.sampling.drawing);
         assert_int_equal(sample_draw(&h.rooms.sampling, &h.instance, still),
-                         0); /* all in one turn, were it so quick */
+                         0); /* all in one pass, were it so quick */
         assert_int_equal(h.rooms.sampling.rounds.n_draws, 10);
         host_done(&h);
 }

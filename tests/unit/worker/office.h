@@ -95,9 +95,9 @@ static inline void office_done(Office *o) {
 #define _cleanup_office_ _cleanup_(office_done)
 #define OFFICE_TEST(test) TEST_WITH(test, Office, o, office_init, office_done)
 
-/* A turn of the daemon's loop. */
-static inline void office_turn(Office *o) {
-        workers_begin_turn(o->workers, true);
+/* A pass of the daemon's loop. */
+static inline void office_pass(Office *o) {
+        workers_begin_pass(o->workers, true);
         assert_true(sd_event_run(o->event, 10000) >= 0);
 }
 
@@ -106,7 +106,7 @@ static inline void office_turn(Office *o) {
         ({                                                                                         \
                 int _r = (call);                                                                   \
                 for (unsigned _n = 0; _n < 1000 && (_r == -EAGAIN || _r == -EBUSY); _n++) {        \
-                        office_turn(o);                                                            \
+                        office_pass(o);                                                            \
                         _r = (call);                                                               \
                 }                                                                                  \
                 _r;                                                                                \

@@ -46,14 +46,14 @@ static void turns(Office *o, unsigned msec) {
         const uint64_t end = clock_monotonic_usec() + msec * UINT64_C(1000);
 
         while (clock_monotonic_usec() < end)
-                office_turn(o);
+                office_pass(o);
 }
 
 /* Those that are there take no further job; the next job is sure to go to one of them first. */
 static void stop_workers(Office *o) {
         assert_int_equal(IN_THE_END(o, read_args(o, STAND_IN, 99)), 0);
         assert_true(signal_workers(SIGSTOP) > 0);
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
 }
 
 /* The next is asked of another worker; and what comes late in the end is not asked for again. */
@@ -66,10 +66,10 @@ OFFICE_TEST(one_that_is_late) {
         o->n_answers = 0;
         (void)signal_workers(SIGCONT);
         while (o->n_answers == 0)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(o->answered[0], o->children[0]);
         while (signal_workers(0) > 1) /* one is enough again */
-                office_turn(o);
+                office_pass(o);
         (void)signal_workers(SIGSTOP);
         assert_int_equal(read_args(o, 0, 1), 0); /* it was there */
         assert_int_equal(o->n_hung, 0);
@@ -83,7 +83,7 @@ OFFICE_TEST(one_that_is_late_for_another_program) {
         (void)signal_workers(SIGCONT);
         o->n_answers = 0;
         while (o->n_answers == 0)
-                office_turn(o);
+                office_pass(o);
         (void)signal_workers(SIGSTOP);
         assert_int_equal(read_args(o, 0, 1), -EAGAIN);
 }
@@ -113,7 +113,7 @@ OFFICE_TEST(users_take_turns) {
         assert_int_equal(read_args(o, 5, 8), -EAGAIN);
         o->n_answers = 0;
         while (o->n_answers < ELEMENTSOF(order))
-                office_turn(o);
+                office_pass(o);
         for (unsigned i = 0; i < ELEMENTSOF(order); i++)
                 assert_int_equal(o->answered[i], o->children[order[i]]);
 }
@@ -145,7 +145,7 @@ OFFICE_TEST(a_turn_that_is_spent) {
         begun_usec = clock_monotonic_usec();
         for (unsigned i = 0; i < 4; i++)
                 assert_int_equal(read_args(o, i, 1 + i), -EAGAIN);
-        assert_true(clock_monotonic_usec() - begun_usec >= WORKER_TURN_USEC);
+        assert_true(clock_monotonic_usec() - begun_usec >= WORKER_PASS_USEC);
         assert_true(clock_monotonic_usec() - begun_usec < 3 * WORKER_LATE_USEC);
 }
 
@@ -182,7 +182,7 @@ static void give_up(Office *o, unsigned i, uid_t uid) {
         stop_workers(o);
         assert_int_equal(read_args(o, i, uid), -EAGAIN);
         while (o->n_hung == n)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(o->hung.pid, o->children[i]);
         assert_int_equal(read_args(o, i, uid), -EHOSTDOWN);
 }
@@ -193,7 +193,7 @@ LIMITS_TEST(one_behind_one_that_is_given_up) {
         assert_int_equal(read_args(o, 0, 0), -EAGAIN);
         assert_int_equal(worker_probe(o->workers, &o->handles[0], 0), -EAGAIN);
         while (o->n_hung == 0)
-                office_turn(o);
+                office_pass(o);
         (void)signal_workers(SIGSTOP);
         assert_int_equal(worker_probe(o->workers, &o->handles[0], 0), -EHOSTDOWN);
 }
@@ -228,7 +228,7 @@ LIMITS_TEST(one_that_acts_and_runs) {
                 (void)signal_workers(SIGSTOP);
                 assert_int_equal(worker_sweep(o->workers, &o->handles[0], 0, 0), -EAGAIN);
                 while (workers_are_busy(o->workers, WORKER_SWEEP))
-                        office_turn(o);
+                        office_pass(o);
                 assert_int_equal(o->n_hung, last);
                 assert_int_equal(
                         workers_is_hung(o->workers,
@@ -272,7 +272,7 @@ LIMITS_TEST(one_that_the_kernel_held_up) {
         none_ends = false;
         assert_int_equal(IN_THE_END(o, read_args(o, 1, 0)), 0);
         for (unsigned n = 0; n < 200 && read_args(o, 0, 0) == -EHOSTDOWN; n++)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(IN_THE_END(o, read_args(o, 0, 0)), 0);
         give_up(o, 0, 0); /* again: this time nothing held it up */
         turns(o, 1500);
@@ -307,7 +307,7 @@ static void group_end(Group *g, const char *fifo) {
 OFFICE_TEST(each_process_has_its_writes) {
         Group g = group_new("cpuset.cpus");
 
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         for (unsigned i = 0; i < 5; i++)
                 assert_int_equal(
                         worker_write_group(o->workers, &o->handles[i], g.fd, "cpuset.cpus", "1"),
@@ -325,14 +325,14 @@ OFFICE_TEST(write_that_is_late) {
         Group g = group_new("cpuset.cpus");
         int fd;
 
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         assert_int_equal(worker_write_group(o->workers, &o->handles[0], g.fd, "cpuset.cpus", "1"),
                          -ETIME);
         assert_true(workers_write_group_of(o->workers, &id));
         assert_false(workers_write_group_of(o->workers, &(ProcessId){ o->children[1], 0 }));
         fd = openat(g.fd, "cpuset.cpus", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         while (workers_write_group_of(o->workers, &id))
-                office_turn(o);
+                office_pass(o);
         (void)close(fd);
         group_end(&g, "cpuset.cpus");
 }
@@ -355,7 +355,7 @@ LIMITS_TEST(widening_after_an_abandoned_job) {
         assert_int_equal(worker_write_mems(o->workers, &o->handles[0], g.fd, &nodes, false),
                          -ETIME);
         while (o->n_hung == 1)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(o->hung_job, WORKER_MEMS);
         assert_int_equal(worker_write_mems(o->workers, &o->handles[0], no_group, &nodes, true),
                          -EHOSTDOWN);

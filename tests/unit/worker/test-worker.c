@@ -64,7 +64,7 @@ TEST(ports) {
         assert_int_equal(ports.n_ports, 1);
         listen_ports_done(&ports);
         (void)signal_workers(SIGSTOP);
-        workers_begin_turn(o.workers, true);
+        workers_begin_pass(o.workers, true);
         assert_int_equal(worker_read_ports(o.workers, &members, &ports), -EAGAIN);
         (void)signal_workers(SIGCONT);
         assert_int_equal(IN_THE_END(&o, worker_read_ports(o.workers, &members, &ports)), 0);
@@ -85,11 +85,11 @@ OFFICE_TEST(users) {
         assert_int_equal(worker_look_up_user(o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ENOENT);
         (void)signal_workers(SIGSTOP);
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         assert_int_equal(worker_look_up_user(o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ETIME);
         while (o->n_hung == 0)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(o->hung_job, WORKER_USER);
         assert_int_equal(worker_look_up_user(o->workers, &o->sysroot, "no-such-user-here", &uid),
                          -ENOENT);
@@ -121,12 +121,12 @@ OFFICE_TEST(memory_nodes) {
         assert_int_equal(unlinkat(fd, "cpuset.mems", 0), 0);
         assert_int_equal(mkfifoat(fd, "cpuset.mems", 0600), 0);
         workers_prepare_guard(o->workers);
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         assert_int_equal(worker_write_mems(o->workers, &o->handles[0], fd, &nodes, true), -ETIME);
         assert_int_equal(worker_write_mems(o->workers, &o->handles[0], fd, &nodes, true), -ETIME);
         assert_int_equal(unlinkat(fd, "cpuset.mems", 0), 0);
         fill(fd, "cpuset.mems", "0\n");
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         /* The kernel's file does not change here. */
         assert_int_equal(worker_write_mems(o->workers, &o->handles[1], fd, &nodes, true), -ENODEV);
         /* Nor is the first process left to it: after a second another one takes over. */
@@ -148,12 +148,12 @@ OFFICE_TEST(memory_nodes_beside_a_late_fact) {
         id_set_add(&nodes, 1);
         assert_int_equal(IN_THE_END(o, read_args(o, 1, 1)), 0);
         (void)signal_workers(SIGSTOP);
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         assert_int_equal(read_args(o, 0, 1), -EAGAIN);
         assert_int_equal(
                 worker_write_mems(o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, false),
                 -ETIME);
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         assert_int_equal(
                 worker_write_mems(o->workers, &o->handles[0], o->handles[0].dir_fd, &nodes, true),
                 -ESRCH); /* no control group there, which the guard has found out */
@@ -173,7 +173,7 @@ OFFICE_TEST(control_groups) {
                          -ETIME);
         assert_int_equal(worker_write_group(o->workers, &o->handles[0], fd, "cpuset.cpus", "0-3"),
                          -ETIME); /* the process is waited for */
-        workers_begin_turn(o->workers, true);
+        workers_begin_pass(o->workers, true);
         assert_int_equal(worker_write_group(o->workers, &o->handles[1], fd, "cpuset.cpus", "0-3"),
                          0);
         assert_true(path_read(fd, text, sizeof(text), "cpuset.cpus") > 0);
@@ -246,7 +246,7 @@ OFFICE_TEST(a_pass_of_the_mover_goes_on_from_step_to_step) {
 OFFICE_TEST(a_node_moved_at_once) {
         assert_int_equal(worker_migrate(o->workers, &o->handles[0], 0, 0), -EAGAIN);
         while (o->n_answers == 0)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(worker_migrate(o->workers, &o->handles[0], 0, 0), 0);
         (void)signal_workers(SIGSTOP);
         workers_hurry(o->workers, 3600); /* half a second */
@@ -256,7 +256,7 @@ OFFICE_TEST(a_node_moved_at_once) {
         assert_true(workers_are_busy(o->workers, WORKER_ONCE));
         assert_int_equal(IN_THE_END(o, read_args(o, 1, 0)), 0);
         while (o->n_hung == 0)
-                office_turn(o);
+                office_pass(o);
         assert_int_equal(o->hung_job, WORKER_ONCE);
         assert_int_equal(worker_migrate(o->workers, &o->handles[0], 0, 0), -EHOSTDOWN);
         assert_int_equal(worker_migrate(o->workers, &o->handles[1], 0, 0), -EAGAIN);

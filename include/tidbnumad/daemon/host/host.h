@@ -69,7 +69,7 @@ void hotplug_check(Host *host);
 
 /* The host and the policies in force, on which every other module of the daemon is built. */
 
-/* Work that a module requests. A module sets a mark; the turn that follows every event (turn.h)
+/* Work that a module requests. A module sets a mark; the pass that follows every event (manager.h)
  * takes the mark and does the work. */
 typedef enum HostMark {
         HOST_MARK_PLAN = 1 << 0,     /* an input of the plan has changed */
@@ -80,7 +80,7 @@ typedef enum HostMark {
         HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
         HOST_MARK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
         HOST_MARK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
-        HOST_MARK_NONE = 1 << 8, /* the event was of processes that concern no policy: no turn */
+        HOST_MARK_NONE = 1 << 8, /* the event was of processes that concern no policy: no pass */
 } HostMark;
 
 /* The state of the host and the policies in force. */

@@ -77,8 +77,8 @@ void scan_list_forget_all(ScanList *list);
 /* Progress towards the placement; reset whenever the instance or its policy changes. */
 typedef struct Progress {
         unsigned cpu_writes, mem_writes;
-        Retry calls;    /* of the backend */
-        unsigned turns; /* of the loop, that the present step has taken so far */
+        Retry calls;          /* of the backend */
+        unsigned loop_passes; /* that the present step has taken so far */
         unsigned scope_moves;
         unsigned passes, sweeps, settles;
         bool pass_whole; /* the last pass saw all of its memory */
@@ -310,7 +310,7 @@ typedef struct InstanceBinding {
         }
 
 /* The work that waits for an instance, by its reason. Whoever notices the reason queues the work
- * with instance_queue(); the next pass of the loop does it, once for all reasons (turn.c). Nobody
+ * with instance_queue(); the next pass of the loop does it, once for all reasons (pass.c). Nobody
  * wakes an instance otherwise. */
 typedef enum Work {
         WORK_JOINED = 1 << 0,   /* a process has joined */
@@ -326,7 +326,7 @@ typedef enum Work {
         WORK_FIRST = 1 << 10,   /* of binding: before all others, as a process has joined */
 } Work;
 
-/* What turn_dispatch() takes; the rest waits for its module. */
+/* What manager_dispatch() takes; the rest waits for its module. */
 #define WORK_DISPATCHED (~(uint32_t)WORK_FIRST)
 
 /* The first fields are written by the registry, each sub-structure by the module that it is named
@@ -475,7 +475,7 @@ typedef struct Registry {
         size_t n_instances, instances_allocated;
         RegistryEntry *entries; /* all of their processes, ascending by pid; owned */
         size_t n_entries, entries_allocated;
-        Instance *ended; /* instances that have ended, linked by `next_ended`, until the next turn;
+        Instance *ended; /* instances that have ended, linked by `next_ended`, until the next pass;
                             owned */
         InstanceCounts counts; /* instances and processes by policy and user, for the limits */
         IgnoredList ignored;
@@ -490,7 +490,7 @@ typedef struct Registry {
         sd_event_source *ends_timer; /* NULL: pidfds report ends */
         ScanList scan;               /* the round of the slow scan that is under way */
         size_t scan_next;
-        bool scan_at_once;    /* that round is to be completed without a pause, in several turns */
+        bool scan_at_once;    /* that round is to be completed without a pause, in several passes */
         unsigned scan_rounds; /* number of rounds since the last one that read all processes */
 
         uint64_t since_ticks; /* the daemon's start, as start times in /proc/PID/stat */
@@ -547,7 +547,7 @@ bool registry_is_crowd(const Registry *registry, const Instance *instance);
  * registry_take_ended(). */
 void registry_remove_process(Registry *registry, Instance *instance, size_t index);
 
-/* Returns an instance without processes that has ended since the last turn, which the caller then
+/* Returns an instance without processes that has ended since the last pass, which the caller then
  * owns; NULL: none. */
 Instance *registry_take_ended(Registry *registry);
 

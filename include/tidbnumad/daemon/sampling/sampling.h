@@ -60,7 +60,7 @@ void access_choose(Sampling *s);
 void access_begin_round(Sampling *s);
 
 /* Makes one step of the round. False: the round is complete. */
-bool access_turn(Sampling *s);
+bool access_pass(Sampling *s);
 
 /* Reads the counters of an instance that has ended for the last time. */
 void access_end(Sampling *s, Instance *i);
@@ -116,7 +116,7 @@ uint64_t sampling_interval_usec(const Sampling *sampling);
  * in an OOM kill, and no instance is reported as bound: the one needs the kernel's count, the other
  * a pass of the mover, which checks every page.
  *
- * Sampling takes some milliseconds a process. One turn takes SAMPLE_TURN_USEC, so that a new
+ * Sampling takes some milliseconds a process. One pass takes SAMPLE_PASS_USEC, so that a new
  * process waits no longer than that and for the process whose sample was begun. */
 
 typedef struct Sampling Sampling;
@@ -124,9 +124,9 @@ typedef struct Instance Instance;
 
 typedef struct Drawing Drawing;
 
-/* Sampling one process takes at most 3 ms: with the last one that is begun, a turn takes less than
+/* Sampling one process takes at most 3 ms: with the last one that is begun, a pass takes less than
  * 8 ms. */
-#define SAMPLE_TURN_USEC (UINT64_C(5) * 1000)
+#define SAMPLE_PASS_USEC (UINT64_C(5) * 1000)
 
 /* Reads the memory and the memory limit of an instance that has not been read yet, for its first
  * place. */
@@ -149,9 +149,9 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
 /* Frees what sampling keeps of an instance that has ended. */
 void sample_end(Instance *i);
 
-/* Samples pages of the instance's processes for one turn. 0: all are complete; -EAGAIN: the rest
- * follows with the next turn, and the former values stay valid until then. Any other negative
- * errno: nothing is known, which is logged once. `clock_usec` measures the turn. */
+/* Samples pages of the instance's processes for one pass. 0: all are complete; -EAGAIN: the rest
+ * follows with the next pass, and the former values stay valid until then. Any other negative
+ * errno: nothing is known, which is logged once. `clock_usec` measures the pass. */
 int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void));
 
 /* Is it sampled in this round? An instance whose ratio does not change is sampled less and less

@@ -17,7 +17,7 @@ typedef struct UndoRelease {
         BackendCall call;       /* in flight if it has a slot */
         Retry retry;            /* due also when it waits for something else */
         uint64_t deadline_usec; /* monotonic: by which a written value must show */
-        unsigned turns;         /* of the loop, that its threads have taken so far */
+        unsigned loop_passes;   /* that its threads have taken so far */
         const char *why;        /* a constant sentence */
         bool asked;             /* by an operator: done also while the daemon is paused */
         char *failure;          /* what went wrong in the last attempt; NULL; owned */

@@ -115,7 +115,7 @@ int units_start(Units *units);
 bool units_are_starting(const Units *units);
 
 /* To be called after each event: requested lists may be complete, and a record may be released. */
-void units_turn(Units *units);
+void units_follow_event(Units *units);
 
 /* Prepares the units again to which the last plan gives another place. */
 void units_follow_plan(Units *units);

@@ -6,7 +6,6 @@
 #include "../../support/fake-tree.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/manager.h"
-#include "tidbnumad/daemon/turn.h"
 
 int __wrap_topology_load(const Sysroot *sysroot, Topology *ret);
 int __wrap_topology_load(const Sysroot *sysroot, Topology *ret) {
@@ -82,7 +81,7 @@ HOST_TEST(who_leaves_ends_a_pass) {
 
         i->binding.state = INSTANCE_MOVING;
         registry_remove_process(&h->m->registry, i, 1);
-        turn_dispatch(h->m);
+        manager_dispatch(h->m);
         assert_int_not_equal(i->binding.state, INSTANCE_MOVING);
         assert_int_equal(i->n_members, 1);
 }
@@ -93,7 +92,7 @@ HOST_TEST(a_backend_that_was_missing_is_found_by_the_scan) {
         h->args.dry_run = true; /* the processes of the dump have numbers of this host's */
         h->m->host.sysroot.live = true;
         h->m->host.marks |= HOST_MARK_ROUND;
-        turn_run(h->m);
+        manager_run_pass(h->m);
         h->m->host.sysroot.live = false;
         assert_non_null(h->m->host.backend.ops);
 }
@@ -121,12 +120,12 @@ HOST_TEST(work_is_done_by_its_reason) {
         Instance *i = h->m->registry.instances[0];
 
         for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
-                turn_dispatch(h->m);
+                manager_dispatch(h->m);
                 i->binding.due_usec = INSTANCE_NEVER;
                 i->binding.progress.passes = 1;
                 i->members[0].cpus_applied = i->members[1].cpus_applied = true;
                 instance_queue(i, rows[k].work);
-                turn_dispatch(h->m);
+                manager_dispatch(h->m);
                 assert_int_equal(i->work & WORK_DISPATCHED, 0);
                 assert_int_equal(i->binding.due_usec != INSTANCE_NEVER, rows[k].wakes);
                 assert_int_equal(i->binding.progress.passes == 0, rows[k].begins);
@@ -139,6 +138,6 @@ HOST_TEST(the_last_one_takes_the_instance_away) {
         registry_remove_process(&h->m->registry, h->m->registry.instances[0], 1);
         registry_remove_process(&h->m->registry, h->m->registry.instances[0], 0);
         assert_int_equal(h->m->registry.n_instances, 0);
-        turn_dispatch(h->m);
+        manager_dispatch(h->m);
         assert_null(h->m->registry.ended);
 }

@@ -1,8 +1,9 @@
-#include "tidbnumad/daemon/turn.h"
+/* A pass of the loop: what an event has changed in one module is carried through the others. */
 #include "config.h"
 #include "tidbnumad/daemon/binding/binding.h"
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/interrupts/irq.h"
+#include "tidbnumad/daemon/manager.h"
 #include "tidbnumad/daemon/placing/place.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/daemon/registry/start.h"
@@ -54,7 +55,7 @@ static bool gives_start_cpus(const Host *h) {
 
 /* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
  * given at their exec, see registry/start.h. */
-static void turn_announce_starts(Manager *m) {
+static void manager_announce_starts(Manager *m) {
         const PolicySet *policies = &m->host.policies;
         CpuSet *cpus =
                 gives_start_cpus(&m->host) ? calloc(policies->n_policies + 1, sizeof(*cpus)) : NULL;
@@ -71,7 +72,8 @@ static void turn_announce_starts(Manager *m) {
 /* Puts policies in force in every module, by `take_over`: load_take_over() or load_adopt().
  * Afterwards `fresh` contains the former ones, to which instances refer until they are matched
  * again. */
-static int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host *, PolicySet *)) {
+static int manager_put_in_force(Manager *m, PolicySet *fresh,
+                                int (*take_over)(Host *, PolicySet *)) {
         int r = binding_carry_counters(&m->binding, fresh);
 
         if (r >= 0)
@@ -84,11 +86,11 @@ static int turn_put_in_force(Manager *m, PolicySet *fresh, int (*take_over)(Host
                 return r;
         access_choose(&m->sampling);
         (void)bind_choose_backend(&m->binding);
-        turn_announce_starts(m);
+        manager_announce_starts(m);
         return 0;
 }
 
-int turn_adopt(Manager *m) {
+int manager_adopt(Manager *m) {
         _cleanup_policy_set_ PolicySet adopted = { 0 };
         int r = m->host.policies_known ? 0 : undo_make_policies(&m->undo, &adopted);
 
@@ -96,25 +98,25 @@ int turn_adopt(Manager *m) {
                 return r;
         r = load_add_watched(&adopted);
         if (r >= 0)
-                r = turn_put_in_force(m, &adopted, load_adopt);
+                r = manager_put_in_force(m, &adopted, load_adopt);
         if (r >= 0 && m->registry.scan_timer)
                 r = watch_rematch(&m->registry);
-        turn_dispatch(m); /* instances refer to the former policies until now */
+        manager_dispatch(m); /* instances refer to the former policies until now */
         return r;
 }
 
 /* Tries to open the undo records that could not be opened at the start, and uses them. At each
  * reload and scan. */
-static void turn_retry_records(Manager *m) {
+static void manager_retry_records(Manager *m) {
         if (!undo_start_late(&m->undo))
                 return;
-        if (turn_adopt(m) < 0)
+        if (manager_adopt(m) < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Bindings cannot be adopted: %s",
                             strerror(ENOMEM));
         irq_read_record(m->irq);
         irq_reconcile(m->irq);
         undo_release_check_all(&m->undo);
-        turn_announce_starts(m);
+        manager_announce_starts(m);
 }
 
 /* A round of the scan begins: finds units that no signal reported, bound processes that belong to
@@ -123,20 +125,20 @@ static void turn_retry_records(Manager *m) {
 static void begin_round(Manager *m) {
         journal_tell_left_out(&m->host.journal);
         host_keep_lock(&m->host);
-        turn_retry_records(m);
+        manager_retry_records(m);
         if (undo_repair_records(&m->undo)) {
                 irq_write_record(m->irq);
-                turn_announce_starts(m);
+                manager_announce_starts(m);
         }
         if (!m->host.backend.ops) {
                 (void)bind_choose_backend(&m->binding);
-                turn_announce_starts(m);
+                manager_announce_starts(m);
         }
         units_scan(&m->units);
         undo_release_check_all(&m->undo);
 }
 
-Instance *turn_free_instance(Instance *i) {
+Instance *manager_free_instance(Instance *i) {
         binding_end(i);
         place_end(i);
         sample_end(i);
@@ -158,13 +160,13 @@ static void dispatch(Manager *m, Instance *i, uint64_t now_usec) {
         binding_work(&m->binding, i, work, now_usec);
 }
 
-void turn_dispatch(Manager *m) {
+void manager_dispatch(Manager *m) {
         const uint64_t now = clock_monotonic_usec();
 
         for (Instance *i; (i = registry_take_ended(&m->registry));) {
                 undo_release_note_left(&m->undo, i);
                 access_end(&m->sampling, i);
-                turn_free_instance(i);
+                manager_free_instance(i);
         }
         REGISTRY_FOREACH(i, &m->registry)
         if (i->work & WORK_DISPATCHED)
@@ -173,7 +175,7 @@ void turn_dispatch(Manager *m) {
 
 /* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
  * a text: a start that fails, or an exit, would end what still watches the bindings. */
-static void turn_notify(Manager *m, const char *prefix) {
+static void manager_notify(Manager *m, const char *prefix) {
         const Host *h = &m->host;
         const char *error = h->policy_errors.n_messages > 0 ? h->policy_errors.messages[0] : "";
         _cleanup_text_ Text text = { 0 };
@@ -201,24 +203,24 @@ static void turn_notify(Manager *m, const char *prefix) {
                 notify_state(&m->host.notifier, "%s", prefix);
 }
 
-int turn_load_policies(Manager *m) {
+int manager_load_policies(Manager *m) {
         _cleanup_policy_set_ PolicySet policies = { 0 };
         int r;
 
         r = load_policies(&m->host, &policies);
         if (r > 0)
-                r = turn_put_in_force(m, &policies, load_take_over);
+                r = manager_put_in_force(m, &policies, load_take_over);
         if (r < 0)
                 return r;
         /* Instances refer to the former policies until now. A reload may also come while the start
          * waits for units, after the first scan and before the daemon is ready. */
         r = m->registry.scan_timer ? watch_rematch(&m->registry) : 0;
-        turn_dispatch(m);
+        manager_dispatch(m);
         return r;
 }
 
-void turn_follow_requests(Manager *m, bool all) {
-        turn_announce_starts(m);
+void manager_follow_requests(Manager *m, bool all) {
+        manager_announce_starts(m);
         REGISTRY_FOREACH(i, &m->registry)
         if (all || undo_release_is_asked(&m->host, i->name, i->unit) != i->undo.released)
                 instance_queue(i, WORK_REQUEST);
@@ -228,19 +230,19 @@ void turn_follow_requests(Manager *m, bool all) {
         undo_release_check_all(&m->undo);
         sampling_forget_steady(&m->sampling);
         irq_reconcile(m->irq);
-        turn_dispatch(m); /* what is published, or answered to the request, is true of it */
+        manager_dispatch(m); /* what is published, or answered to the request, is true of it */
 }
 
 /* All processes have been looked at by the new policies. */
 static void finish_reload(Manager *m) {
         m->host.reloading = false;
-        turn_follow_requests(m, false);
+        manager_follow_requests(m, false);
         /* What it changes, such as the end of mode observe, shows in what is published, before
          * systemd is notified of its end. */
         reconcile_due(&m->binding, clock_monotonic_usec());
         (void)publish_now(&m->report);
         if (m->host.ready)
-                turn_notify(m, "READY=1\n");
+                manager_notify(m, "READY=1\n");
 }
 
 /* A trial has ended, and all is given back: what was requested before it counts again. Where the
@@ -252,28 +254,28 @@ static bool trial_is_over(const Host *h, const Undoing *undo, const Interrupts *
                  !(irq && irq->last_known && irq_is_asked_back(irq, &irq->last))));
 }
 
-int turn_reload(Manager *m) {
+int manager_reload(Manager *m) {
         int r;
 
         /* An answer that is late would release instances, for no policy would match them. */
-        workers_end_turns(m->host.workers);
+        workers_end_passes(m->host.workers);
         if (m->host.ready)
                 notify_state(&m->host.notifier, "RELOADING=1\nMONOTONIC_USEC=%llu",
                              (unsigned long long)clock_monotonic_usec());
         host_read_devices(&m->host);
-        turn_retry_records(m);
-        r = turn_load_policies(m);
+        manager_retry_records(m);
+        r = manager_load_policies(m);
         if (r < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Reloading failed: %s", strerror(-r));
         else if (m->host.requests.trial == TRIAL_REQUEST_KEPT && m->host.policy_load_success) {
                 m->host.requests.trial = TRIAL_REQUEST_NONE; /* the files decide again */
                 (void)requested_write(&m->host);
         }
-        m->host.reloading = true; /* this turn ends it, or one that ends the scan */
+        m->host.reloading = true; /* this pass ends it, or one that ends the scan */
         return r;
 }
 
-int turn_finish_start(Manager *m) {
+int manager_finish_start(Manager *m) {
         const Host *h = &m->host;
         int r = irq_start(&m->host, &m->registry, &m->placing, &m->undo.records, &m->irq);
 
@@ -281,13 +283,13 @@ int turn_finish_start(Manager *m) {
                 return r;
         m->start_waits = false;
         m->host.ready = true;
-        turn_announce_starts(m);
+        manager_announce_starts(m);
         /* The failure is logged; a full /run must not prevent binding. */
         (void)publish_now(&m->report);
         if (h->args->once)
                 return 0;
         host_lock_memory(&m->host);
-        turn_notify(m, "READY=1\n");
+        manager_notify(m, "READY=1\n");
         journal_log(&h->journal, LOG_INFO, NULL,
                     "tidbnumad %s: %zu nodes, %zu policies, %zu instances, backend %s%s%s%s%s%s",
                     TIDBNUMAD_VERSION, h->topology.n_nodes, policy_set_count_written(&h->policies),
@@ -299,21 +301,21 @@ int turn_finish_start(Manager *m) {
         return 0;
 }
 
-void turn_run(Manager *m) {
-        turn_dispatch(m);
+void manager_run_pass(Manager *m) {
+        manager_dispatch(m);
         if (m->host.reloading && !m->registry.scan_at_once)
                 finish_reload(m);
         if (host_take_mark(&m->host, HOST_MARK_ROUND))
                 begin_round(m);
         if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY)) {
                 place_note_topology(&m->placing);
-                turn_announce_starts(m);
+                manager_announce_starts(m);
         }
-        units_turn(&m->units);
+        units_follow_event(&m->units);
         reconcile_first(&m->binding, clock_monotonic_usec());
         fork_filter_update(
                 &m->registry); /* reads the children of new members, which takes longer */
-        turn_dispatch(m);
+        manager_dispatch(m);
         reconcile_first(&m->binding, clock_monotonic_usec());
         if (host_take_mark(&m->host, HOST_MARK_OWNERS))
                 irq_note_owners(m->irq);
@@ -325,7 +327,7 @@ void turn_run(Manager *m) {
                 m->host.requests.trial = TRIAL_REQUEST_NONE;
                 (void)requested_write(
                         &m->host); /* else a later daemon finds that nothing is left */
-                turn_follow_requests(m, true);
+                manager_follow_requests(m, true);
         }
         arm_work(m);
         /* What a scan still finds is planned together. */
@@ -334,7 +336,7 @@ void turn_run(Manager *m) {
         if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);
         if (m->host.ready && m->report.error != m->notified_error)
-                turn_notify(m, "");
+                manager_notify(m, "");
         if (host_take_mark(&m->host, HOST_MARK_EXIT) && !irq_is_stopping(m->irq) &&
             !undo_release_is_stopping(&m->undo)) {
                 (void)publish_now(&m->report);
@@ -345,17 +347,17 @@ void turn_run(Manager *m) {
 static int follow_event(Manager *m) {
         int r = 0;
 
-        turn_run(m);
+        manager_run_pass(m);
         if (m->start_waits && !units_are_starting(&m->units))
-                r = turn_finish_start(m);
+                r = manager_finish_start(m);
         return r < 0 ? sd_event_exit(m->host.event, r) : 0;
 }
 
 /* Not a post source: for this, sd-event would query the kernel for events once more. */
-int turn_next(Manager *m, uint64_t timeout_usec) {
+int manager_next(Manager *m, uint64_t timeout_usec) {
         int code, r;
 
-        workers_begin_turn(m->host.workers, m->host.ready || m->host.stopping);
+        workers_begin_pass(m->host.workers, m->host.ready || m->host.stopping);
         r = sd_event_run(m->host.event, timeout_usec);
         if (r <= 0 || host_take_mark(&m->host, HOST_MARK_NONE) ||
             sd_event_get_exit_code(m->host.event, &code) >= 0)
@@ -363,11 +365,11 @@ int turn_next(Manager *m, uint64_t timeout_usec) {
         return follow_event(m);
 }
 
-int turn_loop(Manager *m) {
+int manager_loop(Manager *m) {
         int code, r = 0;
 
         while (r >= 0 && sd_event_get_state(m->host.event) != SD_EVENT_FINISHED)
-                r = turn_next(m, UINT64_MAX);
+                r = manager_next(m, UINT64_MAX);
         if (r >= 0)
                 r = sd_event_get_exit_code(m->host.event, &code);
         return r < 0 ? r : code;
@@ -376,7 +378,7 @@ int turn_loop(Manager *m) {
 static int on_work(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
-        turn_dispatch(m);
+        manager_dispatch(m);
         reconcile_due(&m->binding, clock_monotonic_usec());
         return 0;
 }
@@ -398,7 +400,7 @@ static int on_publish(_unused_ sd_event_source *source, _unused_ uint64_t usec, 
         return 0;
 }
 
-int turn_start(Manager *m) {
+int manager_add_timers(Manager *m) {
         sd_event *event = m->host.event;
         int r = event_source_add_off(event, &m->binding.work_timer, WORK_ACCURACY_USEC, on_work, m);
 
