@@ -1,6 +1,10 @@
 /* The table of the fields of an instance, and the words of its states. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "tidbnumad/base/array.h"
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/instance.h"
 
@@ -11,6 +15,53 @@ bool facts_in_scope(const InstanceFacts *f) {
                 if (!f->members[i].process.scope || strcmp(f->members[i].process.scope, scope) != 0)
                         return false;
         return scope;
+}
+
+bool facts_own(const InstanceFacts *f, const Process *process) {
+        for (size_t i = 0; process->scope && i < f->n_members; i++)
+                if (f->members[i].process.scope &&
+                    strcmp(f->members[i].process.scope, process->scope) == 0)
+                        return true;
+        if (unit_is_service(process->unit))
+                return f->unit && strcmp(f->unit, process->unit) == 0;
+        return facts_find(f, process->id.pid) >= 0;
+}
+
+ssize_t facts_find(const InstanceFacts *f, pid_t pid) {
+        const size_t at = ARRAY_LOWER_BOUND(f->n_members, i, f->members[i].process.id.pid < pid);
+
+        return at < f->n_members && f->members[at].process.id.pid == pid ? (ssize_t)at : -1;
+}
+
+int facts_choose_name(const InstanceFacts *f, NameTaken is_taken, void *userdata, char **ret) {
+        const bool service = unit_is_service(f->unit);
+        const char *base = service ? f->unit : basename(f->exe);
+        const int pid = f->members[0].process.id.pid;
+        const int number = f->n_ports > 0 ? f->ports[0] : pid;
+
+        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
+                char *name;
+                int r;
+
+                if (service)
+                        r = rank == 0   ? asprintf(&name, "%.*s",
+                                                   (int)(strlen(base) - strlen(".service")), base)
+                            : rank == 1 ? asprintf(&name, "%s", base)
+                                        : asprintf(&name, "%s:%d", base, pid);
+                else
+                        r = rank == 0   ? asprintf(&name, "%s:%d", base, number)
+                            : rank == 1 ? asprintf(&name, "%s:%d:%d", base, number, pid)
+                                        : asprintf(&name, "%s:%d:%d:%" PRIu64, base, number, pid,
+                                                   f->members[0].process.id.start_ticks);
+                if (r < 0)
+                        return -ENOMEM;
+                if (!is_taken(name, userdata)) {
+                        *ret = name;
+                        return 0;
+                }
+                free(name);
+        }
+        return -EEXIST;
 }
 
 static const char *const instance_state_strings[N_INSTANCE_STATES] = {

@@ -50,14 +50,14 @@ bool match_wants_args(const PolicySet *policies, const char *exe) {
         return false;
 }
 
-bool match_wants_path(const PolicySet *policies, const char *exe) {
+bool match_wants_mounts(const PolicySet *policies, const Process *process) {
         for (size_t i = 0; i < policies->n_policies; i++) {
                 const char *pattern = policies->policies[i].match.exe;
 
-                if (pattern && pattern[0] == '/' && exe_matches(pattern, exe))
+                if (pattern && pattern[0] == '/' && exe_matches(pattern, process->exe))
                         return true;
         }
-        return false;
+        return process->foreign == FOREIGN_ROOT;
 }
 
 MatchKey match_failing_key(const PolicyMatch *match, const Process *process) {

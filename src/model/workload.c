@@ -18,20 +18,6 @@ bool process_is_same(const Process *a, const Process *b) {
                (!a->args || !b->args || strcmp(a->args, b->args) == 0);
 }
 
-bool process_joins(const Process *process, const Member *members, size_t n_members,
-                   const char *unit) {
-        for (size_t i = 0; process->scope && i < n_members; i++)
-                if (members[i].process.scope &&
-                    strcmp(members[i].process.scope, process->scope) == 0)
-                        return true;
-        if (unit_is_service(process->unit))
-                return unit && strcmp(unit, process->unit) == 0;
-        for (size_t i = 0; i < n_members; i++)
-                if (members[i].process.id.pid == process->id.pid)
-                        return true;
-        return false;
-}
-
 void process_done(Process *process) {
         free(process->exe);
         free(process->cgroup);
@@ -99,42 +85,8 @@ int unit_from_cgroup(const char *path, char **ret) {
         return -ENXIO;
 }
 
-#define SUFFIX ".service"
-
 bool unit_is_service(const char *unit) {
-        return text_ends_with(unit, SUFFIX) && strncmp(unit, "user@", 5) != 0;
-}
-
-int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
-                         char **ret) {
-        const bool service = unit_is_service(identity->unit);
-        const char *base = service ? identity->unit : basename(identity->exe);
-        const int pid = identity->first.pid;
-        const int number = identity->n_ports > 0 ? identity->ports[0] : pid;
-
-        for (unsigned rank = 0; rank < INSTANCE_NAME_RANKS; rank++) {
-                char *name;
-                int r;
-
-                if (service)
-                        r = rank == 0   ? asprintf(&name, "%.*s",
-                                                   (int)(strlen(base) - strlen(SUFFIX)), base)
-                            : rank == 1 ? asprintf(&name, "%s", base)
-                                        : asprintf(&name, "%s:%d", base, pid);
-                else
-                        r = rank == 0   ? asprintf(&name, "%s:%d", base, number)
-                            : rank == 1 ? asprintf(&name, "%s:%d:%d", base, number, pid)
-                                        : asprintf(&name, "%s:%d:%d:%" PRIu64, base, number, pid,
-                                                   identity->first.start_ticks);
-                if (r < 0)
-                        return -ENOMEM;
-                if (!is_taken(name, userdata)) {
-                        *ret = name;
-                        return 0;
-                }
-                free(name);
-        }
-        return -EEXIST;
+        return text_ends_with(unit, ".service") && strncmp(unit, "user@", 5) != 0;
 }
 
 void tiup_topology_done(TiupTopology *topology) {

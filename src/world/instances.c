@@ -42,6 +42,27 @@ void member_done(Member *member) {
         *member = (Member){ 0 };
 }
 
+int instance_facts_init(InstanceFacts *f, const Policy *policy, const Process *first) {
+        *f = (InstanceFacts){ .policy = policy,
+                              .unit = first->unit ? strdup(first->unit) : NULL,
+                              .exe = strdup(first->exe) };
+        return (!first->unit || f->unit) && f->exe ? 0 : -ENOMEM;
+}
+
+int facts_add_member(InstanceFacts *f, Process *process, ProcHandle *handle) {
+        const size_t at =
+                ARRAY_LOWER_BOUND(f->n_members, i, f->members[i].process.id.pid < process->id.pid);
+        Member member;
+        int r = ARRAY_RESERVE(f->members, f->members_allocated, f->n_members + 1);
+
+        if (r >= 0)
+                r = member_init(&member, process, handle);
+        if (r < 0)
+                return r;
+        (void)ARRAY_INSERT(f->members, f->n_members, f->members_allocated, at, &member);
+        return 0;
+}
+
 void instance_facts_done(InstanceFacts *f) {
         for (size_t i = 0; i < f->n_members; i++)
                 member_done(&f->members[i]);
@@ -603,60 +624,33 @@ int members_read_huge_maps(const Members *m, const NodeSet *nodes, HugeMaps *ret
 
 /* --- all instances --- */
 
-static void observed_done(HostInstance *o) {
-        instance_facts_done(&o->facts);
-        device_list_done(&o->disks);
-        free(o->memory_policy);
-}
-
 void host_instances_done(HostInstances *list) {
-        for (size_t i = 0; i < list->n_instances; i++)
-                observed_done(&list->instances[i]);
+        for (size_t i = 0; i < list->n_instances; i++) {
+                instance_facts_done(&list->instances[i].facts);
+                device_list_done(&list->instances[i].disks);
+                free(list->instances[i].memory_policy);
+        }
         free(list->instances);
         *list = (HostInstances){ 0 };
 }
 
 /* --- finding --- */
 
-static HostInstance *find_owner(const HostInstances *list, const Process *process) {
-        for (size_t i = 0; i < list->n_instances; i++) {
-                HostInstance *o = &list->instances[i];
-
-                if (process_joins(process, o->members, o->n_members, o->unit))
-                        return o;
-        }
-        return NULL;
-}
-
-static int add_instance(HostInstances *list, const Policy *policy, const Process *first,
-                        HostInstance **ret) {
-        HostInstance *new;
-
-        if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
-                return -ENOMEM;
-        new = &list->instances[list->n_instances];
-        *new = (HostInstance){ .policy = policy };
-        list->n_instances++;
-        new->unit = first->unit ? strdup(first->unit) : NULL;
-        new->exe = strdup(first->exe);
-        if ((first->unit && !new->unit) || !new->exe)
-                return -ENOMEM;
-        *ret = new;
-        return 0;
-}
-
 int host_instances_add(HostInstances *list, const Policy *policy, Process *process,
                        ProcHandle *handle) {
-        HostInstance *o = find_owner(list, process);
-        int r = o ? 0 : add_instance(list, policy, process, &o);
+        HostInstance *o = list->instances, *end = o + list->n_instances;
 
-        if (r >= 0)
-                r = ARRAY_RESERVE(o->members, o->members_allocated, o->n_members + 1);
-        if (r >= 0)
-                r = member_init(&o->members[o->n_members], process, handle);
-        if (r >= 0)
-                o->n_members++;
-        return r;
+        while (o < end && !facts_own(&o->facts, process))
+                o++;
+        if (o == end) {
+                if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
+                        return -ENOMEM;
+                o = &list->instances[list->n_instances++];
+                *o = (HostInstance){ 0 };
+                if (instance_facts_init(&o->facts, policy, process) < 0)
+                        return -ENOMEM;
+        }
+        return facts_add_member(&o->facts, process, handle);
 }
 
 static bool wants_exe(const char *exe, void *userdata) {
@@ -678,7 +672,7 @@ static int consider(const Sysroot *sysroot, const PolicySet *policies, pid_t pid
                 return 0;
         if (match_wants_args(policies, process.exe))
                 (void)process_read_args(&handle, &process);
-        if (process.foreign == FOREIGN_ROOT || match_wants_path(policies, process.exe))
+        if (match_wants_mounts(policies, &process))
                 (void)process_check_mounts(sysroot, &handle, &process);
         policy = match_process(policies, &process);
         return policy ? host_instances_add(list, policy, &process, &handle) : 0;
@@ -796,16 +790,6 @@ static bool is_name(const char *name, void *userdata) {
         return false;
 }
 
-static int give_name(HostInstances *list, HostInstance *o) {
-        const InstanceIdentity identity = { .unit = o->unit,
-                                            .exe = o->exe,
-                                            .ports = o->ports,
-                                            .n_ports = o->n_ports,
-                                            .first = o->members[0].process.id };
-
-        return instance_name_choose(&identity, is_name, list, &o->name);
-}
-
 static int compare(const void *a, const void *b) {
         const HostInstance *x = a, *y = b;
 
@@ -821,7 +805,8 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
                 int r = read_facts(sysroot, topology, &pools, &list->instances[i]);
 
                 if (r >= 0 && !list->instances[i].name)
-                        r = give_name(list, &list->instances[i]);
+                        r = facts_choose_name(&list->instances[i].facts, is_name, list,
+                                              &list->instances[i].name);
                 if (r < 0)
                         return r;
         }
@@ -832,9 +817,8 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
 
 HostInstance *host_instances_find_pid(const HostInstances *list, pid_t pid) {
         for (size_t i = 0; i < list->n_instances; i++)
-                for (size_t k = 0; k < list->instances[i].n_members; k++)
-                        if (list->instances[i].members[k].process.id.pid == pid)
-                                return &list->instances[i];
+                if (facts_find(&list->instances[i].facts, pid) >= 0)
+                        return &list->instances[i];
         return NULL;
 }
 

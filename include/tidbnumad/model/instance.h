@@ -99,6 +99,25 @@ typedef struct InstanceFacts {
 /* Are all of its processes in one scope that the daemon made for it? */
 bool facts_in_scope(const InstanceFacts *facts);
 
+/* Does the process belong to it: the same system service, or the same scope that the daemon made
+ * for it, or else the same process? Without the first two each process is an instance of its own.
+ */
+bool facts_own(const InstanceFacts *facts, const Process *process);
+
+/* The index of the member with that number; -1: it has none. */
+ssize_t facts_find(const InstanceFacts *facts, pid_t pid);
+
+/* Names of an instance from the best to the longest: those after the first are for where others
+ * have it already. The last one holds the pid. */
+enum { INSTANCE_NAME_RANKS = 3 };
+
+/* What an instance is called, in metrics, in the journal and by the operator: the best name that is
+ * not taken by another one. The unit without its suffix; without a service "program:port", or
+ * "program:pid" until a port is known. The instance must have a process. The caller owns the name.
+ * -ENOMEM; -EEXIST: all of them are taken. */
+typedef bool (*NameTaken)(const char *name, void *userdata);
+int facts_choose_name(const InstanceFacts *facts, NameTaken is_taken, void *userdata, char **ret);
+
 /* What is published of it. The daemon fills it, status.json and the metrics are made from it, and
  * tidbnumactl reads it back. */
 typedef struct InstanceInfo {

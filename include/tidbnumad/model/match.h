@@ -22,8 +22,9 @@ const Policy *match_by_exe_alone(const PolicySet *policies, const char *exe);
 /* Does any policy for this executable match by the command line? */
 bool match_wants_args(const PolicySet *policies, const char *exe);
 
-/* Does any policy name this executable by its path? */
-bool match_wants_path(const PolicySet *policies, const char *exe);
+/* Must process_check_mounts() decide on the process: may its root be its own, or does any policy
+ * name its executable by its path? */
+bool match_wants_mounts(const PolicySet *policies, const Process *process);
 
 typedef enum MatchVerdict {
         MATCH_NONE,       /* no policy names it */

@@ -77,12 +77,6 @@ typedef struct Member {
 /* Are both the same process, with the same owner, executable and unit? */
 bool process_is_same(const Process *a, const Process *b);
 
-/* Do these processes of one instance (of that unit, NULL: none) share their identity with another
- * process? They do by a system service, or by a scope that the daemon made for them; without either
- * each process is an instance of its own. */
-bool process_joins(const Process *process, const Member *members, size_t n_members,
-                   const char *unit);
-
 void process_done(Process *process);
 #define _cleanup_process_ _cleanup_(process_done)
 
@@ -102,31 +96,9 @@ size_t unit_cgroup_length(const char *path, const char *unit);
  * Returns 0, -ENXIO (no unit in it) or -ENOMEM. */
 int unit_from_cgroup(const char *path, char **ret);
 
-/* What an instance is called, in metrics, in the journal and by the operator. */
-
 /* Is it a service whose processes are one instance? A user's manager is a service that holds
  * many programs: each of its processes is an instance. NULL: no. */
 bool unit_is_service(const char *unit);
-
-/* What the name is made from. Borrowed. */
-typedef struct InstanceIdentity {
-        const char *unit; /* NULL: none */
-        const char *exe;
-        const uint16_t *ports; /* ascending */
-        size_t n_ports;
-        ProcessId first; /* its oldest process */
-} InstanceIdentity;
-
-/* Names from the best to the longest: those after the first are for where others have it already.
- * The last one holds the pid. */
-enum { INSTANCE_NAME_RANKS = 3 };
-
-/* The best name that is not taken by another instance: the unit without its suffix; without a
- * service "program:port", or "program:pid" until a port is known. The caller owns it. -ENOMEM;
- * -EEXIST: all of them are. */
-typedef bool (*NameTaken)(const char *name, void *userdata);
-int instance_name_choose(const InstanceIdentity *identity, NameTaken is_taken, void *userdata,
-                         char **ret);
 
 /* A topology file of TiUP: the servers of a cluster, and where in the file each of them is. Plain
  * data; config/tiup.h parses it, publish/advice.h fills it in. */

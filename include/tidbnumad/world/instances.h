@@ -28,6 +28,13 @@ typedef struct Members {
 int member_init(Member *member, Process *process, ProcHandle *handle);
 void member_done(Member *member);
 
+/* A new instance of the policy (may be NULL), with the unit and the executable of its first
+ * process, which is to be added. -ENOMEM: to be freed all the same. */
+int instance_facts_init(InstanceFacts *facts, const Policy *policy, const Process *first);
+
+/* Takes over both (they are empty afterwards), but for -ENOMEM. */
+int facts_add_member(InstanceFacts *facts, Process *process, ProcHandle *handle);
+
 /* Frees what the facts own. */
 void instance_facts_done(InstanceFacts *facts);
 

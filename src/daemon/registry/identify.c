@@ -55,7 +55,7 @@ static int join(Registry *registry, Instance *instance, Process *process, ProcHa
         registry->fork_filter_stale = true;
         /* Exits are handled before starts: a process that has ended does not count for
          * max_instances. */
-        at = (size_t)instance_find(instance, pid);
+        at = (size_t)facts_find(&instance->facts, pid);
         r = proc_watch_exit(instance->members[at].handle, registry->host->event, on_process_exit,
                             registry);
         if (r >= 0 && instance->name) /* a new one is entered by registry_add() */
@@ -207,7 +207,7 @@ static bool is_known(const Registry *registry, const Process *process) {
         if (!instance)
                 return ignored_has(&registry->ignored, process);
         return process_is_same(&instance->members[index].process, process) &&
-               instance_owns(instance, process);
+               facts_own(&instance->facts, process);
 }
 
 /* It is read again when the answer is there, or by a later scan. */
@@ -232,8 +232,7 @@ int identify_read_args(Registry *registry, Process *process, const ProcHandle *h
 static int check_mounts(Registry *registry, Process *process, const ProcHandle *handle) {
         int r;
 
-        if (process->foreign != FOREIGN_ROOT &&
-            !match_wants_path(&registry->host->policies, process->exe))
+        if (!match_wants_mounts(&registry->host->policies, process))
                 return 0;
         r = worker_check_mounts(registry->host->workers, &registry->host->sysroot, handle, process);
         if (!is_unanswered(registry, r) && r < 0 && r != -ESRCH && r != -ENOMEM) {

@@ -52,7 +52,7 @@ Instance *registry_find_owner(const Registry *registry, const Process *process) 
         if (!process->scope && !unit_is_service(process->unit))
                 return registry_find_pid(registry, process->id.pid, &unused);
         REGISTRY_FOREACH(i, registry)
-        if (instance_owns(i, process))
+        if (facts_own(&i->facts, process))
                 return i;
         return NULL;
 }
@@ -62,7 +62,7 @@ Instance *registry_find_pid(const Registry *registry, pid_t pid, size_t *ret_ind
 
         if (!has_entry(registry, at, pid))
                 return NULL;
-        *ret_index = (size_t)instance_find(registry->entries[at].instance, pid);
+        *ret_index = (size_t)facts_find(&registry->entries[at].instance->facts, pid);
         return registry->entries[at].instance;
 }
 
@@ -127,9 +127,8 @@ static bool is_taken(const char *name, void *userdata) {
 }
 
 static int choose_name(const Registry *registry, const Instance *instance, char **ret) {
-        const InstanceIdentity identity = instance_identity(instance);
         NameSearch search = { .registry = registry, .instance = instance };
-        int r = instance_name_choose(&identity, is_taken, &search, ret);
+        int r = facts_choose_name(&instance->facts, is_taken, &search, ret);
 
         if (r >= 0 && search.holder && !registry_find_name(registry, *ret))
                 log_collision(registry, instance, search.holder, *ret);
@@ -268,14 +267,6 @@ BackendKind instance_backend(const Instance *instance, const Backend *host) {
         return is_by_affinity(instance) ? BACKEND_AFFINITY : backend_kind(host);
 }
 
-InstanceIdentity instance_identity(const Instance *instance) {
-        return (InstanceIdentity){ .unit = instance->unit,
-                                   .exe = instance->exe,
-                                   .ports = instance->ports,
-                                   .n_ports = instance->n_ports,
-                                   .first = instance->members[0].process.id };
-}
-
 int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
         Instance *i = calloc(1, sizeof(*i));
 
@@ -286,9 +277,7 @@ int instance_new(const Process *first, uint64_t now_usec, Instance **ret) {
         i->uid = first->uid;
         i->first_seen_usec = now_usec;
         i->describe_due_usec = INSTANCE_NEVER;
-        i->unit = first->unit ? strdup(first->unit) : NULL;
-        i->exe = strdup(first->exe);
-        if ((first->unit && !i->unit) || !i->exe) {
+        if (instance_facts_init(&i->facts, NULL, first) < 0) {
                 instance_free(i);
                 return -ENOMEM;
         }
@@ -314,36 +303,14 @@ Members instance_members(const Instance *instance, const Sysroot *sysroot) {
         return facts_members(&instance->facts, sysroot);
 }
 
-bool instance_owns(const Instance *instance, const Process *process) {
-        return process_joins(process, instance->members, instance->n_members, instance->unit);
-}
-
 int instance_add_process(Instance *instance, Process *process, ProcHandle *handle) {
-        const pid_t pid = process->id.pid;
-        size_t at = instance->n_members;
-        Member member;
-        int r = ARRAY_RESERVE(instance->members, instance->members_allocated, at + 1);
+        int r = facts_add_member(&instance->facts, process, handle);
 
-        if (r >= 0)
-                r = member_init(&member, process, handle);
         if (r < 0)
                 return r;
-        while (at > 0 && instance->members[at - 1].process.id.pid > pid)
-                at--;
-        (void)ARRAY_INSERT(instance->members, instance->n_members, instance->members_allocated, at,
-                           &member);
         instance->n_member_changes++;
         instance_queue(instance, WORK_JOINED);
         return 0;
-}
-
-ssize_t instance_find(const Instance *instance, pid_t pid) {
-        const size_t low = ARRAY_LOWER_BOUND(instance->n_members, k,
-                                             instance->members[k].process.id.pid < pid);
-
-        return low < instance->n_members && instance->members[low].process.id.pid == pid
-                       ? (ssize_t)low
-                       : -1;
 }
 
 void instance_remove_process(Instance *instance, size_t index) {

@@ -48,7 +48,7 @@ static void assert_pids(const Instance *i, const pid_t *pids, size_t n) {
                 assert_int_equal(i->members[k].process.id.start_ticks, 100 + pids[k]);
                 assert_int_equal(i->members[k].handle->pid, pids[k]);
                 assert_true(fcntl(i->members[k].handle->dir_fd, F_GETFD) >= 0);
-                assert_int_equal(instance_find(i, pids[k]), k);
+                assert_int_equal(facts_find(&i->facts, pids[k]), k);
         }
 }
 
@@ -64,10 +64,9 @@ static bool is_taken(_unused_ const char *name, void *userdata) {
 }
 
 static void assert_name(Instance *i, unsigned rank, const char *expected) {
-        const InstanceIdentity identity = instance_identity(i);
         _cleanup_free_ char *name = NULL;
 
-        assert_int_equal(instance_name_choose(&identity, is_taken, &rank, &name), 0);
+        assert_int_equal(facts_choose_name(&i->facts, is_taken, &rank, &name), 0);
         assert_string_equal(name, expected);
 }
 
@@ -131,17 +130,17 @@ TEST(owns) {
         _cleanup_process_ Process scope = make_process(11, "/srv/a", "session-1.scope");
         _cleanup_process_ Process user = make_process(12, "/srv/a", "user@1000.service");
 
-        assert_true(instance_owns(service, &same));
-        assert_false(instance_owns(service, &other));
-        assert_false(instance_owns(service, &scope));
-        assert_false(instance_owns(single, &same));
+        assert_true(facts_own(&service->facts, &same));
+        assert_false(facts_own(&service->facts, &other));
+        assert_false(facts_own(&service->facts, &scope));
+        assert_false(facts_own(&single->facts, &same));
         /* Two programs of one session, or of one user's rooms, have nothing in common. */
-        assert_false(instance_owns(single, &scope));
-        assert_false(instance_owns(single, &user));
+        assert_false(facts_own(&single->facts, &scope));
+        assert_false(facts_own(&single->facts, &user));
         add(single, 11);
-        assert_true(instance_owns(single, &scope));
+        assert_true(facts_own(&single->facts, &scope));
         add(service, 10); /* moved to another service since */
-        assert_false(instance_owns(service, &other));
+        assert_false(facts_own(&service->facts, &other));
 }
 
 TEST(order) {
@@ -152,12 +151,12 @@ TEST(order) {
         add(i, 20);
         add(i, 40);
         ASSERT_PIDS(i, 10, 20, 30, 40);
-        assert_int_equal(instance_find(i, 25), -1);
+        assert_int_equal(facts_find(&i->facts, 25), -1);
         assert_int_equal(i->n_member_changes, 4);
         instance_remove_process(i, 1);
         ASSERT_PIDS(i, 10, 30, 40);
         assert_int_equal(i->n_member_changes, 5);
-        assert_int_equal(instance_find(i, 20), -1);
+        assert_int_equal(facts_find(&i->facts, 20), -1);
         add(i, 35);
         ASSERT_PIDS(i, 10, 30, 35, 40);
         instance_remove_process(i, 3);

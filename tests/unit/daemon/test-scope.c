@@ -159,12 +159,12 @@ HOST_TEST(who_belongs_to_it) {
 
         add(h, 50, HOME, NULL);
         assert_ptr_equal(h->instance->undo.record, r); /* the record comes before the move */
-        assert_false(instance_owns(h->instance, &child));
+        assert_false(facts_own(&h->instance->facts, &child));
         fake_process(&h->tree, 50, 1, "/srv/tidb-server", SCOPE, "0-7");
         scope_follow(&h->m.registry, h->instance);
-        assert_true(instance_owns(h->instance, &child));
-        assert_false(instance_owns(h->instance, &stranger));
-        assert_false(instance_owns(h->instance, &neighbour));
+        assert_true(facts_own(&h->instance->facts, &child));
+        assert_false(facts_own(&h->instance->facts, &stranger));
+        assert_false(facts_own(&h->instance->facts, &neighbour));
         add(h, 20, SCOPE, NAME); /* before it, and not in the record */
         assert_int_equal(h->instance->members[0].process.id.pid, 20);
         assert_ptr_equal(h->instance->undo.record, r);

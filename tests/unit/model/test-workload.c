@@ -3,6 +3,7 @@
 
 #include "../../support/test.h"
 
+#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/server-report.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/workload.h"
@@ -79,10 +80,10 @@ static bool is_taken(_unused_ const char *name, void *userdata) {
         return (*n)-- > 0;
 }
 
-static void check(const InstanceIdentity *identity, unsigned rank, const char *expected) {
+static void check(const InstanceFacts *facts, unsigned rank, const char *expected) {
         _cleanup_free_ char *name = NULL;
 
-        assert_int_equal(instance_name_choose(identity, is_taken, &rank, &name), 0);
+        assert_int_equal(facts_choose_name(facts, is_taken, &rank, &name), 0);
         assert_string_equal(name, expected);
 }
 
@@ -99,24 +100,26 @@ TEST(services) {
 }
 
 TEST(names) {
-        static const uint16_t ports[] = { 4000, 10080 };
-        InstanceIdentity i = { .unit = "tidb-4000.service",
-                               .exe = "/opt/bin/tidb-server",
-                               .ports = ports,
-                               .n_ports = 2,
-                               .first = { .pid = 77, .start_ticks = 12345678901 } };
+        uint16_t ports[] = { 4000, 10080 };
+        Member first = { .process.id = { .pid = 77, .start_ticks = 12345678901 } };
+        InstanceFacts i = { .unit = (char *)"tidb-4000.service",
+                            .exe = (char *)"/opt/bin/tidb-server",
+                            .ports = ports,
+                            .n_ports = 2,
+                            .members = &first,
+                            .n_members = 1 };
 
         check(&i, 0, "tidb-4000");
         check(&i, 1, "tidb-4000.service");
         check(&i, 2, "tidb-4000.service:77");
-        i.unit = "user@1000.service";
+        i.unit = (char *)"user@1000.service";
         check(&i, 0, "tidb-server:4000");
         i.unit = NULL;
         check(&i, 0, "tidb-server:4000");
         check(&i, 1, "tidb-server:4000:77");
         check(&i, 2, "tidb-server:4000:77:12345678901");
         i.n_ports = 0;
-        i.exe = "haproxy";
+        i.exe = (char *)"haproxy";
         check(&i, 0, "haproxy:77");
         check(&i, 1, "haproxy:77:77");
 }

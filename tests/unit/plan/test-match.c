@@ -63,10 +63,11 @@ TEST(wants_the_path) {
                                { .match = { .exe = S("/opt/*/b") } } };
         PolicySet set = { .policies = policies, .n_policies = 2 };
 
-        assert_true(match_wants_path(&set, "/opt/1/b"));
-        assert_false(match_wants_path(&set, "/srv/1/b")); /* by its base name alone */
+        assert_true(match_wants_mounts(&set, &(Process){ .exe = (char *)"/opt/1/b" }));
+        assert_false(match_wants_mounts(
+                &set, &(Process){ .exe = (char *)"/srv/1/b" })); /* by its base name alone */
         policies[1].match = (PolicyMatch){ .unit = S("u.service") };
-        assert_false(match_wants_path(&set, "/opt/1/b"));
+        assert_false(match_wants_mounts(&set, &(Process){ .exe = (char *)"/opt/1/b" }));
 }
 
 TEST(wants_the_arguments) {

@@ -357,19 +357,10 @@ typedef struct Instance {
 int instance_new(const Process *first, uint64_t now_usec, Instance **ret);
 Instance *instance_free(Instance *instance);
 
-/* Does the process belong to the instance: the same system service, or the same scope of tidbnumad,
- * or else the same process? */
-bool instance_owns(const Instance *instance, const Process *process);
-
 /* Takes over `process` and `handle`, which are empty afterwards. -ENOMEM: the caller keeps them. */
 int instance_add_process(Instance *instance, Process *process, ProcHandle *handle);
 
-/* -1: not one of its processes. */
-ssize_t instance_find(const Instance *instance, pid_t pid);
 void instance_remove_process(Instance *instance, size_t index);
-
-/* The values that its name is made of. The instance must have a process. */
-InstanceIdentity instance_identity(const Instance *instance);
 
 /* The nodes outside of which its memory counts as remote: those of its place, else those on which
  * its threads ran last. */
