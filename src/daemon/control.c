@@ -986,7 +986,7 @@ static int on_message(sd_bus_message *message, void *userdata, _unused_ sd_bus_e
                 connection->greeted = true;
                 wake(connection->control);
         }
-        host_mark(&connection->control->m->host, HOST_MARK_NONE);
+        host_queue(&connection->control->m->host, HOST_WORK_NONE);
         return connection->ended;
 }
 
@@ -1042,7 +1042,7 @@ static int on_connection(_unused_ sd_event_source *source, _unused_ int fd,
                 (void)sd_event_source_set_enabled(c->source, SD_EVENT_OFF);
                 (void)event_source_arm_after(c->timer, REFUSE_USEC);
         }
-        host_mark(&c->m->host, HOST_MARK_NONE);
+        host_queue(&c->m->host, HOST_WORK_NONE);
         return 0;
 }
 
@@ -1079,7 +1079,7 @@ static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, vo
                 } else if (due_usec < next_usec)
                         next_usec = due_usec;
         }
-        (void)host_take_mark(&c->m->host, HOST_MARK_NONE); /* a call may have begun */
+        (void)host_take(&c->m->host, HOST_WORK_NONE); /* a call may have begun */
         return next_usec == INSTANCE_NEVER ? 0 : event_source_arm(c->timer, next_usec);
 }
 

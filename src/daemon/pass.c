@@ -305,9 +305,9 @@ void manager_run_pass(Manager *m) {
         manager_dispatch(m);
         if (m->host.reloading && !m->registry.scan_at_once)
                 finish_reload(m);
-        if (host_take_mark(&m->host, HOST_MARK_ROUND))
+        if (host_take(&m->host, HOST_WORK_ROUND))
                 begin_round(m);
-        if (host_take_mark(&m->host, HOST_MARK_TOPOLOGY)) {
+        if (host_take(&m->host, HOST_WORK_TOPOLOGY)) {
                 place_note_topology(&m->placing);
                 manager_announce_starts(m);
         }
@@ -317,9 +317,9 @@ void manager_run_pass(Manager *m) {
                 &m->registry); /* reads the children of new members, which takes longer */
         manager_dispatch(m);
         reconcile_first(&m->binding, clock_monotonic_usec());
-        if (host_take_mark(&m->host, HOST_MARK_OWNERS))
+        if (host_take(&m->host, HOST_WORK_OWNERS))
                 irq_note_owners(m->irq);
-        if (host_take_mark(&m->host, HOST_MARK_TIDY))
+        if (host_take(&m->host, HOST_WORK_TIDY))
                 bind_tidy(&m->binding);
         if (m->host.ready)
                 reconcile_log_found(&m->binding);
@@ -331,13 +331,13 @@ void manager_run_pass(Manager *m) {
         }
         arm_work(m);
         /* What a scan still finds is planned together. */
-        if ((m->host.marks & HOST_MARK_PLAN) && !m->registry.scan_at_once)
+        if ((m->host.queued & HOST_WORK_PLAN) && !m->registry.scan_at_once)
                 arm_by(m->placing.timer, PLAN_DELAY_USEC);
-        if (host_take_mark(&m->host, HOST_MARK_PUBLISH))
+        if (host_take(&m->host, HOST_WORK_PUBLISH))
                 arm_by(m->report.timer, PUBLISH_DELAY_USEC);
         if (m->host.ready && m->report.error != m->notified_error)
                 manager_notify(m, "");
-        if (host_take_mark(&m->host, HOST_MARK_EXIT) && !irq_is_stopping(m->irq) &&
+        if (host_take(&m->host, HOST_WORK_EXIT) && !irq_is_stopping(m->irq) &&
             !undo_release_is_stopping(&m->undo)) {
                 (void)publish_now(&m->report);
                 (void)sd_event_exit(m->host.event, 0);
@@ -359,7 +359,7 @@ int manager_next(Manager *m, uint64_t timeout_usec) {
 
         workers_begin_pass(m->host.workers, m->host.ready || m->host.stopping);
         r = sd_event_run(m->host.event, timeout_usec);
-        if (r <= 0 || host_take_mark(&m->host, HOST_MARK_NONE) ||
+        if (r <= 0 || host_take(&m->host, HOST_WORK_NONE) ||
             sd_event_get_exit_code(m->host.event, &code) >= 0)
                 return r;
         return follow_event(m);

@@ -117,7 +117,7 @@ static void bind_try_later(const Binder *b, Instance *i, int error) {
         i->binding.bind_failures++;
         b->policy_counters[i->policy_index].bind_failures[i->binding.failure_code]++;
         i->binding.effect_deadline_usec = 0;
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 static void call_failed(const Binder *b, Instance *i, int error, const char *message) {
@@ -237,7 +237,7 @@ static void on_noted(int error, _unused_ const char *message, void *userdata) {
                 cannot_note(b, i, error);
         } else {
                 if (undo_admin_limits_plan(b->undo, i)) { /* at once: it is about to be bound */
-                        host_mark(b->host, HOST_MARK_PLAN);
+                        host_queue(b->host, HOST_WORK_PLAN);
                         place_refresh(b->placing);
                 }
                 (void)binding_enter(b, i, EVENT_ANSWER, clock_monotonic_usec());
@@ -368,7 +368,7 @@ bool bind_choose_backend(const Binder *b) {
 
         if (!backend_choose(backend, b->host->policies.backend))
                 return false;
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
         if (strcmp(before, "none") == 0)
                 journal_log(&b->host->journal, LOG_INFO, NULL, "The backend is %s%s%s",
                             backend_name(backend), backend->weaker ? ": " : "",

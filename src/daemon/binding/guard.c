@@ -48,7 +48,7 @@ static void guard_note_danger(const Binder *b, Instance *i, Reason reason, const
         i->binding.guard.logged = true;
         journal_log(&b->host->journal, LOG_WARNING, &fields, "%s: %s; %s", i->name, danger, what);
         binding_set_failure(i, reason, "%s; %s", failure, what);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 static void guard_log_danger(const Binder *b, Instance *i, const NodeSet *nodes,
@@ -64,7 +64,7 @@ static void guard_log_safe(const Binder *b, Instance *i) {
                 return;
         i->binding.guard.logged = false;
         binding_clear_failure(i);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 /* Logs that the instance got another node because these nodes fill up. */
@@ -274,7 +274,7 @@ static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
         i->binding.guard.n_widenings++;
         b->policy_counters[i->policy_index].memory_widenings++;
         guard_log_safe(b, i);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 static const char no_memory[] =
@@ -434,7 +434,7 @@ static void guard_lift(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.guard.extra = i->binding.guard.blocked = (NodeSet){ 0 };
         i->binding.guard.extra_pending = i->binding.guard.for_pool = false;
         (void)binding_enter(b, i, EVENT_CHANGE, now_usec);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 /* What was true when it was widened need not be true any more. */
@@ -447,7 +447,7 @@ static void note_reason(const Binder *b, Instance *i, const GuardOutlook *home) 
         if (i->binding.guard.why == why)
                 return;
         i->binding.guard.why = why;
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 static void guard_let_rest(const Binder *b, Instance *i, const HugePools *pools,
@@ -590,7 +590,7 @@ void guard_note(const Binder *b, Instance *i) {
         if (i->binding.guard.widened && id_set_is_empty(&i->binding.guard.extra) &&
             id_set_equal(&i->binding.observed.mems, &home)) {
                 i->binding.guard.widened = false;
-                host_mark(b->host, HOST_MARK_PUBLISH);
+                host_queue(b->host, HOST_WORK_PUBLISH);
         }
         if (i->binding.guard.watched)
                 workers_prepare_guard(b->host->workers);

@@ -288,7 +288,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 l->lifted = false;
         if (l->state != before) {
                 limit_log_change(b, i, before);
-                host_mark(b->host, HOST_MARK_PUBLISH);
+                host_queue(b->host, HOST_WORK_PUBLISH);
         }
         limit_watch(b, i);
         if (!l->call.slot && now_usec >= l->retry.due_usec)
@@ -342,7 +342,7 @@ static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
                 l->lifted = true;
                 l->rested_since_usec = 0;
                 l->state = LIMIT_LIFTED;
-                host_mark(b->host, HOST_MARK_PUBLISH);
+                host_queue(b->host, HOST_WORK_PUBLISH);
                 return GUARD_INTERVAL_USEC;
         }
         return verdict != GUARD_QUIET || limit < LIMIT_SMALL_BYTES || !m->has_brake

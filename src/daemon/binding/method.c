@@ -76,7 +76,7 @@ static bool is_to_change(const Instance *i, const BindMeans *next, uint64_t now_
         return next->method == METHOD_UNIT && since_usec >= ALONE_USEC;
 }
 
-/* Only marks the plan: one timer then makes one plan for all changes. One plan for each of a
+/* Only queues a plan: one timer then makes one plan for all changes. One plan for each of a
  * thousand processes would block the loop for minutes. */
 static void take(const Binder *b, Instance *i, const BindMeans *next) {
         const BackendKind backend = instance_backend(i, &b->host->backend);
@@ -88,7 +88,7 @@ static void take(const Binder *b, Instance *i, const BindMeans *next) {
         if (instance_backend(i, &b->host->backend) != backend)
                 place_note_backend(b->placing, i);
         if (before != next->method)
-                host_mark(b->host, HOST_MARK_PUBLISH);
+                host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 /* The observation was made with the former means. */

@@ -110,7 +110,7 @@ static void reconcile_log_plan(const Binder *b, Instance *i, const Step *step) {
                                     i->binding.fits ? "" : "what its nodes have room for of ",
                                     (double)i->binding.outside_bytes / (1 << 20));
         }
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
@@ -196,7 +196,7 @@ static InstanceAction decide(Binder *b, Instance *i, const Step *step, uint64_t 
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
         if (step_is_final(step->kind))
                 finish(b, i, first);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
         return action;
 }
 
@@ -579,7 +579,7 @@ void reconcile_all(Binder *b, uint64_t now_usec) {
                 if (has_time(now_usec))
                         reconcile(b, i, now_usec);
         }
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 bool reconcile_is_settled(const Binder *b) {

@@ -54,7 +54,7 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                     reason_to_remedy(reason));
         if (i)
                 (void)silent_set_failure(b, i);
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
 /* Each instance that waits looks whether it is its own, or whether a move can be made now. */
@@ -167,6 +167,6 @@ bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
         binding_set_failure(i, REASON_MEMORY_SILENT, "%s, so nothing is changed; %s",
                             reason_to_sentence(REASON_MEMORY_SILENT),
                             reason_to_remedy(REASON_MEMORY_SILENT));
-        host_mark(b->host, HOST_MARK_PUBLISH);
+        host_queue(b->host, HOST_WORK_PUBLISH);
         return true;
 }

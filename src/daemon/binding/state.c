@@ -47,7 +47,7 @@ InstanceAction binding_enter(const Binder *b, Instance *i, InstanceEvent event, 
         const Transition next = state_next(i->binding.state, event);
 
         if (next.state != i->binding.state)
-                host_mark(b->host, HOST_MARK_PUBLISH);
+                host_queue(b->host, HOST_WORK_PUBLISH);
         i->binding.state = next.state;
         switch (next.action) {
         case ACTION_BEGIN:

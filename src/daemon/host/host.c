@@ -90,7 +90,7 @@ void host_read_devices(Host *h) {
         }
         device_list_done(&h->devices);
         h->devices = devices;
-        host_mark(h, HOST_MARK_PLAN);
+        host_queue(h, HOST_WORK_PLAN);
 }
 
 static void log_topology_notes(const Host *h) {
@@ -178,14 +178,14 @@ bool host_obeys(const Host *h) {
         return h->sysroot.live && !h->args->dry_run && !h->stopping;
 }
 
-void host_mark(Host *h, uint32_t marks) {
-        h->marks |= marks;
+void host_queue(Host *h, uint32_t work) {
+        h->queued |= work;
 }
 
-bool host_take_mark(Host *h, HostMark mark) {
-        const bool was_set = h->marks & mark;
+bool host_take(Host *h, HostWork work) {
+        const bool was_set = h->queued & work;
 
-        h->marks &= ~(uint32_t)mark;
+        h->queued &= ~(uint32_t)work;
         return was_set;
 }
 
@@ -350,7 +350,7 @@ void hotplug_check(Host *h) {
         h->hotplug.come = now.cpus;
         id_set_subtract(&h->hotplug.come, &h->hotplug.cpus);
         remember(&h->hotplug, &now);
-        host_mark(h, HOST_MARK_PLAN | HOST_MARK_TOPOLOGY);
+        host_queue(h, HOST_WORK_PLAN | HOST_WORK_TOPOLOGY);
 }
 
 /* --- the loop --- */

@@ -170,7 +170,7 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
                 if (list[i].unlogged || !is_news(before, &list[i]))
                         continue;
                 log_device(irq, plan->devices[i].device->name, &list[i]);
-                host_mark(irq->host, HOST_MARK_PUBLISH);
+                host_queue(irq->host, HOST_WORK_PUBLISH);
         }
         free(irq->devices);
         irq->devices = list;

@@ -303,7 +303,7 @@ static int reconcile(Interrupts *irq) {
         releasing = irq_host_is_releasing(irq);
         carry_out(irq, &host, &plan, &desired);
         if (releasing && !irq_host_is_releasing(irq)) /* tidbnumactl waits for it */
-                host_mark(irq->host, HOST_MARK_PUBLISH);
+                host_queue(irq->host, HOST_WORK_PUBLISH);
         irq_verify(irq, &host, &desired);
         irq_settings_sweep(irq, &host);
         irq_report_devices(irq, &plan);
@@ -361,7 +361,7 @@ static void stop_continue(Interrupts *irq) {
                             "undo record is kept for the next start of the daemon",
                             irq->undo.n_settings);
         irq->stop_usec = 0;
-        host_mark(irq->host, HOST_MARK_EXIT);
+        host_queue(irq->host, HOST_WORK_EXIT);
 }
 
 bool irq_stop(Interrupts *irq, bool restore) {

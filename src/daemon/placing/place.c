@@ -357,7 +357,7 @@ static int refresh(Placing *placing) {
         PlacementInput input;
         int r;
 
-        if (!(placing->host->marks & HOST_MARK_PLAN))
+        if (!(placing->host->queued & HOST_WORK_PLAN))
                 return 0;
         REGISTRY_FOREACH(i, placing->registry)
         sample_observe(placing->sampling, i);
@@ -376,10 +376,10 @@ static int refresh(Placing *placing) {
         r = placement_plan_build(&input, &plan);
         if (r < 0)
                 return r;
-        (void)host_take_mark(placing->host, HOST_MARK_PLAN);
+        (void)host_take(placing->host, HOST_WORK_PLAN);
         carry(placing, &in, &plan);
-        host_mark(placing->host, HOST_MARK_OWNERS);
-        host_mark(placing->host, HOST_MARK_PUBLISH);
+        host_queue(placing->host, HOST_WORK_OWNERS);
+        host_queue(placing->host, HOST_WORK_PUBLISH);
         return 0;
 }
 
@@ -402,7 +402,7 @@ static int plan_alone(const Placing *placing, Instance *i) {
                         instance_queue(i, WORK_PLACE);
                 note_refusal(i, &in, &plan.choices[0]);
         }
-        host_mark(placing->host, HOST_MARK_OWNERS);
+        host_queue(placing->host, HOST_WORK_OWNERS);
         return r;
 }
 
@@ -414,7 +414,7 @@ int place_ensure(Placing *placing, Instance *i) {
         if (place_awaits_storage(placing, i))
                 return -EAGAIN;
         if (!i->planned.known)
-                host_mark(placing->host, HOST_MARK_PLAN); /* the last plan may have left it out */
+                host_queue(placing->host, HOST_WORK_PLAN); /* the last plan may have left it out */
         if (placing->host->ready && placement_is_explicit(i->policy, i->unit, i->ports, i->n_ports))
                 r = plan_alone(placing, i);
         else
@@ -463,7 +463,7 @@ size_t place_replan(Placing *placing, const WordList *globs) {
                 }
         }
         if (n > 0)
-                host_mark(placing->host, HOST_MARK_PLAN);
+                host_queue(placing->host, HOST_WORK_PLAN);
         return n;
 }
 
@@ -486,7 +486,7 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
                                                                   u->uid_known, u->uid, &reason),
                                                 fresh, &u->planned, &newly);
         }
-        host_mark(placing->host, HOST_MARK_PLAN);
+        host_queue(placing->host, HOST_WORK_PLAN);
 }
 
 /* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
@@ -504,7 +504,7 @@ void place_note_topology(Placing *placing) {
 
 void place_note_backend(const Placing *placing, Instance *i) {
         i->planned.allowed_known = false;
-        host_mark(placing->host, HOST_MARK_PLAN);
+        host_queue(placing->host, HOST_WORK_PLAN);
 }
 
 void place_note_devices(const Placing *placing, Instance *i) {
@@ -519,5 +519,5 @@ void place_note_devices(const Placing *placing, Instance *i) {
             i->policy->place.near == NEAR_STORAGE)
                 p->again = true;
         p->device_nodes = *nodes;
-        host_mark(placing->host, HOST_MARK_PLAN);
+        host_queue(placing->host, HOST_WORK_PLAN);
 }

@@ -98,10 +98,10 @@ static int describe_ports(Registry *registry, Instance *i) {
         i->ports = TAKE_PTR(ports.ports);
         i->n_ports = ports.n_ports;
         if (is_placed_by_port(i)) {
-                host_mark(registry->host, HOST_MARK_PLAN);
+                host_queue(registry->host, HOST_WORK_PLAN);
                 instance_queue(i, WORK_POLICY);
         }
-        host_mark(registry->host, HOST_MARK_PUBLISH);
+        host_queue(registry->host, HOST_WORK_PUBLISH);
         return registry_rename(registry, i);
 }
 

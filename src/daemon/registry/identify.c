@@ -114,7 +114,7 @@ static int on_ignored_exit(_unused_ sd_event_source *source, _unused_ int fd,
         Registry *registry = userdata;
 
         ignored_prune(&registry->ignored);
-        host_mark(registry->host, HOST_MARK_PUBLISH);
+        host_queue(registry->host, HOST_WORK_PUBLISH);
         return 0;
 }
 
@@ -131,7 +131,7 @@ static int add_ignored(Registry *registry, const Policy *policy, MatchVerdict ve
         (void)proc_watch_exit(&s->handle, registry->host->event, on_ignored_exit, registry);
         journal_log(&registry->host->journal, LOG_DEBUG, NULL, "process %d (%s) is ignored: %s",
                     s->process.id.pid, s->process.exe, s->reason);
-        host_mark(registry->host, HOST_MARK_PUBLISH);
+        host_queue(registry->host, HOST_WORK_PUBLISH);
         return 0;
 }
 
@@ -156,7 +156,7 @@ static int ignore(Registry *registry, const Policy *policy, const Process *proce
                             "raise max_instances; else name the owner in `match: {user: ...}`",
                             policy->name, policy->max_instances, process->uid, process->id.pid,
                             process->exe);
-                host_mark(registry->host, HOST_MARK_PUBLISH);
+                host_queue(registry->host, HOST_WORK_PUBLISH);
         }
         return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_FULL);
 }

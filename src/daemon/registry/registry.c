@@ -172,7 +172,7 @@ int registry_add(Registry *registry, Instance *instance) {
                 return r;
         }
         put_in(registry, instance);
-        host_mark(registry->host, HOST_MARK_PLAN);
+        host_queue(registry->host, HOST_WORK_PLAN);
         return 0;
 }
 
@@ -212,9 +212,9 @@ void registry_remove_process(Registry *registry, Instance *instance, size_t inde
         take_out(registry, find_index(registry, instance));
         instance->next_ended = registry->ended;
         registry->ended = instance;
-        host_mark(registry->host, HOST_MARK_PLAN);
-        host_mark(registry->host, HOST_MARK_TIDY);
-        host_mark(registry->host, HOST_MARK_PUBLISH);
+        host_queue(registry->host, HOST_WORK_PLAN);
+        host_queue(registry->host, HOST_WORK_TIDY);
+        host_queue(registry->host, HOST_WORK_PUBLISH);
 }
 
 Instance *registry_take_ended(Registry *registry) {

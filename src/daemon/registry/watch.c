@@ -100,7 +100,7 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
                 r = begin_round(registry, registry->connector_fd < 0 ||
                                                   ++registry->scan_rounds >= REGISTRY_WHOLE_ROUNDS);
                 registry->scan_at_once = registry->connector_fd < 0;
-                host_mark(registry->host, HOST_MARK_ROUND);
+                host_queue(registry->host, HOST_WORK_ROUND);
         }
         if (r >= 0)
                 r = scan_slice(registry,
@@ -209,7 +209,7 @@ static void events_were_lost(Registry *registry, int error) {
         int pending = SD_EVENT_OFF;
 
         registry->connector_events.lost++;
-        host_mark(registry->host, HOST_MARK_PUBLISH);
+        host_queue(registry->host, HOST_WORK_PUBLISH);
         (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
         if (pending != SD_EVENT_OFF)
                 return;
@@ -232,7 +232,7 @@ static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint3
         if (r < 0)
                 events_were_lost(registry, r);
         else if (registry->n_considered == before)
-                host_mark(registry->host, HOST_MARK_NONE);
+                host_queue(registry->host, HOST_WORK_NONE);
         return 0;
 }
 

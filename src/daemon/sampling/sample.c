@@ -361,7 +361,7 @@ static int on_idle(sd_event_source *source, void *userdata) {
         }
         if (access_pass(s))
                 return 0;
-        host_mark(s->host, HOST_MARK_PUBLISH);
+        host_queue(s->host, HOST_WORK_PUBLISH);
         return sd_event_source_set_enabled(source, SD_EVENT_OFF);
 }
 

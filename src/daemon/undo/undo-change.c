@@ -394,7 +394,7 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         REGISTRY_FOREACH(i, undo->registry)
         if (i->undo.record == record)
                 instance_queue(i, WORK_ADMIN);
-        host_mark(undo->host, HOST_MARK_PLAN);
+        host_queue(undo->host, HOST_WORK_PLAN);
 }
 
 static void admin_read_next(Undoing *undo);

@@ -94,7 +94,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         if (i->undo.record == record)
                 instance_queue(i, WORK_RECORD);
         record->releasing = true;
-        host_mark(undo->host, HOST_MARK_UNITS);
+        host_queue(undo->host, HOST_WORK_UNITS);
         all->list[all->n++] = r;
         schedule(undo);
 }
@@ -123,7 +123,7 @@ static void release_finish(UndoRelease *r) {
                 "%s is released, for %s: its CPUs and memory nodes are what they were before%s%s",
                 record->instance, r->why, shortfall ? "; " : "", shortfall ? shortfall : "");
         undo_reset(undo, record);
-        host_mark(undo->host, HOST_MARK_TIDY | HOST_MARK_UNITS | HOST_MARK_PUBLISH);
+        host_queue(undo->host, HOST_WORK_TIDY | HOST_WORK_UNITS | HOST_WORK_PUBLISH);
         undo_release_free(r);
 }
 
@@ -260,7 +260,7 @@ void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
                             "Stopping; %zu could not be released in time and stay bound. Their "
                             "undo records are kept for the next start of the daemon",
                             undo->records.n_records);
-        host_mark(undo->host, HOST_MARK_EXIT);
+        host_queue(undo->host, HOST_WORK_EXIT);
 }
 
 static int on_timer(_unused_ sd_event_source *source, _unused_ uint64_t usec, void *userdata) {

@@ -140,7 +140,7 @@ static void unit_settle(Unit *u, const UnitDesired *w) {
         u->reason = w->reason;
         u->code = w->code;
         u->failures = 0;
-        host_mark(u->units->host, HOST_MARK_PUBLISH);
+        host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
 
 static void unit_not_prepared(Unit *u, Reason code, int error, const char *message) {
@@ -153,7 +153,7 @@ static void unit_not_prepared(Unit *u, Reason code, int error, const char *messa
         u->reason = reason_to_sentence(code);
         u->code = code;
         u->place.known = false;
-        host_mark(u->units->host, HOST_MARK_PUBLISH);
+        host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
 
 static void unit_call_failed(Unit *u, int error, const char *message) {
@@ -285,7 +285,7 @@ void unit_release(Unit *u) {
         if (u->call)
                 return; /* the next scan retries it */
         u->place.released = true;
-        host_mark(u->units->host, HOST_MARK_PLAN);
+        host_queue(u->units->host, HOST_WORK_PLAN);
         u->state = "released";
         u->reason = "no process in it matched its policy";
         log_unit(
@@ -346,7 +346,7 @@ static void unit_note(Unit *u, const BusUnit *read) {
                 unit_start_revoke(u);
         u->place.known = true;
         if (planned != u->place.loaded || uid_known != u->place.uid_known || uid != u->place.uid)
-                host_mark(u->units->host, HOST_MARK_PLAN);
+                host_queue(u->units->host, HOST_WORK_PLAN);
 }
 
 static void on_read(int error, const BusUnit *read, void *userdata) {
@@ -642,7 +642,7 @@ void unit_start_note(Unit *u, const BusUnit *read) {
         if (!start.late)
                 u->start_hash = start.hash;
         if (!start_limits_equal(&start.limits, &u->place.start))
-                host_mark(u->units->host, HOST_MARK_PLAN);
+                host_queue(u->units->host, HOST_WORK_PLAN);
         u->place.start = start.limits;
 }
 
@@ -745,7 +745,7 @@ void unit_start_revoke(Unit *u) {
                     u->place.name, reason_to_remedy(REASON_START_FAILED));
         if (record)
                 undo_release_begin(u->units->undo, record, "its prepared start failed");
-        host_mark(u->units->host, HOST_MARK_PUBLISH);
+        host_queue(u->units->host, HOST_WORK_PUBLISH);
 }
 
 const char *unit_start_refuses(const Unit *u, const CpuSet *cpus, const NodeSet *mems,

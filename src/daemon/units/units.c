@@ -45,7 +45,7 @@ static void unit_list_forget(Units *units) {
                 if (!u->call && !unit_is_prepared(u) &&
                     !known_unit_is_named(&units->host->policies, u->place.name)) {
                         unit_free(u);
-                        host_mark(units->host, HOST_MARK_PLAN);
+                        host_queue(units->host, HOST_WORK_PLAN);
                 } else {
                         units->units[n++] = u;
                 }
@@ -76,7 +76,7 @@ static void unit_list_settle(Units *units) {
                 if (!units->units[i]->place.known && units->units[i]->call)
                         return;
         units->gathering = false;
-        host_mark(units->host, HOST_MARK_PLAN);
+        host_queue(units->host, HOST_WORK_PLAN);
         for (size_t i = 0; i < units->n_units; i++)
                 unit_decide(units->units[i]);
 }
@@ -380,7 +380,7 @@ bool units_are_starting(const Units *units) {
 }
 
 void units_follow_event(Units *units) {
-        if (host_take_mark(units->host, HOST_MARK_UNITS))
+        if (host_take(units->host, HOST_WORK_UNITS))
                 for (size_t i = 0; i < units->n_units; i++)
                         unit_note_release(units->units[i]);
         unit_list_settle(units);

@@ -79,10 +79,10 @@ HOST_TEST(foreseen_and_ended) {
         observe_applied(h, i);
         assert_true(i->binding.guard.widened && i->binding.guard.foreseen);
         assert_int_equal(i->binding.guard.why, REASON_NODE_FILLING);
-        (void)host_take_mark(&h->rooms.host, HOST_MARK_PUBLISH);
+        (void)host_take(&h->rooms.host, HOST_WORK_PUBLISH);
         ticks(h, 12, 14);
         assert_int_equal(i->binding.guard.why, REASON_NODE_FREED);
-        assert_true(host_take_mark(&h->rooms.host, HOST_MARK_PUBLISH));
+        assert_true(host_take(&h->rooms.host, HOST_WORK_PUBLISH));
         ticks(h, 15, 26);
         assert_false(id_set_is_empty(&i->binding.guard.extra));
         ticks(h, 27, 27);

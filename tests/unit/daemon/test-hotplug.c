@@ -96,7 +96,7 @@ static void host_init(TestHost *h) {
         assert_int_equal(topology_load(&h->m.host.sysroot, &h->m.host.topology), 0);
         assert_int_equal(sd_event_new(&h->m.host.event), 0);
         assert_int_equal(hotplug_start(&h->m.host), 0);
-        host_mark(&h->m.host, HOST_MARK_PLAN);
+        host_queue(&h->m.host, HOST_WORK_PLAN);
         place_refresh(&h->m.placing);
         (void)instance_take(&h->instance, WORK_PLACE);
         machine.n_loads = 0;
@@ -113,7 +113,7 @@ static void host_done(TestHost *h) {
 
 static void check_topology(TestHost *h) {
         hotplug_check(&h->m.host);
-        if (host_take_mark(&h->m.host, HOST_MARK_TOPOLOGY))
+        if (host_take(&h->m.host, HOST_WORK_TOPOLOGY))
                 place_note_topology(&h->m.placing);
 }
 
@@ -134,7 +134,7 @@ HOST_TEST(nothing_new) {
         fake_remove(&h->tree, "sys/devices/system/cpu/online");
         check(h);
         assert_int_equal(machine.n_loads, 0);
-        assert_false(h->m.host.marks & HOST_MARK_PLAN);
+        assert_false(h->m.host.queued & HOST_WORK_PLAN);
 }
 
 HOST_TEST(one_cpu_goes_and_comes) {
@@ -203,7 +203,7 @@ HOST_TEST(node_without_cpus_is_left) {
 
 HOST_TEST(explicit_node_without_cpus_is_refused) {
         h->policy.place = (Place){ .nodes = node_set("2") };
-        host_mark(&h->m.host, HOST_MARK_PLAN);
+        host_queue(&h->m.host, HOST_WORK_PLAN);
         place_refresh(&h->m.placing);
         assert_placed(h, "2", "4-5");
         show(h, "0-3", "0-2", "0-2");

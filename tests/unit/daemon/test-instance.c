@@ -193,7 +193,7 @@ static void pretend_pass(Instance *i) {
 }
 
 static void change(Instance *i, uint64_t now_usec) {
-        Host host = { .marks = 0 };
+        Host host = { .queued = 0 };
         const Binder b = { .host = &host };
 
         (void)binding_enter(&b, i, EVENT_CHANGE, now_usec);

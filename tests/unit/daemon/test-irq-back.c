@@ -247,13 +247,13 @@ TEST(end_waits_in_the_loop) {
                 h.m.host.stopping = true;
                 reconcile_after(&h, 100 * MSEC);
                 assert_true(irq_is_stopping(h.interrupts));
-                assert_false(host_take_mark(&h.m.host, HOST_MARK_EXIT));
+                assert_false(host_take(&h.m.host, HOST_WORK_EXIT));
                 assert_int_equal(world.n_started, 1);
                 if (in_time)
                         fake_write(&h.tree, "proc/sys/kernel/numa_balancing", "1\n");
                 reconcile_after(&h, in_time ? 100 * MSEC : 2 * SECOND);
                 assert_false(irq_is_stopping(h.interrupts));
-                assert_true(host_take_mark(&h.m.host, HOST_MARK_EXIT));
+                assert_true(host_take(&h.m.host, HOST_WORK_EXIT));
                 assert_int_equal(has_record(&h), !in_time);
         }
 }

@@ -97,8 +97,8 @@ TEST(a_scope_with_limits_is_not_left_but_bound_by_affinity) {
         assert_non_null(strstr(h.instance->binding.means.why, "limits"));
         assert_int_equal(h.instance->binding.means.code, REASON_UNIT_LIMITS);
         assert_in_range(h.instance->binding.due_usec, 2 * SECOND,
-                        3 * SECOND);                  /* to be reconciled again */
-        assert_true(h.m.host.marks & HOST_MARK_PLAN); /* not at once: others may follow */
+                        3 * SECOND);                   /* to be reconciled again */
+        assert_true(h.m.host.queued & HOST_WORK_PLAN); /* not at once: others may follow */
         place_refresh(&h.m.placing);
         assert_true(id_set_equal(&h.instance->allowed_cpus, &own)); /* not written to */
         assert_false(method_follow(&h.m.binding, h.instance, 3 * SECOND));

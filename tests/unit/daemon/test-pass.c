@@ -91,7 +91,7 @@ HOST_TEST(a_backend_that_was_missing_is_found_by_the_scan) {
         assert_null(h->m->host.backend.ops); /* of a dump */
         h->args.dry_run = true; /* the processes of the dump have numbers of this host's */
         h->m->host.sysroot.live = true;
-        h->m->host.marks |= HOST_MARK_ROUND;
+        h->m->host.queued |= HOST_WORK_ROUND;
         manager_run_pass(h->m);
         h->m->host.sysroot.live = false;
         assert_non_null(h->m->host.backend.ops);

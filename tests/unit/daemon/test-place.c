@@ -53,7 +53,7 @@ static Instance *host_add(TestHost *h, const char *name, size_t policy) {
                          .policy = &h->policies[policy],
                          .binding.due_usec = INSTANCE_NEVER };
         h->pointers[h->rooms.registry.n_instances++] = i;
-        host_mark(&h->rooms.host, HOST_MARK_PLAN);
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
         return i;
 }
 
@@ -133,7 +133,7 @@ HOST_TEST(nothing_is_planned_that_did_not_change) {
         a->planned.placement.nodes = node_set("3");
         place_refresh(&h->rooms.placing);
         assert_place(h, a, "3");
-        host_mark(&h->rooms.host, HOST_MARK_PLAN);
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
         assert_place(h, a, "3"); /* it is there, and fits */
 }
 
@@ -299,7 +299,7 @@ HOST_TEST(own_limits_that_become_known) {
         assert_false(undo_admin_limits_plan(&h->rooms.undo, a)); /* it sets nothing */
         set_before(&record->mems, id_set("3"));
         assert_true(undo_admin_limits_plan(&h->rooms.undo, a));
-        host_mark(&h->rooms.host, HOST_MARK_PLAN);
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
         assert_place(h, a, "3");
         undo_end(a);
         undo_done(&h->rooms.undo.records);

@@ -169,8 +169,8 @@ THREADS_LIFE_TEST(stop) {
         assert_true(undo_release_before_stop(&l->m.undo));
         assert_int_equal(l->m.undo.releases.n, 1);
         assert_false(host_enforces(&l->m.host)); /* nothing is bound from now on */
-        assert_false(l->m.host.marks & HOST_MARK_EXIT);
+        assert_false(l->m.host.queued & HOST_WORK_EXIT);
         release(l);
         assert_as_before();
-        assert_true(l->m.host.marks & HOST_MARK_EXIT); /* and not before */
+        assert_true(l->m.host.queued & HOST_WORK_EXIT); /* and not before */
 }

@@ -64,24 +64,24 @@ typedef struct Hotplug {
 int hotplug_start(Host *host);
 void hotplug_done(Host *host);
 
-/* Reads the topology again if anything has changed, and marks the plan. */
+/* Reads the topology again if anything has changed, and queues a plan. */
 void hotplug_check(Host *host);
 
 /* The host and the policies in force, on which every other module of the daemon is built. */
 
-/* Work that a module requests. A module sets a mark; the pass that follows every event (manager.h)
- * takes the mark and does the work. */
-typedef enum HostMark {
-        HOST_MARK_PLAN = 1 << 0,     /* an input of the plan has changed */
-        HOST_MARK_PUBLISH = 1 << 1,  /* something that is published has changed */
-        HOST_MARK_OWNERS = 1 << 2,   /* the owner of some CPUs may have changed */
-        HOST_MARK_TIDY = 1 << 3,     /* an instance has ended, and its cpuset may be unused now */
-        HOST_MARK_TOPOLOGY = 1 << 4, /* CPUs or memory were added or removed */
-        HOST_MARK_ROUND = 1 << 5,    /* a round of the slow scan begins */
-        HOST_MARK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
-        HOST_MARK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
-        HOST_MARK_NONE = 1 << 8, /* the event was of processes that concern no policy: no pass */
-} HostMark;
+/* Work of the host that a module queues; the pass that follows every event (manager.h) takes it.
+ * That of an instance is queued with instance_queue(). */
+typedef enum HostWork {
+        HOST_WORK_PLAN = 1 << 0,     /* an input of the plan has changed */
+        HOST_WORK_PUBLISH = 1 << 1,  /* something that is published has changed */
+        HOST_WORK_OWNERS = 1 << 2,   /* the owner of some CPUs may have changed */
+        HOST_WORK_TIDY = 1 << 3,     /* an instance has ended, and its cpuset may be unused now */
+        HOST_WORK_TOPOLOGY = 1 << 4, /* CPUs or memory were added or removed */
+        HOST_WORK_ROUND = 1 << 5,    /* a round of the slow scan begins */
+        HOST_WORK_UNITS = 1 << 6,    /* a record is being released or is gone; it may be a unit's */
+        HOST_WORK_EXIT = 1 << 7, /* all work that a stop waits for is complete: publish, and exit */
+        HOST_WORK_NONE = 1 << 8, /* the event was of processes that concern no policy: no pass */
+} HostWork;
 
 /* The state of the host and the policies in force. */
 struct Host {
@@ -99,7 +99,7 @@ struct Host {
         int lock_fd;                    /* of the folder; held until the end */
         bool lock_lost_logged;
         sd_event *event;
-        uint32_t marks; /* HostMark */
+        uint32_t queued; /* HostWork */
         Backend backend;
         uint64_t units_reload_usec; /* monotonic: until then, a value that differs from ours may be
                                      * of a unit file that systemd has read again */
@@ -143,10 +143,10 @@ bool host_enforces(const Host *host);
  * run. */
 bool host_obeys(const Host *host);
 
-void host_mark(Host *host, uint32_t marks);
+void host_queue(Host *host, uint32_t work);
 
-/* Was the mark set? Clears it. */
-bool host_take_mark(Host *host, HostMark mark);
+/* Was it queued? It is taken then. */
+bool host_take(Host *host, HostWork work);
 
 /* Reads network cards and disks again. If that fails, nothing can be placed near a device, and
  * everything else works. */

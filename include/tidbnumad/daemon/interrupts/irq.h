@@ -154,7 +154,7 @@ void irq_note_owners(Interrupts *irq);
 
 /* To be called when the daemon stops: restores everything, if `restore`, and lets irqbalance answer
  * what it was asked. True: the loop has to go on with that for at most two seconds, until
- * HOST_MARK_EXIT is set and irq_is_stopping() is false. */
+ * HOST_WORK_EXIT is set and irq_is_stopping() is false. */
 bool irq_stop(Interrupts *irq, bool restore);
 bool irq_is_stopping(const Interrupts *irq);
 

@@ -167,7 +167,7 @@ bool undo_release_note_asked(const Undoing *undo, Instance *instance);
 const char *undo_release_explain(const Undoing *undo);
 
 /* To be called when the daemon stops. True: by enforcement.on_stop everything is released first:
- * the loop goes on until HOST_MARK_EXIT is set and undo_release_is_stopping() is false. */
+ * the loop goes on until HOST_WORK_EXIT is set and undo_release_is_stopping() is false. */
 bool undo_release_before_stop(Undoing *undo);
 bool undo_release_is_stopping(const Undoing *undo);
 void undo_release_end_stop(Undoing *undo);
