@@ -74,27 +74,6 @@ static int collect(const Situation *s, Subjects *ret) {
         return r;
 }
 
-static int build(const Situation *s, const Subjects *subjects, const char *host,
-                 AdviceReport *ret) {
-        const AdviceInput input = { .topology = &s->machine->topology,
-                                    .instances = subjects->instances,
-                                    .n_instances = subjects->n,
-                                    .plan = &s->plan,
-                                    .daemon_binds = s->policies->set.mode == ENFORCEMENT_ENFORCE &&
-                                                    !s->policies->defaults &&
-                                                    !policies_are_built_in(s->policies),
-                                    .host = host };
-
-        return advice_build(&input, ret);
-}
-
-/* Notes on the machine and on the policies are omitted: `plan` prints them. */
-static void print_notes(const Situation *s) {
-        for (size_t i = s->first_note_of_source; i < s->report.notes.n_words; i++)
-                if (i < s->first_note_of_policies || i >= s->first_note_of_instances)
-                        output_line(stderr, "note: %s", s->report.notes.words[i]);
-}
-
 static int print(const Situation *s, const AdviceReport *report) {
         _cleanup_text_ Text text = { 0 };
         int r;
@@ -107,7 +86,10 @@ static int print(const Situation *s, const AdviceReport *report) {
                 r = advice_render_table(report, output_width(), &text);
         if (r < 0)
                 return r;
-        print_notes(s);
+        /* `plan` prints the notes on the machine and on the policies. */
+        for (size_t i = s->first_note_of_source; i < s->report.notes.n_words; i++)
+                if (i < s->first_note_of_policies || i >= s->first_note_of_instances)
+                        output_line(stderr, "note: %s", s->report.notes.words[i]);
         return s->args->json ? output_json(&text) : output_text(&text);
 }
 
@@ -123,8 +105,19 @@ int command_advise(const Args *args) {
                 r = situation_load(&s);
         if (r >= 0)
                 r = collect(&s, &subjects);
-        if (r >= 0)
-                r = build(&s, &subjects, host_name(&machine, host, sizeof(host)), &report);
+        if (r >= 0) {
+                const AdviceInput input = { .topology = &machine.topology,
+                                            .instances = subjects.instances,
+                                            .n_instances = subjects.n,
+                                            .plan = &s.plan,
+                                            .daemon_binds =
+                                                    s.policies->set.mode == ENFORCEMENT_ENFORCE &&
+                                                    !s.policies->defaults &&
+                                                    !policies_are_built_in(s.policies),
+                                            .host = host_name(&machine, host, sizeof(host)) };
+
+                r = advice_build(&input, &report);
+        }
         if (r >= 0)
                 r = print(&s, &report);
         return r < 0 ? r : EXIT_SUCCESS;

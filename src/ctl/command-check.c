@@ -148,11 +148,6 @@ static AuditInstance instance(const Situation *s, size_t i, const Asked *asked) 
         return new;
 }
 
-/* What runs is not bound through its unit then, so that it can be started again. */
-static bool cannot_start(const InstanceInfo *i) {
-        return i->unit && i->bound_by_reason && i->bound_by_code == REASON_START_LIMITS;
-}
-
 static int read_units(const Snapshot *status, Check *check) {
         check->units = calloc(status->n_instances + status->n_units + 1, sizeof(*check->units));
         if (!check->units)
@@ -160,7 +155,8 @@ static int read_units(const Snapshot *status, Check *check) {
         for (size_t i = 0; i < status->n_instances; i++) {
                 const InstanceInfo *one = &status->instances[i];
 
-                if (cannot_start(one))
+                /* What runs is not bound through its unit then, so that it can be started again. */
+                if (one->unit && one->bound_by_reason && one->bound_by_code == REASON_START_LIMITS)
                         check->units[check->n_units++] =
                                 (AuditUnit){ one->unit, one->bound_by_reason,
                                              reason_to_remedy(REASON_START_LIMITS) };
@@ -228,17 +224,6 @@ static int print(const Args *args, const AuditReport *report) {
         return output_text(&text);
 }
 
-static int exit_of(const AuditReport *report) {
-        switch (audit_report_worst(report)) {
-        case AUDIT_FAILURE:
-                return CHECK_EXIT_FAILURE;
-        case AUDIT_WARNING:
-                return CHECK_EXIT_WARNING;
-        default:
-                return EXIT_SUCCESS;
-        }
-}
-
 int command_check(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
@@ -261,5 +246,12 @@ int command_check(const Args *args) {
                 r = print(args, &report);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
-        return exit_of(&report);
+        switch (audit_report_worst(&report)) {
+        case AUDIT_FAILURE:
+                return CHECK_EXIT_FAILURE;
+        case AUDIT_WARNING:
+                return CHECK_EXIT_WARNING;
+        default:
+                return EXIT_SUCCESS;
+        }
 }

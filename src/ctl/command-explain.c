@@ -74,14 +74,6 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
         return r < 0 ? r : -ESRCH;
 }
 
-static int find_process(const Sysroot *sysroot, const char *subject, Process *ret) {
-        uint64_t pid;
-
-        if (parse_u64(subject, &pid) < 0)
-                return find_in_unit(sysroot, subject, ret);
-        return pid == 0 || pid > INT32_MAX ? -ESRCH : identify(sysroot, (pid_t)pid, ret);
-}
-
 /* For an instance the process that the command line names, else its oldest one. */
 static const Process *process_of(const HostInstance *running, const char *subject) {
         uint64_t pid;
@@ -131,6 +123,7 @@ static int find(const Situation *s, Found *ret) {
         const HostInstance *running =
                 s->runs ? host_instances_find_subject(&s->instances, subject) : NULL;
         const HostInstance *ignored;
+        uint64_t pid;
         int r;
 
         if (running) {
@@ -141,9 +134,14 @@ static int find(const Situation *s, Found *ret) {
         ret->row = situation_find(s, subject);
         if (ret->row)
                 return 0;
-        r = s->machine->runs && !s->args->instances
-                    ? find_process(&s->machine->sysroot, subject, &ret->own)
-                    : -ESRCH;
+        if (!s->machine->runs || s->args->instances)
+                r = -ESRCH;
+        else if (parse_u64(subject, &pid) < 0)
+                r = find_in_unit(&s->machine->sysroot, subject, &ret->own);
+        else
+                r = pid == 0 || pid > INT32_MAX
+                            ? -ESRCH
+                            : identify(&s->machine->sysroot, (pid_t)pid, &ret->own);
         /* The daemon alone knows what a unit that does not run was prepared for. */
         if (r < 0 && r != -ENOMEM && !s->args->instances)
                 ret->unit = status_file_find_unit(&s->machine->status, subject);
@@ -190,12 +188,6 @@ static void render_state(const Situation *s, const PlanReportInstance *row, Text
         }
 }
 
-static void render_warnings(const PlanReportInstance *row, Text *text) {
-        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
-                if (row->choice->warnings & (1u << bit))
-                        text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
-}
-
 /* Without being weighed. */
 static bool keeps_its_place(const PlanReportInstance *row) {
         return plan_report_places(row) &&
@@ -237,7 +229,9 @@ static void render_place(const Situation *s, const PlanReportInstance *row,
         text_append(text, ": ");
         plan_words_why(row, text);
         text_append(text, "\n");
-        render_warnings(row, text);
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
+                if (row->choice->warnings & (1u << bit))
+                        text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
         render_state(s, row, text);
         if (again)
                 render_again(row, again, text);

@@ -89,18 +89,6 @@ static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
         return r < 0 ? r : dump_write(g->fd, "README", readme, strlen(readme));
 }
 
-static int gather(const TemporaryFolder *g, const Situation *s) {
-        int r = dump_machine(&s->machine->sysroot, g->fd);
-
-        if (r >= 0)
-                r = add_processes(g, &s->machine->sysroot, &s->instances);
-        if (r >= 0)
-                r = add_processes(g, &s->machine->sysroot, &s->ignored);
-        if (r >= 0)
-                r = add_policies(g, s->policies);
-        return r < 0 ? r : add_reports(g, s->args->runtime_dir);
-}
-
 /* --- the archive --- */
 
 static int cannot(const char *what, const char *path, int error) {
@@ -114,7 +102,15 @@ static int fill(const char *output, const Situation *s, int out) {
 
         if (r < 0)
                 return r;
-        r = gather(&g, s);
+        r = dump_machine(&s->machine->sysroot, g.fd);
+        if (r >= 0)
+                r = add_processes(&g, &s->machine->sysroot, &s->instances);
+        if (r >= 0)
+                r = add_processes(&g, &s->machine->sysroot, &s->ignored);
+        if (r >= 0)
+                r = add_policies(&g, s->policies);
+        if (r >= 0)
+                r = add_reports(&g, s->args->runtime_dir);
         if (r < 0)
                 return cannot("write to", g.path, r);
         r = archive_pack(&g, out);

@@ -153,21 +153,6 @@ static int refuse(const char *subject) {
         return -ESRCH;
 }
 
-static int refuse_unseen(const char *subject) {
-        output_line(stderr,
-                    "tidbnumactl: no process or instance '%s' that you may see; run it as root",
-                    subject);
-        return -EACCES;
-}
-
-/* A kernel thread has no memory of its own, and its files are as empty as those of a process that
- * ends. */
-static int refuse_kernel_thread(const char *subject) {
-        output_line(stderr, "tidbnumactl: %s is a kernel thread, which has no memory of its own",
-                    subject);
-        return -ENODATA;
-}
-
 /* Works for any process, without policies and without a daemon. */
 static int of_process(const Args *args, uint64_t pid) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
@@ -189,8 +174,14 @@ static int of_process(const Args *args, uint64_t pid) {
                                         : proc_open_stat(&sysroot, (pid_t)pid, &handle, &stat);
         if (r < 0)
                 return refuse(args->subject);
-        if (stat.kernel_thread)
-                return refuse_kernel_thread(args->subject);
+        /* It has no memory of its own, and its files are as empty as those of a process that ends.
+         */
+        if (stat.kernel_thread) {
+                output_line(stderr,
+                            "tidbnumactl: %s is a kernel thread, which has no memory of its own",
+                            args->subject);
+                return -ENODATA;
+        }
         r = proc_exe_read(&sysroot, (pid_t)pid, exe, sizeof(exe));
         slash = r < 0 ? NULL : strrchr(exe, '/');
         return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
@@ -207,8 +198,13 @@ static int of_instance(const Args *args) {
         if (r < 0)
                 return r;
         running = host_instances_find_subject(&s.instances, args->subject);
-        if (!running && s.instances.n_denied > 0 && geteuid() != 0)
-                return refuse_unseen(args->subject);
+        if (!running && s.instances.n_denied > 0 && geteuid() != 0) {
+                output_line(stderr,
+                            "tidbnumactl: no process or instance '%s' that you may see; run it as "
+                            "root",
+                            args->subject);
+                return -EACCES;
+        }
         if (!running)
                 return refuse(args->subject);
         return report_on(args, &machine.topology, running->name, running->members,
