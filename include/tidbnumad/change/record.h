@@ -132,6 +132,7 @@ typedef struct UndoRecord {
         bool releasing;  /* it is being restored: nothing else may change the instance */
         bool busy;       /* a write of the unit's properties is under way */
         bool read_again; /* what unit files set besides is to be read */
+        bool read_late;  /* the same, as soon as a worker has answered */
         bool stale;      /* not yet all in the file */
         UndoFormer former;
         char *file;            /* its name; NULL: not written yet; owned */

@@ -382,6 +382,7 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         r = admin_read_file(undo, unit->fragment, &cpus, &mems);
         for (size_t i = 0; i < unit->n_drop_ins && r >= 0; i++)
                 r = admin_read_file(undo, unit->drop_ins[i], &cpus, &mems);
+        record->read_late = r == -ETIME;
         if (r < 0)
                 return;
         changed = limit_take(record, unit->memory_max);
@@ -438,6 +439,13 @@ void undo_admin_read(Undoing *undo, UndoRecord *record) {
 void undo_admin_read_all(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records; i++)
                 record_want(undo->records.records[i]);
+        admin_read_next(undo);
+}
+
+void undo_admin_read_late(Undoing *undo) {
+        for (size_t i = 0; i < undo->records.n_records; i++)
+                if (undo->records.records[i]->read_late)
+                        record_want(undo->records.records[i]);
         admin_read_next(undo);
 }
 

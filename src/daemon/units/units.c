@@ -330,14 +330,15 @@ static bool is_busy(const Units *units) {
         return !units->subscribed || units->n_lists > 0;
 }
 
-/* On a busy host a script is there later than it is waited for: then it is no matter of the next
- * scan. */
+/* On a busy host a script, or the file of a unit, is there later than it is waited for: then it is
+ * no matter of the next scan, or of the next daemon-reload. */
 static void on_script(_unused_ const ProcessId *process, _unused_ WorkerJob job, void *userdata) {
         Units *units = userdata;
 
         for (size_t i = 0; i < units->n_units; i++)
                 if (units->units[i]->start_unread)
                         unit_reconcile(units->units[i]);
+        undo_admin_read_late(units->undo);
 }
 
 static int begin(Units *units) {

@@ -185,6 +185,9 @@ void undo_admin_read(Undoing *undo, UndoRecord *record);
 /* Of all. */
 void undo_admin_read_all(Undoing *undo);
 
+/* Of those for which a worker had not read a file in time; it has now. */
+void undo_admin_read_late(Undoing *undo);
+
 void undo_admin_end(Undoing *undo);
 
 /* Where no policies are in force, as after a start with broken files: what an earlier run has
