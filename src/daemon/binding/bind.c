@@ -288,11 +288,46 @@ static bool bind_step_down(const Binder *b) {
         return bind_choose_backend(b);
 }
 
+/* The first unit of a slice with CPUs of its own gives all units of the slice a cpuset, and kernels
+ * before 6.2 then forget the masks that their threads have chosen. So what is about to be bound by
+ * its unit is recorded first, all of it: true while something is not. Each waits only so long, for
+ * another one may have to wait for its place. */
+#define OTHERS_NOTED_USEC (UINT64_C(2) * 1000 * 1000)
+#define OTHERS_NOTED_POLL_USEC (UINT64_C(20) * 1000)
+
+static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *step,
+                                   uint64_t now_usec) {
+        uint64_t *until_usec = &i->binding.others_noted_until_usec;
+        bool awaited = false;
+
+        if (step->kind != STEP_SET_CPUS || i->binding.means.method != METHOD_UNIT ||
+            i->binding.observed.cpuset)
+                return false;
+        REGISTRY_FOREACH(other, b->registry)
+        awaited |= other != i && other->binding.means.method == METHOD_UNIT &&
+                   (other->binding.state == INSTANCE_WAITING ||
+                    (other->binding.state == INSTANCE_BINDING &&
+                     !id_set_is_empty(&other->binding.placement.nodes))) &&
+                   binding_may_change(b, other) &&
+                   !(other->undo.record && other->undo.record->cpus.noted);
+        if (!awaited || (*until_usec > 0 && now_usec >= *until_usec)) {
+                *until_usec = 0;
+                return false;
+        }
+        if (*until_usec == 0)
+                *until_usec = now_usec + OTHERS_NOTED_USEC;
+        return true;
+}
+
 bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
         r = undo_note(b->undo, i, step, call_of(b, i, on_noted));
+        if (r > 0 && others_are_to_be_noted(b, i, step, now_usec)) {
+                i->binding.due_usec = now_usec + OTHERS_NOTED_POLL_USEC;
+                return false;
+        }
         if (r > 0) {
                 const UndoChange change = change_of(b, i, step->kind, &step->mems);
                 const int error = undo_before(b->undo, i->undo.record, &change);

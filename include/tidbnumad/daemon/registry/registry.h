@@ -264,10 +264,11 @@ typedef struct InstanceBinding {
         InstanceState state; /* changed by binding_enter() alone */
         char *failure;       /* what went wrong in the last attempt; NULL; owned */
         Reason failure_code;
-        BackendCall call;              /* to the backend; in flight if it has a slot */
-        Answer answer;                 /* who gets the answer of `call` */
-        StepKind call_kind;            /* purpose of the last call */
-        NodeSet call_mems;             /* nodes that the last call requested */
+        BackendCall call;                 /* to the backend; in flight if it has a slot */
+        Answer answer;                    /* who gets the answer of `call` */
+        StepKind call_kind;               /* purpose of the last call */
+        NodeSet call_mems;                /* nodes that the last call requested */
+        uint64_t others_noted_until_usec; /* it waits for the records of others so long; 0: not */
         uint64_t effect_deadline_usec; /* until then, an answered call may still take effect in the
                                           kernel */
         bool we_narrowed;
