@@ -135,6 +135,7 @@ static void begin_round(Manager *m) {
                 manager_announce_starts(m);
         }
         units_scan(&m->units);
+        place_look_for_room(&m->placing);
         undo_release_check_all(&m->undo);
 }
 

@@ -489,6 +489,23 @@ void place_note_policies(Placing *placing, const PolicySet *fresh) {
         host_queue(placing->host, HOST_WORK_PLAN);
 }
 
+void place_look_for_room(Placing *placing) {
+        REGISTRY_FOREACH(i, placing->registry) {
+                const CpuSet cpus = i->allowed_cpus;
+                const NodeSet nodes = i->allowed_nodes;
+
+                if (i->planned.refusal == REFUSAL_NONE || !i->planned.allowed_known)
+                        continue;
+                i->planned.allowed_known = false;
+                read_allowed(placing, i);
+                if (id_set_equal(&cpus, &i->allowed_cpus) &&
+                    id_set_equal(&nodes, &i->allowed_nodes))
+                        continue;
+                i->planned.again = true;
+                host_queue(placing->host, HOST_WORK_PLAN);
+        }
+}
+
 /* What the groups above allow was read while other CPUs were there. Of a unit that does not run it
  * cannot be read again: what has come is allowed, unless its next start shows that it is not. */
 void place_note_topology(Placing *placing) {

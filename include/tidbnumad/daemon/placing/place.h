@@ -78,6 +78,10 @@ void place_note_backend(const Placing *placing, Instance *instance);
 /* Notes that CPUs were added or removed: what parent cgroups allow is read again. */
 void place_note_topology(Placing *placing);
 
+/* Reads again what parent cgroups allow to the instances that have no place: one that was widened
+ * since may have room for them. Nothing reports that. */
+void place_look_for_room(Placing *placing);
+
 /* Places the instances and units with these names again, by the next plan. How many there are. */
 size_t place_replan(Placing *placing, const WordList *globs);
 
