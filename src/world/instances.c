@@ -638,17 +638,20 @@ void host_instances_done(HostInstances *list) {
 
 int host_instances_add(HostInstances *list, const Policy *policy, Process *process,
                        ProcHandle *handle) {
-        HostInstance *o = list->instances, *end = o + list->n_instances;
+        HostInstance *o;
+        size_t at = 0;
 
-        while (o < end && !facts_own(&o->facts, process))
-                o++;
-        if (o == end) {
+        while (at < list->n_instances && !facts_own(&list->instances[at].facts, process))
+                at++;
+        if (at == list->n_instances) {
                 if (ARRAY_RESERVE(list->instances, list->allocated, list->n_instances + 1) < 0)
                         return -ENOMEM;
                 o = &list->instances[list->n_instances++];
                 *o = (HostInstance){ 0 };
                 if (instance_facts_init(&o->facts, policy, process) < 0)
                         return -ENOMEM;
+        } else {
+                o = &list->instances[at];
         }
         return facts_add_member(&o->facts, process, handle);
 }

@@ -7,7 +7,6 @@
 #include "tidbnumad/change/undo.h"
 #include "tidbnumad/daemon/registry/registry.h"
 #include "tidbnumad/sys/clock.h"
-#include "tidbnumad/sys/path.h"
 
 /* Delay before a process that could not be read is read again. */
 #define SOON_USEC (UINT64_C(1000) * 1000)
@@ -550,27 +549,10 @@ static void take_over_passed(ScanList *list, const ScanList *former) {
         }
 }
 
-/* The PID that was given last. 0: not known, or of another machine. Not of /proc/loadavg, which a
- * container may have from a file system of its own. */
-static uint64_t last_pid(const Sysroot *sysroot) {
-        uint64_t pid = 0;
-
-        if (sysroot->live)
-                (void)path_read_u64(sysroot->proc_fd, UINT64_MAX, &pid, "sys/kernel/ns_last_pid");
-        return pid;
-}
-
 int scan_list_read(ScanList *list, const Sysroot *sysroot) {
-        _cleanup_scan_list_ ScanList now = { .last_pid = last_pid(sysroot) };
-        int r;
+        _cleanup_scan_list_ ScanList now = { 0 };
+        int r = proc_foreach_pid(sysroot, append_scanned, &now);
 
-        if (now.last_pid > 0 && now.last_pid == list->last_pid) {
-                list->n_unread = 0;
-                for (size_t i = 0; i < list->n_entries; i++)
-                        list->n_unread += !list->entries[i].passed;
-                return 0;
-        }
-        r = proc_foreach_pid(sysroot, append_scanned, &now);
         if (r < 0)
                 return r;
         if (now.n_entries > 1)

@@ -120,28 +120,3 @@ TREE_TEST(a_failure_of_one_moment_passes_nobody) {
         assert_false(find(&list, 20)->passed);
         scan_list_done(&list);
 }
-
-/* The folder is there all the same, so that it shows whether /proc is listed. */
-TREE_TEST(a_host_on_which_nothing_was_made_is_not_listed) {
-        Sysroot sysroot = tree->sysroot;
-        ScanList list = { 0 };
-
-        sysroot.live = true;
-        add_some(tree);
-        fake_write(tree, "proc/sys/kernel/ns_last_pid", "300\n");
-        assert_int_equal(scan_list_read(&list, &sysroot), 0);
-        list.entries[0].passed = true;
-        fake_mkdir(tree, "proc/10");
-        assert_int_equal(scan_list_read(&list, &sysroot), 0);
-        assert_int_equal(list.n_entries, 3);
-        assert_int_equal(list.n_unread, 2); /* what is forgotten is still read */
-        fake_write(tree, "proc/sys/kernel/ns_last_pid", "301\n");
-        assert_int_equal(scan_list_read(&list, &sysroot), 0);
-        assert_int_equal(list.n_entries, 4);
-        fake_remove(tree, "proc/sys/kernel/ns_last_pid"); /* as without CONFIG_CHECKPOINT_RESTORE */
-        fake_mkdir(tree, "proc/11");
-        assert_int_equal(scan_list_read(&list, &sysroot), 0);
-        assert_int_equal(scan_list_read(&list, &sysroot), 0);
-        assert_int_equal(list.n_entries, 5);
-        scan_list_done(&list);
-}

@@ -47,15 +47,13 @@ typedef struct ScanEntry {
 typedef struct ScanList {
         ScanEntry *entries; /* ascending by pid; owned */
         size_t n_entries, allocated;
-        size_t n_unread;   /* number of those that were not passed when the list was read */
-        uint64_t last_pid; /* the kernel's, before the list was read; 0: not known */
+        size_t n_unread; /* number of those that were not passed when the list was read */
 } ScanList;
 
 void scan_list_done(ScanList *list);
 
-/* Reads the processes that there are. Those that were passed still are. Where no process and no
- * thread was made since, /proc is not listed: of those that have ended the kernel reports the end,
- * or reading them does. On error the list stays as it was. */
+/* Reads the processes that there are. Those that were passed still are. On error the list stays as
+ * it was. */
 int scan_list_read(ScanList *list, const Sysroot *sysroot);
 
 /* Does a policy name its executable? 0 passes the process. A negative errno passes it the second
