@@ -8,12 +8,11 @@
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the kernel's masks are made of longs");
 
 int affinity_read_thread(pid_t tid, CpuSet *ret) {
-        /* The kernel writes as many bytes as it has CPUs for, and none if it fails. */
-        long n = syscall(SYS_sched_getaffinity, tid, sizeof(*ret), ret);
+        CpuSet mask = { 0 };
 
-        if (n < 0)
+        if (syscall(SYS_sched_getaffinity, tid, sizeof(mask), &mask) < 0)
                 return -errno;
-        memset((char *)ret + n, 0, sizeof(*ret) - (size_t)n);
+        *ret = mask;
         return 0;
 }
 

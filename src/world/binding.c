@@ -59,8 +59,6 @@ typedef struct Load {
         const ProcHandle *member; /* the one whose threads are read */
         const CpuSet *cpus;
         CpuSet last_cpus;
-        CpuSet mask; /* of the thread before, and what follows from it; see count_thread() */
-        bool mask_known, is_off, is_outside;
         Member *listing; /* whose list of threads is made meanwhile; NULL: none */
         Kinship kinship;
         Binding binding;
@@ -91,23 +89,6 @@ static void thread_list_add(Member *member, pid_t tid) {
         member->threads[member->n_threads++] = tid;
 }
 
-/* A server's threads have the same CPUs, mostly: thousands of them are compared only with the one
- * before. */
-static void count_thread(Load *load, const CpuSet *cpus) {
-        Binding *b = &load->binding;
-
-        if (!load->mask_known || !id_set_equal(cpus, &load->mask)) {
-                load->mask = *cpus;
-                load->mask_known = true;
-                load->is_off = !id_set_equal(cpus, load->cpus);
-                load->is_outside = !id_set_is_subset(cpus, load->cpus);
-                id_set_subtract(&b->unused_cpus, cpus);
-        }
-        b->n_threads++;
-        b->n_threads_off_cpus += load->is_off;
-        b->n_threads_outside += load->is_outside;
-}
-
 /* 1: the thread has ended. */
 static int load_thread(pid_t tid, void *userdata) {
         Load *load = userdata;
@@ -121,7 +102,10 @@ static int load_thread(pid_t tid, void *userdata) {
                 return 1; /* ended since the folder was read */
         if (!load->binding.cpuset)
                 load->binding.mems = mems;
-        count_thread(load, &cpus);
+        load->binding.n_threads++;
+        load->binding.n_threads_off_cpus += !id_set_equal(&cpus, load->cpus);
+        load->binding.n_threads_outside += !id_set_is_subset(&cpus, load->cpus);
+        id_set_subtract(&load->binding.unused_cpus, &cpus);
         /* Where it has no place to be, where it is counts. */
         if (id_set_is_empty(load->cpus) && load->binding.n_threads <= OTHERS_THREAD_FILES_MAX &&
             proc_stat_read(load->member, tid, &stat) == 0)
@@ -147,8 +131,6 @@ static bool load_former_threads(Load *load, Member *member) {
                 if (load_thread(member->threads[i], load) != 0) {
                         load->last_cpus = last_cpus;
                         load->binding = before;
-                        load->mask_known =
-                                false; /* what it took from `unused_cpus` is there again */
                         return false;
                 }
         return true;
