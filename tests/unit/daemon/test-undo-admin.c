@@ -9,6 +9,7 @@
 static struct {
         const char *fragment, *drop_in; /* texts; NULL: it cannot be read */
         const char *path;               /* of the drop-in */
+        bool late;                      /* the worker has not read them in time */
         unsigned n_reads;
         BusUnitReply reply; /* of the read that is in flight */
         void *userdata;
@@ -37,6 +38,8 @@ int __wrap_worker_read_script(_unused_ Workers *workers, _unused_ const Sysroot 
         const char *text = strcmp(path, "/etc/x.service") == 0 ? systemd.fragment : systemd.drop_in;
 
         assert_true(any);
+        if (systemd.late)
+                return -ETIME;
         if (!text)
                 return -ETIMEDOUT;
         *ret = strdup(text);
@@ -72,20 +75,24 @@ static void done(World *w) {
 #define WORLD_TEST(test) TEST_WITH(test, World, w, init, done)
 
 /* True: the instance learns of it. */
-static bool read_again(World *w, const char *says) {
+static bool answer(World *w, const char *says) {
         const BusUnit unit = { .load_state = "loaded",
                                .fragment = "/etc/x.service",
                                .drop_ins = { systemd.path },
                                .n_drop_ins = 1 };
         Capture capture;
 
-        undo_admin_read_all(&w->rooms.undo);
         CAPTURE_STDERR(&capture, systemd.reply(0, &unit, systemd.userdata));
         if (says)
                 assert_contains(capture.text, says);
         else
                 assert_string_equal(capture.text, "");
         return instance_take(&w->instance, WORK_ADMIN);
+}
+
+static bool read_again(World *w, const char *says) {
+        undo_admin_read_all(&w->rooms.undo);
+        return answer(w, says);
 }
 
 WORLD_TEST(set_after_the_binding) {
@@ -140,6 +147,22 @@ WORLD_TEST(what_is_not_known_changes_nothing) {
         systemd.reply(-ENOTCONN, NULL, systemd.userdata);
         assert_false(instance_take(&w->instance, WORK_ADMIN));
         assert_id_view(undo_property_before(&w->record->cpus), "2");
+}
+
+/* What a busy host's worker reads late is not lost until the next daemon-reload. */
+WORLD_TEST(a_late_worker) {
+        systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
+        undo_admin_read_late(&w->rooms.undo);
+        assert_int_equal(systemd.n_reads, 0); /* nothing is late yet */
+        systemd.late = true;
+        assert_false(read_again(w, NULL));
+        systemd.late = false;
+        undo_admin_read_late(&w->rooms.undo);
+        assert_int_equal(systemd.n_reads, 2);
+        assert_true(answer(w, "sets AllowedCPUs=3"));
+        assert_id_view(undo_property_before(&w->record->cpus), "3");
+        undo_admin_read_late(&w->rooms.undo);
+        assert_int_equal(systemd.n_reads, 2);
 }
 
 /* Not of a scope of ours, and not before the unit's own values are noted. */

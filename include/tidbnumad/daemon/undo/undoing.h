@@ -185,7 +185,7 @@ void undo_admin_read(Undoing *undo, UndoRecord *record);
 /* Of all. */
 void undo_admin_read_all(Undoing *undo);
 
-/* Of those for which a worker had not read a file in time; it has now. */
+/* Of the records for which a worker was late with a file. To be called when a worker answers. */
 void undo_admin_read_late(Undoing *undo);
 
 void undo_admin_end(Undoing *undo);
