@@ -289,11 +289,21 @@ static bool bind_step_down(const Binder *b) {
 }
 
 /* The first unit of a slice with CPUs of its own gives all units of the slice a cpuset, and kernels
- * before 6.2 then forget the masks that their threads have chosen. So what is about to be bound by
- * its unit is recorded first, all of it: true while something is not. Each waits only so long, for
- * another one may have to wait for its place. */
+ * before 6.2 then forget the masks that their threads have chosen. So all instances that are about
+ * to be bound by their units are recorded first: true while one of them is not. An instance waits
+ * for the others for this time at most, as one of them may have to wait for its place. */
 #define OTHERS_NOTED_USEC (UINT64_C(2) * 1000 * 1000)
 #define OTHERS_NOTED_POLL_USEC (UINT64_C(20) * 1000)
+
+/* Is it to be bound by its unit, or may be, and what it has now is not in its record yet? */
+static bool is_to_be_noted(const Binder *b, const Instance *i) {
+        const InstanceBinding *its = &i->binding;
+        const bool placed = !id_set_is_empty(&its->placement.nodes);
+
+        return (its->means.method == METHOD_NONE || its->means.method == METHOD_UNIT) &&
+               (its->state == INSTANCE_WAITING || (its->state == INSTANCE_BINDING && placed)) &&
+               binding_may_change(b, i) && !(i->undo.record && i->undo.record->cpus.noted);
+}
 
 static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *step,
                                    uint64_t now_usec) {
@@ -304,12 +314,7 @@ static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *ste
             i->binding.observed.cpuset)
                 return false;
         REGISTRY_FOREACH(other, b->registry)
-        awaited |= other != i && other->binding.means.method == METHOD_UNIT &&
-                   (other->binding.state == INSTANCE_WAITING ||
-                    (other->binding.state == INSTANCE_BINDING &&
-                     !id_set_is_empty(&other->binding.placement.nodes))) &&
-                   binding_may_change(b, other) &&
-                   !(other->undo.record && other->undo.record->cpus.noted);
+        awaited |= other != i && is_to_be_noted(b, other);
         if (!awaited || (*until_usec > 0 && now_usec >= *until_usec)) {
                 *until_usec = 0;
                 return false;
