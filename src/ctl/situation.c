@@ -205,8 +205,9 @@ static int read_free(Situation *s) {
         return 0;
 }
 
-/* What is in force for the planner: what the instance is bound to, unless the daemon's place, that
- * of the former policies (as far as the daemon would keep it), or a new one is asked for. */
+/* What is in force for the planner: what the instance is bound to. With the daemon's plan, its
+ * place there; with former policies, its place by these, if the daemon would keep it; nothing, if a
+ * new place is asked for. */
 static void set_in_force(const Situation *s, const NodeSet *reserved, PlacementInstance *in) {
         const InstanceInfo *daemons = daemons_of(s, in);
         const PlanReportInstance *former = s->before ? situation_find(s->before, in->name) : NULL;
@@ -527,7 +528,7 @@ static void note_instances(Situation *s) {
         if (status && !status_file_is_fresh(status, now))
                 situation_note(s,
                                "the daemon has published nothing for %.0f s; tidbnumactl status "
-                               "tells why",
+                               "shows why",
                                now - status->time_seconds);
         if (denied > 0)
                 situation_note(s, "%zu process%s could not be read%s%s", denied,

@@ -78,8 +78,8 @@ void place_note_backend(const Placing *placing, Instance *instance);
 /* Notes that CPUs were added or removed: what parent cgroups allow is read again. */
 void place_note_topology(Placing *placing);
 
-/* Reads again what parent cgroups allow to the instances that have no place: one that was widened
- * since may have room for them. Nothing reports that. */
+/* Reads again what parent cgroups allow to the instances that have no place: one of these cgroups
+ * may have been widened, which nothing reports. */
 void place_look_for_room(Placing *placing);
 
 /* Places the instances and units with these names again, by the next plan. How many there are. */
