@@ -51,7 +51,8 @@ echo "$before"
 check 'HAProxy has chosen CPUs itself' grep -qxE 'haproxy [0-7]' <<<"$before"
 install_package
 first_policy observe
-for round in 1 $(seq 2 ${long:+6}); do
+rounds=${long:+6}
+for ((round = 1; round <= ${rounds:-2}; round++)); do
         first_policy enforce
         wait_until 120 'all are bound' are_bound
         systemctl show -P AllowedCPUs "${units[@]}" | paste -sd' '
