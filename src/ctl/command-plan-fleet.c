@@ -420,12 +420,8 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
                 const HostInstance *imagined = &host->situation.instances.instances[i];
                 const TiupServer *server = &fleet->topology.servers[host->imagined_from[i]];
 
-                subjects[i] = (ServerInstance){ .name = imagined->name,
+                subjects[i] = (ServerInstance){ .identity = imagined->identity,
                                                 .policy = imagined->policy,
-                                                .exe = imagined->exe,
-                                                .unit = imagined->unit,
-                                                .ports = imagined->ports,
-                                                .n_ports = imagined->n_ports,
                                                 .limit_bytes = server->memory_limit,
                                                 .cpu_quota = server->cpu_quota,
                                                 .device = imagined->storage };

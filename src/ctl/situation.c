@@ -697,12 +697,8 @@ ServerInstance situation_server(const Situation *s, size_t i, const Asked *asked
                 .cpu_source = start_source_from_string(published ? published->start_cpus_by : NULL),
         };
         ServerInstance new = {
-                .name = row->in->name,
-                .policy = row->in->policy,
-                .exe = o->exe,
-                .unit = o->unit,
-                .ports = o->ports,
-                .n_ports = o->n_ports,
+                .identity = o->identity,
+                .policy = o->policy,
                 .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
                 .need_bytes = row->in->need_bytes,
                 .limit_bytes = memory_limit_of(s, i),

@@ -248,7 +248,7 @@ static void put_detail(Screen *s, const InstanceInfo *i) {
         _cleanup_text_ Text table = { 0 }, fitting = { 0 };
         StatusQuestion q = *s->view->question;
 
-        q.names = &i->name;
+        q.names = (const char *const[]){ i->name };
         q.n_names = 1;
         q.width = s->view->columns;
         q.colors = false;

@@ -42,8 +42,8 @@ static void fill_instance(Scene *scene, unsigned i) {
         *instance = (InstanceInfo){
                 .name = scene->names[i],
                 .policy = "tikv",
-                .unit = "tikv-20160.service",
-                .exe = "/srv/tidb-deploy/tikv-20160/bin/tikv-server",
+                .unit = (char *)"tikv-20160.service",
+                .exe = (char *)"/srv/tidb-deploy/tikv-20160/bin/tikv-server",
                 .backend = "systemd",
                 .pid = (pid_t)(1000 + i),
                 .n_processes = 1,

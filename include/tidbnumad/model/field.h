@@ -83,6 +83,7 @@ struct FieldTable {
                               bool: FIELD_BOOL,                                                    \
                               uint64_t: FIELD_COUNT,                                               \
                               double: FIELD_NUMBER,                                                \
+                              char *: FIELD_STRING,                                                \
                               const char *: FIELD_STRING,                                          \
                               CpuSet: FIELD_IDS,                                                   \
                               NodeSet: FIELD_IDS),                                                 \

@@ -60,20 +60,33 @@ typedef struct InstanceMemory {
 /* The longest path that is kept of the group that limits an instance, with its end. */
 #define ALLOWED_BY_MAX 128u
 
-/* Who an instance is, and what its processes and its control group show of it: all that a plan
- * depends on, beside what is in force. The daemon keeps it up to date, tidbnumactl reads it once,
- * and of an imagined instance it holds what was given. */
-typedef struct InstanceFacts {
-        char *name; /* owned, like all that is not marked as borrowed; NULL: it has none yet */
-        const Policy *policy; /* borrowed */
-        char *unit;           /* NULL: none */
-        char *exe;            /* of its oldest process; NULL: not known */
-        uint16_t *ports;      /* TCP ports that it listens on, ascending, once known */
+/* Who an instance is. InstanceFacts owns what it points to; the others borrow it. */
+typedef struct InstanceIdentity {
+        char *name;      /* metric label `instance`; NULL: it has none yet */
+        char *unit;      /* NULL: none */
+        char *exe;       /* path of its oldest process; NULL: not known */
+        uint16_t *ports; /* TCP ports that it listens on, ascending, once known; may be NULL */
         size_t n_ports;
         char *data_dir;        /* NULL: none, or not known */
         char *storage;         /* the disks under it, as a text; NULL: not known */
         NodeSet storage_nodes; /* their nodes; empty: not known */
-        Member *members;       /* ascending by pid; none: it is imagined */
+} InstanceIdentity;
+
+/* A member of a struct that is about an instance: the fields are its own, and together they are
+ * `identity`. */
+#define INSTANCE_IDENTITY                                                                          \
+        union {                                                                                    \
+                struct InstanceIdentity;                                                           \
+                InstanceIdentity identity;                                                         \
+        }
+
+/* Who an instance is, and what its processes and its control group show of it: all that a plan
+ * depends on, beside what is in force. The daemon keeps it up to date, tidbnumactl reads it once,
+ * and of an imagined instance it holds what was given. Owned, except for what is borrowed. */
+typedef struct InstanceFacts {
+        INSTANCE_IDENTITY;
+        const Policy *policy; /* borrowed */
+        Member *members;      /* ascending by pid; none: it is imagined */
         size_t n_members, members_allocated;
         CpuSet allowed_cpus;             /* that its parent cgroup allows; empty: all */
         NodeSet allowed_nodes;           /* likewise, memory nodes */
@@ -121,15 +134,8 @@ int facts_choose_name(const InstanceFacts *facts, NameTaken is_taken, void *user
 /* What is published of it. The daemon fills it, status.json and the metrics are made from it, and
  * tidbnumactl reads it back. */
 typedef struct InstanceInfo {
-        const char *name;      /* metric label `instance` */
-        const char *policy;    /* metric label `policy` */
-        const char *unit;      /* NULL: none */
-        const char *exe;       /* path */
-        const uint16_t *ports; /* TCP ports that it listens on, ascending; may be NULL */
-        size_t n_ports;
-        const char *data_dir; /* NULL: none, or not known */
-        const char *storage;  /* the disks under it; NULL: not read */
-        NodeSet storage_nodes;
+        INSTANCE_IDENTITY;
+        const char *policy;   /* metric label `policy` */
         const char *backend;  /* "systemd", "cgroup1", "affinity", or "none" where nothing can be
                                * enforced */
         const char *bound_by; /* "unit", "scope", "cgroup1", "affinity"; "": not yet */

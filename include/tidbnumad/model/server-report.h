@@ -8,6 +8,7 @@
 
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/model/binding.h"
+#include "tidbnumad/model/instance.h"
 #include "tidbnumad/model/policy.h"
 #include "tidbnumad/model/workload.h"
 
@@ -55,16 +56,12 @@ bool server_report_tells_host(const ServerReport *tikv, const char *location_lab
 /* An instance, running or imagined, and what is known of it for a judgement of its sizes. Borrowed;
  * what is made of it may keep pointers. */
 typedef struct ServerInstance {
-        const char *name;
+        INSTANCE_IDENTITY;
         const Policy
-                *policy;  /* its match.exe gives the product where `exe` does not; may be NULL */
-        const char *exe;  /* path or base name; NULL: not known, as for an imagined instance */
-        const char *unit; /* NULL: none */
-        const uint16_t *ports; /* may be NULL */
-        size_t n_ports;
-        int32_t pid;                /* of its oldest process; 0: it does not run */
-        const char *device;         /* under its data directory, "nvme0n1"; NULL: not known */
-        uint64_t need_bytes;        /* resident now, or its limit; 0: not known */
+                *policy;     /* its match.exe gives the product where `exe` does not; may be NULL */
+        int32_t pid;         /* of its oldest process; 0: it does not run */
+        const char *device;  /* under its data directory, "nvme0n1"; NULL: not known */
+        uint64_t need_bytes; /* resident now, or its limit; 0: not known */
         uint64_t limit_bytes;       /* of its control group, such as MemoryMax=; 0: none */
         uint32_t cpu_quota;         /* CPUQuota=, in percent of one CPU; 0: none, not known */
         ByHand by_hand;             /* it has only what that leaves of its place's CPUs */

@@ -89,15 +89,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
         bool placed = !id_set_is_empty(&i->binding.placement.nodes);
 
         *s = (InstanceInfo){
-                .name = i->name,
+                .identity = i->identity,
                 .policy = i->policy->name,
-                .unit = scope_of(i) ? scope_of(i) : i->unit,
-                .exe = i->exe,
-                .ports = i->ports,
-                .n_ports = i->n_ports,
-                .data_dir = i->data_dir,
-                .storage = i->storage,
-                .storage_nodes = i->storage_nodes,
                 .backend = ops ? ops->name : "none",
                 .bound_by = bind_method_to_string(i->binding.means.method),
                 .bound_by_reason = i->binding.means.why,
@@ -144,6 +137,8 @@ static void fill_instance(const Report *report, const Instance *i, InstanceMemor
                 .bound_after_start = i->binding.late_pid > 0 && i->n_members > 0 &&
                                      i->members[0].process.id.pid == i->binding.late_pid,
         };
+        if (scope_of(i))
+                s->unit = (char *)scope_of(i); /* borrowed, as all of it is */
         if (s->memory_method) {
                 s->memory_by_node = memory;
                 s->n_memory = topology->n_nodes;

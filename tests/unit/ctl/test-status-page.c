@@ -17,9 +17,9 @@ typedef struct Example {
 
 static InstanceInfo instance(const char *name, InstanceState state, const char *reason,
                              Reason code) {
-        return (InstanceInfo){ .name = name,
+        return (InstanceInfo){ .name = (char *)name,
                                .policy = "p",
-                               .exe = "/x",
+                               .exe = (char *)"/x",
                                .state = state,
                                .reason = reason,
                                .reason_code = code,
@@ -38,7 +38,7 @@ static void init(Example *e) {
                                                 REASON_NO_ROOM),
                                        instance("b-2", INSTANCE_PARTLY, "no room", REASON_NO_ROOM),
                                        instance("c-1", INSTANCE_MOVING, "", REASON_NONE) } };
-        e->instances[0].unit = "a-1.service";
+        e->instances[0].unit = (char *)"a-1.service";
         e->instances[0].nodes = node_set("1");
         e->instances[0].cpus = cpu_set("4-7");
         e->instances[0].memory_by_node = e->memory;
@@ -382,8 +382,8 @@ TEST(at_rest) {
 }
 
 static void assert_threads(const char *exe, uint64_t n_threads, bool bound, const char *shown) {
-        InstanceInfo one = { .name = "a-1",
-                             .exe = exe,
+        InstanceInfo one = { .name = (char *)"a-1",
+                             .exe = (char *)exe,
                              .state = INSTANCE_BOUND,
                              .reason = "",
                              .cpus = cpu_set("4-7"),

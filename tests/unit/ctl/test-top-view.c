@@ -18,7 +18,7 @@ typedef struct Example {
 } Example;
 
 static InstanceInfo instance(const char *name, InstanceState state, InstanceMemory memory[2]) {
-        return (InstanceInfo){ .name = name,
+        return (InstanceInfo){ .name = (char *)name,
                                .state = state,
                                .reason = "",
                                .nodes = node_set("0"),

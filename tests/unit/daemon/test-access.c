@@ -115,7 +115,7 @@ static uint64_t remote_of_policy(const TestHost *h) {
 }
 
 static InstanceInfo snapshot_of(const TestHost *h, const Instance *i) {
-        InstanceInfo s = { .name = "" };
+        InstanceInfo s = { .name = (char *)"" };
 
         access_fill_instance(&h->rooms.sampling, i, &s);
         return s;

@@ -46,7 +46,7 @@ static inline ServerInstance *host_add(Host *host, const char *name, const char 
         Placement *placement = &host->choices[host->n].placement;
         ServerInstance *instance = &host->instances[host->n++];
 
-        *instance = (ServerInstance){ .name = name, .exe = exe };
+        *instance = (ServerInstance){ .name = (char *)name, .exe = (char *)exe };
         placement->nodes = node_set(nodes);
         placement->cpus = topology_cpus_of(&host->topology, &placement->nodes);
         placement->reason = "";

@@ -80,9 +80,9 @@ static inline void init(World *w) {
         w->set = (PolicySet){
                 .policies = w->policies, .n_policies = 2, .irqs = &w->irq_policy, .n_irqs = 1
         };
-        w->instances[0] = (AuditInstance){ .name = "tidb-4000",
+        w->instances[0] = (AuditInstance){ .name = S("tidb-4000"),
                                            .policy = &w->policies[0],
-                                           .exe = "/opt/tidb-server",
+                                           .exe = S("/opt/tidb-server"),
                                            .pid = 10,
                                            .placed = true,
                                            .nodes = node_set("0"),
@@ -91,9 +91,9 @@ static inline void init(World *w) {
                                            .need_bytes = 8 * GIB,
                                            .limit_bytes = 64 * GIB,
                                            .gomaxprocs = 3 };
-        w->instances[1] = (AuditInstance){ .name = "tikv-20160",
+        w->instances[1] = (AuditInstance){ .name = S("tikv-20160"),
                                            .policy = &w->policies[1],
-                                           .exe = "/opt/tikv-server",
+                                           .exe = S("/opt/tikv-server"),
                                            .pid = 11,
                                            .placed = true,
                                            .nodes = node_set("1"),
@@ -105,9 +105,9 @@ static inline void init(World *w) {
                                            .limit_bytes = 85 * GIB,
                                            .n_read_threads = 4,
                                            .said = &w->said[0] };
-        w->instances[2] = (AuditInstance){ .name = "tikv-20161",
+        w->instances[2] = (AuditInstance){ .name = S("tikv-20161"),
                                            .policy = &w->policies[1],
-                                           .exe = "/opt/tikv-server",
+                                           .exe = S("/opt/tikv-server"),
                                            .said = &w->said[1] };
         for (size_t i = 0; i < 2; i++) {
                 w->settings[i] = (ServerSetting){ S("server.labels.host"), S("db1") };

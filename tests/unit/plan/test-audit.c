@@ -154,7 +154,7 @@ static void away_from_its_disk(World *w) {
 }
 
 static void two_on_a_disk(World *w) {
-        w->instances[0].exe = "pd-server";
+        w->instances[0].exe = S("pd-server");
         w->instances[0].device = "nvme0n1";
 }
 
@@ -169,7 +169,7 @@ static void numactl(World *w) {
 static void numa_policy(World *w) {
         numactl(w);
         w->instances[1].memory_source = START_NUMA;
-        w->instances[1].unit = "tikv-20160.service";
+        w->instances[1].unit = S("tikv-20160.service");
 }
 
 static void taskset(World *w) {
@@ -178,7 +178,7 @@ static void taskset(World *w) {
 
 static void taskset_of_a_unit(World *w) {
         taskset(w);
-        w->instances[1].unit = "tikv-20160.service";
+        w->instances[1].unit = S("tikv-20160.service");
 }
 
 static void by_itself(World *w) {
@@ -223,7 +223,7 @@ static void go_reports_all_cpus(World *w) {
 
 static void threads_for_the_host(World *w) {
         w->instances[1].n_read_threads = 51;
-        w->instances[1].unit = "tikv-20160.service";
+        w->instances[1].unit = S("tikv-20160.service");
 }
 
 /* Of no use to PD, which tells hosts apart by another one. */
@@ -232,9 +232,9 @@ static void no_label(World *w) {
 }
 
 static void no_labels_at_pd(World *w) {
-        w->instances[2].exe = "/opt/tikv-server";
+        w->instances[2].exe = S("/opt/tikv-server");
         w->policies[0].match.exe = S("pd-server");
-        w->instances[0].exe = "/opt/pd-server";
+        w->instances[0].exe = S("/opt/pd-server");
         w->settings[1] = (ServerSetting){ S("replication.location-labels"), S("") };
         w->instances[0].said = &w->said[1];
         w->instances[2].said = &w->said[0];

@@ -31,30 +31,31 @@ static inline void example_place(AdviceSubject *subject, const char *nodes, cons
 }
 
 static inline void example_subjects(AdviceExample *e) {
-        e->subjects[EXAMPLE_TIDB] = (AdviceSubject){ .name = "tidb-4000",
+        e->subjects[EXAMPLE_TIDB] = (AdviceSubject){ .name = (char *)"tidb-4000",
                                                      .product = PRODUCT_TIDB,
-                                                     .ports = example_tidb_ports,
+                                                     .ports = (uint16_t *)example_tidb_ports,
                                                      .n_ports = 2,
                                                      .need_bytes = UINT64_C(3) << 30,
                                                      .pid = 1,
                                                      .gomaxprocs = 64 };
-        e->subjects[EXAMPLE_TIKV] = (AdviceSubject){ .name = "tikv-20161",
+        e->subjects[EXAMPLE_TIKV] = (AdviceSubject){ .name = (char *)"tikv-20161",
                                                      .product = PRODUCT_TIKV,
-                                                     .ports = example_tikv_ports,
+                                                     .ports = (uint16_t *)example_tikv_ports,
                                                      .n_ports = 2,
                                                      .device = "nvme0n1" };
-        e->subjects[EXAMPLE_PD] = (AdviceSubject){ .name = "pd-2379",
+        e->subjects[EXAMPLE_PD] = (AdviceSubject){ .name = (char *)"pd-2379",
                                                    .product = PRODUCT_PD,
-                                                   .ports = example_pd_ports,
+                                                   .ports = (uint16_t *)example_pd_ports,
                                                    .n_ports = 2,
                                                    .memory = MEMORY_PREFERRED,
                                                    .device = "nvme0n1" };
         e->subjects[EXAMPLE_HAPROXY] =
-                (AdviceSubject){ .name = "haproxy", .product = PRODUCT_HAPROXY };
-        e->subjects[EXAMPLE_NOWHERE] = (AdviceSubject){ .name = "tidb-4001",
+                (AdviceSubject){ .name = (char *)"haproxy", .product = PRODUCT_HAPROXY };
+        e->subjects[EXAMPLE_NOWHERE] = (AdviceSubject){ .name = (char *)"tidb-4001",
                                                         .product = PRODUCT_TIDB,
                                                         .unplaced = "no nodes are left" };
-        e->subjects[EXAMPLE_JVM] = (AdviceSubject){ .name = "app", .product = PRODUCT_JAVA };
+        e->subjects[EXAMPLE_JVM] =
+                (AdviceSubject){ .name = (char *)"app", .product = PRODUCT_JAVA };
         for (size_t i = 0; i < 6; i++)
                 if (i != EXAMPLE_NOWHERE)
                         example_place(&e->subjects[i], "1", "16-31");

@@ -60,10 +60,10 @@ static inline void example_init(Example *e) {
         histogram_add(&e->policies[0].bind_latency, 0.25);
         e->topology = (Topology){ .nodes = e->nodes, .n_nodes = 2, .distances = e->distances };
         e->instances[0] = (InstanceInfo){
-                .name = "tikv-20160",
+                .name = (char *)"tikv-20160",
                 .policy = "tikv",
-                .unit = "tikv-20160.service",
-                .exe = "/srv/tikv/bin/tikv-server",
+                .unit = (char *)"tikv-20160.service",
+                .exe = (char *)"/srv/tikv/bin/tikv-server",
                 .backend = "systemd",
                 .pid = 1234,
                 .n_processes = 1,
@@ -98,9 +98,9 @@ static inline void example_init(Example *e) {
         id_set_parse_list("0", &e->instances[0].nodes);
         id_set_parse_list("0-3", &e->instances[0].cpus);
         e->instances[1] = (InstanceInfo){
-                .name = "x",
+                .name = (char *)"x",
                 .policy = "tikv",
-                .exe = "/x",
+                .exe = (char *)"/x",
                 .backend = "none",
                 .pid = 1,
                 .memory = MEMORY_NONE,

@@ -10,7 +10,7 @@ int main(void) {
         Example e;
 
         example_init(&e);
-        e.instances[1].name = "a\\b\"c\nd\xff\xe2\x82{}=,#";
+        e.instances[1].name = (char *)"a\\b\"c\nd\xff\xe2\x82{}=,#";
         if (metrics_render(&e.snapshot, &text) < 0)
                 return 1;
         (void)fputs(text.data, stdout);

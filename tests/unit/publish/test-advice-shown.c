@@ -261,8 +261,8 @@ ADVICE_TEST(no_items) {
 ADVICE_TEST(hostile_names) {
         _cleanup_text_ Text text = { 0 };
 
-        e->subjects[EXAMPLE_TIDB].name = "a\nb\x1b[2J";
-        e->subjects[EXAMPLE_NOWHERE].name = "c\rd";
+        e->subjects[EXAMPLE_TIDB].name = (char *)"a\nb\x1b[2J";
+        e->subjects[EXAMPLE_NOWHERE].name = (char *)"c\rd";
         assert_int_equal(advice_render_table(&e->report, 0, &text), 0);
         assert_non_null(strstr(text.data, "A1    a\\x0ab\\x1b[2J"));
         assert_non_null(strstr(text.data, "shared with a\\x0ab\\x1b[2J."));
@@ -272,7 +272,7 @@ ADVICE_TEST(hostile_names) {
 
 /* Columns hold together where names have more bytes than columns. */
 ADVICE_TEST(columns_count_characters) {
-        e->subjects[EXAMPLE_TIDB].name = "тидб";
+        e->subjects[EXAMPLE_TIDB].name = (char *)"тидб";
         e->subjects[EXAMPLE_TIDB].pid = 0;
         e->items[0].reason = "x";
         e->items[0].note = "";
@@ -389,7 +389,7 @@ TEST(empty) {
 ADVICE_TEST(advice_json_hostile_names) {
         json_t *json;
 
-        e->subjects[EXAMPLE_TIKV].name = "a\"\n\xff";
+        e->subjects[EXAMPLE_TIKV].name = (char *)"a\"\n\xff";
         e->subjects[EXAMPLE_TIKV].memory_bytes = UINT64_MAX;
         json = render(&e->report);
         assert_json(json_object_get(instance(json, EXAMPLE_TIKV), "name"),
@@ -662,8 +662,8 @@ TEST(ports) {
                 yaml_node_t *tidb;
 
                 advice_example_init(&f.example);
-                subject->name = cases[i].name;
-                subject->ports = cases[i].ports;
+                subject->name = (char *)cases[i].name;
+                subject->ports = (uint16_t *)cases[i].ports;
                 subject->n_ports = cases[i].n_ports;
                 advice_tiup_render(&f, "h");
                 tidb = entry(&f, "tidb_servers", 0);
@@ -705,7 +705,7 @@ TEST(advice_tiup_hostile_names) {
 
                 advice_example_init(&f.example);
                 for (size_t j = 0; j < f.example.report.n_subjects; j++)
-                        f.example.subjects[j].name = names[i];
+                        f.example.subjects[j].name = (char *)names[i];
                 f.example.subjects[EXAMPLE_TIKV].device = names[i];
                 advice_tiup_render(&f, names[i]);
                 assert_int_equal(count(yaml_document_get_root_node(&f.document)), 3);

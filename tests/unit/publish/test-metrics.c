@@ -295,8 +295,8 @@ EXAMPLE_TEST(hostile_names) {
 
         e->snapshot.instances = &e->instances[0];
         e->snapshot.n_instances = 1;
-        e->instances[0].name = "a\\b\"c\nd";
-        e->instances[0].exe = "/x/\xff\xe2\x82\"\\\n\xc3\xa9";
+        e->instances[0].name = (char *)"a\\b\"c\nd";
+        e->instances[0].exe = (char *)"/x/\xff\xe2\x82\"\\\n\xc3\xa9";
         e->instances[0].unit = NULL;
         assert_int_equal(metrics_render(&e->snapshot, &text), 0);
         assert_non_null(strstr(text.data,

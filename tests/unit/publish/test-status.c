@@ -58,7 +58,7 @@ EXAMPLE_TEST(instances) {
         static const uint16_t ports[] = { 20160, 20180 };
         json_t *json;
 
-        e->instances[0].ports = ports;
+        e->instances[0].ports = (uint16_t *)ports;
         e->instances[0].n_ports = 2;
         e->instances[0].bound_by = "unit";
         e->instances[1].bound_by = "affinity";
@@ -68,7 +68,7 @@ EXAMPLE_TEST(instances) {
         e->instances[1].bound_by_code = REASON_SHARED_UNIT;
         e->instances[0].basis = BASIS_CHOSEN;
         e->instances[0].warnings = WARN_RESERVED;
-        e->instances[0].data_dir = "/data/tikv";
+        e->instances[0].data_dir = (char *)"/data/tikv";
         json = render(&e->snapshot);
         /* Counters are clamped to what a JSON integer of jansson holds. */
         assert_json(
@@ -192,7 +192,7 @@ TEST(nothing_there) {
 EXAMPLE_TEST(bytes_that_are_not_utf8) {
         json_t *json, *first;
 
-        e->instances[0].exe = "/x/\xff\xc3\xa9\"\\\n";
+        e->instances[0].exe = (char *)"/x/\xff\xc3\xa9\"\\\n";
         json = render(&e->snapshot);
         first = json_array_get(json_object_get(json, "instances"), 0);
         assert_string_equal(json_string_value(json_object_get(first, "exe")),
