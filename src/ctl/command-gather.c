@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "tidbnumad/ctl/situation.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/dump.h"
-#include "tidbnumad/sys/journalctl.h"
+#include "tidbnumad/sys/program.h"
 #include "tidbnumad/sys/unit-file.h"
 
 static const char readme[] =
@@ -27,6 +28,68 @@ static const char readme[] =
         "tidbnumad.d     the policy files; etc/passwd: the users that they name\n"
         "status.json, metrics.prom, journal.txt: what the daemon reports\n"
         "Secrets in command lines are masked as tidbnumactl(8) describes.\n";
+
+/* --- a folder, and the archive of it --- */
+
+static int remove_one(const char *path, _unused_ const struct stat *st, _unused_ int type,
+                      _unused_ struct FTW *ftw) {
+        return remove(path);
+}
+
+void temporary_folder_done(TemporaryFolder *folder) {
+        closep(&folder->fd);
+        if (*folder->path)
+                (void)nftw(folder->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        *folder = TEMPORARY_FOLDER_NONE;
+}
+
+int temporary_folder_make(TemporaryFolder *ret) {
+        const char *tmp = getenv("TMPDIR");
+        int r;
+
+        *ret = TEMPORARY_FOLDER_NONE;
+        if ((size_t)snprintf(ret->path, sizeof(ret->path), "%s/tidbnumad-gather.XXXXXX",
+                             tmp && strlen(tmp) < 32 ? tmp : "/tmp") >= sizeof(ret->path) ||
+            !mkdtemp(ret->path)) {
+                r = errno ? -errno : -EIO;
+                *ret->path = '\0';
+                output_line(stderr, "tidbnumactl: cannot make a folder in %s: %s",
+                            tmp ? tmp : "/tmp", strerror(-r));
+                return r;
+        }
+        ret->fd = open(ret->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (ret->fd >= 0)
+                return 0;
+        r = -errno;
+        output_line(stderr, "tidbnumactl: cannot open %s: %s", ret->path, strerror(-r));
+        return r;
+}
+
+int archive_pack(const TemporaryFolder *folder, int to_fd) {
+        const char *const argv[] = { "tar",       "--create",  "--gzip",      "--file=-",
+                                     "--owner=0", "--group=0", "--directory", folder->path,
+                                     ".",         NULL };
+        int r = program_run(argv, to_fd);
+
+        return r < 0 ? r : fsync(to_fd) == 0 ? 0 : -EIO;
+}
+
+/* The unpacked files belong to this user, whatever the archive contains, and none is written
+ * outside of the folder. */
+int archive_unpack(const char *archive, const TemporaryFolder *folder) {
+        const char *const argv[] = { "tar",
+                                     "--extract",
+                                     "--force-local",
+                                     "--file",
+                                     archive,
+                                     "--no-same-owner",
+                                     "--no-same-permissions",
+                                     "--directory",
+                                     folder->path,
+                                     NULL };
+
+        return program_run(argv, -1);
+}
 
 /* --- what is gathered --- */
 
@@ -81,15 +144,16 @@ static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
                         r = dump_write(g->fd, names[i], data, size);
         }
         if (r >= 0 &&
-            journalctl_read((const char *const[]){ "--unit=tidbnumad", "--unit=tidbnumad-exporter",
-                                                   "--output=short-iso", "--lines=5000", NULL },
-                            &journal) >= 0)
+            program_read((const char *const[]){ "journalctl", "--no-pager", "--quiet",
+                                                "--unit=tidbnumad", "--unit=tidbnumad-exporter",
+                                                "--output=short-iso", "--lines=5000", NULL },
+                         &journal) >= 0)
                 r = dump_write(g->fd, "journal.txt", journal.data ? journal.data : "",
                                journal.length);
         return r < 0 ? r : dump_write(g->fd, "README", readme, strlen(readme));
 }
 
-/* --- the archive --- */
+/* --- the command --- */
 
 static int cannot(const char *what, const char *path, int error) {
         output_line(stderr, "tidbnumactl: cannot %s %s: %s", what, path, strerror(-error));

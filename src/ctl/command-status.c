@@ -1,15 +1,789 @@
-/* tidbnumactl status: the state of each instance. */
+/* tidbnumactl status: problems first, then instances, interrupts and ignored processes; and the
+ * journal's messages about an instance. */
 #include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/status-page.h"
+#include "tidbnumad/publish/plan-text.h"
+#include "tidbnumad/publish/table.h"
 #include "tidbnumad/sys/clock.h"
+#include "tidbnumad/sys/program.h"
+
+/* Maximum number of nodes of an instance that are shown, by memory, and of ignored processes. */
+enum { NODES_SHOWN = 3, IGNORED_LISTED = 5 };
+
+bool status_is_asked(const StatusQuestion *q, const InstanceInfo *i) {
+        for (size_t k = 0; k < q->n_names; k++)
+                if (fnmatch(q->names[k], i->name, 0) == 0 ||
+                    (i->unit && fnmatch(q->names[k], i->unit, 0) == 0))
+                        return true;
+        return q->n_names == 0;
+}
+
+static bool unit_is_asked(const StatusQuestion *q, const UnitInfo *u) {
+        for (size_t k = 0; k < q->n_names; k++)
+                if (status_unit_is_named(u, q->names[k]))
+                        return true;
+        return q->n_names == 0;
+}
+
+/* --- problems: what the operator has to solve, with the next step --- */
+
+/* Where they go. Maximum number of names of one reason, and of errors of policies, that the text
+ * lists. */
+typedef struct Problems {
+        const StatusQuestion *q;
+        Json *json; /* else as text */
+        Text *text;
+        bool any;
+} Problems;
+enum { NAMES_LISTED = 8, ERRORS_LISTED = 5 };
+
+static void put_problem_text(Problems *p, const char *const *names, size_t n, const char *what,
+                             const char *code, const char *next) {
+        Text *text = p->text;
+
+        text_append(text, p->any ? "" : "\nProblems:\n");
+        for (size_t i = 0; i < n && i < NAMES_LISTED; i++) {
+                text_append(text, i > 0 ? ", " : "  ");
+                text_append_printable(text, names[i]);
+        }
+        if (n > NAMES_LISTED)
+                text_appendf(text, " and %zu more", n - NAMES_LISTED);
+        text_append(text, ": ");
+        text_append_printable(text, what);
+        if (*code)
+                text_appendf(text, *what ? " (%s)" : "%s", code);
+        text_append(text, "\n");
+        if (*next) {
+                text_append(text, "      ");
+                text_append_printable(text, next);
+                text_append(text, "\n");
+        }
+}
+
+/* `errors`: it has those of the policy files, NULL: the problem is another. `more`: the entry after
+ * it has the same next step. */
+static void put_problem(Problems *p, const char *const *names, size_t n, const char *what,
+                        const char *code, const char *next, bool more, const Snapshot *errors) {
+        const size_t n_errors = errors ? errors->n_policy_errors : 0;
+
+        if (!p->json) {
+                put_problem_text(p, names, n, what, code ? code : "", more ? "" : next);
+                for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++) {
+                        text_append(p->text, "      ");
+                        text_append_printable(p->text, errors->policy_errors[i]);
+                        text_append(p->text, "\n");
+                }
+        } else
+                JSON_OBJECT(p->json, NULL) {
+                        json_put_strings(p->json, "names", names, n);
+                        json_put_string(p->json, "reason", what);
+                        json_put_string(p->json, "reason_code", code);
+                        json_put_string(p->json, "remedy", next);
+                        if (errors)
+                                json_put_strings(p->json, "errors", errors->policy_errors,
+                                                 n_errors);
+                }
+        p->any = true;
+}
+
+static void put_sentence(Problems *p, const char *who, const char *next, const Snapshot *errors,
+                         const char *format, ...) _printf_(5, 6);
+static void put_sentence(Problems *p, const char *who, const char *next, const Snapshot *errors,
+                         const char *format, ...) {
+        _cleanup_text_ Text what = { 0 };
+        va_list args;
+
+        va_start(args, format);
+        text_appendv(&what, format, args);
+        va_end(args);
+        if (what.error < 0)
+                p->text->error = what.error;
+        else
+                put_problem(p, &who, 1, what.data, NULL, next, false, errors);
+}
+
+static void put_daemon(Problems *p) {
+        const StatusQuestion *q = p->q;
+        const Snapshot *s = q->status;
+
+        if (!q->alive)
+                put_sentence(p, "daemon", "systemctl start tidbnumad", NULL,
+                             "the daemon does not run: bindings are kept, but not watched");
+        else if (!status_file_is_fresh(s, q->now_seconds) && q->no_room)
+                put_sentence(p, "daemon", "free space there; systemctl status tidbnumad", NULL,
+                             "this status is %.0f s old: the daemon runs, but cannot publish, "
+                             "because the file system of %s is full",
+                             q->now_seconds - s->time_seconds, q->runtime_dir);
+        else if (!status_file_is_fresh(s, q->now_seconds))
+                put_sentence(p, "daemon", "journalctl -u tidbnumad", NULL,
+                             "this status is %.0f s old, but the daemon publishes every %.0f s: it "
+                             "may hang",
+                             q->now_seconds - s->time_seconds, s->sample_interval_seconds);
+        if (s->policy_load_success)
+                return;
+        if (!s->policy_in_force)
+                put_sentence(p, "policies", "tidbnumactl validate", s,
+                             "the policy files have errors, and no policy is in force: %zu "
+                             "binding%s of an earlier run %s held and watched, and nothing new "
+                             "is bound",
+                             s->n_adopted, s->n_adopted == 1 ? "" : "s",
+                             s->n_adopted == 1 ? "is" : "are");
+        else
+                put_sentence(p, "policies", "tidbnumactl validate", s,
+                             "the policy files have errors, so the %s",
+                             s->policy_kept
+                                     ? "policies of before the start of the daemon are in force"
+                                     : "previous policies stay in force");
+}
+
+/* What ends the planning without a change depends on what began it. */
+static const char *remedy_of(const Snapshot *s, Reason code) {
+        static const char *const modes[N_DAEMON_MODES] = {
+                [DAEMON_OBSERVING] = "set enforcement.mode: enforce, then tidbnumactl reload",
+                [DAEMON_PAUSED] = "tidbnumactl resume",
+                [DAEMON_DRY_RUN] = "start the daemon without --dry-run",
+        };
+
+        return code == REASON_OBSERVE && modes[s->mode] ? modes[s->mode] : reason_to_remedy(code);
+}
+
+/* An instance or a unit that is not as it should be. */
+typedef struct Complaint {
+        const char *name, *what;
+        Reason code;
+        bool put;
+} Complaint;
+
+/* With all that have its sentence. */
+static void put_complaint(Problems *p, Complaint *list, size_t n, size_t at, const char **names) {
+        const Reason code = list[at].code;
+        size_t n_names = 0, n_left = 0;
+
+        for (size_t i = at; i < n; i++) {
+                const bool same = strcmp(list[i].what, list[at].what) == 0;
+
+                if (list[i].put || list[i].code != code)
+                        continue;
+                n_left += !same;
+                list[i].put = same;
+                if (same)
+                        names[n_names++] = list[i].name;
+        }
+        put_problem(p, names, n_names, list[at].what, reason_to_string(code),
+                    remedy_of(p->q->status, code), n_left > 0, NULL);
+}
+
+/* Refused instances first; behind the first entry of a kind are the others of it. */
+static void put_complaints(Problems *p) {
+        const Snapshot *s = p->q->status;
+        const size_t n_max = s->n_instances + s->n_units;
+        _cleanup_free_ const char **names = calloc(n_max + 1, sizeof(*names));
+        _cleanup_free_ Complaint *list = calloc(n_max + 1, sizeof(*list));
+        size_t n = 0;
+
+        if (!names || !list) {
+                p->text->error = -ENOMEM;
+                return;
+        }
+        for (unsigned pass = 0; pass < 2; pass++)
+                for (size_t i = 0; i < s->n_instances; i++) {
+                        const InstanceInfo *one = &s->instances[i];
+
+                        if (status_is_asked(p->q, one) && status_is_problem(one) &&
+                            (one->state == INSTANCE_REFUSED) == (pass == 0))
+                                list[n++] = (Complaint){ one->name, one->reason, one->reason_code };
+                }
+        for (size_t i = 0; i < s->n_units; i++)
+                if (unit_is_asked(p->q, &s->units[i]) && status_unit_is_problem(&s->units[i]))
+                        list[n++] = (Complaint){ s->units[i].name, s->units[i].reason,
+                                                 s->units[i].code };
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = i; k < n; k++)
+                        if (!list[k].put && list[k].code == list[i].code)
+                                put_complaint(p, list, n, k, names);
+}
+
+/* Limits that servers have not sized themselves by. One that is smaller by its unit was chosen. */
+static void put_limits(Problems *p) {
+        static const char *const next[N_LIMIT_STATES] = {
+                [LIMIT_NO_UNIT] = "run it as a service of its own, or set memory_limit: none",
+                [LIMIT_HELD] = "stop its unit, then start it",
+                [LIMIT_NEXT_START] = "restart it when that suits",
+                [LIMIT_LIFTED] = "tidbnumactl advise shows sizes that fit",
+        };
+        const Snapshot *s = p->q->status;
+        _cleanup_free_ const char **names = calloc(s->n_instances + 1, sizeof(*names));
+
+        if (!names) {
+                p->text->error = -ENOMEM;
+                return;
+        }
+        for (LimitState state = 0; state < N_LIMIT_STATES; state++) {
+                _cleanup_free_ char *what = NULL;
+                size_t n = 0;
+
+                for (size_t i = 0; next[state] && i < s->n_instances; i++)
+                        if (s->instances[i].memory_limit_state == state &&
+                            status_is_asked(p->q, &s->instances[i]))
+                                names[n++] = s->instances[i].name;
+                if (n == 0)
+                        continue;
+                what = text_new("memory limit: %s", limit_state_to_sentence(state));
+                if (what)
+                        put_problem(p, names, n, what, NULL, next[state], false, NULL);
+                else
+                        p->text->error = -ENOMEM;
+        }
+}
+
+static void put_devices(Problems *p) {
+        static const struct {
+                IrqState state;
+                const char *what, *next;
+        } rows[] = {
+                { IRQ_STATE_CONTESTED, "interrupts are set again and again by something else",
+                  "journalctl -u tidbnumad names it; stop it, or set steer: leave for this "
+                  "device" },
+                { IRQ_STATE_FAILED, "interrupts are not where they were sent",
+                  "journalctl -u tidbnumad; tidbnumactl plan --explain lists them" },
+        };
+
+        for (size_t i = 0; i < p->q->status->irq.n_devices; i++)
+                for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
+                        const IrqDeviceInfo *device = &p->q->status->irq.devices[i];
+                        const uint64_t n = device->vectors[rows[k].state];
+
+                        if (n > 0)
+                                put_sentence(p, device->name, rows[k].next, NULL, "%" PRIu64 " %s",
+                                             n, rows[k].what);
+                }
+}
+
+static void put_problems(Problems *p) {
+        const Snapshot *s = p->q->status;
+
+        put_daemon(p);
+        put_complaints(p);
+        put_limits(p);
+        if (p->q->n_names > 0)
+                return;
+        for (size_t i = 0; i < s->n_releases; i++)
+                if (s->releases[i].failure)
+                        put_sentence(p, s->releases[i].name,
+                                     "the daemon tries again; journalctl -u tidbnumad", NULL,
+                                     "its release failed: %s", s->releases[i].failure);
+        put_devices(p);
+        if (s->access.wanted && !s->access.available && s->access.reason)
+                put_sentence(p, "accesses", "set sampling.access: off to hide this", NULL, "%s",
+                             s->access.reason);
+        if (s->n_policy_warnings > 0)
+                put_sentence(p, "policies", "tidbnumactl validate", NULL, "%zu warning%s",
+                             s->n_policy_warnings, s->n_policy_warnings == 1 ? "" : "s");
+}
+
+void status_problems_render(const StatusQuestion *q, Text *text) {
+        Problems p = { .q = q, .text = text };
+
+        put_problems(&p);
+}
+
+/* The same as the array `problems`: each with `names`, `reason`, `reason_code` and `remedy`, and
+ * with `errors` where these are of policy files. */
+static void status_problems_json(const StatusQuestion *q, Json *json) {
+        Problems p = { .q = q, .text = json->text, .json = json };
+
+        json_open_array(json, "problems");
+        put_problems(&p);
+        json_close(json);
+}
+
+/* --- the daemon --- */
+
+/* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
+static void append_counts(const StatusQuestion *q, Text *text) {
+        size_t n_of[N_INSTANCE_STATES] = { 0 }, n = 0, n_shown = 0;
+
+        for (size_t i = 0; i < q->status->n_instances; i++)
+                if (status_is_asked(q, &q->status->instances[i])) {
+                        n_of[q->status->instances[i].state]++;
+                        n++;
+                }
+        text_appendf(text, "%zu instance%s", n, n == 1 ? "" : "s");
+        for (unsigned i = 0; i <= N_INSTANCE_STATES; i++) {
+                const InstanceState state =
+                        i == 0 ? INSTANCE_BOUND : (InstanceState)(N_INSTANCE_STATES - i);
+
+                if (n_of[state] == 0 || (i > 0 && state == INSTANCE_BOUND))
+                        continue;
+                text_appendf(text, "%s%zu %s", n_shown++ > 0 ? ", " : ": ", n_of[state],
+                             instance_state_to_string(state));
+        }
+}
+
+static void render_reserved(const Snapshot *s, Text *text) {
+        const struct {
+                const char *one, *several;
+                IdView ids;
+        } rows[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
+                     { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
+
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+                char list[ID_SET_LIST_ANY];
+
+                if (id_view_render_list(rows[i].ids, list, sizeof(list)) > 0)
+                        text_appendf(text, "reserved for the network: %s %s\n",
+                                     id_view_count(rows[i].ids) == 1 ? rows[i].one
+                                                                     : rows[i].several,
+                                     list);
+        }
+}
+
+static void render_daemon(const StatusQuestion *q, Text *text) {
+        const Snapshot *s = q->status;
+
+        text_append(text, "tidbnumad ");
+        text_append_printable(text, s->version ? s->version : "of unknown version");
+        text_appendf(text, ", %s, ", q->alive ? daemon_mode_to_string(s->mode) : "not running");
+        append_counts(q, text);
+        text_appendf(text, "; %.0f s ago\n",
+                     q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
+        if (s->backend_reason) {
+                text_append(text, "why backend ");
+                text_append_printable(text, s->backend ? s->backend : "none");
+                text_append(text, ": ");
+                text_append_printable(text, s->backend_reason);
+                text_append(text, "\n");
+        }
+        if (!q->all)
+                return;
+        text_append(text, "backend ");
+        text_append_printable(text, s->backend ? s->backend : "none");
+        if (s->policy_in_force)
+                text_appendf(text, ", %zu %s in force\n", s->n_policies,
+                             s->n_policies == 1 ? "policy" : "policies");
+        else
+                text_append(text, ", no policy in force\n");
+        render_reserved(s, text);
+}
+
+/* --- the instances --- */
+
+static void add_list(Table *table, IdView ids) {
+        char list[ID_SET_LIST_ANY];
+
+        table_add(table, id_view_render_list(ids, list, sizeof(list)) > 0 ? list : "-");
+}
+
+static void take(Table *table, Text *cell) {
+        if (cell->length == 0)
+                text_append(cell, "-");
+        table_add_text(table, cell);
+}
+
+/* "12.0 GiB": all of its anonymous memory. */
+static void append_memory(const InstanceInfo *i, Text *cell) {
+        uint64_t bytes = 0;
+
+        for (size_t k = 0; k < i->n_memory; k++)
+                bytes += i->memory_by_node[k].anon_bytes;
+        if (i->n_memory > 0)
+                plan_words_bytes(bytes, cell);
+}
+
+/* "1: 12.0 GiB, 3: 4.0 MiB, …": of each node, the largest part first. */
+static void append_memory_by_node(const InstanceInfo *i, Text *cell) {
+        NodeSet shown = { 0 };
+
+        for (unsigned n = 0;; n++) {
+                const InstanceMemory *largest = NULL;
+
+                for (size_t k = 0; k < i->n_memory; k++) {
+                        const InstanceMemory *m = &i->memory_by_node[k];
+
+                        if (m->anon_bytes > (largest ? largest->anon_bytes : 0) &&
+                            !id_set_has(&shown, m->node))
+                                largest = m;
+                }
+                if (!largest)
+                        return;
+                if (n == NODES_SHOWN) {
+                        text_append(cell, ", …");
+                        return;
+                }
+                text_appendf(cell, "%s%" PRIu32 ": ", n > 0 ? ", " : "", largest->node);
+                plan_words_bytes(largest->anon_bytes, cell);
+                id_set_add(&shown, largest->node);
+        }
+}
+
+static void append_why(const InstanceInfo *i, Text *cell) {
+        if (i->state == INSTANCE_MOVING && i->pending_bytes > 0) {
+                plan_words_bytes(i->pending_bytes, cell);
+                text_append(cell, " to move");
+                if (!isnan(i->migration_left_seconds))
+                        text_appendf(cell, ", %.0f s left", i->migration_left_seconds);
+        }
+        if (status_is_at_rest(i) || i->reason_code == REASON_NONE) {
+                if (*i->reason)
+                        text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "", i->reason);
+        } else /* the sentence is listed among the problems */
+                text_appendf(cell, "%s%s", cell->length > 0 ? "; " : "",
+                             reason_to_string(i->reason_code));
+        if (i->bound_by_reason)
+                text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
+                             i->bound_by_reason);
+}
+
+static void add_instance(const StatusQuestion *q, Table *table, const InstanceInfo *i, Text *cell) {
+        table_add(table, i->name);
+        table_add(table, instance_state_to_string(i->state));
+        plan_words_add_set(table, ID_VIEW(&i->nodes));
+        add_list(table, ID_VIEW(&i->cpus));
+        if (q->all || q->n_names > 0)
+                append_memory_by_node(i, cell);
+        else
+                append_memory(i, cell);
+        take(table, cell);
+        if (!isnan(i->remote_ratio))
+                text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
+        take(table, cell);
+        append_why(i, cell);
+        table_add_text(table, cell);
+}
+
+/* What starts it next, for a unit that stands still. */
+static void append_start(const UnitInfo *u, Text *cell) {
+        if (strcmp(u->state, "missing") == 0)
+                text_append(cell, "systemd has no such unit");
+        else if (strcmp(u->state, "running") == 0)
+                text_append(cell, "no process in it matches its policy");
+        else if (strcmp(u->state, "prepared") == 0) {
+                text_append(cell, "stopped; starts on ");
+                plan_words_nodes(&u->nodes, cell);
+        } else
+                text_append(cell, "stopped");
+        if (status_unit_is_problem(u)) /* the sentence is listed among the problems */
+                text_appendf(cell, "; %s", reason_to_string(u->code));
+        else if (*u->reason)
+                text_appendf(cell, "; %s", u->reason);
+}
+
+/* A unit that systemd does not have is shown to who asks for it. */
+static bool is_row(const StatusQuestion *q, const UnitInfo *u) {
+        return !status_unit_runs(q->status, u) && unit_is_asked(q, u) &&
+               (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
+                status_unit_is_problem(u));
+}
+
+/* A unit without an instance, under the name that its instance would have. */
+static void add_unit(Table *table, const UnitInfo *u, Text *cell) {
+        char label[NAME_MAX];
+
+        status_unit_label(u, label);
+        table_add(table, label);
+        table_add(table, u->state);
+        add_list(table, ID_VIEW(&u->mems));
+        add_list(table, ID_VIEW(&u->cpus));
+        table_add(table, "-");
+        table_add(table, "-");
+        append_start(u, cell);
+        table_add_text(table, cell);
+}
+
+const char *status_no_instances(const Snapshot *status) {
+        return !status->policy_in_force ? "No policy is in force." : "No process matches a policy.";
+}
+
+static void render_instances(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "INSTANCE",  "STATE",  "NODES", "CPUS",
+                                                "ANONYMOUS", "REMOTE", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+        const size_t before = text->length;
+
+        text_append(text, "\n");
+        table_init(&table, headings, ELEMENTSOF(headings));
+        table.state_column = 1;
+        table.colors = q->colors;
+        for (size_t i = 0; i < q->status->n_instances; i++)
+                if (status_is_asked(q, &q->status->instances[i]))
+                        add_instance(q, &table, &q->status->instances[i], &cell);
+        for (size_t i = 0; i < q->status->n_units; i++)
+                if (is_row(q, &q->status->units[i]))
+                        add_unit(&table, &q->status->units[i], &cell);
+        table_render(&table, q->width, text);
+        if (text->error == 0 && text->length == before + 1)
+                text_appendf(text, "%s\n", status_no_instances(q->status));
+}
+
+/* Failed releases are listed among the problems. */
+static void render_releases(const Snapshot *s, Text *text) {
+        for (size_t i = 0; i < s->n_releases; i++) {
+                if (s->releases[i].failure)
+                        continue;
+                text_append(text, "release in progress: ");
+                text_append_printable(text, s->releases[i].name);
+                text_append(text, "\n");
+        }
+}
+
+/* --- interrupts --- */
+
+static void add_device(Table *table, const IrqDeviceInfo *d, Text *cell) {
+        table_add(table, d->name);
+        if (d->node < 0)
+                table_add(table, "?");
+        else
+                table_addf(table, "%" PRId32, d->node);
+        for (IrqState state = 0; state < N_IRQ_STATES; state++)
+                if (d->vectors[state] > 0)
+                        text_appendf(cell, "%s%" PRIu64 " %s", cell->length > 0 ? ", " : "",
+                                     d->vectors[state], irq_state_to_string(state));
+        take(table, cell);
+        add_list(table, ID_VIEW(&d->cpus));
+        table_add(table, d->reason);
+}
+
+static void render_devices(const StatusQuestion *q, Text *text) {
+        static const char *const headings[] = { "DEVICE", "NODE", "INTERRUPTS", "CPUS", "WHY" };
+        _cleanup_text_ Text cell = { 0 };
+        _cleanup_table_ Table table;
+
+        table_init(&table, headings, ELEMENTSOF(headings));
+        for (size_t i = 0; i < q->status->irq.n_devices; i++)
+                add_device(&table, &q->status->irq.devices[i], &cell);
+        if (q->status->irq.n_devices > 0)
+                text_append(text, "\n");
+        table_render(&table, q->width, text);
+}
+
+/* "eth0", "eth0 and eth1", "eth0 and 3 others". */
+static void append_devices(const IrqInfo *irq, IrqState state, Text *text) {
+        const char *first = NULL, *second = NULL;
+        size_t n = 0;
+
+        for (size_t i = 0; i < irq->n_devices; i++)
+                if (irq->devices[i].vectors[state] > 0) {
+                        *(n == 0 ? &first : &second) = irq->devices[i].name;
+                        n++;
+                }
+        text_append_printable(text, n > 0 ? first : "");
+        if (n == 2) {
+                text_append(text, " and ");
+                text_append_printable(text, second);
+        } else if (n > 2)
+                text_appendf(text, " and %zu others", n - 1);
+}
+
+/* The instances whose CPUs are among these. */
+static void append_sharers(const Snapshot *s, const CpuSet *cpus, Text *text) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->n_instances; i++) {
+                if (!id_set_intersects(&s->instances[i].cpus, cpus) || ++n > NAMES_LISTED)
+                        continue;
+                text_append(text, n > 1 ? ", " : "; also CPUs of ");
+                text_append_printable(text, s->instances[i].name);
+        }
+        if (n > NAMES_LISTED)
+                text_appendf(text, " and %zu more", n - NAMES_LISTED);
+        text_append(text, n > 0 ? "" : "; none on instances' CPUs");
+}
+
+/* One line: "Interrupts: 18 of eth0 and eth1 on CPUs 0-7; none on instances' CPUs". */
+static void render_interrupts(const Snapshot *s, Text *text) {
+        static const char *const where[N_IRQ_STATES] = {
+                [IRQ_STATE_MANAGED] = "where the kernel keeps them",
+                [IRQ_STATE_CONTESTED] = "contested",
+                [IRQ_STATE_FAILED] = "not where they were sent",
+                [IRQ_STATE_LEFT] = "left alone",
+        };
+        uint64_t n_of[N_IRQ_STATES] = { 0 }, n = 0;
+        CpuSet cpus = { 0 };
+        bool any = false;
+
+        for (size_t i = 0; i < s->irq.n_devices; i++) {
+                for (IrqState state = 0; state < N_IRQ_STATES; state++) {
+                        n_of[state] += s->irq.devices[i].vectors[state];
+                        n += s->irq.devices[i].vectors[state];
+                }
+                if (s->irq.devices[i].vectors[IRQ_STATE_STEERED] > 0)
+                        id_set_union(&cpus, &s->irq.devices[i].cpus);
+        }
+        for (IrqState state = 0; state < N_IRQ_STATES; state++) {
+                if (n_of[state] == 0)
+                        continue;
+                text_appendf(text, "%s%" PRIu64 " of ", any ? ", " : "Interrupts: ", n_of[state]);
+                append_devices(&s->irq, state, text);
+                text_append(text, where[state] ? " " : " on CPUs ");
+                if (where[state])
+                        text_append(text, where[state]);
+                else
+                        plan_words_set(ID_VIEW(&cpus), text);
+                any = true;
+        }
+        if (any && n == n_of[IRQ_STATE_STEERED])
+                append_sharers(s, &cpus, text);
+        text_append(text, any ? "\n" : "");
+}
+
+/* --- ignored processes --- */
+
+static void render_ignored_processes(const Snapshot *s, Text *text) {
+        for (size_t i = 0; i < s->n_ignored_processes && i < IGNORED_LISTED; i++) {
+                const IgnoredInfo *one = &s->ignored_processes[i];
+
+                text_appendf(text, "  %d ", one->pid);
+                text_append_printable(text, one->exe);
+                text_append(text, " (policy ");
+                text_append_printable(text, one->policy);
+                text_append(text, "): ");
+                text_append_printable(text, one->reason);
+                text_append(text, "\n");
+        }
+        if (s->n_ignored_processes > IGNORED_LISTED)
+                text_appendf(text, "  and %zu more\n", s->n_ignored_processes - IGNORED_LISTED);
+}
+
+static void render_ignored(const Snapshot *s, bool all, Text *text) {
+        static const char *const reasons[N_IGNORED_REASONS] = {
+                [IGNORED_MAX_INSTANCES] = "beyond max_instances",
+                [IGNORED_PROCESS_LIMIT] = "beyond the limit of watched processes",
+                [IGNORED_USER] = "of another user",
+                [IGNORED_NAMESPACE] = "in a container",
+        };
+        bool any = false;
+
+        for (IgnoredReason r = 0; r < N_IGNORED_REASONS; r++) {
+                if (s->ignored[r] == 0)
+                        continue;
+                text_appendf(text, "%s%" PRIu64 " %s",
+                             any ? ", " : "Ignored processes: ", s->ignored[r], reasons[r]);
+                any = true;
+        }
+        if (any)
+                text_append(text, all ? "; run tidbnumactl explain PID to see why\n"
+                                      : "; tidbnumactl status --all lists them\n");
+        if (all)
+                render_ignored_processes(s, text);
+}
+
+void status_page_render(const StatusQuestion *q, Text *text) {
+        size_t before;
+
+        render_daemon(q, text);
+        status_problems_render(q, text);
+        render_instances(q, text);
+        if (q->n_names > 0)
+                return;
+        render_releases(q->status, text);
+        if (q->all)
+                render_devices(q, text);
+        before = text->length;
+        text_append(text, "\n");
+        if (!q->all)
+                render_interrupts(q->status, text);
+        render_ignored(q->status, q->all, text);
+        if (text->error == 0 && text->length == before + 1) { /* there was none */
+                text->length = before;
+                text->data[before] = '\0';
+        }
+}
+
+/* --- the journal --- */
+
+#define MESSAGES_SHOWN "20"
+
+static void append_time(Text *text, const char *usec) {
+        const time_t t = (time_t)(strtoull(usec, NULL, 10) / 1000000);
+        char buffer[32];
+        struct tm tm;
+
+        if (localtime_r(&t, &tm) && strftime(buffer, sizeof(buffer), "%F %T", &tm) > 0)
+                text_append(text, buffer);
+}
+
+/* journalctl writes a field that is no valid UTF-8 as an array of numbers: it is omitted. */
+static size_t append_line(const char *line, size_t size, Text *text) {
+        json_error_t error;
+        json_t *object = json_loadb(line, size, 0, &error);
+        const char *usec = json_string_value(json_object_get(object, "__REALTIME_TIMESTAMP"));
+        const char *message = json_string_value(json_object_get(object, "MESSAGE"));
+        const bool shown = usec && message;
+
+        if (shown) {
+                text_append(text, "  ");
+                append_time(text, usec);
+                text_append(text, "  ");
+                text_append_printable(text, message);
+                text_append(text, "\n");
+        }
+        json_decref(object);
+        return shown;
+}
+
+size_t status_history_parse(const char *lines, Text *text) {
+        size_t n = 0;
+
+        while (*lines) {
+                const size_t size = strcspn(lines, "\n");
+
+                n += append_line(lines, size, text);
+                lines += size + (lines[size] == '\n');
+        }
+        return n;
+}
+
+/* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
+static int read_journal(const char *instance, Text *ret) {
+        _cleanup_free_ char *match = NULL;
+        int r = asprintf(&match, "TIDBNUMAD_INSTANCE=%s", instance);
+
+        if (r < 0) {
+                match = NULL;
+                return -ENOMEM;
+        }
+        return program_read((const char *const[]){ "journalctl", "--no-pager", "--quiet",
+                                                   "--output=json", "--output-fields=MESSAGE",
+                                                   "--lines=" MESSAGES_SHOWN, match, "_UID=0",
+                                                   NULL },
+                            ret);
+}
+
+/* Appends the last messages about the instance from the journal, oldest first, with a heading. If
+ * there are none, or the journal cannot be read, appends a sentence that reports this. */
+static void status_history_render(const char *instance, Text *text) {
+        _cleanup_text_ Text json = { 0 }, lines = { 0 };
+        int r = read_journal(instance, &json);
+
+        if (r == -ENOMEM || json.error < 0)
+                text->error = -ENOMEM;
+        text_append(text, "\nHistory of ");
+        text_append_printable(text, instance);
+        if (r < 0 || !json.data || status_history_parse(json.data, &lines) == 0) {
+                text_append(text, ": no entry in the journal that this user can read\n");
+                return;
+        }
+        text_append(text, ":\n");
+        text_append(text, lines.data ? lines.data : "");
+        if (lines.error < 0)
+                text->error = lines.error;
+}
+
+/* --- the command --- */
 
 static int cannot_read(const char *runtime_dir, int error) {
         const pid_t pid = daemon_process_find(runtime_dir, NULL);
@@ -83,7 +857,7 @@ static int print_json(const StatusQuestion *q) {
                 json_open_array(&json, key);
                 for (size_t i = 0; i < json_array_size(value); i++)
                         if (instances ? status_is_asked(q, &status->instances[i])
-                                      : status_unit_is_asked(q, &status->units[i]))
+                                      : unit_is_asked(q, &status->units[i]))
                                 status_put_json(&json, NULL, json_array_get(value, i));
                 json_close(&json);
         }
@@ -112,7 +886,7 @@ static int exit_of(const StatusQuestion *q) {
                     !status_is_at_rest(&q->status->instances[i]))
                         return COMMAND_EXIT_REFUSED;
         for (size_t i = 0; i < q->status->n_units; i++)
-                if (status_unit_is_asked(q, &q->status->units[i]) &&
+                if (unit_is_asked(q, &q->status->units[i]) &&
                     status_unit_is_problem(&q->status->units[i]))
                         return COMMAND_EXIT_REFUSED;
         for (size_t i = 0; i < q->status->irq.n_devices && q->n_names == 0; i++)

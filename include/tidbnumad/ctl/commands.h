@@ -31,6 +31,3 @@ int command_resume(const Args *args);
 int command_release(const Args *args);
 int command_replan(const Args *args);
 int command_trial(const Args *args);
-
-/* Part of replan: makes the daemon place the instances of args->names again, once. */
-int control_replan(const Args *args);

@@ -18,9 +18,8 @@ typedef struct StatusQuestion {
         bool colors;             /* use colours for states */
 } StatusQuestion;
 
-/* Is the instance, or the unit, one of those that the command line selects? */
+/* Is the instance one of those that the command line selects? */
 bool status_is_asked(const StatusQuestion *question, const InstanceInfo *instance);
-bool status_unit_is_asked(const StatusQuestion *question, const UnitInfo *unit);
 
 /* Renders a line that counts instances by state, problems with their remedy, the table of
  * instances, and a line each about interrupts and about ignored processes; with `all` tables of
@@ -33,17 +32,8 @@ void status_page_render(const StatusQuestion *question, Text *text);
  * step. Empty without problems. text->error shows a failure. */
 void status_problems_render(const StatusQuestion *question, Text *text);
 
-/* The same as the array `problems`: each with `names`, `reason`, `reason_code` and `remedy`, and
- * with `errors` where these are of policy files. */
-void status_problems_json(const StatusQuestion *question, Json *json);
-
 /* What is said where there is no instance. */
 const char *status_no_instances(const Snapshot *status);
-
-/* Appends the last messages about the instance from the journal, oldest first, with a heading. If
- * there are none, or the journal cannot be read, appends a sentence that reports this. text->error
- * shows a failure. */
-void status_history_render(const char *instance, Text *text);
 
 /* Renders the output of journalctl's `-o json` as lines with local time and message. Invalid lines
  * are omitted. Returns the number of messages. */

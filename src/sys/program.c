@@ -1,5 +1,3 @@
-/* journalctl(1) as a child. The program decides what the user may see, and knows where journals
- * are. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -7,29 +5,40 @@
 #include <unistd.h>
 
 #include "tidbnumad/base/cleanup.h"
-#include "tidbnumad/sys/journalctl.h"
+#include "tidbnumad/sys/program.h"
 
-enum { ARGUMENTS_MAX = 16 };
-
-static int journalctl_spawn(const char *const *arguments, int out, pid_t *ret) {
-        char *argv[ARGUMENTS_MAX + 4] = { (char *)"journalctl", (char *)"--no-pager",
-                                          (char *)"--quiet" };
+/* `out` becomes its standard output (-1: it has ours); `quiet`: it has no standard error. */
+static int program_spawn(const char *const *argv, int out, bool quiet, pid_t *ret) {
         posix_spawn_file_actions_t actions;
-        int r;
+        int r = posix_spawn_file_actions_init(&actions);
 
-        for (size_t i = 0; arguments[i] && i < ARGUMENTS_MAX; i++)
-                argv[3 + i] = (char *)arguments[i];
-        r = posix_spawn_file_actions_init(&actions);
         if (r != 0)
                 return -r;
-        r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-        if (r == 0)
+        if (out >= 0)
+                r = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+        if (r == 0 && quiet)
                 r = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
                                                      0);
         if (r == 0)
-                r = posix_spawnp(ret, argv[0], &actions, NULL, argv, environ);
+                r = posix_spawnp(ret, argv[0], &actions, NULL, (char *const *)argv, environ);
         (void)posix_spawn_file_actions_destroy(&actions);
         return -r;
+}
+
+static int program_wait(pid_t pid) {
+        int status;
+
+        while (waitpid(pid, &status, 0) < 0)
+                if (errno != EINTR)
+                        return -errno;
+        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+}
+
+int program_run(const char *const *argv, int out) {
+        pid_t pid;
+        int r = program_spawn(argv, out, false, &pid);
+
+        return r < 0 ? r : program_wait(pid);
 }
 
 static int read_all(int fd, Text *ret) {
@@ -46,25 +55,21 @@ static int read_all(int fd, Text *ret) {
         }
 }
 
-int journalctl_read(const char *const *arguments, Text *ret) {
+int program_read(const char *const *argv, Text *ret) {
         _cleanup_close_ int in = -EBADF, out = -EBADF;
-        int fds[2], status, r, waited;
+        int fds[2], r, ended;
         pid_t pid;
 
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -errno;
         in = fds[0];
         out = fds[1];
-        r = journalctl_spawn(arguments, out, &pid);
+        r = program_spawn(argv, out, true, &pid);
         closep(&out);
         if (r < 0)
                 return r;
         r = read_all(in, ret);
         closep(&in);
-        do
-                waited = waitpid(pid, &status, 0) < 0 ? -errno : 0;
-        while (waited == -EINTR);
-        if (r < 0 || waited < 0)
-                return r < 0 ? r : waited;
-        return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+        ended = program_wait(pid);
+        return r < 0 ? r : ended;
 }

@@ -1,27 +1,27 @@
-/* A journalctl of the test's own is run, found by PATH. */
+/* A program of the test's own is run, found by PATH. */
 
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/sys/journalctl.h"
+#include "tidbnumad/sys/program.h"
 
 static void use(FakeTree *tree, const char *script) {
         fake_init(tree);
         if (script) {
-                fake_write(tree, "journalctl", script);
-                assert_int_equal(chmod(fmt("%s/journalctl", tree->path), 0755), 0);
+                fake_write(tree, "tool", script);
+                assert_int_equal(chmod(fmt("%s/tool", tree->path), 0755), 0);
         }
         assert_int_equal(setenv("PATH", tree->path, 1), 0);
 }
 
 static int run(const char *script, Text *ret) {
-        static const char *const arguments[] = { "A=b c", "_UID=0", NULL };
+        static const char *const argv[] = { "tool", "A=b c", "_UID=0", NULL };
         char *before = strdup(getenv("PATH"));
         FakeTree tree;
         int r;
 
         use(&tree, script);
-        r = journalctl_read(arguments, ret);
+        r = program_read(argv, ret);
         assert_int_equal(setenv("PATH", before, 1), 0);
         free(before);
         fake_done(&tree);
@@ -33,7 +33,7 @@ TEST(arguments_and_output) {
 
         assert_int_equal(run("#!/bin/sh\necho error >&2\nfor w; do echo \"<$w>\"; done\n", &text),
                          0);
-        assert_string_equal(text.data, "<--no-pager>\n<--quiet>\n<A=b c>\n<_UID=0>\n");
+        assert_string_equal(text.data, "<A=b c>\n<_UID=0>\n");
 }
 
 /* More than a pipe holds. */
