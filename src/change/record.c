@@ -2,11 +2,13 @@
  * the kinds: threads.c, cgroup1.c, unit.c and scope.c. */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <string.h>
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
 #include "tidbnumad/change/record.h"
+#include "tidbnumad/change/setting.h"
 
 int undo_record_new(const char *instance, const char *unit, UndoRecord **ret) {
         _cleanup_(undo_record_freep) UndoRecord *r = calloc(1, sizeof(*r));
@@ -36,20 +38,35 @@ static void process_entry_done(UndoProcess *p) {
         *p = (UndoProcess){ 0 };
 }
 
-UndoRecord *undo_record_free(UndoRecord *record) {
-        if (!record)
-                return NULL;
+static void setting_done(UndoSetting *s) {
+        free((char *)s->key.device);
+        free(s->before);
+        free(s->pci);
+        *s = (UndoSetting){ 0 };
+}
+
+void undo_record_done(UndoRecord *record) {
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
                 property_done(&record->properties[i]);
         undo_values_clear(&record->given);
         for (size_t i = 0; i < record->n_processes; i++)
                 process_entry_done(&record->processes[i]);
         free(record->processes);
+        for (size_t i = 0; i < record->n_settings; i++)
+                setting_done(&record->settings[i]);
+        free(record->settings);
+        irqbalance_setup_done(&record->irqbalance.own);
         free(record->instance);
         free(record->unit);
         free(record->scope);
         free(record->home);
         free(record->file);
+        *record = (UndoRecord){ 0 };
+}
+
+UndoRecord *undo_record_free(UndoRecord *record) {
+        if (record)
+                undo_record_done(record);
         free(record);
         return NULL;
 }
@@ -312,7 +329,54 @@ const char *undo_record_unit(const UndoRecord *record) {
 /* All processes in a scope must be moved back to their control group, also a helper that outlives
  * its server. */
 bool undo_record_is_empty(const UndoRecord *record) {
-        return record->n_processes == 0 && !undo_record_has_unit(record) && !record->scope;
+        return record->n_processes == 0 && !undo_record_has_unit(record) && !record->scope &&
+               record->n_settings == 0 && !record->irqbalance.known;
+}
+
+/* --- settings of the host --- */
+
+UndoSetting *undo_record_find_setting(const UndoRecord *record, const SettingKey *key) {
+        for (size_t i = 0; i < record->n_settings; i++)
+                if (setting_key_equal(&record->settings[i].key, key))
+                        return &record->settings[i];
+        return NULL;
+}
+
+int undo_record_add_setting(UndoRecord *record, const SettingKey *key, const char *pci,
+                            const char *before) {
+        UndoSetting s = { .key = *key };
+
+        if (ARRAY_RESERVE(record->settings, record->settings_allocated, record->n_settings + 1) < 0)
+                return -ENOMEM;
+        s.key.device = strdup(key->device);
+        s.before = strdup(before);
+        s.pci = pci ? strdup(pci) : NULL;
+        if (!s.key.device || !s.before || (pci && !s.pci)) {
+                setting_done(&s);
+                return -ENOMEM;
+        }
+        record->settings[record->n_settings++] = s;
+        record->stale = true;
+        return 0;
+}
+
+void undo_record_remove_setting(UndoRecord *record, size_t index) {
+        setting_done(&record->settings[index]);
+        ARRAY_REMOVE(record->settings, record->n_settings, index);
+        record->stale = true;
+}
+
+void undo_record_set_irqbalance(UndoRecord *record, UndoBalance *balance) {
+        irqbalance_setup_done(&record->irqbalance.own);
+        record->irqbalance = TAKE_STRUCT(*balance);
+        record->irqbalance.known = true;
+        record->stale = true;
+}
+
+void undo_record_forget_irqbalance(UndoRecord *record) {
+        record->stale |= record->irqbalance.known;
+        irqbalance_setup_done(&record->irqbalance.own);
+        record->irqbalance = (UndoBalance){ 0 };
 }
 
 /* --- values as JSON --- */
@@ -739,6 +803,107 @@ static int read_cgroup1(const RecordEntry *e, _unused_ const Kind *kind, UndoRec
         return record_to_bytes(e->before, &p->cpuset);
 }
 
+/* --- settings of the host. The text is not trusted --- */
+
+#define KIND_IRQBALANCE "irqbalance"
+
+/* No text is null. */
+static json_t *from_text(const char *text) {
+        return record_from_bytes(*text ? text : NULL);
+}
+
+static void append_host(json_t **list, const UndoRecord *r) {
+        json_t *irqs;
+
+        for (size_t i = 0; i < r->n_settings; i++) {
+                const UndoSetting *s = &r->settings[i];
+
+                record_append(list, setting_kind_to_string(s->key.kind),
+                              json_pack("{s:o, s:I, s:I, s:o}", "device", from_text(s->key.device),
+                                        "number", (json_int_t)s->key.number, "ifindex",
+                                        (json_int_t)s->key.ifindex, "pci",
+                                        record_from_bytes(s->pci)),
+                              from_text(s->before), json_null());
+        }
+        if (!r->irqbalance.known)
+                return;
+        irqs = json_array();
+        for (size_t i = 0; i < r->irqbalance.own.n_banned_irqs; i++)
+                list_append(&irqs, json_integer(r->irqbalance.own.banned_irqs[i]));
+        record_append(list, KIND_IRQBALANCE, record_from_process(&r->irqbalance.id),
+                      json_pack("{s:o, s:o}", "cpus",
+                                record_from_set(ID_VIEW(&r->irqbalance.own.banned_cpus)), "irqs",
+                                irqs),
+                      json_null());
+}
+
+static int to_bytes_or_none(const json_t *json, char **ret) {
+        return json_is_null(json) ? 0 : record_to_bytes(json, ret);
+}
+
+static int to_u32(const json_t *json, uint32_t *ret) {
+        uint64_t value;
+
+        if (record_to_number(json, &value) < 0 || value > INT_MAX)
+                return -EBADMSG;
+        *ret = (uint32_t)value;
+        return 0;
+}
+
+/* Only what could have been written by us is ever written to the kernel. */
+static int check_setting(const SettingKey *key, const char *before) {
+        char path[SETTING_TEXT_MAX];
+        SettingValue value;
+
+        return setting_path(key, path) < 0 || setting_is_queue(key->kind) != (key->ifindex > 0) ||
+                               strlen(before) >= SETTING_TEXT_MAX ||
+                               setting_parse(key->kind, before, &value) < 0
+                       ? -EBADMSG
+                       : 0;
+}
+
+static int read_setting(const RecordEntry *e, UndoRecord *r) {
+        _cleanup_free_ char *device = NULL, *before = NULL, *pci = NULL;
+        SettingKey key = { 0 };
+        int error;
+
+        if (setting_kind_from_string(e->kind, &key.kind) < 0 ||
+            to_u32(json_object_get(e->target, "number"), &key.number) < 0 ||
+            to_u32(json_object_get(e->target, "ifindex"), &key.ifindex) < 0)
+                return -EBADMSG;
+        error = to_bytes_or_none(json_object_get(e->target, "device"), &device);
+        if (error >= 0)
+                error = to_bytes_or_none(json_object_get(e->target, "pci"), &pci);
+        if (error >= 0)
+                error = to_bytes_or_none(e->before, &before);
+        if (error < 0)
+                return error;
+        key.device = device ? device : "";
+        error = undo_record_find_setting(r, &key) ? -EBADMSG
+                                                  : check_setting(&key, before ? before : "");
+        return error < 0 ? error : undo_record_add_setting(r, &key, pci, before ? before : "");
+}
+
+static int read_irqbalance(const RecordEntry *e, UndoRecord *r) {
+        const json_t *irqs = json_object_get(e->before, "irqs");
+        const size_t n = json_array_size(irqs);
+        IrqbalanceSetup *own = &r->irqbalance.own;
+
+        if (r->irqbalance.known || !json_is_array(irqs) ||
+            record_to_process(e->target, &r->irqbalance.id) < 0 ||
+            record_to_set(json_object_get(e->before, "cpus"), ID_TARGET(&own->banned_cpus)) < 0)
+                return -EBADMSG;
+        r->irqbalance.known = true;
+        own->banned_irqs = calloc(n + 1, sizeof(*own->banned_irqs));
+        if (!own->banned_irqs)
+                return -ENOMEM;
+        for (; own->n_banned_irqs < n; own->n_banned_irqs++)
+                if (to_u32(json_array_get(irqs, own->n_banned_irqs),
+                           &own->banned_irqs[own->n_banned_irqs]) < 0)
+                        return -EBADMSG;
+        return 0;
+}
+
 /* --- all of them; one invalid value makes the whole text invalid --- */
 
 /* In the order of a text: a scope is the unit of what follows, and a process has an entry of its
@@ -775,13 +940,20 @@ static const Kind KINDS[] = {
 int undo_text_render(const UndoRecord *r, char **ret, size_t *ret_size) {
         json_t *list = json_array();
 
-        for (size_t i = 0; i < ELEMENTSOF(KINDS); i++)
+        if (!r->instance)
+                append_host(&list, r);
+        for (size_t i = 0; r->instance && i < ELEMENTSOF(KINDS); i++)
                 if (KINDS[i].append)
                         KINDS[i].append(&list, &KINDS[i], r);
         return record_render(r->instance, r->unit, list, ret, ret_size);
 }
 
 static int read_entry(const RecordEntry *e, void *userdata) {
+        const UndoRecord *r = userdata;
+
+        if (!r->instance)
+                return strcmp(e->kind, KIND_IRQBALANCE) == 0 ? read_irqbalance(e, userdata)
+                                                             : read_setting(e, userdata);
         for (size_t i = 0; i < ELEMENTSOF(KINDS); i++)
                 if (strcmp(KINDS[i].name, e->kind) == 0)
                         return KINDS[i].read(e, &KINDS[i], userdata);
@@ -793,9 +965,9 @@ int undo_text_parse(const char *text, size_t size, UndoRecord **ret) {
         _cleanup_(json_decrefp) json_t *root = NULL;
         int error = r ? record_parse(text, size, &root) : -ENOMEM;
 
-        if (error >= 0)
+        if (error >= 0 && json_object_get(root, "instance"))
                 error = record_to_bytes(json_object_get(root, "instance"), &r->instance);
-        if (error >= 0 && !json_is_null(json_object_get(root, "unit")))
+        if (error >= 0 && r->instance && !json_is_null(json_object_get(root, "unit")))
                 error = record_to_bytes(json_object_get(root, "unit"), &r->unit);
         if (error >= 0)
                 error = record_read(root, read_entry, r);

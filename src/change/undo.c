@@ -8,7 +8,6 @@
 
 #include "tidbnumad/base/array.h"
 #include "tidbnumad/base/text.h"
-#include "tidbnumad/change/setting.h"
 #include "tidbnumad/change/undo.h"
 #include "tidbnumad/sys/atomic-file.h"
 #include "tidbnumad/sys/cgroup.h"
@@ -98,6 +97,7 @@ void undo_done(Undo *undo) {
                 free(undo->leftovers[i]);
         free(undo->leftovers);
         undo_starts_done(&undo->former);
+        undo_record_done(&undo->host);
         closep(&undo->dir_fd);
         *undo = (Undo){ .dir_fd = -EBADF };
 }
@@ -177,11 +177,11 @@ static int name_file(Undo *undo, UndoRecord *record) {
 
         if (record->file)
                 return 0;
-        cgroup1_name(record->unit ? record->unit : record->instance, name);
-        if (asprintf(&file, "%s.json", name) < 0) {
-                file = NULL;
+        if (record->instance)
+                cgroup1_name(record->unit ? record->unit : record->instance, name);
+        file = record->instance ? text_new("%s.json", name) : strdup(UNDO_HOST_FILE);
+        if (!file)
                 return -ENOMEM;
-        }
         if (!take_leftover(undo, file) &&
             faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 return -EEXIST;
@@ -208,6 +208,10 @@ static bool is_as_written(int dir_fd, const UndoRecord *record) {
                now.changed_nsec == record->written.changed_nsec;
 }
 
+static bool is_removed(const Undo *undo, const char *file) {
+        return unlinkat(undo->dir_fd, file, 0) >= 0 || errno == ENOENT;
+}
+
 int undo_write(Undo *undo, UndoRecord *record) {
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -217,6 +221,12 @@ int undo_write(Undo *undo, UndoRecord *record) {
                 return -EBADF;
         if (!record->stale)
                 return 0;
+        if (record == &undo->host && undo_record_is_empty(record)) {
+                if (record->file && !is_removed(undo, record->file))
+                        return -errno;
+                undo_record_done(record);
+                return 0;
+        }
         r = name_file(undo, record);
         if (r >= 0)
                 r = undo_text_render(record, &text, &size);
@@ -239,9 +249,19 @@ static bool is_named_folder(const Undo *undo, int runtime_fd) {
                ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
+/* As undo_repair(), of one file. */
+static int repair_file(Undo *undo, UndoRecord *record) {
+        int r;
+
+        if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
+                return 0;
+        record->stale = true;
+        r = undo_write(undo, record);
+        return r < 0 ? r : 1;
+}
+
 int undo_repair(Undo *undo, int runtime_fd) {
-        bool repaired = false;
-        int r = 0, fd;
+        int repaired = 0, error, r = 0, fd;
 
         if (undo->dir_fd < 0)
                 return 0;
@@ -251,23 +271,14 @@ int undo_repair(Undo *undo, int runtime_fd) {
                         return r;
                 closep(&undo->dir_fd);
                 undo->dir_fd = fd;
-                repaired = true;
+                repaired = 1;
         }
-        for (size_t i = 0; i < undo->n_records; i++) {
-                UndoRecord *record = undo->records[i];
-                int error;
-
-                if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
-                        continue;
-                record->stale = repaired = true;
-                error = undo_write(undo, record);
+        for (size_t i = 0; i <= undo->n_records; i++) {
+                error = repair_file(undo, i < undo->n_records ? undo->records[i] : &undo->host);
                 r = error < 0 ? error : r;
+                repaired |= error > 0;
         }
         return r < 0 ? r : repaired;
-}
-
-static bool is_removed(const Undo *undo, const char *file) {
-        return unlinkat(undo->dir_fd, file, 0) >= 0 || errno == ENOENT;
 }
 
 void undo_remove_leftovers(Undo *undo) {
@@ -331,6 +342,9 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
         if ((record->unit && undo_find(undo, record->unit, NULL)) ||
             (record->scope && undo_find_scope(undo, record->scope)))
                 return -EEXIST;
+        /* The one is not taken for the other. */
+        if (!record->instance != (strcmp(name, UNDO_HOST_FILE) == 0))
+                return -EBADMSG;
         record->written = state_of(undo->dir_fd, name);
         *ret = TAKE_PTR(record);
         return 0;
@@ -353,6 +367,12 @@ static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *us
                 if (!is_kept(r))
                         put_aside(undo, name);
                 return r == -ENOMEM ? r : 0;
+        }
+        if (!record->instance) {
+                undo_record_done(&undo->host);
+                undo->host = *record;
+                free(record);
+                return 0;
         }
         r = take_in(undo, record);
         if (r < 0) {
@@ -380,8 +400,7 @@ int undo_load(Undo *undo, UndoBadFile bad_file, void *userdata) {
         }
         (void)undo_starts_read(undo->dir_fd, &undo->former); /* without it, no process is of it */
         while (r >= 0 && (errno = 0, entry = readdir(dir)))
-                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_HOST_FILE) != 0 &&
-                    strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
+                if (entry->d_name[0] != '.' && strcmp(entry->d_name, UNDO_STARTS_FILE) != 0)
                         r = load_one(undo, entry->d_name, bad_file, userdata);
         return r < 0 || entry ? r : -errno; /* 0 at the end of the folder */
 }

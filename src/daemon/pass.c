@@ -113,7 +113,6 @@ static void manager_retry_records(Manager *m) {
         if (manager_adopt(m) < 0)
                 journal_log(&m->host.journal, LOG_ERR, NULL, "Bindings cannot be adopted: %s",
                             strerror(ENOMEM));
-        irq_read_record(m->irq);
         irq_reconcile(m->irq);
         undo_release_check_all(&m->undo);
         manager_announce_starts(m);
@@ -126,10 +125,8 @@ static void begin_round(Manager *m) {
         journal_tell_left_out(&m->host.journal);
         host_keep_lock(&m->host);
         manager_retry_records(m);
-        if (undo_repair_records(&m->undo)) {
-                irq_write_record(m->irq);
+        if (undo_repair_records(&m->undo))
                 manager_announce_starts(m);
-        }
         if (!m->host.backend.ops) {
                 (void)bind_choose_backend(&m->binding);
                 manager_announce_starts(m);
@@ -278,7 +275,7 @@ int manager_reload(Manager *m) {
 
 int manager_finish_start(Manager *m) {
         const Host *h = &m->host;
-        int r = irq_start(&m->host, &m->registry, &m->placing, &m->undo.records, &m->irq);
+        int r = irq_start(&m->host, &m->registry, &m->placing, &m->undo, &m->irq);
 
         if (r < 0)
                 return r;

@@ -1,8 +1,9 @@
-/* The values before we changed anything: of a unit, and of the threads of processes.
+/* The values before we changed anything: of a unit, of the threads of processes, and of the host.
  *
- * A record is about one instance. Its part about a unit is valid until the unit is restored; its
- * part about a process, for this process only (pid and start time). It is written before each
- * change (see undo.h), so that a later reader can undo all of it. Plain data.
+ * A record is about one instance, or about the host's own settings: masks of interrupts and of
+ * network queues, sysctls, and what was sent to irqbalance. Its part about a unit is valid until
+ * the unit is restored; its part about a process, for this process only (pid and start time). It is
+ * written before each change (see undo.h), so that a later reader can undo all of it. Plain data.
  */
 #pragma once
 
@@ -14,7 +15,9 @@
 #include "tidbnumad/base/cleanup.h"
 #include "tidbnumad/base/id-set.h"
 #include "tidbnumad/base/limits-of-others.h"
+#include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/workload.h"
+#include "tidbnumad/sys/irq.h"
 
 /* The origin of the value that a unit's property had before. */
 typedef enum UndoOrigin {
@@ -104,14 +107,34 @@ typedef struct UndoFormer {
         uint64_t default_tasks_max; /* of a scope without its own TasksMax=; 0: unknown */
 } UndoFormer;
 
+/* A setting of the host. It keeps the kernel's own text, so that it is put back byte for byte. It
+ * is dropped together with its subject: a vector, an interface. */
+typedef struct UndoSetting {
+        SettingKey key; /* `device` is owned here */
+        char *before;   /* owned */
+        char *pci;      /* the card of a queue, where it has an address; NULL: none. Owned */
+} UndoSetting;
+
+/* What irqbalance itself had before. */
+typedef struct UndoBalance {
+        bool known;
+        ProcessId id; /* of this process; another one knows nothing of us */
+        IrqbalanceSetup own;
+} UndoBalance;
+
 /* Shows whether a file was changed or replaced. */
 typedef struct UndoFileState {
         uint64_t inode, size, changed_nsec;
 } UndoFileState;
 
 typedef struct UndoRecord {
-        char *instance; /* as backends know it (a cgroup1 folder has its name); owned */
-        char *unit;     /* the service that the instance is; NULL: none; owned */
+        char *instance; /* as backends know it (a cgroup1 folder has its name); NULL: the record is
+                         * the host's, and has only the next two parts; owned */
+        UndoSetting *settings; /* owned */
+        size_t n_settings, settings_allocated;
+        UndoBalance irqbalance;
+
+        char *unit;  /* the service that the instance is; NULL: none; owned */
         char *scope; /* a scope of ours that its processes were moved to, or are about to be; NULL:
                         none. The values of the unit are then those of the scope; owned */
         char *home;  /* the cgroup that they came from, with `scope`; that of the scope itself:
@@ -142,6 +165,7 @@ typedef struct UndoRecord {
 /* `unit` may be NULL. -ENOMEM. */
 int undo_record_new(const char *instance, const char *unit, UndoRecord **ret);
 UndoRecord *undo_record_free(UndoRecord *record);
+void undo_record_done(UndoRecord *record); /* what it owns */
 DEFINE_CLEANUP(UndoRecord *, undo_record_free)
 
 UndoProcess *undo_record_find(const UndoRecord *record, const ProcessId *id);
@@ -204,6 +228,16 @@ void undo_record_forget_limit(UndoRecord *record);
 /* Its processes are about to be moved, or were. Once for a record. -ENOMEM. */
 int undo_record_set_scope(UndoRecord *record, const char *scope, const char *home);
 
+/* A setting of the host: its value before the first change. `pci` may be NULL. -ENOMEM. */
+int undo_record_add_setting(UndoRecord *record, const SettingKey *key, const char *pci,
+                            const char *before);
+UndoSetting *undo_record_find_setting(const UndoRecord *record, const SettingKey *key);
+void undo_record_remove_setting(UndoRecord *record, size_t index);
+
+/* Takes over what is in `balance`. */
+void undo_record_set_irqbalance(UndoRecord *record, UndoBalance *balance);
+void undo_record_forget_irqbalance(UndoRecord *record);
+
 /* The unit whose properties it holds: the scope or the service. NULL: none. */
 const char *undo_record_unit(const UndoRecord *record);
 
@@ -213,13 +247,14 @@ bool undo_record_has_unit(const UndoRecord *record);
 /* Nothing is left that could be given back. */
 bool undo_record_is_empty(const UndoRecord *record);
 
-/* 50,000 threads with a mask each of their own are 3 MiB. */
-#define UNDO_TEXT_MAX_BYTES ((size_t)16 << 20)
+/* 50,000 threads with a mask each of their own are 3 MiB; 4,000 vectors and as many queues of a
+ * machine of 8,192 CPUs are 20 MiB, of 256 CPUs 2 MiB. */
+#define UNDO_TEXT_MAX_BYTES ((size_t)32 << 20)
 
 /* The caller owns the text. -ENOMEM. */
 int undo_text_render(const UndoRecord *record, char **ret, size_t *ret_size);
 
-/* Errors as of record_parse() below, and -ENOMEM. */
+/* Without names it is the host's. Errors as of record_parse() below, and -ENOMEM. */
 int undo_text_parse(const char *text, size_t size, UndoRecord **ret);
 
 /* --- the form of all files in the folder ---

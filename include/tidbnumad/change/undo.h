@@ -1,6 +1,6 @@
-/* The records of all instances, in memory and in the folder undo/ of the runtime folder: one file
- * each, replaced by a rename before the change that it is about. That folder is in /run, so a
- * record is never older than the boot. */
+/* The records of all instances and of the host, in memory and in the folder undo/ of the runtime
+ * folder: one file each, replaced by a rename before the change that it is about. That folder is in
+ * /run, so a record is never older than the boot. */
 #pragma once
 
 #include <stddef.h>
@@ -43,9 +43,13 @@ typedef struct Undo {
         char **leftovers; /* files of forgotten records that could not be removed yet; owned */
         size_t n_leftovers, allocated_leftovers;
         UndoStarts former; /* of the run before this one; owned */
+        UndoRecord host;   /* of the host's own settings; it has a file unless it is empty; owned */
 } Undo;
 
 #define UNDO_FOLDER "undo"
+
+/* The file of the host's record; an instance's ends with .json. */
+#define UNDO_HOST_FILE "host.record"
 
 void undo_init(Undo *undo, const Sysroot *sysroot);
 void undo_done(Undo *undo); /* the files stay */

@@ -102,9 +102,11 @@ void irq_settings_sweep(Interrupts *irq, const IrqHost *host) {
                         irq_setting_forget(irq, &irq->settings[i - 1].key);
 }
 
-/* --- writing --- */
-
 /* --- the original settings --- */
+
+UndoRecord *irq_record(const Interrupts *irq) {
+        return &irq->undo->records.host;
+}
 
 /* To be called before a setting is changed for the first time. Negative errno: it must not be
  * changed. */
@@ -113,27 +115,28 @@ static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
         const char *pci;
         int r;
 
-        if (undo_host_find(&irq->undo, &w->key))
+        if (undo_record_find_setting(irq_record(irq), &w->key))
                 return 0;
         r = irq->ops->read(&irq->host->sysroot, &w->key, before);
         pci = setting_is_queue(w->key.kind) && w->device ? w->device->pci : NULL;
-        return r < 0 ? r : undo_host_add(&irq->undo, &w->key, pci, before);
+        return r < 0 ? r : undo_record_add_setting(irq_record(irq), &w->key, pci, before);
 }
 
 /* Removes the record of a setting that, as the kernel shows, was not changed. */
 static void irq_record_unnote(Interrupts *irq, const SettingKey *key) {
-        UndoSetting *entry = undo_host_find(&irq->undo, key);
+        UndoRecord *record = irq_record(irq);
+        const UndoSetting *entry = undo_record_find_setting(record, key);
         char now[SETTING_TEXT_MAX];
 
         if (entry && irq->ops->read(&irq->host->sysroot, key, now) >= 0 &&
             strcmp(now, entry->before) == 0)
-                undo_host_remove(&irq->undo, (size_t)(entry - irq->undo.settings));
+                undo_record_remove_setting(record, (size_t)(entry - record->settings));
 }
 
 /* Writes the record; a failure is logged once. Nothing may be changed unless this returns true. */
-static bool irq_record_write(Interrupts *irq) {
+static bool irq_record_before(Interrupts *irq) {
         static const JournalFields fields = { .reason = REASON_RECORD_UNWRITABLE };
-        int r = undo_host_write(irq->records, &irq->undo);
+        int r = undo_before(irq->undo, irq_record(irq), IRQ_CHANGE);
 
         if (r < 0 && !irq->record_failed)
                 journal_log(&irq->host->journal, LOG_ERR, &fields,
@@ -339,12 +342,12 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
                             irq_record_note(irq, w) >= 0;
                 any |= chosen[i];
         }
-        if (!any || !irq_record_write(irq))
+        if (!any || !irq_record_before(irq))
                 return;
         for (size_t i = 0; i < desired->n_settings; i++)
                 if (chosen[i])
                         write_one(irq, host, &desired->settings[i]);
-        (void)irq_record_write(irq);
+        undo_after(irq->undo, irq_record(irq), IRQ_CHANGE, true);
 }
 
 /* --- restoring --- */
@@ -432,41 +435,46 @@ static bool is_asked_back(const Interrupts *irq, const IrqHost *host, const Sett
 }
 
 bool irq_is_asked_back(const Interrupts *irq, const IrqHost *host) {
-        for (size_t i = 0; i < irq->undo.n_settings; i++)
-                if (is_asked_back(irq, host, &irq->undo.settings[i].key))
+        const UndoRecord *record = irq_record(irq);
+
+        for (size_t i = 0; i < record->n_settings; i++)
+                if (is_asked_back(irq, host, &record->settings[i].key))
                         return true;
-        return irq->undo.irqbalance.known && undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
+        return record->irqbalance.known && undo_release_is_asked(irq->host, RELEASE_HOST, NULL);
 }
 
 bool irq_host_is_releasing(const Interrupts *irq) {
+        const UndoRecord *record = irq_record(irq);
+
         if (!host_obeys(irq->host) || !undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
                 return false;
-        for (size_t i = 0; i < irq->undo.n_settings; i++)
-                if (*irq->undo.settings[i].key.device == '\0')
+        for (size_t i = 0; i < record->n_settings; i++)
+                if (*record->settings[i].key.device == '\0')
                         return true;
-        return irq->undo.irqbalance.known;
+        return record->irqbalance.known;
 }
 
 void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired,
                    bool only_asked) {
+        UndoRecord *record = irq_record(irq);
         size_t n = 0;
 
-        for (size_t i = irq->undo.n_settings; i > 0; i--) {
-                const UndoSetting *entry = &irq->undo.settings[i - 1];
+        for (size_t i = record->n_settings; i > 0; i--) {
+                const UndoSetting *entry = &record->settings[i - 1];
 
                 if (irq_desired_find(desired, &entry->key) ||
                     (only_asked && !is_asked_back(irq, host, &entry->key)) ||
                     !give_back_one(irq, host, entry))
                         continue;
                 irq_setting_forget(irq, &entry->key);
-                undo_host_remove(&irq->undo, i - 1);
+                undo_record_remove_setting(record, i - 1);
                 n++;
         }
-        if (n > 0 && irq->undo.n_settings == 0)
+        if (n > 0 && record->n_settings == 0)
                 journal_log(
                         &irq->host->journal, LOG_INFO, NULL,
                         "Interrupts are released: original masks, queues and settings restored");
-        (void)irq_record_write(irq);
+        undo_after(irq->undo, record, IRQ_CHANGE, true);
 }
 
 /* --- verification: a mask may be set, and the interrupt fire elsewhere --- */

@@ -81,7 +81,7 @@ static bool is_same(const ProcessId *a, const ProcessId *b) {
 
 static void balance_reset(Interrupts *irq, const ProcessId *id) {
         IrqBalance *b = &irq->balance;
-        UndoHost *undo = &irq->undo;
+        UndoRecord *record = irq_record(irq);
         const bool replaced = b->id.pid != 0;
 
         balance_end_question(b);
@@ -90,8 +90,8 @@ static void balance_reset(Interrupts *irq, const ProcessId *id) {
         b->sent_usec = b->read_usec = 0;
         b->id = *id;
         /* Settings that its predecessor received were lost with it. */
-        if (undo->irqbalance.known && !is_same(&undo->irqbalance.id, id))
-                undo_host_forget_irqbalance(undo);
+        if (record->irqbalance.known && !is_same(&record->irqbalance.id, id))
+                undo_record_forget_irqbalance(record);
         if (id->pid != 0 && replaced)
                 journal_log(&irq->host->journal, LOG_INFO, NULL,
                             "irqbalance was replaced: it is process %d now", id->pid);
@@ -282,20 +282,20 @@ static int balance_merge(const IrqbalanceSetup *own, const IrqPlanBalance *wante
 /* Records irqbalance's own settings before they are changed for the first time. */
 static int balance_record(Interrupts *irq) {
         const IrqBalance *b = &irq->balance;
-        UndoHost *undo = &irq->undo;
+        UndoRecord *record = irq_record(irq);
         UndoBalance own = { .id = b->id, .own.banned_cpus = b->setup.banned_cpus };
         const size_t n = b->setup.n_banned_irqs;
 
-        if (!undo->irqbalance.known) {
+        if (!record->irqbalance.known) {
                 own.own.banned_irqs = calloc(n + 1, sizeof(uint32_t));
                 if (!own.own.banned_irqs)
                         return -ENOMEM;
                 if (n > 0)
                         memcpy(own.own.banned_irqs, b->setup.banned_irqs, n * sizeof(uint32_t));
                 own.own.n_banned_irqs = n;
-                undo_host_set_irqbalance(undo, &own);
+                undo_record_set_irqbalance(record, &own);
         }
-        return undo_host_write(irq->records, undo);
+        return undo_before(irq->undo, record, IRQ_CHANGE);
 }
 
 /* Takes over the list of `bans`, which count as irqbalance's settings until its next answer. */
@@ -367,7 +367,8 @@ static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
 static int balance_restore_own(Interrupts *irq) {
         static const IrqPlanBalance nothing = { 0 };
         _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        int r = balance_merge(&irq->undo.irqbalance.own, &nothing, &bans);
+        UndoRecord *record = irq_record(irq);
+        int r = balance_merge(&record->irqbalance.own, &nothing, &bans);
 
         if (r >= 0)
                 r = balance_send_bans(irq, &bans);
@@ -375,14 +376,15 @@ static int balance_restore_own(Interrupts *irq) {
                 return r;
         if (r < 0)
                 irq->balance.setup_known = false;
-        undo_host_forget_irqbalance(&irq->undo);
+        undo_record_forget_irqbalance(record);
+        undo_after(irq->undo, record, IRQ_CHANGE, true);
         irq->balance.sent_usec = 0;
         return 0;
 }
 
 void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
         IrqBalance *b = &irq->balance;
-        const UndoBalance *noted = &irq->undo.irqbalance;
+        const UndoBalance *noted = &irq_record(irq)->irqbalance;
 
         /* A pending answer shows the former settings, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
@@ -397,6 +399,6 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
 }
 
 bool irq_balance_restore(Interrupts *irq) {
-        return irq->undo.irqbalance.known && irq->balance.id.pid != 0 &&
+        return irq_record(irq)->irqbalance.known && irq->balance.id.pid != 0 &&
                balance_restore_own(irq) == -EAGAIN;
 }

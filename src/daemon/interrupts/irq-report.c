@@ -191,14 +191,14 @@ int irq_report_fill(const Interrupts *irq, IrqInfo *ret) {
                 .landed = landed = calloc(irq->n_landed + 1, sizeof(*landed)),
                 .n_writes = irq->n_writes,
                 .n_repairs = irq->n_repairs,
-                .undo_settings = irq->undo.n_settings,
+                .undo_settings = irq_record(irq)->n_settings,
                 .host_releasing = irq_host_is_releasing(irq),
                 .irqbalance_pid =
                         irq->balance.id.pid ? irq->balance.id.pid : irq->balance.socketless_pid,
-                .irqbalance_sent = irq->undo.irqbalance.known,
+                .irqbalance_sent = irq_record(irq)->irqbalance.known,
                 .irqbalance_cpus = irq->balance.setup.banned_cpus,
                 .n_irqbalance_irqs =
-                        irq->undo.irqbalance.known ? irq->balance.setup.n_banned_irqs : 0,
+                        irq_record(irq)->irqbalance.known ? irq->balance.setup.n_banned_irqs : 0,
         };
         if (!devices || !landed)
                 return -ENOMEM;

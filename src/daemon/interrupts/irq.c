@@ -261,7 +261,7 @@ static void reset_driver_contention(Interrupts *irq, const IrqHost *host, uint64
 /* --- reconcile --- */
 
 static bool may_change(const Interrupts *irq) {
-        return host_enforces(irq->host) && irq->records->dir_fd >= 0;
+        return host_enforces(irq->host) && irq->undo->records.dir_fd >= 0;
 }
 
 /* If new policies are invalid, those in force stay. At the start there are none, so it is unknown
@@ -270,7 +270,7 @@ static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
                       const IrqDesiredList *desired) {
         if (!may_change(irq)) {
                 /* What an operator asks for is given back also while the daemon is paused. */
-                if (!host_obeys(irq->host) || irq->records->dir_fd < 0 ||
+                if (!host_obeys(irq->host) || irq->undo->records.dir_fd < 0 ||
                     !irq_is_asked_back(irq, host))
                         return;
                 irq_give_back(irq, host, desired, true);
@@ -311,10 +311,10 @@ static int reconcile(Interrupts *irq) {
         irq->last = host;
         irq->last_known = true;
         host = (IrqHost){ 0 };
-        irq->due_usec =
-                clock_monotonic_usec() + (desired.n_settings > 0 || !undo_host_is_empty(&irq->undo)
-                                                  ? INTERVAL_USEC
-                                                  : IDLE_INTERVAL_USEC);
+        irq->due_usec = clock_monotonic_usec() +
+                        (desired.n_settings > 0 || !undo_record_is_empty(irq_record(irq))
+                                 ? INTERVAL_USEC
+                                 : IDLE_INTERVAL_USEC);
         return 0;
 }
 
@@ -333,15 +333,13 @@ static bool restore_all(Interrupts *irq) {
         bool waits = false;
 
         /* Devices that cannot be read are not gone: their records stay. */
-        if (irq->undo.n_settings > 0 &&
+        if (irq_record(irq)->n_settings > 0 &&
             irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
                                   irq->host->policies.n_irqs, &host) >= 0) {
                 irq_give_back(irq, &host, &none, false);
-                waits = undo_host_find(&irq->undo, &by_unit) != NULL;
+                waits = undo_record_find_setting(irq_record(irq), &by_unit) != NULL;
         }
-        waits |= irq_balance_restore(irq);
-        (void)undo_host_write(irq->records, &irq->undo);
-        return waits;
+        return irq_balance_restore(irq) || waits;
 }
 
 static void stop_continue(Interrupts *irq) {
@@ -355,11 +353,11 @@ static void stop_continue(Interrupts *irq) {
                 irq_events_schedule(irq);
                 return;
         }
-        if (irq->stop_restores && irq->undo.n_settings > 0)
+        if (irq->stop_restores && irq_record(irq)->n_settings > 0)
                 journal_log(&irq->host->journal, LOG_WARNING, NULL,
                             "Stopping; %zu settings of interrupts could not be restored. Their "
                             "undo record is kept for the next start of the daemon",
-                            irq->undo.n_settings);
+                            irq_record(irq)->n_settings);
         irq->stop_usec = 0;
         host_queue(irq->host, HOST_WORK_EXIT);
 }
@@ -399,29 +397,7 @@ void irq_reconcile(Interrupts *irq) {
         irq_events_schedule(irq);
 }
 
-void irq_write_record(Interrupts *irq) {
-        if (!irq || undo_host_is_empty(&irq->undo))
-                return;
-        irq->undo.stale = true;
-        (void)undo_host_write(irq->records, &irq->undo);
-}
-
 /* --- start and end --- */
-
-void irq_read_record(Interrupts *irq) {
-        int r;
-
-        if (!irq)
-                return;
-        undo_host_done(&irq->undo);
-        r = undo_host_read(irq->records, &irq->undo);
-        if (r < 0 && r != -ENOENT)
-                journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore "
-                            "the original settings of interrupts",
-                            irq->host->args->runtime_dir, UNDO_FOLDER, UNDO_HOST_FILE,
-                            strerror(-r));
-}
 
 Interrupts *irq_free(Interrupts *irq) {
         if (!irq)
@@ -431,7 +407,6 @@ Interrupts *irq_free(Interrupts *irq) {
         event_source_drop(irq->link_source);
         closep(&irq->link_fd);
         irq_balance_done(&irq->balance);
-        undo_host_done(&irq->undo);
         irq_host_done(&irq->last);
         irq_report_done(irq);
         for (size_t i = 0; i < irq->n_settings; i++)
@@ -441,7 +416,7 @@ Interrupts *irq_free(Interrupts *irq) {
         return NULL;
 }
 
-int irq_start(Host *host, const Registry *registry, const Placing *placing, const Undo *records,
+int irq_start(Host *host, const Registry *registry, const Placing *placing, Undoing *undo,
               Interrupts **ret) {
         Interrupts *irq = calloc(1, sizeof(*irq));
         int r = 0;
@@ -451,11 +426,10 @@ int irq_start(Host *host, const Registry *registry, const Placing *placing, cons
         irq->host = host;
         irq->registry = registry;
         irq->placing = placing;
-        irq->records = records;
+        irq->undo = undo;
         irq->link_fd = -EBADF;
         irq->ops = &SETTING_FILES;
         irq_balance_init(&irq->balance);
-        irq_read_record(irq);
         if (host->sysroot.live && !host->args->once)
                 r = irq_events_start(irq);
         if (r < 0) {

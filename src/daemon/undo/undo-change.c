@@ -477,9 +477,10 @@ static void on_bad_file(const char *name, int error, void *userdata) {
         const Undoing *undo = userdata;
 
         journal_log(&undo->host->journal, LOG_WARNING, NULL,
-                    "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore what it "
-                    "describes",
-                    undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error));
+                    "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore %s",
+                    undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error),
+                    strcmp(name, UNDO_HOST_FILE) == 0 ? "the original settings of interrupts"
+                                                      : "what it describes");
 }
 
 static bool may_be_needed(const Host *host) {

@@ -4,7 +4,6 @@
 #include "../../support/test.h"
 
 #include "../../support/fake-tree.h"
-#include "tidbnumad/change/record.h"
 #include "undo-host-example.h"
 
 typedef struct Folder {
@@ -24,78 +23,103 @@ static void folder_done(Folder *f) {
 }
 #define FOLDER_TEST(test) TEST_WITH(test, Folder, f, folder_init, folder_done)
 
-static void no_bad_file(const char *name, int error, void *userdata) {
-        (void)error;
-        (void)userdata;
-        fail_msg("%s", name);
+typedef struct Bad {
+        char name[64];
+        int error;
+} Bad;
+
+static void on_bad_file(const char *name, int error, void *userdata) {
+        Bad *bad = userdata;
+
+        (void)snprintf(bad->name, sizeof(bad->name), "%s", name);
+        bad->error = error;
+}
+
+/* As a daemon that starts. */
+static Bad read_again(Folder *f) {
+        Bad bad = { .error = 0 };
+
+        undo_done(&f->undo);
+        undo_init(&f->undo, &f->tree.sysroot);
+        assert_int_equal(undo_open(&f->undo, f->tree.fd), 0);
+        assert_int_equal(undo_load(&f->undo, on_bad_file, &bad), 0);
+        return bad;
+}
+
+static bool has_file(const Folder *f) {
+        return faccessat(f->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0) == 0;
+}
+
+static void put_file(Folder *f, const char *text) {
+        fake_write(&f->tree, "undo/" UNDO_HOST_FILE, text);
+        assert_int_equal(fchmodat(f->tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
 }
 
 FOLDER_TEST(write_and_read) {
-        _cleanup_(undo_host_done) UndoHost h, again = { 0 };
-
-        example_host(&h);
-        assert_true(h.stale);
-        assert_int_equal(undo_host_write(&f->undo, &h), 0);
-        assert_false(h.stale);
-        assert_int_equal(undo_host_read(&f->undo, &again), 0);
-        assert_false(again.stale);
-        assert_example_host(&again);
-        /* The records of instances are beside it, and pass it over. */
-        assert_int_equal(undo_load(&f->undo, no_bad_file, NULL), 0);
-        assert_int_equal(faccessat(f->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), 0);
+        example_host(&f->undo.host);
+        assert_int_equal(undo_write(&f->undo, &f->undo.host), 0);
+        assert_int_equal(read_again(f).error, 0);
+        assert_example_host(&f->undo.host);
+        assert_int_equal(f->undo.n_records, 0); /* those of instances are beside it */
 }
 
 FOLDER_TEST(empty_has_no_file) {
-        _cleanup_(undo_host_done) UndoHost h;
+        UndoRecord *h = &f->undo.host;
 
-        example_host(&h);
-        assert_int_equal(undo_host_write(&f->undo, &h), 0);
-        while (h.n_settings > 0)
-                undo_host_remove(&h, 0);
-        assert_false(undo_host_is_empty(&h));
-        undo_host_forget_irqbalance(&h);
-        assert_true(undo_host_is_empty(&h));
-        assert_true(h.stale);
-        assert_int_equal(undo_host_write(&f->undo, &h), 0);
-        assert_int_equal(faccessat(f->tree.fd, "undo/" UNDO_HOST_FILE, F_OK, 0), -1);
-        assert_int_equal(undo_host_read(&f->undo, &h), -ENOENT);
-        assert_int_equal(undo_host_write(&f->undo, &h), 0);
+        example_host(h);
+        assert_int_equal(undo_write(&f->undo, h), 0);
+        while (h->n_settings > 0)
+                undo_record_remove_setting(h, 0);
+        assert_false(undo_record_is_empty(h));
+        undo_record_forget_irqbalance(h);
+        assert_true(undo_record_is_empty(h));
+        assert_int_equal(undo_write(&f->undo, h), 0);
+        assert_false(has_file(f));
+        example_host(h);
+        assert_int_equal(undo_write(&f->undo, h), 0);
+        assert_true(has_file(f));
+}
+
+/* As the files of instances. */
+FOLDER_TEST(removed_by_others) {
+        example_host(&f->undo.host);
+        assert_int_equal(undo_write(&f->undo, &f->undo.host), 0);
+        assert_int_equal(undo_repair(&f->undo, f->tree.fd), 0);
+        fake_remove(&f->tree, "undo/" UNDO_HOST_FILE);
+        assert_int_equal(undo_repair(&f->undo, f->tree.fd), 1);
+        assert_true(has_file(f));
+        assert_int_equal(undo_repair(&f->undo, f->tree.fd), 0);
 }
 
 TEST(no_folder) {
-        const Undo none = { .dir_fd = -EBADF };
-        _cleanup_(undo_host_done) UndoHost h;
+        Undo none = { .dir_fd = -EBADF };
 
-        example_host(&h);
-        assert_int_equal(undo_host_write(&none, &h), -EBADF);
-        assert_true(h.stale);
-        assert_int_equal(undo_host_read(&none, &h), -ENOENT);
+        example_host(&none.host);
+        assert_int_equal(undo_write(&none, &none.host), -EBADF);
+        assert_true(none.host.stale);
+        undo_record_done(&none.host);
 }
 
 static json_t *example_json(void) {
-        _cleanup_(undo_host_done) UndoHost h;
+        _cleanup_(undo_record_done) UndoRecord h;
         json_t *root;
         char *text;
         size_t size;
 
         example_host(&h);
-        assert_int_equal(undo_host_render(&h, &text, &size), 0);
+        assert_int_equal(undo_text_render(&h, &text, &size), 0);
         root = json_loadb(text, size, 0, NULL);
         free(text);
         return root;
 }
 
 static int parse(json_t *root) {
-        UndoHost h = { .n_settings = 4711 };
-        char *text;
-        int r;
+        UndoRecord *h = NULL;
+        char *text = json_dumps(root, 0);
+        const int r = undo_text_parse(text, strlen(text), &h);
 
-        text = json_dumps(root, 0);
-        r = undo_host_parse(text, strlen(text), &h);
-        if (r >= 0)
-                undo_host_done(&h);
-        else
-                assert_int_equal(h.n_settings, 4711);
+        assert_int_equal(!h, r < 0);
+        undo_record_free(h);
         free(text);
         json_decref(root);
         return r;
@@ -106,17 +130,36 @@ static json_t *setting(json_t *root, size_t i) {
 }
 
 FOLDER_TEST(newer_version_is_kept) {
-        const SettingKey key = { SETTING_NUMA_BALANCING, "", 0 };
-        _cleanup_(undo_host_done) UndoHost h = { 0 };
         char text[64];
 
-        fake_write(&f->tree, "undo/" UNDO_HOST_FILE, "{\"version\": 2}");
-        assert_int_equal(fchmodat(f->tree.fd, "undo/" UNDO_HOST_FILE, 0600, 0), 0);
-        assert_int_equal(undo_host_read(&f->undo, &h), -ENOTSUP);
-        assert_int_equal(undo_host_add(&h, &key, NULL, "1"), 0);
-        assert_int_equal(undo_host_write(&f->undo, &h), -EEXIST);
+        put_file(f, "{\"version\": 2}");
+        assert_int_equal(read_again(f).error, -ENOTSUP);
+        example_host(&f->undo.host);
+        assert_int_equal(undo_write(&f->undo, &f->undo.host), -EEXIST);
         assert_true(path_read(f->tree.fd, text, sizeof(text), "undo/" UNDO_HOST_FILE) > 0);
         assert_string_equal(text, "{\"version\": 2}");
+}
+
+/* What is no record of the host is put aside, also where it is a record of something else. */
+FOLDER_TEST(bad_file) {
+        static const char *const texts[] = {
+                "not a record",
+                "{\"version\": 1, \"instance\": \"x\", \"unit\": null, \"settings\": []}",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+                Bad bad;
+
+                put_file(f, texts[i]);
+                bad = read_again(f);
+                assert_int_equal(bad.error, -EBADMSG);
+                assert_string_equal(bad.name, UNDO_HOST_FILE);
+                assert_false(has_file(f));
+                assert_true(undo_record_is_empty(&f->undo.host));
+        }
+        fake_write(&f->tree, "undo/x.json", "{\"version\": 1, \"settings\": []}");
+        assert_int_equal(fchmodat(f->tree.fd, "undo/x.json", 0600, 0), 0);
+        assert_int_equal(read_again(f).error, -EBADMSG);
 }
 
 TEST(versions) {

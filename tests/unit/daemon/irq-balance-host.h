@@ -54,20 +54,25 @@ static inline void unbind_server(TestHost *h, pid_t pid) {
         fake_remove(&h->tree, fmt("run/irqbalance%d.sock", pid));
 }
 
+static inline void no_bad_file(const char *name, int error, void *userdata) {
+        (void)error;
+        (void)userdata;
+        fail_msg("%s", name);
+}
+
 static inline void begin(TestHost *h) {
         h->irq.host = &h->m.host;
-        h->irq.records = &h->m.undo.records;
+        h->irq.undo = &h->m.undo;
         irq_balance_init(&h->irq.balance);
         h->irq.balance.folder = h->folder;
         undo_init(&h->m.undo.records, &h->tree.sysroot);
         assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
-        (void)undo_host_read(&h->m.undo.records, &h->irq.undo);
+        assert_int_equal(undo_load(&h->m.undo.records, no_bad_file, NULL), 0);
 }
 
 static inline void end(TestHost *h) {
         event_source_drop(h->irq.timer);
         irq_balance_done(&h->irq.balance);
-        undo_host_done(&h->irq.undo);
         undo_done(&h->m.undo.records);
         h->irq = (Interrupts){ 0 };
 }

@@ -196,10 +196,25 @@ static inline void host_init(TestHost *h) {
         assert_int_equal(undo_open(&h->m.undo.records, h->tree.fd), 0);
 }
 
+static inline void no_bad_file(const char *name, int error, void *userdata) {
+        (void)error;
+        (void)userdata;
+        fail_msg("%s", name);
+}
+
+/* With what the records in the folder, where there is one, show of an earlier run. */
 static inline void start(TestHost *h) {
-        assert_int_equal(irq_start(&h->m.host, &h->m.registry, &h->m.placing, &h->m.undo.records,
-                                   &h->interrupts),
-                         0);
+        Undo *records = &h->m.undo.records;
+
+        if (records->dir_fd >= 0) {
+                undo_done(records);
+                undo_init(records, &h->tree.sysroot);
+                assert_int_equal(undo_open(records, h->tree.fd), 0);
+                assert_int_equal(undo_load(records, no_bad_file, NULL), 0);
+        }
+        assert_int_equal(
+                irq_start(&h->m.host, &h->m.registry, &h->m.placing, &h->m.undo, &h->interrupts),
+                0);
         h->interrupts->balance.folder = "/nonexistent";
 }
 

@@ -78,13 +78,22 @@ static int kernel_read(const Sysroot *sysroot, const SettingKey *key,
         return 0;
 }
 
+static void no_bad_file(const char *name, int error, void *userdata) {
+        (void)error;
+        (void)userdata;
+        fail_msg("%s", name);
+}
+
 static void assert_recorded(void) {
-        _cleanup_(undo_host_done) UndoHost record = { 0 };
-        const int r = undo_host_read(kernel.undo, &record);
+        _cleanup_(undo_done) Undo read;
+
+        undo_init(&read, kernel.undo->sysroot);
+        read.dir_fd = dup(kernel.undo->dir_fd);
+        assert_int_equal(undo_load(&read, no_bad_file, NULL), 0);
 
         for (size_t i = 0; i < N; i++) {
                 const SettingKey key = key_of(i);
-                const UndoSetting *entry = r < 0 ? NULL : undo_host_find(&record, &key);
+                const UndoSetting *entry = undo_record_find_setting(&read.host, &key);
 
                 if (strcmp(kernel.present[i], kernel.before[i]) != 0) {
                         assert_non_null(entry);
@@ -131,19 +140,18 @@ typedef struct Life {
 
 static void begin(Life *l) {
         l->irq.host = &l->m.host;
-        l->irq.records = &l->m.undo.records;
+        l->irq.undo = &l->m.undo;
         l->irq.ops = &kernel_ops;
         undo_init(&l->m.undo.records, &l->tree.sysroot);
         assert_int_equal(undo_open(&l->m.undo.records, l->tree.fd), 0);
         kernel.undo = &l->m.undo.records;
-        (void)undo_host_read(&l->m.undo.records, &l->irq.undo);
+        assert_int_equal(undo_load(&l->m.undo.records, no_bad_file, NULL), 0);
 }
 
 static void end(Life *l) {
         for (size_t i = 0; i < l->irq.n_settings; i++)
                 free((char *)l->irq.settings[i].key.device);
         free(l->irq.settings);
-        undo_host_done(&l->irq.undo);
         undo_done(&l->m.undo.records);
         l->irq = (Interrupts){ 0 };
 }
@@ -223,7 +231,8 @@ LIFE_TEST(on_and_back) {
         put_on(l);
         assert_all(true);
         assert_true(has_record(l));
-        assert_int_equal(l->irq.undo.n_settings, N - 1); /* of what the kernel kept there is none */
+        assert_int_equal(l->m.undo.records.host.n_settings,
+                         N - 1); /* of what the kernel kept there is none */
         give_back(l);
         assert_all(false);
         assert_false(has_record(l));

@@ -41,7 +41,7 @@ TEST(address_goes_from_policy) {
                         reconcile_after(&h, SECOND);
                 assert_steered(&h);
                 assert_mask(&h, 200, "2-3");
-                assert_int_equal(h.interrupts->undo.n_settings, 5);
+                assert_int_equal(h.m.undo.records.host.n_settings, 5);
         }
 }
 
@@ -70,7 +70,7 @@ TEST(address_goes_and_the_kernel_refuses) {
         h.interrupts->ops = &SETTING_FILES;
         reconcile_after(&h, 10 * SECOND);
         assert_mask(&h, 200, "2-3");
-        assert_int_equal(h.interrupts->undo.n_settings, 5);
+        assert_int_equal(h.m.undo.records.host.n_settings, 5);
 }
 
 /* The number is another device's by now: it keeps its mask. */
@@ -83,7 +83,7 @@ TEST(address_is_gone) {
         word_list_done(&h.irq.pci);
         reconcile_after(&h, SECOND);
         assert_mask(&h, 200, "1");
-        assert_int_equal(h.interrupts->undo.n_settings, 5);
+        assert_int_equal(h.m.undo.records.host.n_settings, 5);
 }
 
 /* --- another name --- */
@@ -191,7 +191,7 @@ HOST_TEST(no_descriptor) {
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_true(h->interrupts->load_failed);
         assert_int_equal(h->interrupts->n_writes, 5);
-        assert_int_equal(h->interrupts->undo.n_settings, 5);
+        assert_int_equal(h->m.undo.records.host.n_settings, 5);
         reconcile_after(h, 3 * SECOND);
         assert_false(h->interrupts->load_failed);
         assert_steered(h);
@@ -285,14 +285,14 @@ HOST_TEST(end_without_devices) {
         h->m.host.policies.host.numa_balancing = NUMA_BALANCING_OFF;
         start(h);
         reconcile_after(h, SECOND);
-        n = h->interrupts->undo.n_settings;
+        n = h->m.undo.records.host.n_settings;
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
         none = limit;
         none.rlim_cur = 0;
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
         (void)irq_stop(h->interrupts, true);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-        assert_int_equal(h->interrupts->undo.n_settings, n);
+        assert_int_equal(h->m.undo.records.host.n_settings, n);
         (void)irq_stop(h->interrupts, true);
         assert_untouched(h);
 }

@@ -160,7 +160,7 @@ HOST_TEST(busy) {
         assert_reported(h, "2-5", "24 25");
         n = crowd(h, fds);
         tell_nothing(h);
-        assert_true(h->irq.undo.irqbalance.known);
+        assert_true(h->m.undo.records.host.irqbalance.known);
         serve_crowd(h, fds, n);
         tell_nothing(h);
         assert_reported(h, "NULL", "NONE");

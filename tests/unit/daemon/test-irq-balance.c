@@ -22,7 +22,6 @@ HOST_TEST(told_and_given_back) {
         assert_string_equal(received(h), "");
         tell_nothing(h);
         assert_reported(h, "NULL", "NONE");
-        assert_int_equal(undo_host_write(&h->m.undo.records, &h->irq.undo), 0);
         assert_false(has_record(h));
         tell_nothing(h);
         assert_string_equal(received(h), "");
@@ -42,7 +41,7 @@ HOST_TEST(its_own_is_kept) {
         assert_reported(h, "2,4,7", "99 25");
         (void)irq_balance_restore(&h->irq);
         assert_reported(h, "2,7", "99 25");
-        assert_false(h->irq.undo.irqbalance.known);
+        assert_false(h->m.undo.records.host.irqbalance.known);
 }
 
 /* At 0 it ends a list, but at its first word. */
@@ -133,7 +132,7 @@ HOST_TEST(no_descriptor) {
         read_facts(h);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(h->facts.pid, getpid());
-        assert_true(h->irq.balance.sent_usec != 0 && h->irq.undo.irqbalance.known);
+        assert_true(h->irq.balance.sent_usec != 0 && h->m.undo.records.host.irqbalance.known);
         read_facts(h);
         assert_string_equal(received(h), "");
         (void)irq_balance_restore(&h->irq);
@@ -220,7 +219,7 @@ HOST_TEST(replaced) {
         unbind_server(h, getpid());
         read_facts(h);
         assert_int_equal(h->facts.pid, 0);
-        assert_false(h->irq.undo.irqbalance.known || h->irq.balance.sent_usec != 0);
+        assert_false(h->m.undo.records.host.irqbalance.known || h->irq.balance.sent_usec != 0);
         tell(h, "2-5", two, 2); /* no irqbalance runs */
 
         h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -253,7 +252,7 @@ TEST(taken_over) {
         meet(&h, ours);
         tell(&h, "2-5", two, 2);
         assert_string_equal(received(&h), "");
-        assert_true(h.irq.undo.irqbalance.known);
+        assert_true(h.m.undo.records.host.irqbalance.known);
         (void)irq_balance_restore(&h.irq);
         assert_reported(&h, "7", "NONE");
 }

@@ -7,6 +7,7 @@
 
 #include "tidbnumad/change/setting.h"
 #include "tidbnumad/daemon/host/host.h"
+#include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/model/irq.h"
 #include "tidbnumad/model/snapshot.h"
 #include "tidbnumad/model/topology.h"
@@ -106,10 +107,10 @@ typedef struct IrqSummary {
 
 /* The state of this module: interrupts and irqbalance. */
 struct Interrupts {
-        Host *host; /* borrowed, as the other modules and the folder of the records */
+        Host *host; /* borrowed, as the other modules */
         const Registry *registry;
         const Placing *placing;
-        const Undo *records;
+        Undoing *undo; /* interrupts write only its record of the host */
         sd_event_source *timer, *link_source;
         int link_fd;
         Uevents uevents;
@@ -117,7 +118,6 @@ struct Interrupts {
         IrqSeries series;    /* reconciles after an event */
         uint64_t owners_sum; /* checksum of the CPUs' owners */
         const SettingOps *ops;
-        UndoHost undo;
         IrqHost last; /* state at the last reconcile */
         bool last_known;
         IrqSetting *settings; /* owned */
@@ -133,17 +133,10 @@ struct Interrupts {
         bool stop_restores; /* and restores everything first */
 };
 
-/* Reads the record of an earlier run, and reconciles for the first time. Without udev or netlink
- * the slow timer finds what has changed. */
-int irq_start(Host *host, const Registry *registry, const Placing *placing, const Undo *records,
+/* Reconciles for the first time. Without udev or netlink the slow timer finds what has changed. */
+int irq_start(Host *host, const Registry *registry, const Placing *placing, Undoing *undo,
               Interrupts **ret);
 Interrupts *irq_free(Interrupts *irq);
-
-/* Reads the record of an earlier run, which could not be read when irq_start() tried. */
-void irq_read_record(Interrupts *irq);
-
-/* Writes the record again, which something else may have removed. */
-void irq_write_record(Interrupts *irq);
 
 /* Reconciles at once. `irq` may be NULL, here and below: not started. */
 void irq_reconcile(Interrupts *irq);
@@ -157,6 +150,11 @@ void irq_note_owners(Interrupts *irq);
  * HOST_WORK_EXIT is set and irq_is_stopping() is false. */
 bool irq_stop(Interrupts *irq, bool restore);
 bool irq_is_stopping(const Interrupts *irq);
+
+/* What interrupts, queues, sysctls and irqbalance had before. Of ours it has nothing: what is set
+ * is compared with what is wanted at each reconcile, so each change of it is IRQ_CHANGE. */
+UndoRecord *irq_record(const Interrupts *irq);
+#define IRQ_CHANGE (&(const UndoChange){ 0 })
 
 /* State of single settings, kept between reconciles. */
 

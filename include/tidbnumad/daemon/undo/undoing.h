@@ -42,8 +42,8 @@ typedef struct Undoing {
         char *admin_unit;        /* of it; owned */
 } Undoing;
 
-/* The undo records of instances and units: written before a change, and the proof of it after a
- * restart. */
+/* The undo records of instances, units and the host: written before a change, and the proof of it
+ * after a restart. */
 
 /* systemd answers before it has written the cgroup files: a change may take this long to show. The
  * longest time observed is 2 s. */
@@ -73,9 +73,10 @@ UndoRecord *undo_of_unit(const Undoing *undo, const char *unit);
 /* The instance in the form that backends take. */
 BackendTarget undo_target(const Instance *instance);
 
-/* Every change goes this way: what there is now is noted in the record, by one of three functions;
- * undo_before() writes the record down, together with what is about to be ours; the change is made;
- * undo_after(). Negative errno: nothing may be changed. */
+/* Every change goes this way: what there is now is noted in the record, by one of three functions
+ * or, of the host, by undo_record_add_setting() and undo_record_set_irqbalance(); undo_before()
+ * writes the record down, together with what is about to be ours; the change is made; undo_after().
+ * Negative errno: nothing may be changed. */
 
 /* Before a step of binding: has the backend read the present values. 1: continue; 0: the call will
  * be answered, then it is to be called again. The record is the instance's. */
