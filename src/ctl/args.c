@@ -30,6 +30,9 @@
 /* Column at which the help of an option begins. */
 enum { HELP_COLUMN = 27 };
 
+/* The names of all commands, as commands_in() has them. */
+#define OPTIONS_COMMANDS_MAX 128u
+
 #define FIELD(name) offsetof(Args, name)
 
 static const OptionRow option_rows[] = {
@@ -233,7 +236,8 @@ static const char *commands_in(unsigned all, char buffer[static OPTIONS_COMMANDS
         return buffer;
 }
 
-const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]) {
+static const char *options_commands_of(const OptionRow *row,
+                                       char buffer[static OPTIONS_COMMANDS_MAX]) {
         unsigned all = 0;
 
         for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
@@ -262,16 +266,19 @@ static void append_option(const OptionRow *row, Text *text) {
         append_lines(row->help, (int)(text->length - before), text);
 }
 
-static bool is_named_before(const OptionRow *row) {
-        for (const OptionRow *r = option_rows; r < row; r++)
-                if (strcmp(r->name, row->name) == 0)
-                        return true;
-        return false;
+/* The first of that name, with or without "--". */
+static const OptionRow *find_option(const char *word) {
+        const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : word;
+
+        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
+                if (strcmp(option_rows[i].name, name) == 0)
+                        return &option_rows[i];
+        return NULL;
 }
 
 /* An option that is another one for other commands is named once. */
 static void append_option_of_all(const OptionRow *row, Text *text) {
-        if (is_named_before(row))
+        if (find_option(row->name) != row)
                 return;
         append_option(row, text);
         for (const OptionRow *r = row + 1; r < option_rows + ELEMENTSOF(option_rows); r++) {
@@ -297,7 +304,7 @@ static void append_command(const CommandRow *row, Text *text) {
         text_appendf(text, "%*s%s\n", HELP_COLUMN + 3 - column, "", row->summary);
 }
 
-void options_append_help(Text *text) {
+static void options_append_help(Text *text) {
         text_append(text,
                     "tidbnumactl COMMAND [OPTION…]\n"
                     "\n"
@@ -317,7 +324,7 @@ void options_append_help(Text *text) {
         text_append(text, "\nSee tidbnumactl(8) and tidbnumad.d(5).\n");
 }
 
-void options_append_command_help(Command command, Text *text) {
+static void options_append_command_help(Command command, Text *text) {
         const CommandRow *row = &commands[command];
 
         text_appendf(text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", row->name,
@@ -331,22 +338,18 @@ void options_append_command_help(Command command, Text *text) {
 
 enum { OPTIONS_MAX = 32, FIRST_OPTION = 0x100 };
 
-const char *args_command_name(Command command) {
-        return options_command(command)->name;
-}
-
 /* Prints the error, with a similar command if there is one. Returns -EINVAL. */
 static int refuse_command(const char *word) {
         Suggestion similar = { .word = word };
         _cleanup_text_ Text list = { 0 };
 
         for (unsigned c = 0; c < N_COMMANDS; c++) {
-                suggest(&similar, args_command_name(c));
+                suggest(&similar, commands[c].name);
                 text_appendf(&list, "%s %s",
                              c == 0                ? ""
                              : c + 1 == N_COMMANDS ? " or"
                                                    : ",",
-                             args_command_name(c));
+                             commands[c].name);
         }
         if (similar.nearest)
                 output_line(stderr, "tidbnumactl: unknown command '%s', did you mean '%s'?", word,
@@ -358,17 +361,17 @@ static int refuse_command(const char *word) {
         return -EINVAL;
 }
 
-static int find_command(const char *word, Command *ret) {
+static bool find_command(const char *word, Command *ret) {
         for (unsigned c = 0; c < N_COMMANDS; c++)
-                if (strcmp(word, args_command_name(c)) == 0) {
+                if (strcmp(word, commands[c].name) == 0) {
                         *ret = c;
-                        return 0;
+                        return true;
                 }
-        return refuse_command(word);
+        return false;
 }
 
 static int try_help(const Args *args) {
-        output_line(stderr, "Try 'tidbnumactl %s --help'.", args_command_name(args->command));
+        output_line(stderr, "Try 'tidbnumactl %s --help'.", commands[args->command].name);
         return -EINVAL;
 }
 
@@ -434,12 +437,11 @@ static int refuse_option(const Args *args, const OptionRow *row) {
         char names[OPTIONS_COMMANDS_MAX];
 
         return REFUSE(args, "%s has no option --%s; it is an option of %s",
-                      args_command_name(args->command), row->name, options_commands_of(row, names));
+                      commands[args->command].name, row->name, options_commands_of(row, names));
 }
 
 /* Of two options of one name, each takes the one that its command has. */
 static bool is_other_commands(Command command, const OptionRow *row) {
-
         for (size_t i = 0; i < ELEMENTSOF(option_rows) && !(row->commands & (1u << command)); i++)
                 if (&option_rows[i] != row && strcmp(option_rows[i].name, row->name) == 0 &&
                     (option_rows[i].commands & (1u << command)))
@@ -489,13 +491,13 @@ static int parse_options(Args *args, int argc, char *argv[]) {
 }
 
 static int refuse_argument(const Args *args, const char *word) {
-        return REFUSE(args, "%s takes no argument '%s'", args_command_name(args->command), word);
+        return REFUSE(args, "%s takes no argument '%s'", commands[args->command].name, word);
 }
 
 static int take_subject(Args *args, int n, char *words[]) {
         if (n == 0)
                 return REFUSE(args, "%s what? Expected the name of an instance%s",
-                              args_command_name(args->command),
+                              commands[args->command].name,
                               args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
                                                                : " or a process number");
         args->subject = words[0];
@@ -598,24 +600,9 @@ static void set_default_dirs(Args *args) {
                 args->policy_dirs[args->n_policy_dirs++] = dirs[i];
 }
 
-static const OptionRow *find_option(const char *word) {
-        const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : word;
-
-        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                if (strcmp(option_rows[i].name, name) == 0)
-                        return &option_rows[i];
-        return NULL;
-}
-
-static bool is_command(const char *word) {
-        for (unsigned c = 0; c < N_COMMANDS; c++)
-                if (strcmp(word, args_command_name(c)) == 0)
-                        return true;
-        return false;
-}
-
 /* Options may also stand before the command. */
 static void put_command_first(int argc, char *argv[]) {
+        Command unused;
         char *command;
         int at = 1;
 
@@ -624,7 +611,7 @@ static void put_command_first(int argc, char *argv[]) {
 
                 at += row && row->argument ? 2 : 1;
         }
-        if (at == 1 || at >= argc || !is_command(argv[at]))
+        if (at == 1 || at >= argc || !find_command(argv[at], &unused))
                 return;
         command = argv[at];
         memmove(&argv[2], &argv[1], (size_t)(at - 1) * sizeof(argv[0]));
@@ -651,9 +638,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
                             argv[1]);
                 return -EINVAL;
         }
-        r = find_command(argv[1], &args->command);
-        if (r < 0)
-                return r;
+        if (!find_command(argv[1], &args->command))
+                return refuse_command(argv[1]);
         argv[1] = (char *)"tidbnumactl"; /* the program's name in getopt_long()'s messages */
         r = parse_options(args, argc - 1, argv + 1);
         if (r > 0)

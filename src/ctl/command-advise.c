@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
@@ -18,34 +17,26 @@
 
 typedef char Address[ADDRESS_TEXT_SIZE];
 
-/* If there are several cards, adds the one on the instance's node. */
-static void add_card(const Situation *s, size_t i, Address address, ServerInstance *ret) {
-        const WordList *cards = &s->policies->set.host.reserve.devices;
-        const Device *card = device_nic_of(&s->machine->devices, (const char *const *)cards->words,
-                                           cards->n_words, &s->plan.choices[i].placement.nodes);
+/* If there are several cards, adds to each instance the one on its node. */
+static int add_cards(Situation *s, Address **ret_addresses) {
+        const WordList *reserved = &s->policies->set.host.reserve.devices;
 
-        if (!card)
-                return;
-        ret->card = card->name;
-        if (s->machine->runs && s->machine->sysroot.live &&
-            interface_address_read(ret->card, address) >= 0)
-                ret->address = address;
-}
+        *ret_addresses = calloc(s->report.n_instances + 1, sizeof(**ret_addresses));
+        if (!*ret_addresses)
+                return -ENOMEM;
+        for (size_t i = 0; i < s->report.n_instances; i++) {
+                const Device *card =
+                        device_nic_of(&s->machine->devices, (const char *const *)reserved->words,
+                                      reserved->n_words, &s->plan.choices[i].placement.nodes);
 
-/* What is asked for, by index of the plan's instances. Owned. */
-typedef struct Subjects {
-        ServerInstance *instances;
-        Address *addresses;
-        Asked *asked;
-        size_t n;
-} Subjects;
-
-static void subjects_done(Subjects *subjects) {
-        for (size_t i = 0; subjects->asked && i < subjects->n; i++)
-                asked_done(&subjects->asked[i]);
-        free(subjects->instances);
-        free(subjects->addresses);
-        free(subjects->asked);
+                if (!card)
+                        continue;
+                s->servers[i].card = card->name;
+                if (s->machine->runs && s->machine->sysroot.live &&
+                    interface_address_read(card->name, (*ret_addresses)[i]) >= 0)
+                        s->servers[i].address = (*ret_addresses)[i];
+        }
+        return 0;
 }
 
 static const char *host_name(const Machine *machine, char *buffer, size_t size) {
@@ -53,25 +44,6 @@ static const char *host_name(const Machine *machine, char *buffer, size_t size) 
             path_read(machine->sysroot.proc_fd, buffer, size, "sys/kernel/hostname") <= 0)
                 return NULL;
         return buffer;
-}
-
-static int collect(const Situation *s, Subjects *ret) {
-        int r = 0;
-
-        ret->n = s->report.n_instances;
-        ret->instances = calloc(ret->n + 1, sizeof(*ret->instances));
-        ret->addresses = calloc(ret->n + 1, sizeof(*ret->addresses));
-        ret->asked = calloc(ret->n + 1, sizeof(*ret->asked));
-        if (!ret->instances || !ret->addresses || !ret->asked)
-                return -ENOMEM;
-        for (size_t i = 0; i < ret->n && r >= 0; i++) {
-                if (s->runs)
-                        r = ask_server(&s->machine->sysroot, &s->instances.instances[i],
-                                       s->args->ask, &ret->asked[i]);
-                ret->instances[i] = situation_server(s, i, &ret->asked[i]);
-                add_card(s, i, ret->addresses[i], &ret->instances[i]);
-        }
-        return r;
 }
 
 static int print(const Situation *s, const AdviceReport *report) {
@@ -97,18 +69,20 @@ int command_advise(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_advice_report_ AdviceReport report = { 0 };
-        _cleanup_(subjects_done) Subjects subjects = { 0 };
+        _cleanup_free_ Address *addresses = NULL;
         char host[HOST_NAME_MAX + 2];
         int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
                 r = situation_load(&s);
         if (r >= 0)
-                r = collect(&s, &subjects);
+                r = situation_load_servers(&s);
+        if (r >= 0)
+                r = add_cards(&s, &addresses);
         if (r >= 0) {
                 const AdviceInput input = { .topology = &machine.topology,
-                                            .instances = subjects.instances,
-                                            .n_instances = subjects.n,
+                                            .instances = s.servers,
+                                            .n_instances = s.report.n_instances,
                                             .plan = &s.plan,
                                             .daemon_binds =
                                                     s.policies->set.mode == ENFORCEMENT_ENFORCE &&

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tidbnumad/ctl/ask.h"
 #include "tidbnumad/ctl/commands.h"
 #include "tidbnumad/ctl/output.h"
 #include "tidbnumad/ctl/situation.h"
@@ -33,7 +32,6 @@ typedef struct Check {
         AuditInstance *instances;
         size_t n_instances;
         HugeNeed *huge;   /* of each instance */
-        Asked *asked;     /* likewise */
         AuditUnit *units; /* NULL: no daemon knows any */
         size_t n_units;
 } Check;
@@ -45,9 +43,6 @@ static void check_done(Check *check) {
         free(check->now);
         free(check->instances);
         free(check->huge);
-        for (size_t i = 0; check->asked && i < check->n_instances; i++)
-                asked_done(&check->asked[i]);
-        free(check->asked);
         free(check->units);
 }
 
@@ -122,12 +117,12 @@ static void read_huge(const Situation *s, const HostInstance *o, HugeNeed *need,
         ret->huge = need;
 }
 
-static AuditInstance instance(const Situation *s, size_t i, const Asked *asked) {
+static AuditInstance instance(const Situation *s, size_t i) {
         const HostInstance *o = &s->instances.instances[i];
         const Members members = facts_members(&o->facts, &s->machine->sysroot);
         const PlanReportInstance *row = &s->report.instances[i];
         const InstanceInfo *published = row->published;
-        AuditInstance new = { .instance = situation_server(s, i, asked),
+        AuditInstance new = { .instance = s->servers[i],
                               .placed = plan_report_places(row),
                               .disk_nodes = row->in->device_nodes };
 
@@ -173,24 +168,19 @@ static int read_units(const Snapshot *status, Check *check) {
 
 static int collect(const Situation *s, Check *check) {
         const size_t n = s->report.n_instances;
-        int r = 0;
 
         check->instances = calloc(n + 1, sizeof(*check->instances));
         check->huge = calloc(n + 1, sizeof(*check->huge));
-        check->asked = calloc(n + 1, sizeof(*check->asked));
-        if (!check->instances || !check->huge || !check->asked)
+        if (!check->instances || !check->huge)
                 return -ENOMEM;
         check->n_instances = n;
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                const HostInstance *o = &s->instances.instances[i];
-
+        for (size_t i = 0; i < n; i++) {
+                check->instances[i] = instance(s, i);
                 if (s->runs)
-                        r = ask_server(&s->machine->sysroot, o, s->args->ask, &check->asked[i]);
-                check->instances[i] = instance(s, i, &check->asked[i]);
-                if (s->runs)
-                        read_huge(s, o, &check->huge[i], &check->instances[i]);
+                        read_huge(s, &s->instances.instances[i], &check->huge[i],
+                                  &check->instances[i]);
         }
-        return r;
+        return 0;
 }
 
 static int build(const Situation *s, const Check *check, AuditReport *ret) {
@@ -239,7 +229,9 @@ int command_check(const Args *args) {
                 r = read_units(&machine.status, &check);
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
-        r = collect(&s, &check);
+        r = situation_load_servers(&s);
+        if (r >= 0)
+                r = collect(&s, &check);
         if (r >= 0)
                 r = build(&s, &check, &report);
         if (r >= 0)

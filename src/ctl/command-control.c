@@ -19,7 +19,6 @@
 #define ANSWER_USEC (UINT64_C(240) * 1000 * 1000)
 
 typedef struct Control {
-        const Args *args;
         WordList *lines; /* that the answer is added to; NULL: it is printed */
         bool answered;
         int status; /* exit status, once it is answered; or a negative errno */
@@ -138,26 +137,20 @@ static int await_answer(Control *c, sd_bus *bus) {
 
 /* --- the call --- */
 
-static int append_arguments(const Args *args, sd_bus_message *call) {
-        int r = sd_bus_message_append_strv(call, (char **)args->names);
-
-        return r < 0 || args->command != COMMAND_RELEASE
-                       ? r
-                       : sd_bus_message_append(call, "b", !args->no_wait);
-}
-
 static int call_on(const Args *args, sd_bus *bus, const char *method, bool has_arguments,
                    WordList *ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         _cleanup_(sd_bus_slot_unrefp) sd_bus_slot *filter = NULL;
-        Control c = { .args = args, .lines = ret };
+        Control c = { .lines = ret };
         int r = sd_bus_add_filter(bus, &filter, on_message, &c);
 
         if (r >= 0)
                 r = sd_bus_message_new_method_call(bus, &message, NULL, CONTROL_PATH,
                                                    CONTROL_INTERFACE, method);
         if (r >= 0 && has_arguments)
-                r = append_arguments(args, message);
+                r = sd_bus_message_append_strv(message, (char **)args->names);
+        if (r >= 0 && has_arguments && args->command == COMMAND_RELEASE)
+                r = sd_bus_message_append(message, "b", !args->no_wait);
         if (r >= 0)
                 r = sd_bus_call_async(bus, NULL, message, on_reply, &c, ANSWER_USEC);
         if (r < 0) {
@@ -189,14 +182,6 @@ static int call(const Args *args, const char *method, bool has_arguments) {
 
 /* --- a dry run: from what the daemon publishes --- */
 
-static int read_status(const Args *args, Snapshot *ret) {
-        int r = status_file_read(args->runtime_dir, ret);
-
-        if (r >= 0 && daemon_process_find(args->runtime_dir, ret) > 0)
-                return 0;
-        return report_no_daemon(args);
-}
-
 static bool is_known(const Snapshot *status, const char *name) {
         const WordList glob = { .words = (char **)&name, .n_words = 1 };
         bool known = word_list_names(&glob, RELEASE_HOST, NULL);
@@ -215,9 +200,11 @@ static int preview_release(const Args *args) {
         const WordList globs = { .words = (char **)args->names, .n_words = args->n_names };
         _cleanup_status_ Snapshot status = { 0 };
         size_t n = 0;
-        int r = read_status(args, &status);
 
-        for (size_t i = 0; r == 0 && i < args->n_names; i++)
+        if (status_file_read(args->runtime_dir, &status) < 0 ||
+            daemon_process_find(args->runtime_dir, &status) <= 0)
+                return report_no_daemon(args);
+        for (size_t i = 0; i < args->n_names; i++)
                 if (!is_known(&status, args->names[i])) {
                         output_line(stderr,
                                     "tidbnumactl: no instance, unit or device is named '%s'; "
@@ -225,7 +212,7 @@ static int preview_release(const Args *args) {
                                     args->names[i]);
                         return EXIT_FAILURE;
                 }
-        for (size_t i = 0; r == 0 && i < status.n_instances; i++) {
+        for (size_t i = 0; i < status.n_instances; i++) {
                 const InstanceInfo *instance = &status.instances[i];
 
                 if (!word_list_names(&globs, instance->name, instance->unit) ||
@@ -235,7 +222,7 @@ static int preview_release(const Args *args) {
                             instance->name);
                 n++;
         }
-        for (size_t i = 0; r == 0 && i < status.irq.n_devices; i++)
+        for (size_t i = 0; i < status.irq.n_devices; i++)
                 if (word_list_names(&globs, status.irq.devices[i].name, NULL)) {
                         output_line(stdout,
                                     args->undo ? "Would steer the interrupts of %s again."
@@ -243,15 +230,15 @@ static int preview_release(const Args *args) {
                                     status.irq.devices[i].name);
                         n++;
                 }
-        if (r == 0 && word_list_names(&globs, RELEASE_HOST, NULL)) {
+        if (word_list_names(&globs, RELEASE_HOST, NULL)) {
                 output_line(stdout, args->undo
                                             ? "Would set what the host's settings are to be again."
                                             : "Would release the host's settings.");
                 n++;
         }
-        if (r == 0 && n == 0)
+        if (n == 0)
                 output_line(stdout, "Would change no instance.");
-        return r;
+        return EXIT_SUCCESS;
 }
 
 /* --- the commands --- */
@@ -301,16 +288,6 @@ static int check_names(const Args *args, const Situation *s) {
         return 0;
 }
 
-/* What is not bound now is not moved by a new plan, but bound by it. */
-static size_t keep_bound(PlanChange *changes, size_t n) {
-        size_t kept = 0;
-
-        for (size_t i = 0; i < n; i++)
-                if (!id_set_is_empty(&changes[i].from))
-                        changes[kept++] = changes[i];
-        return kept;
-}
-
 static int show(const PlanChange *changes, size_t n) {
         _cleanup_text_ Text text = { 0 };
 
@@ -343,15 +320,17 @@ static int ask(void) {
 
 static int replan(const Args *args, const Situation *s) {
         _cleanup_free_ PlanChange *changes = NULL;
-        size_t n = 0;
+        size_t n_all = 0, n = 0;
         int r = check_names(args, s);
 
         if (r >= 0)
-                r = situation_compare(NULL, s, &changes, &n);
-        if (r >= 0) {
-                n = keep_bound(changes, n);
+                r = situation_compare(NULL, s, &changes, &n_all);
+        /* What is not bound now is not moved by a new plan, but bound by it. */
+        for (size_t i = 0; i < n_all && r >= 0; i++)
+                if (!id_set_is_empty(&changes[i].from))
+                        changes[n++] = changes[i];
+        if (r >= 0)
                 r = show(changes, n);
-        }
         if (r < 0 || n == 0 || args->dry_run)
                 return r;
         r = args->yes ? 1 : ask();

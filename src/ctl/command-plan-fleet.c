@@ -257,10 +257,9 @@ static int open_description(const char *path, Machine *machine) {
         if (r < 0)
                 return policies_print(&errors, "") < 0 ? -ENOMEM : r;
         description = find_description(&files.files[0], &line);
-        if (!description || asprintf(&where, "%s:%u:", path, line) < 0) {
-                where = NULL;
+        where = text_new("%s:%u:", path, line);
+        if (!description || !where)
                 return -ENOMEM;
-        }
         r = machine_open_description(description, where, machine);
         machine->source = (TopologySource){ 0 }; /* the description ends here */
         return r;
@@ -307,13 +306,7 @@ static int load_policies(const Fleet *fleet, FleetClass *class) {
         r = fleet->args->policy_is_set
                     ? policies_load(fleet->args, &class->machine, &class->policies)
                     : policies_load_defaults(&class->machine, wanted, &class->policies);
-        if (r != -EINVAL)
-                return r;
-        if (policies_print(&class->policies.errors, "") < 0)
-                return -ENOMEM;
-        output_line(stderr, "tidbnumactl: the policies are refused for the machine %s",
-                    class->path);
-        return r;
+        return r == -EINVAL ? policies_refuse(&class->policies, class->path) : r;
 }
 
 /* --- the servers of a host --- */
@@ -558,15 +551,13 @@ static int write_policies(const Fleet *fleet, const FleetHost *host, const Sourc
                           int to_fd) {
         for (size_t i = 0; i < files->n_files; i++) {
                 const SourceFile *file = &files->files[i];
-                _cleanup_free_ char *path = NULL;
+                _cleanup_free_ char *path =
+                        text_new("hosts/%s/%s", host->name,
+                                 text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml");
                 int r;
 
-                if (asprintf(&path, "hosts/%s/%s", host->name,
-                             text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml") <
-                    0) {
-                        path = NULL;
+                if (!path)
                         return -ENOMEM;
-                }
                 r = dump_write(to_fd, path, file->text, file->size);
                 if (r < 0)
                         return cannot_write(fleet, path, r);

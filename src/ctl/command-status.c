@@ -747,27 +747,19 @@ size_t status_history_parse(const char *lines, Text *text) {
         return n;
 }
 
-/* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
-static int read_journal(const char *instance, Text *ret) {
-        _cleanup_free_ char *match = NULL;
-        int r = asprintf(&match, "TIDBNUMAD_INSTANCE=%s", instance);
-
-        if (r < 0) {
-                match = NULL;
-                return -ENOMEM;
-        }
-        return program_read((const char *const[]){ "journalctl", "--no-pager", "--quiet",
-                                                   "--output=json", "--output-fields=MESSAGE",
-                                                   "--lines=" MESSAGES_SHOWN, match, "_UID=0",
-                                                   NULL },
-                            ret);
-}
-
 /* Appends the last messages about the instance from the journal, oldest first, with a heading. If
  * there are none, or the journal cannot be read, appends a sentence that reports this. */
 static void status_history_render(const char *instance, Text *text) {
+        _cleanup_free_ char *match = text_new("TIDBNUMAD_INSTANCE=%s", instance);
         _cleanup_text_ Text json = { 0 }, lines = { 0 };
-        int r = read_journal(instance, &json);
+        /* Any user may log TIDBNUMAD_INSTANCE=, so match _UID, which the journal itself sets. */
+        const int r = !match ? -ENOMEM
+                             : program_read((const char *const[]){ "journalctl", "--no-pager",
+                                                                   "--quiet", "--output=json",
+                                                                   "--output-fields=MESSAGE",
+                                                                   "--lines=" MESSAGES_SHOWN, match,
+                                                                   "_UID=0", NULL },
+                                            &json);
 
         if (r == -ENOMEM || json.error < 0)
                 text->error = -ENOMEM;

@@ -338,9 +338,9 @@ static void read_softirq(Trial *t, bool first, TrialHalf half) {
                         all += times[i].user + times[i].nice + times[i].system + times[i].idle +
                                times[i].iowait + times[i].irq + times[i].softirq + times[i].steal;
                 }
-        if (!first && all > t->all_ticks && t->softirq.n[half] < TRIAL_SAMPLES_MAX)
-                t->softirq.values[half][t->softirq.n[half]++] =
-                        (double)(softirq - t->softirq_ticks) / (double)(all - t->all_ticks);
+        if (!first && all > t->all_ticks)
+                add(&t->softirq, half,
+                    (double)(softirq - t->softirq_ticks) / (double)(all - t->all_ticks));
         t->softirq_ticks = softirq;
         t->all_ticks = all;
 }
@@ -635,10 +635,8 @@ static int find_instances(Trial *t) {
 
         if (r >= 0)
                 r = policies_load(t->args, &t->machine, &t->policies);
-        if (r == -EINVAL) {
-                (void)policies_print(&t->policies.errors, "");
-                output_line(stderr, "tidbnumactl: the policies are refused");
-        }
+        if (r == -EINVAL)
+                r = policies_refuse(&t->policies, NULL);
         if (r >= 0)
                 r = read_status(t);
         if (r >= 0)

@@ -229,15 +229,11 @@ int host_instance_set_disk(HostInstance *imagined, const Device *disk) {
 
 _printf_(2, 3) static int refuse(char **ret_message, const char *format, ...) {
         va_list args;
-        int n;
 
         va_start(args, format);
-        n = vasprintf(ret_message, format, args);
+        *ret_message = text_newv(format, args);
         va_end(args);
-        if (n >= 0)
-                return -EINVAL;
-        *ret_message = NULL;
-        return -ENOMEM;
+        return *ret_message ? -EINVAL : -ENOMEM;
 }
 
 static char *strip(char *word) {
@@ -408,15 +404,6 @@ static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
         return NULL;
 }
 
-/* Number of instances of this policy so far. */
-static size_t count_of(const HostInstances *list, const Policy *policy) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < list->n_instances; i++)
-                n += list->instances[i].policy == policy;
-        return n;
-}
-
 static size_t count_in_turn(const HostInstances *list) {
         size_t n = 0;
 
@@ -432,18 +419,15 @@ static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const 
                 const Device *turn = !disk && policy->place.near == NEAR_STORAGE
                                              ? disk_in_turn(devices, count_in_turn(list))
                                              : NULL;
-                const size_t number = count_of(list, policy) + 1;
+                const size_t number = host_instances_count(list, policy) + 1;
 
                 *new = (HostInstance){ .policy = policy,
                                        .limit_bytes = entry->need_bytes,
                                        .in_turn = turn };
                 list->n_instances++;
-                if (host_instance_set_disk(new, turn ? turn : disk) < 0)
+                new->name = text_new("%s-%zu", policy->name, number);
+                if (!new->name || host_instance_set_disk(new, turn ? turn : disk) < 0)
                         return -ENOMEM;
-                if (asprintf(&new->name, "%s-%zu", policy->name, number) < 0) {
-                        new->name = NULL;
-                        return -ENOMEM;
-                }
         }
         return 0;
 }

@@ -28,10 +28,8 @@ static bool is_file(const char *topology) {
 }
 
 static int set_title(Machine *machine, const char *kind, const char *name) {
-        if (asprintf(&machine->title, "%s%s", kind, name) >= 0)
-                return 0;
-        machine->title = NULL;
-        return -ENOMEM;
+        machine->title = text_new("%s%s", kind, name);
+        return machine->title ? 0 : -ENOMEM;
 }
 
 int machine_open_description(const char *description, const char *where, Machine *machine) {

@@ -201,3 +201,11 @@ int policies_print(const Diagnostics *diagnostics, const char *prefix) {
                 output_lines(stderr, &text);
         return text.error;
 }
+
+int policies_refuse(const Policies *policies, const char *machine) {
+        if (policies_print(&policies->errors, "") < 0)
+                return -ENOMEM;
+        output_line(stderr, "tidbnumactl: the policies are refused%s%s",
+                    machine ? " for the machine " : "", machine ? machine : "");
+        return -EINVAL;
+}

@@ -21,6 +21,10 @@
 #include "tidbnumad/world/irq-load.h"
 
 void situation_done(Situation *s) {
+        for (size_t i = 0; s->asked && i < s->report.n_instances; i++)
+                asked_done(&s->asked[i]);
+        free(s->asked);
+        free(s->servers);
         irq_plan_done(&s->irq_plan);
         irq_host_done(&s->irqs);
         word_list_done(&s->report.notes);
@@ -82,11 +86,8 @@ static int load_policies(Situation *s) {
                 return policies_load_defaults(s->machine, NULL, p);
         r = s->policy_path ? policies_load_path(s->policy_path, s->machine, p)
                            : policies_load(s->args, s->machine, p);
-        if (r == -EINVAL) {
-                if (policies_print(&p->errors, "") < 0)
-                        return -ENOMEM;
-                output_line(stderr, "tidbnumactl: the policies are refused");
-        }
+        if (r == -EINVAL)
+                return policies_refuse(p, NULL);
         if (r < 0 || named || !s->args->instances || !policies_are_built_in(p))
                 return r;
         policies_done(p);
@@ -445,14 +446,6 @@ static void note_policies(Situation *s) {
                                   "host.reserve.devices or host.reserve.nodes");
 }
 
-static size_t count_of_policy(const Situation *s, const Policy *policy) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < s->instances.n_instances; i++)
-                n += s->instances.instances[i].policy == policy;
-        return n;
-}
-
 /* A policy with a wrong unit or user matches nothing, and the operator finds out here. Without
  * access to all processes, nothing is known. */
 static void note_idle(Situation *s) {
@@ -463,7 +456,8 @@ static void note_idle(Situation *s) {
         if (s->policies->defaults || (s->instances.n_denied > 0 && geteuid() != 0))
                 return;
         for (size_t i = 0; i < set->n_policies; i++)
-                if (!set->policies[i].built_in && count_of_policy(s, &set->policies[i]) == 0)
+                if (!set->policies[i].built_in &&
+                    host_instances_count(&s->instances, &set->policies[i]) == 0)
                         text_appendf(&names, "%s%s", n++ > 0 ? ", " : "", set->policies[i].name);
         if (names.error < 0)
                 s->error = names.error;
@@ -478,7 +472,7 @@ static void note_idle(Situation *s) {
 static void note_limits(Situation *s) {
         for (size_t i = 0; i < s->policies->set.n_policies; i++) {
                 const Policy *policy = &s->policies->set.policies[i];
-                const size_t n = count_of_policy(s, policy);
+                const size_t n = host_instances_count(&s->instances, policy);
 
                 if (n > policy->max_instances)
                         situation_note(s,
@@ -680,7 +674,7 @@ static uint64_t memory_limit_of(const Situation *s, size_t i) {
         }
 }
 
-ServerInstance situation_server(const Situation *s, size_t i, const Asked *asked) {
+static ServerInstance server_of(const Situation *s, size_t i, const Asked *asked) {
         const HostInstance *o = &s->instances.instances[i];
         const PlanReportInstance *row = &s->report.instances[i];
         const InstanceInfo *published = row->published;
@@ -714,4 +708,21 @@ ServerInstance situation_server(const Situation *s, size_t i, const Asked *asked
         new.said = &asked->said;
         new.bound_after_start = published && published->bound_after_start;
         return new;
+}
+
+int situation_load_servers(Situation *s) {
+        const size_t n = s->report.n_instances;
+        int r = 0;
+
+        s->servers = calloc(n + 1, sizeof(*s->servers));
+        s->asked = calloc(n + 1, sizeof(*s->asked));
+        if (!s->servers || !s->asked)
+                return -ENOMEM;
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                if (s->runs)
+                        r = ask_server(&s->machine->sysroot, &s->instances.instances[i],
+                                       s->args->ask, &s->asked[i]);
+                s->servers[i] = server_of(s, i, &s->asked[i]);
+        }
+        return r;
 }

@@ -818,6 +818,14 @@ int host_instances_describe(const Sysroot *sysroot, const Topology *topology, Ho
         return 0;
 }
 
+size_t host_instances_count(const HostInstances *list, const Policy *policy) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n_instances; i++)
+                n += list->instances[i].policy == policy;
+        return n;
+}
+
 HostInstance *host_instances_find_pid(const HostInstances *list, pid_t pid) {
         for (size_t i = 0; i < list->n_instances; i++)
                 if (facts_find(&list->instances[i].facts, pid) >= 0)

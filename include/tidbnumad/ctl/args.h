@@ -71,9 +71,6 @@ typedef struct Args {
  * strings point into `argv`. */
 int args_parse(Args *args, int argc, char *argv[]);
 
-/* "plan" */
-const char *args_command_name(Command command);
-
 /* The commands and options of tidbnumactl in one table, for the parser, --help and hints. */
 
 typedef struct OptionRow {
@@ -95,11 +92,3 @@ typedef struct CommandRow {
 } CommandRow;
 
 const CommandRow *options_command(Command command);
-
-/* All of it, or that of one command. */
-void options_append_help(Text *text);
-void options_append_command_help(Command command, Text *text);
-
-/* The commands that accept an option: "plan and explain". Returns `buffer`. */
-#define OPTIONS_COMMANDS_MAX 128u
-const char *options_commands_of(const OptionRow *row, char buffer[static OPTIONS_COMMANDS_MAX]);

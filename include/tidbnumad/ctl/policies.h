@@ -35,6 +35,10 @@ int policies_load_defaults(const Machine *machine, const bool *wanted, Policies 
 /* Are there no policy files, so that only the built-in policies apply? */
 bool policies_are_built_in(const Policies *policies);
 
+/* Prints the `errors` of refused policies; `machine`: for which of several, else NULL. Returns
+ * -EINVAL or -ENOMEM. */
+int policies_refuse(const Policies *policies, const char *machine);
+
 /* Each message with the line that it is about: appended, or printed on standard error. */
 void policies_append(const Diagnostics *diagnostics, const char *prefix, Text *text);
 int policies_print(const Diagnostics *diagnostics, const char *prefix);

@@ -39,6 +39,9 @@ typedef struct Situation {
          * policies, and of the instances. */
         size_t first_note_of_source, first_note_of_policies, first_note_of_instances;
 
+        ServerInstance *servers; /* by situation_load_servers(): how each is judged; owned */
+        Asked *asked;            /* what each said, which these refer to; owned */
+
         bool irqs_planned; /* false: there is no entry of `irq`, or the machine has no devices */
         IrqHost irqs;
         IrqPlan irq_plan;
@@ -80,5 +83,6 @@ void situation_append_now(const Situation *s, const PlanReportInstance *row, Tex
 int situation_compare(const Situation *before, const Situation *after, PlanChange **ret,
                       size_t *ret_n);
 
-/* An instance as it is judged. `asked` is what it said, where it runs. Borrows from each. */
-ServerInstance situation_server(const Situation *s, size_t i, const Asked *asked);
+/* What check and advise judge, in `servers`; with --ask those that run are asked, which prints a
+ * note for each that does not answer. 0 or -ENOMEM. */
+int situation_load_servers(Situation *s);

@@ -200,6 +200,9 @@ int host_instances_add(HostInstances *list, const Policy *policy, Process *proce
 int host_instances_describe(const Sysroot *sysroot, const Topology *topology, HostInstances *list);
 
 /* By process number. NULL: none. */
+/* How many of them are of that policy. */
+size_t host_instances_count(const HostInstances *list, const Policy *policy);
+
 HostInstance *host_instances_find_pid(const HostInstances *list, pid_t pid);
 
 /* The instance of that name, unit (with or without suffix) or process number, or NULL. */

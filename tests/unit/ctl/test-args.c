@@ -307,7 +307,7 @@ TEST(command_help) {
         Capture capture;
 
         for (unsigned c = 0; c < N_COMMANDS; c++) {
-                ANSWER(&capture, args_command_name(c), "--help");
+                ANSWER(&capture, options_command(c)->name, "--help");
                 assert_fits_80(capture.text);
                 for (size_t i = 0; i < n; i++) {
                         assert_int_equal(
