@@ -341,8 +341,7 @@ void source_edit_list_done(SourceEditList *list) {
 int source_edit_add(SourceEditList *list, SourceSpan at, const Text *text) {
         if (text->error < 0 || ARRAY_RESERVE(list->edits, list->allocated, list->n_edits + 1) < 0)
                 return -ENOMEM;
-        list->edits[list->n_edits] =
-                (SourceEdit){ .at = at, .text = strdup(text->data ? text->data : "") };
+        list->edits[list->n_edits] = (SourceEdit){ .at = at, .text = strdup(text_string(text)) };
         return list->edits[list->n_edits++].text ? 0 : -ENOMEM;
 }
 

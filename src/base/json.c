@@ -181,7 +181,7 @@ void json_put_strings(Json *json, const char *key, const char *const *values, si
 }
 
 void json_put_text(Json *json, const char *key, const Text *value) {
-        put_bytes(json, key, value->data ? value->data : "", value->length);
+        put_bytes(json, key, text_string(value), value->length);
         if (value->error < 0)
                 json->text->error = value->error;
 }

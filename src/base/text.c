@@ -46,6 +46,12 @@ void text_append(Text *text, const char *string) {
         text_append_bytes(text, string, strlen(string));
 }
 
+void text_append_text(Text *text, const Text *other) {
+        text_append_bytes(text, text_string(other), other->length);
+        if (other->error < 0)
+                text->error = other->error;
+}
+
 void text_appendv(Text *text, const char *format, va_list args) {
         const size_t room = text->error == 0 ? text->allocated - text->length : 0;
         va_list again;

@@ -356,7 +356,7 @@ static int refuse_command(const char *word) {
                             similar.nearest);
         else
                 output_line(stderr, "tidbnumactl: unknown command '%s', expected%s", word,
-                            list.data ? list.data : "");
+                            text_string(&list));
         output_line(stderr, "Try 'tidbnumactl --help'.");
         return -EINVAL;
 }

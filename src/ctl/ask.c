@@ -40,7 +40,9 @@ static const char *value_of(const char *argument, const char *option, const char
         return argument[length] == '\0' ? next : NULL;
 }
 
-const char *ask_argument(const char *bytes, size_t size, const char *option) {
+/* The last value of an option on a command line, "--status=10080" or "-status 10080"; NULL: it is
+ * not given. */
+static const char *argument_of(const char *bytes, size_t size, const char *option) {
         const char *argument = cmdline_next(bytes, size, NULL), *next, *found = NULL;
 
         for (; argument; argument = next) {
@@ -122,7 +124,7 @@ const char *ask_address_parse(Product product, const char *bytes, size_t size, H
                 return "its program is none whose status port is known: name one with metrics in "
                        "its policy";
         for (size_t i = 0; status->options[i] && !value; i++)
-                value = ask_argument(bytes, size, status->options[i]);
+                value = argument_of(bytes, size, status->options[i]);
         return parse_address(value && *value ? value : status->address, ret);
 }
 
@@ -225,7 +227,7 @@ static json_t *ask_json(Asking *a, const char *path, int *ret_error) {
 
         *ret_error = http_get(&a->address, path, &json_limits, collect, &body, &a->status);
         if (*ret_error >= 0)
-                root = json_loadb(body.data ? body.data : "", body.length, 0, NULL);
+                root = json_loadb(text_string(&body), body.length, 0, NULL);
         if (*ret_error >= 0 && !root)
                 *ret_error = -EILSEQ;
         return root;
@@ -257,8 +259,7 @@ static int add_words(ServerReport *report, const char *name, const json_t *list)
                         return 0;
                 text_appendf(&words, "%s%s", i > 0 ? "," : "", json_string_value(word));
         }
-        return words.error < 0 ? words.error
-                               : server_report_add(report, name, words.data ? words.data : "");
+        return words.error < 0 ? words.error : server_report_add(report, name, text_string(&words));
 }
 
 /* Deeper ones than `depth` are left out: no server has such. */

@@ -133,7 +133,7 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                 add_place(&table, policy);
                 text_reset(&cell);
                 verdict_render(policy, process, owner && owner < policy, &cell);
-                table_add(&table, cell.data ? cell.data : "");
+                table_add(&table, text_string(&cell));
         }
         table_render(&table, width, text);
         render_owner(policies, process, published, text);
@@ -193,13 +193,6 @@ static int identify(const Sysroot *sysroot, pid_t pid, Process *ret) {
         return 0;
 }
 
-static bool is_unit(const Process *process, const char *subject) {
-        size_t n = strlen(subject);
-
-        return process->unit && strncmp(process->unit, subject, n) == 0 &&
-               (process->unit[n] == '\0' || strcmp(process->unit + n, ".service") == 0);
-}
-
 /* Finds the first process of a unit that no policy matches. -ESRCH: none. */
 static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) {
         _cleanup_pid_list_ PidList pids = { 0 };
@@ -208,7 +201,8 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
         for (size_t i = 0; r >= 0 && i < pids.n_pids; i++) {
                 _cleanup_process_ Process process = { 0 };
 
-                if (identify(sysroot, pids.pids[i], &process) < 0 || !is_unit(&process, unit))
+                if (identify(sysroot, pids.pids[i], &process) < 0 ||
+                    !unit_is_named(process.unit, unit))
                         continue;
                 *ret = TAKE_STRUCT(process);
                 return 0;

@@ -65,7 +65,7 @@ int temporary_folder_make(TemporaryFolder *ret) {
         return r;
 }
 
-int archive_pack(const TemporaryFolder *folder, int to_fd) {
+static int archive_pack(const TemporaryFolder *folder, int to_fd) {
         const char *const argv[] = { "tar",       "--create",  "--gzip",      "--file=-",
                                      "--owner=0", "--group=0", "--directory", folder->path,
                                      ".",         NULL };
@@ -148,8 +148,7 @@ static int add_reports(const TemporaryFolder *g, const char *runtime_dir) {
                                                 "--unit=tidbnumad", "--unit=tidbnumad-exporter",
                                                 "--output=short-iso", "--lines=5000", NULL },
                          &journal) >= 0)
-                r = dump_write(g->fd, "journal.txt", journal.data ? journal.data : "",
-                               journal.length);
+                r = dump_write(g->fd, "journal.txt", text_string(&journal), journal.length);
         return r < 0 ? r : dump_write(g->fd, "README", readme, strlen(readme));
 }
 

@@ -529,8 +529,8 @@ static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret
 
                 r = pin_file(host, user_units, &files->files[i], &text);
                 if (r >= 0)
-                        r = source_file_list_add(ret, files->files[i].path,
-                                                 text.data ? text.data : "", text.length);
+                        r = source_file_list_add(ret, files->files[i].path, text_string(&text),
+                                                 text.length);
         }
         return r < 0 ? r
                      : policy_set_parse(ret, &machine->topology,
@@ -588,7 +588,7 @@ static int write_topology(Fleet *fleet, int to_fd) {
         if (strcmp(name, "-") == 0)
                 name = "topology.yaml";
         if (r >= 0)
-                r = dump_write(to_fd, name, text.data ? text.data : "", text.length);
+                r = dump_write(to_fd, name, text_string(&text), text.length);
         return r < 0 ? cannot_write(fleet, name, r) : 0;
 }
 

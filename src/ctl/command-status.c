@@ -300,16 +300,6 @@ void status_problems_render(const StatusQuestion *q, Text *text) {
         put_problems(&p);
 }
 
-/* The same as the array `problems`: each with `names`, `reason`, `reason_code` and `remedy`, and
- * with `errors` where these are of policy files. */
-static void status_problems_json(const StatusQuestion *q, Json *json) {
-        Problems p = { .q = q, .text = json->text, .json = json };
-
-        json_open_array(json, "problems");
-        put_problems(&p);
-        json_close(json);
-}
-
 /* --- the daemon --- */
 
 /* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
@@ -770,9 +760,7 @@ static void status_history_render(const char *instance, Text *text) {
                 return;
         }
         text_append(text, ":\n");
-        text_append(text, lines.data ? lines.data : "");
-        if (lines.error < 0)
-                text->error = lines.error;
+        text_append_text(text, &lines);
 }
 
 /* --- the command --- */
@@ -835,6 +823,7 @@ static int print_json(const StatusQuestion *q) {
         const Snapshot *status = q->status;
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
+        Problems problems = { .q = q, .text = &text, .json = &json };
         const char *key;
         json_t *value;
 
@@ -854,7 +843,9 @@ static int print_json(const StatusQuestion *q) {
                 json_close(&json);
         }
         json_put_bool(&json, "alive", q->alive);
-        status_problems_json(q, &json);
+        json_open_array(&json, "problems");
+        put_problems(&problems);
+        json_close(&json);
         json_put_number(&json, "age_seconds", q->now_seconds - status->time_seconds);
         json_close(&json);
         return output_json(&text);

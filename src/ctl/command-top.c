@@ -81,7 +81,7 @@ static void put(Screen *s, const char *line, const char *color) {
 static void put_text(Screen *s, Text *line, const char *color) {
         if (line->error < 0)
                 s->text->error = line->error;
-        put(s, line->data ? line->data : "", color);
+        put(s, text_string(line), color);
         text_reset(line);
 }
 
@@ -95,7 +95,7 @@ static unsigned count_lines(const Text *lines) {
 
 /* Puts at most `most` lines of a text. */
 static void put_lines(Screen *s, const Text *lines, unsigned most) {
-        const char *rest = lines->data ? lines->data : "";
+        const char *rest = text_string(lines);
         _cleanup_text_ Text line = { 0 };
 
         for (; *rest && most > 0; most--) {
@@ -193,9 +193,8 @@ static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool s
         plan_words_bytes(remote_bytes(i), &remote);
         append_progress(i, &move);
         text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ", selected ? '>' : ' ', name,
-                     name, shown.data ? shown.data : "", instance_state_to_string(i->state),
-                     nodes.data ? nodes.data : "", remote.data ? remote.data : "",
-                     move.data ? move.data : "");
+                     name, text_string(&shown), instance_state_to_string(i->state),
+                     text_string(&nodes), text_string(&remote), text_string(&move));
         append_bar(i, s->view->columns > fixed + BAR_MIN ? s->view->columns - fixed : BAR_MIN,
                    &line);
         put_text(s, &line, status_is_problem(i) ? RED : NULL);
@@ -251,8 +250,8 @@ static void put_nodes(Screen *s) {
                 }
                 plan_words_bytes(n->free_bytes, &free_text);
                 plan_words_bytes(n->total_bytes, &total);
-                text_appendf(&line, " %4" PRIu32 " %10s %10s", n->id,
-                             free_text.data ? free_text.data : "", total.data ? total.data : "");
+                text_appendf(&line, " %4" PRIu32 " %10s %10s", n->id, text_string(&free_text),
+                             text_string(&total));
                 if (!isnan(n->softirq_ratio))
                         text_appendf(&line, " %6.1f %%", n->softirq_ratio * 100);
                 put_text(s, &line, NULL);
@@ -384,7 +383,7 @@ static int write_screen(const Text *lines) {
         const char *rest;
 
         output_fit(lines, 0, true, output_utf8(), &fitting);
-        rest = fitting.data ? fitting.data : "";
+        rest = text_string(&fitting);
         text_append(&frame, "\x1b[H");
         for (;;) {
                 const size_t n = strcspn(rest, "\n");
@@ -465,21 +464,6 @@ static bool take_keys(Top *top, const char *keys, size_t n) {
         return true;
 }
 
-/* 1: draw again; 0: exit. */
-static int take_signal(const Top *top) {
-        struct signalfd_siginfo info;
-
-        return read(top->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info) &&
-               info.ssi_signo == SIGWINCH;
-}
-
-static int take_input(Top *top) {
-        char keys[64];
-        ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
-
-        return n > 0 && take_keys(top, keys, (size_t)n);
-}
-
 static int loop(Top *top) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                 { .fd = top->signal_fd, .events = POLLIN } };
@@ -488,6 +472,9 @@ static int loop(Top *top) {
 
         for (;;) {
                 const uint64_t now = clock_monotonic_usec() / 1000;
+                struct signalfd_siginfo info;
+                char keys[64];
+                ssize_t n;
 
                 if (now >= next) {
                         next = now + REFRESH_MSEC;
@@ -501,9 +488,16 @@ static int loop(Top *top) {
                 r = poll(fds, ELEMENTSOF(fds), (int)(next > now ? next - now : 0));
                 if (r < 0 && errno != EINTR)
                         return -errno;
-                if ((r > 0 && fds[1].revents && !take_signal(top)) ||
-                    (r > 0 && fds[0].revents && !take_input(top)))
-                        return 0;
+                if (r > 0 && fds[1].revents) {
+                        n = read(top->signal_fd, &info, sizeof(info));
+                        if (n != (ssize_t)sizeof(info) || info.ssi_signo != SIGWINCH)
+                                return 0;
+                }
+                if (r > 0 && fds[0].revents) {
+                        n = read(STDIN_FILENO, keys, sizeof(keys));
+                        if (n <= 0 || !take_keys(top, keys, (size_t)n))
+                                return 0;
+                }
         }
 }
 

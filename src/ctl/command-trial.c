@@ -445,7 +445,7 @@ static int await_bound(Trial *t) {
                 }
                 text_appendf(&what, "Binding: %zu of %zu bound, %" PRIu64 " MiB to move", n,
                              t->names.n_words, pending >> 20);
-                r = wait_until(t, now + BINDING_POLL, what.data ? what.data : "", 0);
+                r = wait_until(t, now + BINDING_POLL, text_string(&what), 0);
                 if (r < 0)
                         return r;
         }
@@ -679,7 +679,7 @@ static int check_ports(Trial *t) {
                 if (s->last.has_queries)
                         continue;
                 output_line(stderr, "note: %s cannot be judged: %s", t->names.words[i],
-                            s->why.data ? s->why.data : "");
+                            text_string(&s->why));
                 s->port.address.any.sa_family = AF_UNSPEC; /* it would delay the others' samples */
         }
         if (r >= 0 && n == 0) {

@@ -66,13 +66,6 @@ static NodeSet named_nodes(const PolicySet *set) {
         return nodes;
 }
 
-static void note_unused(const Machine *machine, const Policies *p, Text *note) {
-        const NodeSet named = named_nodes(&p->set);
-
-        if (!policies_are_built_in(p))
-                topology_append_unused(&machine->topology, &named, note);
-}
-
 /* A reload would refuse what the files have lost since they came into force, see tidbnumad.d(5). */
 static int check_lost(const Args *args, Policies *p) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
@@ -173,8 +166,11 @@ int command_validate(const Args *args) {
         valid = r >= 0;
         if (r == 0 && machine.live && !policies_are_built_in(&policies))
                 r = warn_idle(&machine, &policies, &notes[NOTE_WITHOUT_ROOT]);
-        if (valid)
-                note_unused(&machine, &policies, &notes[NOTE_UNUSED]);
+        if (valid && !policies_are_built_in(&policies)) {
+                const NodeSet named = named_nodes(&policies.set);
+
+                topology_append_unused(&machine.topology, &named, &notes[NOTE_UNUSED]);
+        }
         if (r == -ENOMEM)
                 return r;
         r = args->json ? print_json(&policies, notes, valid) : print_text(&policies, notes, valid);

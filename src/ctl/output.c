@@ -61,7 +61,7 @@ static size_t color_length(const char *string) {
 
 /* Names are escaped already; this escapes what a caller forgot. */
 static void append_visible(const Text *text, bool colors, Text *ret) {
-        const char *rest = text->data ? text->data : "";
+        const char *rest = text_string(text);
 
         while (*rest) {
                 const size_t n = strcspn(rest, "\x1b"), color = color_length(rest + n);
@@ -120,7 +120,7 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
 
         append_visible(text, colors, &visible);
         text_append(&lines, "");
-        for (const char *line = visible.data ? visible.data : ""; *line;) {
+        for (const char *line = text_string(&visible); *line;) {
                 const size_t n = strcspn(line, "\n");
 
                 if (width > 0)
@@ -131,9 +131,9 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
                 line += n + (line[n] != '\0');
         }
         if (utf8)
-                text_append(ret, lines.data ? lines.data : "");
+                text_append_text(ret, &lines);
         else
-                append_ascii(lines.data ? lines.data : "", ret);
+                append_ascii(text_string(&lines), ret);
         if (visible.error < 0 || lines.error < 0 || text->error < 0)
                 ret->error = -ENOMEM;
 }
@@ -144,7 +144,7 @@ int output_text(const Text *text) {
         output_fit(text, output_width(), output_colors(), output_utf8(), &fitting);
         if (fitting.error < 0)
                 return fitting.error;
-        return put(fitting.data ? fitting.data : "", fitting.length);
+        return put(text_string(&fitting), fitting.length);
 }
 
 void output_lines(FILE *stream, const Text *text) {
@@ -165,7 +165,7 @@ void output_line(FILE *stream, const char *format, ...) {
         va_start(args, format);
         text_appendv(&message, format, args);
         va_end(args);
-        text_append_printable(&line, message.data ? message.data : "");
+        text_append_printable(&line, text_string(&message));
         text_append(&line, "\n");
         if (message.error >= 0 && line.error >= 0)
                 output_lines(stream, &line);

@@ -125,10 +125,6 @@ static const InstanceInfo *daemons_of(const Situation *s, const PlacementInstanc
                        : NULL;
 }
 
-static NodeSet bound_nodes(const Situation *s, const HostInstance *o) {
-        return placement_bound_nodes(&s->machine->topology, &o->cpus, &o->allowed_cpus);
-}
-
 /* The daemon's method; without a daemon, the one that it would choose (binding/method.c), except
  * for limits that only systemd knows. */
 static BindMeans means_of(const Situation *s, const HostInstance *o,
@@ -178,7 +174,7 @@ static PlacementInstance observe(const Situation *s, HostInstance *o, PlanReport
         input = placement_instance_of(&o->facts, topology,
                                       row->published &&
                                               row->published->memory_limit_bytes == o->limit_bytes);
-        input.in_force = bound_nodes(s, o);
+        input.in_force = placement_bound_nodes(topology, &o->cpus, &o->allowed_cpus);
         /* The daemon's verdict, if there is one: with CPUs of one node only, or on a machine of one
          * node, the nodes of the threads do not show whether an instance is bound. */
         row->in_force = row->published && row->published->cpu_bound ? row->published->nodes

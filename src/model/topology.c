@@ -157,7 +157,7 @@ uint16_t topology_distance(const Topology *topology, uint32_t from, uint32_t to)
                                    (size_t)(b - topology->nodes)];
 }
 
-/* --- notes ---------------------------------------------------------------------------------- */
+/* --- notes --- */
 
 void topology_append_note(const Topology *topology, unsigned number, Text *text) {
         static const struct {

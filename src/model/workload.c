@@ -89,6 +89,13 @@ bool unit_is_service(const char *unit) {
         return text_ends_with(unit, ".service") && strncmp(unit, "user@", 5) != 0;
 }
 
+bool unit_is_named(const char *unit, const char *word) {
+        const size_t n = strlen(word);
+
+        return unit && strncmp(unit, word, n) == 0 &&
+               (unit[n] == '\0' || strcmp(unit + n, ".service") == 0);
+}
+
 void tiup_topology_done(TiupTopology *topology) {
         for (size_t i = 0; i < topology->n_servers; i++) {
                 TiupServer *server = &topology->servers[i];

@@ -276,7 +276,7 @@ static void append_reasons(Text *text, const AdviceReport *report, unsigned widt
                 if (line.error < 0)
                         text->error = line.error;
                 text_append(text, "  ");
-                advice_text_append_wrapped(text, line.data ? line.data : "",
+                advice_text_append_wrapped(text, text_string(&line),
                                            (width > 0 ? width : COMMENT_WIDTH) - 4, "    ");
                 text_append(text, "\n");
         }

@@ -22,8 +22,7 @@ static void append_label(Text *text, const char *separator, const char *name, co
         value = value ? value : "";
         utf8_sanitize(&well_formed, value, strlen(value));
         text_append(&visible, "");
-        utf8_append_visible(&visible, well_formed.data ? well_formed.data : "", well_formed.length,
-                            "\n");
+        utf8_append_visible(&visible, text_string(&well_formed), well_formed.length, "\n");
         if (well_formed.error < 0 || visible.error < 0) {
                 text->error = -ENOMEM;
                 return;

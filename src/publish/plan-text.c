@@ -522,7 +522,7 @@ void irq_plan_line(const IrqPlan *plan, Text *text) {
                 if (append_decided(plan, decision, &cpus, &part) == 0)
                         continue;
                 text_append(text, n++ > 0 ? ", " : "");
-                text_append(text, part.data ? part.data : "");
+                text_append_text(text, &part);
                 if (decision != IRQ_STEERED)
                         text_appendf(text, " %s", irq_decision_to_string(decision));
                 else {

@@ -54,7 +54,7 @@ void table_addf(Table *table, const char *format, ...) {
 void table_add_text(Table *table, Text *cell) {
         if (cell->error < 0)
                 table->error = cell->error;
-        table_add(table, cell->data ? cell->data : "");
+        table_add(table, text_string(cell));
         text_reset(cell);
 }
 

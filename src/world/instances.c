@@ -20,7 +20,8 @@
 #include "tidbnumad/world/instances.h"
 #include "tidbnumad/world/storage.h"
 
-int member_init(Member *member, Process *process, ProcHandle *handle) {
+/* Takes over both (they are empty afterwards). -ENOMEM: they stay with the caller. */
+static int member_init(Member *member, Process *process, ProcHandle *handle) {
         ProcHandle *own = malloc(sizeof(*own));
 
         if (!own)
@@ -363,7 +364,9 @@ static void add_threads(const ProcHandle *handle, CpuSet *cpus) {
         id_set_union(cpus, &walk.cpus);
 }
 
-int members_read_thread_cpus(const Members *m, const CpuSet *whole, CpuSet *ret) {
+/* The CPUs that its threads may use, all together; of no more threads than show all of `whole`.
+ * -ENODATA: none can be read. */
+static int members_read_thread_cpus(const Members *m, const CpuSet *whole, CpuSet *ret) {
         CpuSet cpus = { 0 };
         ProcStatus status;
 
@@ -391,7 +394,9 @@ int members_read_cpus(const Members *m, CpuSet *ret) {
         return 0;
 }
 
-int members_read_mems(const Members *m, NodeSet *ret) {
+/* The memory nodes that its group allows, or the kernel its first process. -ENODATA, or another
+ * negative errno: neither can be read. */
+static int members_read_mems(const Members *m, NodeSet *ret) {
         _cleanup_free_ char *path =
                 cgroup_version(m->sysroot) == CGROUP_V2 ? members_group_path(m) : NULL;
         ProcStatus status;
@@ -583,13 +588,7 @@ int members_read_memory(const Members *m, const Topology *topology, NodeMemory *
         return members_scope(m) ? -EOPNOTSUPP : members_count_memory(m, topology, fd, by_node);
 }
 
-/* The instances that run: found, grouped, read and named. */
-
 /* --- reserved huge pages --- */
-
-static bool asks_again(int r) {
-        return r == -ENOMEM || r == -EAGAIN || r == -EBUSY;
-}
 
 int members_collect_huge_maps(const Members *m, const NodeSet *nodes, HugeMapsRead read,
                               void *userdata, HugeMaps *ret) {
@@ -600,7 +599,7 @@ int members_collect_huge_maps(const Members *m, const NodeSet *nodes, HugeMapsRe
                 HugeMaps one;
                 int r = read(&m->list[p], nodes, userdata, &one);
 
-                if (asks_again(r))
+                if (r == -ENOMEM || r == -EAGAIN || r == -EBUSY) /* to be asked again */
                         return r;
                 n_read += r != -ESRCH;
                 if (r >= 0)
@@ -833,13 +832,6 @@ HostInstance *host_instances_find_pid(const HostInstances *list, pid_t pid) {
         return NULL;
 }
 
-static bool is_unit(const HostInstance *o, const char *subject) {
-        size_t n = strlen(subject);
-
-        return o->unit && strncmp(o->unit, subject, n) == 0 &&
-               (o->unit[n] == '\0' || strcmp(o->unit + n, ".service") == 0);
-}
-
 const HostInstance *host_instances_find_subject(const HostInstances *list, const char *subject) {
         uint64_t pid = 0;
 
@@ -847,7 +839,7 @@ const HostInstance *host_instances_find_subject(const HostInstances *list, const
                 if (strcmp(list->instances[i].name, subject) == 0)
                         return &list->instances[i];
         for (size_t i = 0; i < list->n_instances; i++)
-                if (is_unit(&list->instances[i], subject))
+                if (unit_is_named(list->instances[i].unit, subject))
                         return &list->instances[i];
         return parse_u64(subject, &pid) == 0 && pid <= INT32_MAX
                        ? host_instances_find_pid(list, (pid_t)pid)

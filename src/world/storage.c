@@ -203,7 +203,7 @@ static int add_device(StorageWalk *walk, const char *path) {
         return add_mount(walk, mount);
 }
 
-/* --- file systems of several devices -------------------------------------------------------- */
+/* --- file systems of several devices --- */
 
 /* btrfs lists the devices of each of its file systems in /sys/fs/btrfs/UUID/devices. */
 typedef struct Members {
@@ -251,7 +251,7 @@ static int add_sources(StorageWalk *walk, const char *source) {
         return r < 0 ? r : found ? 0 : -ENODEV;
 }
 
-/* --- one mount ------------------------------------------------------------------------------ */
+/* --- one mount --- */
 
 /* File systems whose number is not that of a device, although they are on devices. */
 static int add_unnumbered(StorageWalk *walk, const Mount *mount) {
@@ -396,9 +396,7 @@ int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *di
         return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);
 }
 
-/* --- the data directory of a process --- */
-
-/* --- the command line ----------------------------------------------------------------------- */
+/* --- the data directory of a process: by its command line --- */
 
 static bool looks_like_path(const char *text) {
         return text[0] == '/' || text[0] == '.';
@@ -460,7 +458,7 @@ const char *data_dir_parse_cmdline(const char *bytes, size_t size) {
         return data_dir && *data_dir ? data_dir : NULL;
 }
 
-/* --- paths ---------------------------------------------------------------------------------- */
+/* --- paths --- */
 
 /* Appends the parts of `path` to `out` but for "." and empty ones. ".." stays: what it means
  * depends on links. */
@@ -550,7 +548,7 @@ static int search_cmdline(DirSearch *search) {
                         : -ENODATA;
 }
 
-/* --- the open files ------------------------------------------------------------------------- */
+/* --- the open files --- */
 
 /* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters. */
 static bool is_database_file(const char *name) {

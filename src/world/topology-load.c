@@ -85,9 +85,7 @@ void topology_env_leave(TopologyEnv *env, char **ret_output) {
         env_unset();
 }
 
-/* --- hwloc's objects into nodes --- */
-
-/* hwloc's objects into nodes: whose CPUs and memory, in which package, at which distance. */
+/* --- hwloc's objects into nodes: whose CPUs and memory, in which package, at which distance --- */
 
 /* A set of hwloc's may be infinite. */
 static void fill_set(hwloc_const_bitmap_t bitmap, IdTarget ret) {
@@ -312,8 +310,6 @@ int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
 
 /* --- this machine, or a dump --- */
 
-/* This machine's topology, or a dump's: hwloc's objects, and what only /sys has beside them. */
-
 #define CPUS "devices/system/cpu/"
 #define NODES "devices/system/node/"
 
@@ -350,7 +346,7 @@ static int load_hwloc(const Sysroot *sysroot, hwloc_topology_t *ret) {
         return r;
 }
 
-/* --- what /sys knows better than hwloc ------------------------------------------------------ */
+/* --- what /sys knows better than hwloc --- */
 
 /* The number that all CPUs of the node have. */
 static uint32_t node_package(const Sysroot *sysroot, const CpuSet *cpus) {
@@ -401,7 +397,7 @@ static void fill_known_nodes(const Sysroot *sysroot, Topology *topology) {
         }
 }
 
-/* --- cpuset partitions ---------------------------------------------------------------------- */
+/* --- cpuset partitions --- */
 
 /* Control groups that are looked at to find out which one is the partition. */
 enum { GROUPS_MAX = 1024 };

@@ -54,7 +54,7 @@ static int hwloc_load(hwloc_topology_t t) {
         return 0;
 }
 
-/* --- XML ------------------------------------------------------------------------------------ */
+/* --- XML --- */
 
 static int hwloc_load_buffer(const char *xml, size_t size, bool keep_misc, hwloc_topology_t *ret) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
@@ -127,7 +127,7 @@ static int load_xml(const char *path, hwloc_topology_t *ret, char **ret_message)
                          "hwloc cannot read %s; expected XML from \"lstopo FILE.xml\"", path);
 }
 
-/* --- synthetic ------------------------------------------------------------------------------ */
+/* --- synthetic --- */
 
 /* hwloc would build as many objects as the description has. Of "package:2 [numa(memory=1GB)]
  * core:4 2" the numbers outside of brackets multiply. */
@@ -193,7 +193,7 @@ static int topology_source_load(const TopologySource *source, hwloc_topology_t *
         return r;
 }
 
-/* --- devices in hwloc's tree, as others' XML holds them and as our own does ----------------- */
+/* --- devices in hwloc's tree, as others' XML holds them and as our own does --- */
 
 /* Notes them on hwloc's devices of the same name, the rest on the machine. */
 static int topology_devices_note(hwloc_topology_t t, const DeviceList *devices) {
@@ -405,7 +405,7 @@ int device_note_parse(const char *text, Device *ret) {
         return 0;
 }
 
-/* --- machines that are not here: XML and synthetic descriptions into the model -------------- */
+/* --- machines that are not here: XML and synthetic descriptions into the model --- */
 
 /* What an export notes on the machine, for what hwloc does not know. */
 static const struct {
@@ -580,7 +580,7 @@ static int note_topology(hwloc_topology_t t, Topology *topology) {
         return 0;
 }
 
-/* --- the instances -------------------------------------------------------------------------- */
+/* --- the instances --- */
 
 /* Of more than this many equal objects, lstopo draws only the first and the last, and dots for the
  * others: an instance below these would not be visible. */
@@ -620,7 +620,7 @@ static int add_mark(hwloc_topology_t t, const TopologyMark *mark) {
         return misc->subtype ? 0 : -ENOMEM;
 }
 
-/* --- the file ------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 /* A link stays one, and what it points to is replaced. What is no regular file, such as a terminal,
  * is not there to be replaced. */

@@ -20,8 +20,14 @@ void text_done(Text *text);
 void text_reset(Text *text); /* empties it, keeps the memory */
 void text_append(Text *text, const char *string);
 void text_append_bytes(Text *text, const char *data, size_t length);
+void text_append_text(Text *text, const Text *other); /* and its error */
 void text_appendf(Text *text, const char *format, ...) _printf_(2, 3);
 void text_appendv(Text *text, const char *format, va_list args) _printf_(2, 0);
+
+/* "" before anything was appended. */
+static inline const char *text_string(const Text *text) {
+        return text->data ? text->data : "";
+}
 
 /* Does the text end with `suffix`, and have something before it? `text` may be NULL. The second
  * function is for the first `length` bytes of a text. */

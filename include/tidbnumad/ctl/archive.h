@@ -1,4 +1,4 @@
-/* A folder that lasts as long as a command, and tar(1), which packs and unpacks it. */
+/* A folder that lasts as long as a command, and what `gather` makes of one, unpacked again. */
 #pragma once
 
 #include "tidbnumad/base/cleanup.h"
@@ -19,5 +19,4 @@ void temporary_folder_done(TemporaryFolder *folder);
 #define _cleanup_temporary_folder_ _cleanup_(temporary_folder_done)
 
 /* 0; -EIO: tar failed, after a message of its own; other negative errno. */
-int archive_pack(const TemporaryFolder *folder, int to_fd);
 int archive_unpack(const char *archive, const TemporaryFolder *folder);

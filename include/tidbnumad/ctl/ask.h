@@ -13,10 +13,6 @@
 #include "tidbnumad/sys/http.h"
 #include "tidbnumad/world/instances.h"
 
-/* The last value of an option on a command line, "--status=10080" or "-status 10080"; NULL: it is
- * not given. */
-const char *ask_argument(const char *bytes, size_t size, const char *option);
-
 /* The address at which a server that was started with these arguments reports its metrics: by its
  * arguments, else its product's default. Of several the first; a wildcard or a host name is the
  * loopback interface, as no name is looked up. NULL, or why there is none on this host, in words.

@@ -100,6 +100,9 @@ int unit_from_cgroup(const char *path, char **ret);
  * many programs: each of its processes is an instance. NULL: no. */
 bool unit_is_service(const char *unit);
 
+/* Does the word name the unit: its name, or that without ".service"? `unit` may be NULL. */
+bool unit_is_named(const char *unit, const char *word);
+
 /* A topology file of TiUP: the servers of a cluster, and where in the file each of them is. Plain
  * data; config/tiup.h parses it, publish/advice.h fills it in. */
 

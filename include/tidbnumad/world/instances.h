@@ -24,8 +24,6 @@ typedef struct Members {
         int32_t *intruder;
 } Members;
 
-/* Takes over both (they are empty afterwards). -ENOMEM: they stay with the caller. */
-int member_init(Member *member, Process *process, ProcHandle *handle);
 void member_done(Member *member);
 
 /* A new instance of the policy (may be NULL), with the unit and the executable of its first
@@ -97,14 +95,6 @@ int members_read_cpus(const Members *members, CpuSet *ret);
 /* The first part of it, the unit's cpuset. -EOPNOTSUPP: no service, or it has none. */
 int members_read_unit_cpus(const Members *members, CpuSet *ret);
 
-/* The CPUs that its threads may use, all together; of no more threads than show all of `whole`.
- * -ENODATA: none can be read. */
-int members_read_thread_cpus(const Members *members, const CpuSet *whole, CpuSet *ret);
-
-/* The memory nodes that its group allows, or the kernel its first process. -ENODATA, or another
- * negative errno: neither can be read. */
-int members_read_mems(const Members *members, NodeSet *ret);
-
 /* How much memory an instance holds on which node, and how much it may have. */
 
 /* What its control group counts, into `by_node` (n_nodes of the topology, by index), if the group
@@ -168,7 +158,7 @@ typedef struct HostInstance {
         CpuSet cpus;         /* that it is bound to, see members_read_cpus(); empty: not known */
         CpuSet unit_cpus;    /* the cpuset of its unit; empty: none */
         CpuSet thread_cpus;  /* that its threads may use, all together; empty: not known */
-        NodeSet mems;        /* see members_read_mems(); empty: not known */
+        NodeSet mems;        /* that its group allows it; empty: not known */
         bool shared;         /* unrelated processes are in its unit */
         char *memory_policy; /* the first that one of its processes has set; NULL: none is seen;
                               * owned */

@@ -128,27 +128,6 @@ TEST(wrapping) {
         assert_wrapped("éé üü", 4, "éé\n>>üü");
 }
 
-static void assert_visible(const char *string, const char *expected) {
-        _cleanup_text_ Text text = { 0 };
-
-        text_append_printable(&text, string);
-        assert_string_equal(text.data ? text.data : "", expected);
-}
-
-TEST(visible) {
-        assert_visible("tidb-4000", "tidb-4000");
-        assert_visible("", "");
-        assert_visible("a\nb\tc\x1b[31m\x7f", "a\\x0ab\\x09c\\x1b[31m\\x7f");
-        assert_visible("a\\x2d.service", "a\\x2d.service"); /* systemd's own escapes stay */
-        assert_visible("\xc2\x85\xc2\x9f\xc2\xa0", "\\xc2\\x85\\xc2\\x9f\xc2\xa0");
-        assert_visible("\xe2\x80\xa8\xe2\x80\xa9", "\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
-        assert_visible("\xe2\x80\xae\xe2\x81\xa6", "\\xe2\\x80\\xae\\xe2\\x81\\xa6");
-        assert_visible("\xef\xbb\xbf\xef\xbf\xbe", "\\xef\\xbb\\xbf\\xef\\xbf\\xbe");
-        assert_visible("\xf0\x9f\xbf\xbf", "\\xf0\\x9f\\xbf\\xbf"); /* U+1FFFF */
-        assert_visible("\xff\x80", "\\xff\\x80");
-        assert_visible("é€😀", "é€😀");
-}
-
 static void assert_quoted(const char *string, const char *expected) {
         _cleanup_text_ Text text = { 0 };
 
