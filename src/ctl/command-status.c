@@ -346,7 +346,11 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
 
         text_append(text, "tidbnumad ");
         text_append_printable(text, s->version ? s->version : "of unknown version");
-        text_appendf(text, ", %s, ", q->alive ? daemon_mode_to_string(s->mode) : "not running");
+        text_appendf(text, ", %s, ",
+                     !q->alive ? "not running"
+                     : s->mode == DAEMON_ENFORCING && s->n_policies == 0
+                             ? "without a policy"
+                             : daemon_mode_to_string(s->mode));
         append_counts(q, text);
         text_appendf(text, "; %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
@@ -560,7 +564,7 @@ static void render_devices(const StatusQuestion *q, Text *text) {
         table_render(&table, q->width, text);
 }
 
-/* "eth0", "eth0 and eth1", "eth0 and 3 others". */
+/* "eth0", "eth0 and eth1", "eth0 and 3 other devices". */
 static void append_devices(const IrqInfo *irq, IrqState state, Text *text) {
         const char *first = NULL, *second = NULL;
         size_t n = 0;
@@ -575,7 +579,7 @@ static void append_devices(const IrqInfo *irq, IrqState state, Text *text) {
                 text_append(text, " and ");
                 text_append_printable(text, second);
         } else if (n > 2)
-                text_appendf(text, " and %zu others", n - 1);
+                text_appendf(text, " and %zu other devices", n - 1);
 }
 
 /* The instances whose CPUs are among these. */
@@ -618,7 +622,9 @@ static void render_interrupts(const Snapshot *s, Text *text) {
                         continue;
                 text_appendf(text, "%s%" PRIu64 " of ", any ? ", " : "Interrupts: ", n_of[state]);
                 append_devices(&s->irq, state, text);
-                text_append(text, where[state] ? " " : " on CPUs ");
+                text_append(text, where[state]               ? " "
+                                  : id_set_count(&cpus) == 1 ? " on CPU "
+                                                             : " on CPUs ");
                 if (where[state])
                         text_append(text, where[state]);
                 else

@@ -515,12 +515,22 @@ static void await_releases(const Control *c, const Call *call, Text *missing) {
         }
 }
 
+/* Its line is that of the release then. */
+static bool is_in_release(const Control *c, const Instance *i) {
+        const UndoReleases *releases = &c->m->undo.releases;
+        bool found = false;
+
+        for (size_t k = 0; k < releases->n && !found; k++)
+                found = text_equal(releases->list[k]->restore.record->instance, i->name);
+        return found;
+}
+
 static void await_released(const Control *c, const Call *call, Text *missing) {
         const Manager *m = c->m;
 
         await_releases(c, call, missing);
         REGISTRY_FOREACH(i, &m->registry)
-        if (call_names(call, i->name, i->unit) && !is_released(c, i))
+        if (call_names(call, i->name, i->unit) && !is_released(c, i) && !is_in_release(c, i))
                 append_missing(missing, i->name, "not released yet", NULL);
         if (names_interrupts(c, call) && irq_is_asked_back(m->irq, &m->irq->last))
                 append_missing(missing, RELEASE_HOST,

@@ -97,7 +97,8 @@ static const ReasonText texts[N_REASONS] = {
                               "its threads have their own CPU affinity (taskset, "
                               "sched_setaffinity), which leaves some CPUs of its place unused",
                               "nothing, if that is intended; else restart it without taskset, or "
-                              "let its own setting (HAProxy: cpu-map) name all of them" },
+                              "let its own setting (HAProxy: cpu-map, numa-cpu-mapping) name all "
+                              "of them" },
         [REASON_UNIT_AFFINITY] = { "unit-affinity",
                                    "CPUAffinity= of its unit leaves out some of the CPUs of its "
                                    "place",

@@ -492,6 +492,12 @@ static uint64_t taken_of_node(const Audit *a, const AuditInstance *i) {
         return seen / 100 * info->takes_percent / n;
 }
 
+static void append_size(uint64_t bytes, Text *text) {
+        const bool large = bytes >= UINT64_C(16) << 30;
+
+        text_appendf(text, "%" PRIu64 " %s", bytes >> (large ? 30 : 20), large ? "GiB" : "MiB");
+}
+
 /* Without settings of their own, except for those that they were asked for. Servers that are on
  * several nodes are named once. */
 static void server_sizes(Audit *a) {
@@ -518,9 +524,11 @@ static void server_sizes(Audit *a) {
                 audit_hold(a, AUDIT_SERVER_SIZES);
                 if (sum <= node->memory_bytes || text_equal(names.data, before.data))
                         continue;
-                text_appendf(&found, "%s%s up to %" PRIu64 " GiB of node %" PRIu32 " with %" PRIu64,
-                             found.length > 0 ? "; " : "", names.data ? names.data : "", sum >> 30,
-                             node->id, node->memory_bytes >> 30);
+                text_appendf(&found, "%s%s up to ", found.length > 0 ? "; " : "",
+                             names.data ? names.data : "");
+                append_size(sum, &found);
+                text_appendf(&found, " of node %" PRIu32 " with ", node->id);
+                append_size(node->memory_bytes, &found);
                 text_reset(&before);
                 text_append(&before, names.data);
         }
@@ -679,8 +687,9 @@ static char *hand_remedy(const AuditInstance *i, StartSource start) {
                                           "numa_cores out of its unit, run script or TiUP "
                                           "topology, and restart it")
                                : text_new("restart it without taskset; or end its own setting "
-                                          "(HAProxy: cpu-map, TiDB: --affinity-cpus), if that is "
-                                          "not intended");
+                                          "(HAProxy: cpu-map, or numa-cpu-mapping, which is its "
+                                          "default; TiDB: --affinity-cpus), if that is not "
+                                          "intended");
         }
 }
 

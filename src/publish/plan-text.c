@@ -482,7 +482,8 @@ static bool is_shown(const IrqPlanDevice *device) {
         return device->reason != IRQ_REASON_NO_ENTRY;
 }
 
-/* The interrupts of all devices with that decision: "17 of eth0", "24 of eth0 and 3 others". */
+/* The interrupts of all devices with that decision: "17 of eth0", "24 of eth0 and 3 other devices".
+ */
 static size_t append_decided(const IrqPlan *plan, IrqDecision decision, CpuSet *cpus, Text *text) {
         const char *first = NULL;
         size_t n = 0, n_devices = 0;
@@ -505,7 +506,8 @@ static size_t append_decided(const IrqPlan *plan, IrqDecision decision, CpuSet *
         text_appendf(text, "%zu of ", n);
         text_append_printable(text, first);
         if (n_devices > 1)
-                text_appendf(text, " and %zu other%s", n_devices - 1, n_devices == 2 ? "" : "s");
+                text_appendf(text, " and %zu other device%s", n_devices - 1,
+                             n_devices == 2 ? "" : "s");
         return n;
 }
 
@@ -526,7 +528,7 @@ void irq_plan_line(const IrqPlan *plan, Text *text) {
                 if (decision != IRQ_STEERED)
                         text_appendf(text, " %s", irq_decision_to_string(decision));
                 else {
-                        text_append(text, " to CPUs ");
+                        text_append(text, id_set_count(&cpus) == 1 ? " to CPU " : " to CPUs ");
                         plan_words_set(ID_VIEW(&cpus), text);
                 }
         }
