@@ -62,8 +62,9 @@ int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat 
                         return proc_error(h.pidfd);
         }
         /* Read last and through the directory: if this answers, the directory's process was still
-         * there after the pidfd was taken, so that both are of the same one. */
-        r = proc_stat_read(&h, 0, &stat);
+         * there after the pidfd was taken, so that both are of the same one. Of the first thread:
+         * for the file of the whole process the kernel sums up the times of all threads. */
+        r = proc_stat_read(&h, h.live ? pid : 0, &stat);
         if (r < 0)
                 return r;
         h.start_ticks = stat.start_ticks;

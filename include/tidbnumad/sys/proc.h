@@ -61,12 +61,12 @@ typedef struct ProcStat {
         bool kernel_thread; /* PF_KTHREAD */
         bool forked_only;   /* PF_FORKNOEXEC: it has not executed a program since its fork */
         uint64_t n_threads;
-        uint64_t cpu_ticks;   /* that all of its threads have used, in user mode and the kernel */
+        uint64_t cpu_ticks; /* used in user mode and the kernel: of a process by all its threads */
         uint64_t start_ticks; /* clock ticks after boot */
         uint32_t last_cpu;    /* where it last ran */
 } ProcStat;
 
-/* proc_open(), and what it has to read for it. */
+/* proc_open(), and what it has to read for it: of the first thread, so `cpu_ticks` are its own. */
 int proc_open_stat(const Sysroot *sysroot, pid_t pid, ProcHandle *ret, ProcStat *ret_stat);
 
 /* The comm may hold anything, brackets and newlines too. -EBADMSG: not a stat file. */
