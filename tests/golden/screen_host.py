@@ -57,8 +57,8 @@ SERVERS = (("tidb-4000", "tidb-server", 1, None, 12), ("tidb-4001", "tidb-server
            ("pd-2379", "pd-server", 2, None, 2), ("haproxy", "haproxy", 2, None, 1))
 
 
-# Where a daemon that only observes has placed them: with nothing bound, PD gets a node to itself.
-OBSERVED_NODES = {"pd-2379": 5}
+# Where a plan with nothing bound puts them, and the healthy host has them: PD gets a node to itself.
+PLANNED_NODES = {"pd-2379": 5}
 
 # By what of their start threads are restricted by hand; "": by nothing that it has.
 HAND = {"tidb-4000": "CPUAffinity=", "tidb-4001": "taskset", "tikv-20160": ""}
@@ -79,6 +79,7 @@ def lay_out(root, kind):
     s = Situation()
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
         pid = FIRST_SERVER_PID + i
+        node = PLANNED_NODES.get(name, node) if healthy else node
         at_home = healthy or bound and name != "tikv-20161"  # its memory is still being moved
         s.service(pid, program, name, node_cpus(node) if bound else "0-127", mems=str(node) if at_home else "0-7",
                   anon=on(node, gib) if at_home else spread(gib), **({"max": 50 * GIB} if healthy and gib > 2 else {}))
@@ -128,7 +129,7 @@ def published(bound, by_hand=False, healthy=False):
     """status.json: all bound but the second tikv, whose memory is being moved, and a tidb that somebody binds otherwise; healthy: all."""
     rows = []
     for i, (name, program, node, disk, gib) in enumerate(SERVERS):
-        node = node if bound else OBSERVED_NODES.get(name, node)
+        node = node if bound and not healthy else PLANNED_NODES.get(name, node)
         row = {"name": name, "policy": name.split("-")[0], "unit": name + ".service", "exe": "/srv/bin/" + program,
                "pid": FIRST_SERVER_PID + i, "ports": [], "data_dir": "/tidb-data/" + name if disk is not None else None,
                "state": "bound", "reason": "", "reason_code": None, "remedy": None, "bound_by": "unit", "bound_by_reason": None,
