@@ -141,15 +141,18 @@ def population(exe, other):
             process.stdout.close()
 
 
-def steady(build, unpacked, exe, other, folder):
+def steady(build, unpacked, exe, other, folder, backend):
     """[(name, % of a core, resident MiB)], all at once over the same minute, and those left out.
 
-    The first does what the peers do: it watches and binds. The second also draws samples of where memory is, which no peer
-    does. Without our other backend: it and cgrulesengd would pull at the same processes."""
+    The first does what the peers do: it watches and binds. With affinity the second also draws samples of where memory is,
+    which no peer does. With cgroup1 without cgrulesengd: both would pull at the same processes."""
     here, left_out = available(build, unpacked, exe, folder)
-    peers = [c for c in here if not c.is_ours()]
-    left_out = [(name, why) for name, why in left_out if not name.endswith("cgroup1")]
-    ours = [Ours(daemon(build), "affinity", exe, folder, host) for host in ("sampling: {interval: 1h}\n", "")]
+    if not any(c.name.endswith(backend) for c in here):
+        raise Unavailable(dict(left_out)["tidbnumad, " + backend])
+    peers = [c for c in here if not c.is_ours() and not (backend == "cgroup1" and c.name == "cgrulesengd")]
+    left_out = [(name, why) for name, why in left_out if not name.startswith("tidbnumad")]
+    hosts = ("sampling: {interval: 1h}\n", "") if backend == "affinity" else ("sampling: {interval: 1h}\n",)
+    ours = [Ours(daemon(build), backend, exe, folder, host) for host in hosts]
     with contextlib.ExitStack() as stack:
         running = [stack.enter_context(one) for one in ours]
         for contender in peers:
