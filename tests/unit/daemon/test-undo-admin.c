@@ -13,7 +13,13 @@ static struct {
         unsigned n_reads;
         BusUnitReply reply; /* of the read that is in flight */
         void *userdata;
+        sd_bus *bus; /* which is not connected: its slots are those of reads in flight */
 } systemd;
+
+static int nothing(_unused_ sd_bus_message *message, _unused_ void *userdata,
+                   _unused_ sd_bus_error *error) {
+        return 0;
+}
 
 int __wrap_backend_systemd_ensure_bus(Backend *backend);
 int __wrap_backend_systemd_ensure_bus(_unused_ Backend *backend) {
@@ -23,12 +29,11 @@ int __wrap_backend_systemd_ensure_bus(_unused_ Backend *backend) {
 int __wrap_bus_manager_read_unit(sd_bus *bus, const char *unit, BusUnitReply reply, void *userdata,
                                  sd_bus_slot **ret_slot);
 int __wrap_bus_manager_read_unit(_unused_ sd_bus *bus, _unused_ const char *unit,
-                                 BusUnitReply reply, void *userdata,
-                                 _unused_ sd_bus_slot **ret_slot) {
+                                 BusUnitReply reply, void *userdata, sd_bus_slot **ret_slot) {
         systemd.n_reads++;
         systemd.reply = reply;
         systemd.userdata = userdata;
-        return 0;
+        return sd_bus_add_filter(systemd.bus, ret_slot, nothing, NULL);
 }
 
 int __wrap_worker_read_script(Workers *workers, const Sysroot *sysroot, const char *path, bool any,
@@ -55,6 +60,7 @@ typedef struct World {
 static void init(World *w) {
         *w = (World){ 0 };
         memset(&systemd, 0, sizeof(systemd));
+        assert_int_equal(sd_bus_new(&systemd.bus), 0);
         systemd.fragment = "[Service]\n";
         systemd.drop_in = "[Service]\n";
         systemd.path = "/etc/systemd/system.control/x.service.d/50-AllowedCPUs.conf";
@@ -71,6 +77,7 @@ static void init(World *w) {
 static void done(World *w) {
         undo_admin_end(&w->rooms.undo);
         undo_done(&w->rooms.undo.records);
+        sd_bus_unref(systemd.bus);
 }
 #define WORLD_TEST(test) TEST_WITH(test, World, w, init, done)
 
@@ -163,6 +170,46 @@ WORLD_TEST(a_late_worker) {
         assert_id_view(undo_property_before(&w->record->cpus), "3");
         undo_admin_read_late(&w->rooms.undo);
         assert_int_equal(systemd.n_reads, 2);
+}
+
+/* Its instance ends before systemd or the worker has answered: nothing is read for a record that is
+ * gone, and the next unit has its turn. */
+WORLD_TEST(ends_during_a_reload) {
+        UndoRecord *other;
+
+        assert_int_equal(undo_get(&w->rooms.undo.records, "y", "y.service", NULL, &other), 0);
+        other->cpus.noted = other->mems.noted = true;
+        systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
+        undo_admin_read_all(&w->rooms.undo);
+        undo_release_note_left(&w->rooms.undo, &w->instance);
+        assert_null(w->instance.undo.record);
+        assert_false(answer(w, NULL));
+        assert_int_equal(systemd.n_reads, 2);
+        assert_id_view(undo_property_before(&other->cpus), "");
+
+        systemd.late = true;
+        w->instance.undo.record = other;
+        assert_false(answer(w, NULL));
+        undo_release_note_left(&w->rooms.undo, &w->instance);
+        systemd.late = false;
+        undo_admin_read_late(&w->rooms.undo);
+        assert_int_equal(systemd.n_reads, 2);
+}
+
+/* With values of ours on the unit the record stays: it has what the unit gets back then. */
+WORLD_TEST(ends_with_values_of_ours_on_its_unit) {
+        const IdSet ours = id_set("2");
+
+        assert_int_equal(undo_values_add(&w->record->cpus.ours, ID_VIEW(&ours)), 1);
+        systemd.drop_in = "[Service]\nAllowedCPUs=3\n";
+        systemd.late = true;
+        assert_false(read_again(w, NULL));
+        undo_release_note_left(&w->rooms.undo, &w->instance);
+        w->rooms.registry.n_instances = 0;
+        systemd.late = false;
+        undo_admin_read_late(&w->rooms.undo);
+        assert_false(answer(w, "sets AllowedCPUs=3"));
+        assert_id_view(undo_property_before(&w->record->cpus), "3");
 }
 
 /* Not of a scope of ours, and not before the unit's own values are noted. */
