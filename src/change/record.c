@@ -283,12 +283,23 @@ void undo_record_did_change(UndoRecord *record, const UndoChange *change) {
         }
 }
 
-uint64_t undo_record_limit_before(const UndoRecord *record) {
-        return record->limit.before ? record->limit.before->words[0] : UINT64_MAX;
+bool undo_record_is_ours(const UndoRecord *record, UnitProperty property, IdView value) {
+        return record && record->properties[property].noted &&
+               undo_values_have(&record->properties[property].ours, value);
 }
 
-bool undo_record_limit_is_ours(const UndoRecord *record, uint64_t bytes) {
-        return undo_values_have(&record->limit.ours, UNIT_BYTES(&bytes));
+IdView undo_record_own(const UndoRecord *record, UnitProperty property, IdView value) {
+        return undo_record_is_ours(record, property, value)
+                       ? undo_property_before(&record->properties[property])
+                       : value;
+}
+
+uint64_t unit_bytes(IdView value) {
+        return id_view_next(value, 0) < 0 ? UINT64_MAX : value.words[0];
+}
+
+uint64_t undo_record_limit_before(const UndoRecord *record) {
+        return unit_bytes(undo_property_before(&record->limit));
 }
 
 uint64_t undo_record_limit_last(const UndoRecord *record) {

@@ -327,41 +327,6 @@ uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, b
         return topology_memory_bytes(topology, nodes) / (narrow ? ROOM_SHARE_NARROW : ROOM_SHARE);
 }
 
-/* --- one property --- */
-
-void known_property_read(KnownProperty *property, IdView value, bool ours, IdView before) {
-        property->ours = ours;
-        id_view_convert(ours ? before : (IdView){ NULL, 0 }, ID_TARGET(&property->before));
-        id_view_convert(value, ID_TARGET(&property->value));
-}
-
-const IdSet *known_property_own(const KnownProperty *property) {
-        return property->ours ? &property->before : &property->value;
-}
-
-uint64_t known_property_bytes(const KnownProperty *property) {
-        const IdSet *own = known_property_own(property);
-
-        return id_set_is_empty(own) ? UINT64_MAX : own->words[0];
-}
-
-bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret) {
-        if (id_set_is_empty(want) && !property->ours)
-                return false;
-        *ret = id_set_is_empty(want) ? property->before : *want;
-        return !id_set_equal(ret, &property->value);
-}
-
-void known_property_done(KnownProperty *property, const IdSet *want, const IdSet *value) {
-        if (id_set_is_empty(want)) {
-                property->ours = false;
-        } else if (!property->ours) {
-                property->ours = !id_set_equal(&property->value, value);
-                property->before = property->value;
-        }
-        property->value = *value;
-}
-
 /* How many instances and processes each policy has of each user. An entry whose instances have
  * ended stays until the policies are loaded again: it remembers what was logged. */
 

@@ -47,6 +47,7 @@ typedef enum UnitProperty {
 
 /* The value of UNIT_LIMIT; empty: UINT64_MAX, no limit. */
 #define UNIT_BYTES(bytes) ((IdView){ (bytes), *(bytes) == UINT64_MAX ? 0 : 1 })
+uint64_t unit_bytes(IdView value);
 
 /* One of them. The CPUs and memory nodes are noted together; on cgroup v1 there is the limit alone.
  */
@@ -216,10 +217,14 @@ void undo_values_clear(UndoValues *values);
 int undo_record_will_change(UndoRecord *record, const UndoChange *change, uint64_t now_ticks);
 void undo_record_did_change(UndoRecord *record, const UndoChange *change);
 
-/* The memory limit: what it was, UINT64_MAX: none; may this one be ours; which is wanted, 0: none.
- */
+/* May this value, which systemd has of the property, be ours? `record` NULL: it is not. */
+bool undo_record_is_ours(const UndoRecord *record, UnitProperty property, IdView value);
+
+/* What others have set, where systemd has this value. Borrowed from either. */
+IdView undo_record_own(const UndoRecord *record, UnitProperty property, IdView value);
+
+/* The memory limit: what it was, UINT64_MAX: none; which is wanted, 0: none. */
 uint64_t undo_record_limit_before(const UndoRecord *record);
-bool undo_record_limit_is_ours(const UndoRecord *record, uint64_t bytes);
 uint64_t undo_record_limit_last(const UndoRecord *record);
 
 /* Nothing of it is known any more. */

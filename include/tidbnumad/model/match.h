@@ -107,31 +107,6 @@ const Policy *known_unit_policy(const PolicySet *policies, const char *unit, boo
  * while without it the process begins on its CPUs and is narrowed once it is seen to fit. */
 uint64_t known_unit_room_bytes(const Topology *topology, const NodeSet *nodes, bool narrow);
 
-/* One property of a unit: its value, and its value before ours. */
-typedef struct KnownProperty {
-        IdSet value;  /* empty: not set */
-        IdSet before; /* where `ours` */
-        bool ours;    /* `value` was set by us */
-} KnownProperty;
-
-/* Takes a value that was read from systemd. `ours`: the value is the one that tidbnumad has set,
- * and `before` is the value before that. */
-void known_property_read(KnownProperty *property, IdView value, bool ours, IdView before);
-
-/* What others have set; empty: nothing. */
-const IdSet *known_property_own(const KnownProperty *property);
-
-/* The same of one that is a number of bytes; UINT64_MAX: nothing. */
-uint64_t known_property_bytes(const KnownProperty *property);
-
-/* What to set, so that it is `want` (empty: the value before ours). Returns false where nothing
- * is to be written. */
-bool known_property_plan(const KnownProperty *property, const IdSet *want, IdSet *ret);
-
-/* `value`, as planned for `want`, is set: written by us, or found so. What was found as wanted
- * is never ours to remove. */
-void known_property_done(KnownProperty *property, const IdSet *want, const IdSet *value);
-
 /* How many instances and processes each policy has of each user, for max_instances and for the
  * descriptors that processes take: an ordinary user can start any number of processes that are
  * named like a database, and a server can fork any number. */

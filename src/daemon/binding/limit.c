@@ -41,7 +41,8 @@ static bool limit_is_ours(const Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
 
         return noted && i->binding.limit.memory_known &&
-               undo_record_limit_is_ours(noted, i->binding.limit.memory.limit_bytes);
+               undo_record_is_ours(noted, UNIT_LIMIT,
+                                   UNIT_BYTES(&i->binding.limit.memory.limit_bytes));
 }
 
 /* --- the log --- */

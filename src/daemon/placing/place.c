@@ -115,8 +115,9 @@ void place_input_fill(const Placing *placing, Instance *i, PlacementInstance *re
         read_cpus_used(placing, i);
         if (placing->pools.n > 0 && i->policy->memory == MEMORY_BIND)
                 sample_huge(placing->sampling, i, &placing->pools, false);
-        *ret = placement_instance_of(&i->facts, &placing->host->topology,
-                                     limit && undo_record_limit_is_ours(limit, i->limit_bytes));
+        *ret = placement_instance_of(
+                &i->facts, &placing->host->topology,
+                undo_record_is_ours(limit, UNIT_LIMIT, UNIT_BYTES(&i->limit_bytes)));
         if (!is_explicit(i)) {
                 undo_add_admin_limits(placing->undo, i, &ret->allowed_cpus, &ret->allowed_nodes);
                 if (!id_set_equal(&ret->allowed_cpus, &i->allowed_cpus) ||
@@ -142,7 +143,7 @@ static bool place_awaits_storage(const Placing *placing, const Instance *i) {
  * unknown before. */
 static bool must_run_first(const Policy *policy, const PlannedUnit *u) {
         return policy->place.near == NEAR_STORAGE && !u->planned.known &&
-               id_set_is_empty(&u->now[UNIT_CPUS].value) && id_set_is_empty(&policy->place.nodes) &&
+               id_set_is_empty(&u->now[UNIT_CPUS]) && id_set_is_empty(&policy->place.nodes) &&
                !match_instance(policy, u->name, NULL, 0);
 }
 
@@ -165,8 +166,8 @@ static bool fill_unit(const Placing *placing, PlannedUnit *u, PlacementInstance 
                 return true;
         if (u->planned.known)
                 ret->in_force = u->planned.placement.nodes;
-        else if (!id_set_is_empty(&u->now[UNIT_CPUS].value)) {
-                id_set_convert(&u->now[UNIT_CPUS].value, &cpus);
+        else if (!id_set_is_empty(&u->now[UNIT_CPUS])) {
+                id_set_convert(&u->now[UNIT_CPUS], &cpus);
                 ret->in_force = adopt(placing, &cpus, &u->facts.allowed_cpus);
         } else { /* where its own start will put it */
                 cpus = start_limits_cpus(&u->start, &placing->host->topology);

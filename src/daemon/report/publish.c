@@ -214,12 +214,9 @@ static int fill_units(const Report *report, Snapshot *s) {
                                     .reason = u->reason,
                                     .code = u->code,
                                     .limits_known = u->place.known,
-                                    .memory_limit_bytes =
-                                            u->place.now[UNIT_LIMIT].ours
-                                                    ? u->place.now[UNIT_LIMIT].value.words[0]
-                                                    : 0 };
-                id_set_convert(&u->place.now[UNIT_CPUS].value, &unit->cpus);
-                id_set_convert(&u->place.now[UNIT_MEMS].value, &unit->mems);
+                                    .memory_limit_bytes = unit_limit_of_ours(u) };
+                id_set_convert(&u->place.now[UNIT_CPUS], &unit->cpus);
+                id_set_convert(&u->place.now[UNIT_MEMS], &unit->mems);
                 unit->nodes = topology_nodes_of(&report->host->topology, &unit->cpus);
         }
         return 0;

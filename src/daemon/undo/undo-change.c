@@ -136,7 +136,7 @@ int undo_note_for_limit(Undoing *undo, Instance *i, BusUnitReply reply, void *us
 }
 
 int undo_note_idle(Undoing *undo, const char *unit, const char *label,
-                   const KnownProperty now[N_UNIT_PROPERTIES], bool limit, UndoRecord **ret) {
+                   const IdSet now[N_UNIT_PROPERTIES], bool limit, UndoRecord **ret) {
         BusUnit idle = { .group = "" }; /* it has no cgroup: only its properties are recorded */
         int r;
 
@@ -145,13 +145,13 @@ int undo_note_idle(Undoing *undo, const char *unit, const char *label,
         r = undo_get(&undo->records, label, unit, NULL, ret);
         if (r < 0)
                 return r;
-        id_set_convert(known_property_own(&now[UNIT_CPUS]), &idle.cpus);
-        id_set_convert(known_property_own(&now[UNIT_MEMS]), &idle.mems);
+        id_set_convert(&now[UNIT_CPUS], &idle.cpus);
+        id_set_convert(&now[UNIT_MEMS], &idle.mems);
         if (!(*ret)->cpus.noted)
                 r = undo_note_unit(&undo->host->sysroot, *ret, &idle);
         if (r >= 0 && limit)
                 r = undo_note_limit(&undo->host->sysroot, *ret,
-                                    known_property_bytes(&now[UNIT_LIMIT]));
+                                    unit_bytes(ID_VIEW(&now[UNIT_LIMIT])));
         return r;
 }
 
@@ -210,20 +210,6 @@ void undo_end(Instance *i) {
 
 const UndoRecord *undo_limit_of(const Instance *i) {
         return i->undo.record && i->undo.record->limit.noted ? i->undo.record : NULL;
-}
-
-void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
-                    KnownProperty ret[N_UNIT_PROPERTIES]) {
-        const UndoRecord *record = undo_of_unit(undo, unit);
-
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
-                const IdView value = unit_property_of(read, i);
-                const UndoProperty *p =
-                        record && record->properties[i].noted ? &record->properties[i] : NULL;
-
-                known_property_read(&ret[i], value, p && undo_values_have(&p->ours, value),
-                                    p ? undo_property_before(p) : (IdView){ NULL, 0 });
-        }
 }
 
 /* --- what the admin has set --- */
@@ -363,8 +349,9 @@ static bool property_take(const Undoing *undo, const UndoRecord *record, UndoPro
 /* Of the limit systemd has the value that counts already: one that is not ours stays. */
 static bool limit_take(UndoRecord *record, uint64_t memory_max) {
         if (!record->limit.noted ||
-            (record->limit.ours.n > 0 ? undo_record_limit_is_ours(record, memory_max)
-                                      : undo_record_limit_before(record) == memory_max))
+            (record->limit.ours.n > 0
+                     ? undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&memory_max))
+                     : undo_record_limit_before(record) == memory_max))
                 return false;
         undo_record_forget_limit(record);
         return true;

@@ -30,11 +30,22 @@ bool units_enforce(const Units *units) {
                (backend_kind(&units->host->backend) == BACKEND_SYSTEMD || sets_limits_alone(units));
 }
 
+static UndoRecord *unit_record(const Unit *u) {
+        return undo_of_unit(u->units->undo, u->place.name);
+}
+
 bool unit_is_prepared(const Unit *u) {
-        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                if (u->place.now[i].ours)
-                        return true;
-        return false;
+        const UndoRecord *record = u->place.known ? unit_record(u) : NULL;
+
+        return record && undo_record_has_unit(record);
+}
+
+uint64_t unit_limit_of_ours(const Unit *u) {
+        const IdView limit = ID_VIEW(&u->place.now[UNIT_LIMIT]);
+
+        return id_view_next(limit, 0) >= 0 && undo_record_is_ours(unit_record(u), UNIT_LIMIT, limit)
+                       ? unit_bytes(limit)
+                       : 0;
 }
 
 int unit_new(Units *units, const char *name, Unit **ret) {
@@ -78,15 +89,15 @@ static UndoChange unit_change(const Unit *u) {
         UndoChange change = { .exclusive = true };
 
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
-                if (u->next[i].ours)
-                        change.properties[i] = ID_VIEW(&u->next[i].value);
+                if (u->sets[i])
+                        change.properties[i] = ID_VIEW(&u->next[i]);
         return change;
 }
 
 static void unit_end_write(Unit *u, bool done) {
         const UndoChange change = unit_change(u);
 
-        undo_after(u->units->undo, undo_of_unit(u->units->undo, u->place.name), &change, done);
+        undo_after(u->units->undo, unit_record(u), &change, done);
 }
 
 int unit_watch(Unit *u) {
@@ -184,7 +195,7 @@ static void unit_write_next(Unit *u) {
         IdView values[N_UNIT_PROPERTIES] = { 0 };
         UndoRecord *record;
         int r = undo_note_idle(u->units->undo, u->place.name, u->place.label, u->place.now,
-                               u->next[UNIT_LIMIT].ours, &record);
+                               u->sets[UNIT_LIMIT], &record);
 
         if (r >= 0)
                 r = undo_before(u->units->undo, record, &change);
@@ -195,7 +206,7 @@ static void unit_write_next(Unit *u) {
         }
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
                 if (u->writes[i])
-                        values[i] = ID_VIEW(&u->next[i].value);
+                        values[i] = ID_VIEW(&u->next[i]);
         r = unit_set_properties(u->units->bus.bus, u->place.name, values, on_written, u, &u->call);
         if (r < 0) {
                 unit_end_write(u, false);
@@ -203,36 +214,20 @@ static void unit_write_next(Unit *u) {
         }
 }
 
-/* True: the property must be written; `ret_next` is its state afterwards. */
-static bool plan_property(IdView wanted, KnownProperty *property, KnownProperty *ret_next) {
-        IdSet want, value = property->value;
-        bool write;
-
-        id_view_convert(wanted, ID_TARGET(&want));
-        write = known_property_plan(property, &want, &value);
-        *ret_next = *property;
-        known_property_done(ret_next, &want, &value);
-        if (!write)
-                *property = *ret_next;
-        return write;
-}
-
 /* True if nothing is desired any more and values of tidbnumad are still set. */
 static bool unit_gives_back(Unit *u, const UnitDesired *w) {
-        UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
-
-        if (!record || is_wanted(w) || !unit_is_prepared(u))
+        if (is_wanted(w) || !unit_is_prepared(u))
                 return false;
         u->state = "unprepared";
         u->reason = w->reason;
         u->code = w->code;
-        undo_release_begin(u->units->undo, record,
+        undo_release_begin(u->units->undo, unit_record(u),
                            *w->reason ? w->reason : "no policy names it any more");
         return true;
 }
 
 static bool is_on_its_way_back(const Unit *u) {
-        const UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
+        const UndoRecord *record = unit_record(u);
 
         return record && record->releasing;
 }
@@ -240,6 +235,7 @@ static bool is_on_its_way_back(const Unit *u) {
 void unit_decide(Unit *u) {
         UnitDesired w = { .reason = u->reason };
         IdView wanted[N_UNIT_PROPERTIES] = { 0 };
+        const UndoRecord *record;
         bool writes = false;
 
         if (!u->place.known || u->call || u->units->gathering || !host_enforces(u->units->host) ||
@@ -258,8 +254,14 @@ void unit_decide(Unit *u) {
         wanted[UNIT_MEMS] = ID_VIEW(&w.mems);
         if (w.limit_bytes > 0)
                 wanted[UNIT_LIMIT] = UNIT_BYTES(&w.limit_bytes);
+        record = unit_record(u);
         for (size_t i = 0; i < N_UNIT_PROPERTIES; i++) {
-                u->writes[i] = plan_property(wanted[i], &u->place.now[i], &u->next[i]);
+                const IdView now = ID_VIEW(&u->place.now[i]);
+
+                u->sets[i] = id_view_next(wanted[i], 0) >= 0;
+                id_view_convert(u->sets[i] ? wanted[i] : undo_record_own(record, i, now),
+                                ID_TARGET(&u->next[i]));
+                u->writes[i] = !id_view_equal(now, ID_VIEW(&u->next[i]));
                 writes |= u->writes[i];
         }
         if (writes)
@@ -280,7 +282,7 @@ bool unit_is_misused(const Unit *u, uint64_t now_usec) {
 }
 
 void unit_release(Unit *u) {
-        UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
+        UndoRecord *record = unit_record(u);
 
         if (u->call)
                 return; /* the next scan retries it */
@@ -340,7 +342,8 @@ static void unit_note(Unit *u, const BusUnit *read) {
                 strcmp(read->load_state, "loaded") == 0 && strcmp(read->id, u->place.name) == 0;
         unit_note_state(u, read->active_state);
         unit_note_user(u, read);
-        undo_read_unit(u->units->undo, u->place.name, read, u->place.now);
+        for (size_t i = 0; i < N_UNIT_PROPERTIES; i++)
+                id_view_convert(unit_property_of(read, i), ID_TARGET(&u->place.now[i]));
         unit_start_note(u, read);
         if (failed)
                 unit_start_revoke(u);
@@ -403,8 +406,9 @@ static bool unit_has_room(const Unit *u, const Placement *p) {
         NodeSet mems;
         bool narrow;
 
-        id_set_convert(&u->place.now[UNIT_MEMS].value, &mems);
-        narrow = u->place.now[UNIT_MEMS].ours && id_set_equal(&mems, &p->nodes);
+        id_set_convert(&u->place.now[UNIT_MEMS], &mems);
+        narrow = id_set_equal(&mems, &p->nodes) &&
+                 undo_record_is_ours(unit_record(u), UNIT_MEMS, ID_VIEW(&mems));
         return room_on(units->placing, &p->nodes, NULL, &rooms, &n_rooms) == 0 &&
                fit_check(rooms, n_rooms,
                          known_unit_room_bytes(&units->host->topology, &p->nodes, narrow), NULL);
@@ -454,13 +458,18 @@ static void take_what_starts(const Unit *u, UnitDesired *w) {
                 w->cpus = (CpuSet){ 0 };
 }
 
+/* What others have set. */
+static IdView unit_own(const Unit *u, UnitProperty property) {
+        return undo_record_own(unit_record(u), property, ID_VIEW(&u->place.now[property]));
+}
+
 /* Within whatever CPUs it starts: it needs none of them for this. A smaller limit of its own stays,
  * and what is prepared is not the reason why it failed. */
 static uint64_t unit_limit_of(const Unit *u, const Placement *p) {
         const uint64_t limit = u->place.planned.limit_bytes;
 
         return id_set_is_empty(&p->nodes) || u->start_refused ||
-                               known_property_bytes(&u->place.now[UNIT_LIMIT]) <= limit
+                               unit_bytes(unit_own(u, UNIT_LIMIT)) <= limit
                        ? 0
                        : limit;
 }
@@ -502,8 +511,8 @@ UnitDesired unit_desired_make(const Unit *u) {
         /* systemd writes a request into the drop-in 50-AllowedCPUs.conf and merges the sets of all
          * files of a unit. When it loads the unit again, as it does for a unit without references,
          * a later file such as the override.conf of `systemctl edit` adds its own values. */
-        if (!id_set_is_empty(known_property_own(&u->place.now[UNIT_CPUS])) ||
-            !id_set_is_empty(known_property_own(&u->place.now[UNIT_MEMS]))) {
+        if (id_view_next(unit_own(u, UNIT_CPUS), 0) >= 0 ||
+            id_view_next(unit_own(u, UNIT_MEMS), 0) >= 0) {
                 w.reason = "it sets AllowedCPUs= or AllowedMemoryNodes= itself: it is bound within "
                            "these when it runs";
                 return w;
@@ -727,7 +736,7 @@ void unit_start_forgive(Unit *u) {
 }
 
 void unit_start_revoke(Unit *u) {
-        UndoRecord *record = undo_of_unit(u->units->undo, u->place.name);
+        UndoRecord *record = unit_record(u);
         const JournalFields fields = { .message_id = JOURNAL_REVOKED,
                                        .instance = u->place.label,
                                        .reason = REASON_START_FAILED };

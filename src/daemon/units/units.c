@@ -438,9 +438,10 @@ void units_scan(Units *units) {
 }
 
 bool units_did_narrow(const Units *units, const char *unit) {
-        const Unit *u = unit ? unit_list_find(units, unit) : NULL;
+        const UndoRecord *record =
+                unit && unit_list_find(units, unit) ? undo_of_unit(units->undo, unit) : NULL;
 
-        return u && u->place.now[UNIT_MEMS].ours;
+        return record && record->mems.noted && record->mems.ours.n > 0;
 }
 
 const char *units_start_refuses(const Units *units, const char *unit, const Placement *place,
@@ -515,6 +516,6 @@ const HugeNeed *units_last_huge(const Units *units, const char *unit) {
 void units_note_mems(Units *units, const char *unit, const NodeSet *mems) {
         Unit *u = unit ? unit_list_find(units, unit) : NULL;
 
-        if (u && u->place.now[UNIT_MEMS].ours)
-                id_set_convert(mems, &u->place.now[UNIT_MEMS].value);
+        if (u && !id_set_is_empty(&u->place.now[UNIT_MEMS]) && units_did_narrow(units, unit))
+                id_set_convert(mems, &u->place.now[UNIT_MEMS]);
 }

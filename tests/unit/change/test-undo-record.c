@@ -215,6 +215,10 @@ TEST(given) {
         undo_record_free(r);
 }
 
+static bool limit_is_ours(const UndoRecord *r, uint64_t bytes) {
+        return undo_record_is_ours(r, UNIT_LIMIT, UNIT_BYTES(&bytes));
+}
+
 TEST(limits_that_may_be_ours) {
         const uint64_t last = 900;
         const UndoChange done = { .properties[UNIT_LIMIT] = UNIT_BYTES(&last) };
@@ -222,7 +226,7 @@ TEST(limits_that_may_be_ours) {
 
         assert_int_equal(undo_record_limit_last(r), 0);
         assert_int_equal(undo_record_limit_before(r), UINT64_MAX);
-        assert_false(undo_record_limit_is_ours(r, UINT64_MAX));
+        assert_false(limit_is_ours(r, UINT64_MAX));
         set_before(&r->limit, (IdSet){ 0 });
         set_limit(r, 100, 7);
         set_limit(r, 100, 9);
@@ -231,14 +235,32 @@ TEST(limits_that_may_be_ours) {
                 set_limit(r, bytes, bytes);
         assert_int_equal(undo_record_limit_last(r), 900);
         assert_int_equal(r->limit.since_ticks, 900);
-        assert_true(undo_record_limit_is_ours(r, 100)); /* it was confirmed */
-        assert_true(undo_record_limit_is_ours(r, 800));
-        assert_false(undo_record_limit_is_ours(r, 200));
+        assert_true(limit_is_ours(r, 100)); /* it was confirmed */
+        assert_true(limit_is_ours(r, 800));
+        assert_false(limit_is_ours(r, 200));
         assert_true(undo_record_has_unit(r));
         undo_record_did_change(r, &done);
-        assert_true(undo_record_limit_is_ours(r, 900));
-        assert_false(undo_record_limit_is_ours(r, 100));
+        assert_true(limit_is_ours(r, 900));
+        assert_false(limit_is_ours(r, 100));
         undo_record_forget_limit(r);
         assert_false(undo_record_has_unit(r));
+        undo_record_free(r);
+}
+
+/* Where systemd has a value of ours, others have set what was there before; else it is theirs. */
+TEST(what_others_have_set) {
+        const IdSet theirs = id_set("0-3"), ours = id_set("2"), third = id_set("5");
+        const UndoChange change = { .properties[UNIT_CPUS] = ID_VIEW(&ours) };
+        UndoRecord *r = new_record();
+
+        assert_id_view(undo_record_own(NULL, UNIT_CPUS, ID_VIEW(&ours)), "2");
+        assert_id_view(undo_record_own(r, UNIT_CPUS, ID_VIEW(&ours)), "2");
+        set_before(&r->cpus, theirs);
+        assert_id_view(undo_record_own(r, UNIT_CPUS, ID_VIEW(&ours)), "2");
+        assert_int_equal(undo_record_will_change(r, &change, 0), 0);
+        assert_true(undo_record_is_ours(r, UNIT_CPUS, ID_VIEW(&ours)));
+        assert_id_view(undo_record_own(r, UNIT_CPUS, ID_VIEW(&ours)), "0-3");
+        assert_id_view(undo_record_own(r, UNIT_CPUS, ID_VIEW(&third)), "5");
+        assert_id_view(undo_record_own(r, UNIT_MEMS, ID_VIEW(&ours)), "2");
         undo_record_free(r);
 }

@@ -44,14 +44,27 @@ typedef struct Scene {
         Rooms rooms;
         Unit unit;
         BusUnit read;
+        IdSet cpus;
+        UndoRecord record, *records;
 } Scene;
+
+/* The unit has CPUs of ours, or none. */
+static void set_ours(Scene *s, bool ours) {
+        s->cpus = id_set("2");
+        s->record = (UndoRecord){ .unit = s->unit.place.name,
+                                  .cpus = { .noted = true,
+                                            .ours = { .values = &s->cpus, .n = ours } } };
+        s->records = &s->record;
+        s->rooms.undo.records.records = &s->records;
+        s->rooms.undo.records.n_records = 1;
+}
 
 static void scene_init(Scene *s) {
         now_usec = 1000 * SECOND;
         rooms_init(&s->rooms);
-        s->unit = (Unit){ .units = &s->rooms.units };
+        s->unit = (Unit){ .units = &s->rooms.units, .place.name = (char *)"x.service" };
         s->unit.place.known = s->unit.place.loaded = true;
-        s->unit.place.now[UNIT_CPUS].ours = true;
+        set_ours(s, true);
         s->read = (BusUnit){ .active_state = "inactive", .fragment = "", .numa_policy = -1 };
         s->unit.begun_usec = s->read.begun_usec = 500 * SECOND;
 }
@@ -178,7 +191,7 @@ TEST(stopped_or_not_ours) {
         assert_false(signals(&s, "inactive"));
         assert_false(reads(&s, "inactive", true));
         scene_init(&s);
-        s.unit.place.now[UNIT_CPUS].ours = false;
+        set_ours(&s, false);
         assert_false(signals(&s, "active"));
         assert_false(signals(&s, "failed"));
 }
@@ -190,9 +203,9 @@ TEST(fails_without_ours_too) {
         scene_init(&s);
         s.unit.start_refused = "a test";
         s.unit.start_failed_again = true;
-        s.unit.place.now[UNIT_CPUS].ours = false;
+        set_ours(&s, false);
         assert_false(signals(&s, "active"));
-        s.unit.place.now[UNIT_CPUS].ours = true; /* it was bound while it ran */
+        set_ours(&s, true); /* it was bound while it ran */
         now_usec += SECOND;
         assert_true(unit_start_is_watched(&s.unit));
         assert_false(signals(&s, "failed"));
@@ -221,6 +234,7 @@ TEST(fails_again) {
         unit_start_forgive(&s.unit);
         assert_null(s.unit.start_refused);
         assert_false(s.unit.start_failed_again);
+        undo_release_done(&s.rooms.undo);
 }
 
 /* A revocation ends with a change of what starts the unit, and not because its script is silent for

@@ -5,7 +5,6 @@
 #include "tidbnumad/change/undo.h"
 #include "tidbnumad/daemon/host/host.h"
 #include "tidbnumad/daemon/registry/registry.h"
-#include "tidbnumad/model/match.h"
 #include "tidbnumad/plan/step.h"
 #include "tidbnumad/sys/bus-manager.h"
 
@@ -90,7 +89,7 @@ int undo_note_for_limit(Undoing *undo, Instance *instance, BusUnitReply reply, v
 /* Before properties of an idle unit are set, whose values are known; `limit`: MemoryMax= as well.
  */
 int undo_note_idle(Undoing *undo, const char *unit, const char *label,
-                   const KnownProperty now[N_UNIT_PROPERTIES], bool limit, UndoRecord **ret);
+                   const IdSet now[N_UNIT_PROPERTIES], bool limit, UndoRecord **ret);
 
 int undo_before(Undoing *undo, UndoRecord *record, const UndoChange *change);
 
@@ -108,10 +107,6 @@ int undo_announce_starts(const Undoing *undo, const CpuSet *cpus, size_t n);
 
 /* The record, where it has the limit of the instance's unit; NULL: nothing was noted. */
 const UndoRecord *undo_limit_of(const Instance *instance);
-
-/* Finds out which of the values read from systemd tidbnumad has set. */
-void undo_read_unit(const Undoing *undo, const char *unit, const BusUnit *read,
-                    KnownProperty ret[N_UNIT_PROPERTIES]);
 
 /* Reduces a placement to the AllowedCPUs= and AllowedMemoryNodes= that the admin has set on the
  * unit. Returns NULL, or a constant sentence why nothing is left; the placement is unchanged then.

@@ -35,8 +35,9 @@ typedef struct Unit {
         const char *start_refused; /* why it is not prepared, until that changes; NULL: it may be */
         bool start_failed_again;   /* with values of ours once more since: it is not to have any */
 
-        KnownProperty next[N_UNIT_PROPERTIES]; /* as `place.now`, after the write in flight */
-        bool writes[N_UNIT_PROPERTIES];
+        IdSet next[N_UNIT_PROPERTIES];   /* as `place.now`, after the write in flight */
+        bool writes[N_UNIT_PROPERTIES],  /* which of them it writes */
+                sets[N_UNIT_PROPERTIES]; /* and which are ours then */
         unsigned failures;
 
         bool releasing; /* its record was being released when last read */
@@ -79,6 +80,9 @@ Unit *unit_free(Unit *unit);
 
 /* Has it values of tidbnumad? */
 bool unit_is_prepared(const Unit *unit);
+
+/* MemoryMax= of it, where that is ours; 0: it is not. */
+uint64_t unit_limit_of_ours(const Unit *unit);
 
 /* Subscribes to its signals on a bus that was opened again; discards what was read from the former
  * one. */
