@@ -231,6 +231,15 @@ GuardVerdict guard_judge(const GuardOutlook *o) {
                        : GUARD_QUIET;
 }
 
+bool guard_is_far(const GuardOutlook *o) {
+        const uint64_t seconds = 2 * GUARD_FAR_INTERVAL_USEC / 1000000;
+        const uint64_t fastest = o->burst_bytes_per_sec > GUARD_FAR_BYTES_PER_SEC
+                                         ? o->burst_bytes_per_sec
+                                         : GUARD_FAR_BYTES_PER_SEC;
+
+        return o->known && !is_falling(o) && o->room_bytes / seconds >= fastest;
+}
+
 static bool is_calm(const GuardOutlook *home) {
         return home->known && !is_falling(home) && home->room_bytes >= home->headroom_bytes;
 }

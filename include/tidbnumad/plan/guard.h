@@ -85,7 +85,11 @@ int fit_best(const NodeRoom *rooms, size_t n_rooms, uint64_t bytes);
 #define GUARD_CALM_USEC (UINT64_C(60) * 1000 * 1000)
 #define GUARD_CALM_FORESEEN_USEC (UINT64_C(15) * 1000 * 1000)
 
-/* How often nodes are read. */
+/* How often nodes are read. The longest interval is for nodes that no fall could fill within two of
+ * them: faster than this the kernel hardly clears pages on one node, or than the fastest fall seen
+ * there. A fall that begins meanwhile is known, with its rate, by the next reading. */
+#define GUARD_FAR_INTERVAL_USEC (UINT64_C(4000) * 1000)
+#define GUARD_FAR_BYTES_PER_SEC (UINT64_C(8) << 30)
 #define GUARD_INTERVAL_USEC (UINT64_C(1000) * 1000)
 #define GUARD_FAST_INTERVAL_USEC (UINT64_C(100) * 1000)
 
@@ -139,6 +143,9 @@ typedef enum GuardVerdict {
 } GuardVerdict;
 
 GuardVerdict guard_judge(const GuardOutlook *outlook);
+
+/* Is the longest interval short enough? */
+bool guard_is_far(const GuardOutlook *outlook);
 
 /* Has there been room for so long on the nodes that the binding was widened from? Room is as much
  * as the headroom once more, and no fast fall. Whether the memory outside fits in is

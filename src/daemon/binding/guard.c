@@ -469,8 +469,9 @@ static void guard_let_rest(const Binder *b, Instance *i, const HugePools *pools,
                 guard_lift(b, i, now_usec);
 }
 
-/* True: the nodes of the instance must be read again soon. */
-static bool guard_attend(const Binder *b, Instance *i, const HugePools *pools, uint64_t now_usec) {
+/* When the nodes of the instance must be read again. */
+static uint64_t guard_attend(const Binder *b, Instance *i, const HugePools *pools,
+                             uint64_t now_usec) {
         const NodeSet mems = usable_by(i);
         const GuardOutlook o = outlook_on(b, &mems);
         const GuardVerdict verdict = guard_judge(&o);
@@ -479,19 +480,23 @@ static bool guard_attend(const Binder *b, Instance *i, const HugePools *pools, u
         if (i->policy->on_full == ON_FULL_KEEP && !id_set_is_empty(&i->binding.guard.extra))
                 guard_lift(b, i, now_usec); /* the policy changed meanwhile */
         if (verdict == GUARD_WIDEN)
-                return guard_relieve(b, i, &o, now_usec);
+                return guard_relieve(b, i, &o, now_usec) ? GUARD_FAST_INTERVAL_USEC
+                                                         : GUARD_INTERVAL_USEC;
         if (pools_move)
-                return true;
+                return GUARD_FAST_INTERVAL_USEC;
         guard_let_rest(b, i, pools, now_usec);
-        return verdict == GUARD_WATCH;
+        return verdict == GUARD_WATCH ? GUARD_FAST_INTERVAL_USEC
+               : pools->n == 0 && id_set_is_empty(&i->binding.guard.extra) && guard_is_far(&o)
+                       ? GUARD_FAR_INTERVAL_USEC
+                       : GUARD_INTERVAL_USEC;
 }
 
 /* --- the timer --- */
 
 static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
         _cleanup_huge_pools_ HugePools pools = { 0 };
+        uint64_t wait = GUARD_FAR_INTERVAL_USEC;
         NodeSet nodes = { 0 };
-        bool fast = false;
 
         if (!host_enforces(b->host))
                 return INSTANCE_NEVER; /* paused or stopping; the next reconcile watches it again */
@@ -506,9 +511,12 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
         read_nodes(b, &nodes, now_usec);
         (void)huge_room_read(b->placing, &pools); /* without memory: at the next tick */
         REGISTRY_FOREACH(i, b->registry)
-        if (i->binding.guard.watched)
-                fast |= guard_attend(b, i, &pools, now_usec);
-        return fast ? GUARD_FAST_INTERVAL_USEC : GUARD_INTERVAL_USEC;
+        if (i->binding.guard.watched) {
+                const uint64_t its = guard_attend(b, i, &pools, now_usec);
+
+                wait = its < wait ? its : wait;
+        }
+        return wait;
 }
 
 uint64_t guard_tick(Binder *b, uint64_t now_usec) {
@@ -581,6 +589,7 @@ void guard_note(const Binder *b, Instance *i) {
         const NodeSet *mems = &i->binding.observed.mems;
         const bool narrow = !id_set_is_empty(&home) && id_set_is_subset(&home, mems) &&
                             !id_set_equal(mems, &all) && guard_is_ours(b, i);
+        const bool was_watched = i->binding.guard.watched;
         Guard *guard = b->guard;
 
         /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
@@ -594,7 +603,9 @@ void guard_note(const Binder *b, Instance *i) {
         }
         if (i->binding.guard.watched)
                 workers_prepare_guard(b->host->workers);
-        if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer && !guard->armed)
+        /* What is armed may be some seconds away. */
+        if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer &&
+            (!guard->armed || !was_watched))
                 guard_arm(guard, clock_monotonic_usec());
 }
 

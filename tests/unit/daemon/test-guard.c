@@ -84,6 +84,15 @@ HOST_TEST(whose_without_a_record) {
         assert_int_equal(seen.n_widened, 1);
 }
 
+/* The fullest node of any instance decides. */
+HOST_TEST(far_from_full_it_reads_less_often) {
+        (void)add(h, 10, "1");
+        set_memory(h, 1, 80 << 10, 0);
+        assert_int_equal(guard_tick(&h->rooms.binding, SEC(1)), GUARD_FAR_INTERVAL_USEC);
+        (void)add(h, 11, "2");
+        assert_int_equal(guard_tick(&h->rooms.binding, SEC(2)), GUARD_INTERVAL_USEC);
+}
+
 HOST_TEST(not_for_a_single_run_or_a_dump) {
         Instance *i;
 

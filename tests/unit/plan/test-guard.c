@@ -51,6 +51,47 @@ TEST(one_reading_tells_no_fall) {
         assert_int_equal(guard_judge(&o), GUARD_WIDEN);
 }
 
+TEST(far_from_full) {
+        static const struct {
+                uint64_t room_gib, burst_gib, gone_seconds;
+                bool known, far;
+        } cases[] = {
+                { 64, 0, 3600, true, true },   { 63, 0, 3600, true, false },
+                { 64, 0, 3600, false, false }, /* not read */
+                { 64, 0, 60, true, false },    /* it falls */
+                { 64, 9, 3600, true, false },  /* it once fell faster */
+                { 80, 9, 3600, true, true },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                const GuardOutlook o = { .known = cases[i].known,
+                                         .room_bytes = cases[i].room_gib << 30,
+                                         .burst_bytes_per_sec = cases[i].burst_gib << 30,
+                                         .gone_usec = SEC(cases[i].gone_seconds) };
+
+                assert_int_equal(guard_is_far(&o), cases[i].far);
+        }
+}
+
+/* At the longest interval a fall is known by the reading after it has begun, and soon enough. */
+TEST(a_fall_from_far) {
+        GuardNode node = { .headroom_bytes = MIB(1000) };
+        GuardOutlook o;
+
+        add_free(&node, SEC(4), MIB(68000));
+        o = predict(&node);
+        assert_true(guard_is_far(&o));
+        add_free(&node, SEC(8), MIB(68000 - 4 * 8000));
+        o = predict(&node);
+        assert_false(guard_is_far(&o));
+        assert_in_range(o.fall_bytes_per_sec, MIB(7900), MIB(8000));
+        assert_int_equal(guard_judge(&o), GUARD_WATCH); /* from now on it is read often */
+        add_free(&node, SEC(8.1), MIB(68000 - 4.1 * 8000));
+        assert_int_equal(judge(&node), GUARD_WATCH);
+        add_free(&node, SEC(8.3), MIB(68000 - 4.3 * 8000));
+        assert_int_equal(judge(&node), GUARD_WIDEN);
+}
+
 TEST(below_the_headroom) {
         GuardNode node = { .headroom_bytes = MIB(100) };
 
