@@ -19,6 +19,22 @@ GROUPS = {
     ALONE: "Without a peer",
     AHEAD: "Ahead of the peer",
 }
+# Why a figure is behind that of a peer, by the begin of what it is of and of the peer's name.
+WHY_BEHIND = (
+    ("start to ready", "numactl", "it reads topology, policies and all processes, and is ready when they are watched; numactl reads the nodes"),
+    ("one pass of the mover", "numa_maps", "it learns of each page where it is, and would move it; numa_maps is a sum that the kernel makes, "
+                                           "all the while holding the memory map of the process"),
+    ("CPU at rest, affinity", "", "each minute it reads the mask of every thread, the only witness of drift there; the peers only see starts"),
+    ("CPU at rest", "", "it reads the host's list of processes each 30 s, for what no event reported; the peers only see starts"),
+    ("CPU of a plan", "hwloc-distrib", "it weighs devices, memory, distances and the instances' policies; hwloc-distrib only spreads"),
+    ("start in a storm", "TuneD", "TuneD hears of an exec from perf, before the kernel has loaded the program; the process connector reports "
+                                  "it afterwards"),
+    ("resident", "cgrulesengd", "most of it are libraries: hwloc, systemd, YAML and JSON"),
+)
+
+
+def why_behind(what, peer):
+    return next((why for of, name, why in WHY_BEHIND if what.startswith(of) and peer.startswith(name)), None)
 
 
 class Row:
@@ -139,6 +155,9 @@ class Report:
             if found:
                 lines.append("| **%s** | | | | |" % title)
                 lines += ["| %s |" % " | ".join(row.cells()) for row in found]
+        behind = {why_behind(row.what, row.peer) for row in self.rows if row.group() == BEHIND} - {None}
+        if behind:
+            lines += ["", "Why not:", ""] + ["- %s: %s." % (of, why) for of, _, why in WHY_BEHIND if why in behind]
         if len(self.storms) > 1:
             lines += ["", self.storm_words, "", "| %s |" % " | ".join(self.storms[0]), "|" + " --- |" * len(self.storms[0])]
             lines += ["| %s |" % " | ".join(cells) for cells in self.storms[1:]]
