@@ -97,7 +97,7 @@ uint32_t irq_vector_growth(const IrqHost *before, const IrqVector *old, const Ir
         return step < UINT32_MAX / 2 ? step : 0;
 }
 
-/* The words of interrupt plans. */
+/* --- the words of interrupt plans --- */
 
 typedef struct ReasonText {
         const char *id, *rule, *sentence;

@@ -12,7 +12,7 @@
 #include "tidbnumad/sys/proc.h"
 #include "tidbnumad/world/memory.h"
 
-/* Counters of nodes into the model. */
+/* --- counters of nodes --- */
 
 /* A time that decreases by more has started again: the CPU was offline. */
 enum { RESTART_SECONDS = 3 };

@@ -11,7 +11,7 @@
 #include "tidbnumad/sys/pages.h"
 #include "tidbnumad/world/sampling.h"
 
-/* Shares from draws. The formulas are in the header. */
+/* --- shares from draws; the formulas are in the header --- */
 
 static double wilson_distance(double p, double n) {
         const double z2 = ESTIMATE_Z * ESTIMATE_Z, scale = 1 + z2 / n;
@@ -70,7 +70,7 @@ double estimate_halfwidth(const Estimate *estimate) {
         return isnan(estimate->ratio) ? (double)NAN : fmin(estimate->random + estimate->unknown, 1);
 }
 
-/* Ranges of addresses to draw from, and the pages of small ones. */
+/* --- ranges of addresses to draw from --- */
 
 /* Address space that one call may search: the kernel holds the lock of the process's memory map
  * meanwhile, for a millisecond if all of the memory was used once and then freed. Address space
@@ -220,7 +220,18 @@ int frame_condense(Frame *frame, int pagemap_fd) {
 
 /* --- the pages of a small frame --- */
 
-void present_done(PresentPages *present) {
+typedef struct PresentPage {
+        uint64_t address;
+        uint32_t range; /* its index in the frame */
+        bool own;       /* of a private mapping, and no longer the file's */
+} PresentPage;
+
+typedef struct PresentPages {
+        PresentPage *pages; /* owned */
+        size_t n, allocated;
+} PresentPages;
+
+static void present_done(PresentPages *present) {
         free(present->pages);
         *present = (PresentPages){ 0 };
 }
@@ -266,8 +277,11 @@ static int list_range(const Frame *frame, uint32_t index, int pagemap_fd, Presen
         return r;
 }
 
-int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
-        _cleanup_present_ PresentPages present = { 0 };
+/* Lists the present pages of a small frame, by the kernel's entry for each page. Reading an entry
+ * costs a fraction of a query for the node of a page, and every kernel has these entries. -ESTALE:
+ * the process has executed another program meanwhile; -EPERM; -ENOMEM. */
+static int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
+        _cleanup_(present_done) PresentPages present = { 0 };
         int r = 0;
 
         for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
@@ -278,7 +292,7 @@ int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
         return 0;
 }
 
-/* Draws pages of a process and queries their nodes. The estimate is estimate.c's. */
+/* --- pages that are drawn, and their nodes --- */
 
 /* A call of move_pages(2) holds the memory map for that many pages at a time. */
 enum { BATCH = 512 };
@@ -358,79 +372,90 @@ static void count(Sampling *s, const FrameRange *range, bool own, int node) {
         s->n_found += own || range->kind != MAPPING_PRIVATE;
 }
 
-static void count_seen(Sampling *s, const FrameRange *range, void *address, int node) {
-        const int own = is_own(s, range, address);
-
-        if (own >= 0)
-                count(s, range, own, node);
-}
-
-/* A page without a node is not there, or NUMA balancing has marked it. */
-static void count_absent(Sampling *s, void *address) {
+/* A page without a node is not there, or NUMA balancing has marked it; one that is known to be
+ * there is marked. */
+static void count_absent(Sampling *s, bool is_present, void *address) {
         uint64_t entry;
         void *picked;
 
         s->n_absent++;
-        if (s->n_checked >= SAMPLER_HIDDEN_CHECKS ||
-            pagemap_read(s->pagemap_fd, (uintptr_t)address, 1, &entry) < 0)
+        if (!is_present && (s->n_checked >= SAMPLER_HIDDEN_CHECKS ||
+                            pagemap_read(s->pagemap_fd, (uintptr_t)address, 1, &entry) < 0))
                 return;
         s->n_checked++;
-        s->n_marked += pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_OWN, &picked);
+        s->n_marked +=
+                is_present || pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_OWN, &picked) == 1;
 }
 
-static int ask(Sampling *s, const FrameRange **ranges, void **addresses, size_t n) {
-        int where[BATCH];
-        int r = pages_query(s->pid, n, addresses, where);
+/* What pages are drawn from. */
+typedef struct PageSource {
+        const Frame *frame;
+        const PresentPages *present; /* its pages that are there; NULL: any of its addresses */
+        uint64_t n_pages;
+} PageSource;
 
+/* `first` and `n`: pages in their order; NULL: drawn. */
+static int ask_batch(Sampling *s, const PageSource *from, const uint64_t *first, size_t n) {
+        const PresentPage *present[BATCH];
+        const FrameRange *ranges[BATCH];
+        void *addresses[BATCH];
+        int where[BATCH], r;
+
+        for (size_t i = 0; i < n; i++) {
+                const uint64_t page = first ? *first + i : draw_below(s, from->n_pages);
+
+                present[i] = from->present ? &from->present->pages[page] : NULL;
+                if (present[i])
+                        ranges[i] = &from->frame->ranges[present[i]->range];
+                addresses[i] =
+                        (void *)(uintptr_t)(present[i] ? present[i]->address
+                                                       : frame_page(from->frame, page, &ranges[i]));
+        }
+        r = pages_query(s->pid, n, addresses, where);
         if (r < 0)
                 return r;
         s->n_asked += n;
         s->n_drawn += n;
         for (size_t i = 0; i < n; i++) {
-                if (where[i] >= 0)
-                        count_seen(s, ranges[i], addresses[i], where[i]);
-                else if (where[i] == -ENOENT && ranges[i]->kind == MAPPING_PRIVATE)
-                        count_absent(s, addresses[i]);
+                const bool private =
+                        present[i] ? present[i]->own : ranges[i]->kind == MAPPING_PRIVATE;
+
+                if (where[i] >= 0) {
+                        const int own =
+                                present[i] ? present[i]->own : is_own(s, ranges[i], addresses[i]);
+
+                        if (own >= 0)
+                                count(s, ranges[i], own, where[i]);
+                } else if (where[i] == -ENOENT && private)
+                        count_absent(s, present[i], addresses[i]);
         }
         return 0;
 }
 
-/* `first` and `n`: pages in their order; NULL: drawn. */
-static int ask_batch(Sampling *s, const Frame *frame, const uint64_t *first, size_t n) {
-        const FrameRange *ranges[BATCH];
-        void *addresses[BATCH];
-
-        for (size_t i = 0; i < n; i++) {
-                uint64_t page = first ? *first + i : draw_below(s, frame->n_pages);
-
-                addresses[i] = (void *)(uintptr_t)frame_page(frame, page, &ranges[i]);
-        }
-        return ask(s, ranges, addresses, n);
-}
-
-static int ask_whole(Sampling *s, const Frame *frame) {
+static int ask_whole(Sampling *s, const PageSource *from) {
         int r = 0;
 
-        for (uint64_t at = 0; r >= 0 && at < frame->n_pages; at += BATCH) {
-                uint64_t left = frame->n_pages - at;
+        for (uint64_t at = 0; r >= 0 && at < from->n_pages; at += BATCH) {
+                const uint64_t left = from->n_pages - at;
 
-                r = ask_batch(s, frame, &at, left < BATCH ? (size_t)left : BATCH);
+                r = ask_batch(s, from, &at, left < BATCH ? (size_t)left : BATCH);
         }
         return r;
 }
 
-static int draw_up_to(Sampling *s, const Frame *frame, uint64_t n_pages, uint64_t n_draws) {
+static int draw_up_to(Sampling *s, const PageSource *from, uint64_t n_pages, uint64_t n_draws) {
         int r = 0;
 
         for (uint64_t n = 0; r >= 0 && n < n_draws && s->n_found < n_pages; n += BATCH)
-                r = ask_batch(s, frame, NULL, BATCH);
+                r = ask_batch(s, from, NULL, BATCH);
         return r;
 }
 
 /* Computes how sparse it is. Where the frame changes, former results are dropped: they were
  * drawn from another one. */
 static int probe(Sampling *s, Frame *frame) {
-        int r = draw_up_to(s, frame, UINT64_MAX, PROBE_DRAWS);
+        const PageSource all = { .frame = frame, .n_pages = frame->n_pages };
+        int r = draw_up_to(s, &all, UINT64_MAX, PROBE_DRAWS);
 
         if (r < 0 || s->n_found >= PROBE_DRAWS / SAMPLER_SPARSE)
                 return r;
@@ -449,66 +474,26 @@ static uint64_t n_hidden(const Sampling *s) {
                                               0.5);
 }
 
-static int draw_large(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
-        int r = probe(s, frame);
-
-        s->n_pages = frame->n_pages;
-        *ret_whole = s->n_drawn == 0 && frame->n_pages <= SAMPLER_WHOLE_PAGES;
-        if (r < 0 || frame->n_pages == 0)
-                return r;
-        return *ret_whole ? ask_whole(s, frame) : draw_up_to(s, frame, n_pages, SAMPLER_DRAWS_MAX);
-}
-
-/* --- a small frame: its pages that are there are listed first --- */
-
-/* `first`: as of ask_batch(). A present page that shows no node is marked by NUMA balancing. */
-static int ask_present(Sampling *s, const Frame *frame, const PresentPages *present,
-                       const size_t *first, size_t n) {
-        const PresentPage *pages[BATCH];
-        void *addresses[BATCH];
-        int where[BATCH], r;
-
-        for (size_t i = 0; i < n; i++) {
-                pages[i] = &present->pages[first ? *first + i : draw_below(s, present->n)];
-                addresses[i] = (void *)(uintptr_t)pages[i]->address;
-        }
-        r = pages_query(s->pid, n, addresses, where);
-        if (r < 0)
-                return r;
-        s->n_asked += n;
-        s->n_drawn += n;
-        for (size_t i = 0; i < n; i++) {
-                const bool marked = where[i] == -ENOENT && pages[i]->own;
-
-                if (where[i] >= 0)
-                        count(s, &frame->ranges[pages[i]->range], pages[i]->own, where[i]);
-                s->n_absent += marked;
-                s->n_checked += marked;
-                s->n_marked += marked;
-        }
-        return 0;
-}
-
-static int draw_small(Sampling *s, const Frame *frame, uint64_t n_pages, bool *ret_whole) {
-        _cleanup_present_ PresentPages present = { 0 };
-        int r = present_list(frame, s->pagemap_fd, &present);
-
-        if (r < 0)
-                return r;
-        s->n_pages = present.n;
-        *ret_whole = present.n <= SAMPLER_WHOLE_PAGES;
-        for (size_t at = 0; r >= 0 && *ret_whole && at < present.n; at += BATCH)
-                r = ask_present(s, frame, &present, &at,
-                                present.n - at < BATCH ? present.n - at : BATCH);
-        while (r >= 0 && !*ret_whole && s->n_drawn < SAMPLER_DRAWS_MAX && s->n_found < n_pages)
-                r = ask_present(s, frame, &present, NULL, BATCH);
-        return r;
-}
-
+/* Of a small frame the pages that are there are listed first. */
 static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
+        _cleanup_(present_done) PresentPages present = { 0 };
+        PageSource from = { .frame = frame };
+        int r;
+
         begin(s);
-        return frame->n_pages <= SAMPLER_LISTED_PAGES ? draw_small(s, frame, n_pages, ret_whole)
-                                                      : draw_large(s, frame, n_pages, ret_whole);
+        if (frame->n_pages <= SAMPLER_LISTED_PAGES) {
+                r = present_list(frame, s->pagemap_fd, &present);
+                from.present = &present;
+                from.n_pages = present.n;
+        } else {
+                r = probe(s, frame);
+                from.n_pages = frame->n_pages;
+        }
+        s->n_pages = from.n_pages;
+        *ret_whole = s->n_drawn == 0 && from.n_pages <= SAMPLER_WHOLE_PAGES;
+        if (r < 0 || from.n_pages == 0)
+                return r;
+        return *ret_whole ? ask_whole(s, &from) : draw_up_to(s, &from, n_pages, SAMPLER_DRAWS_MAX);
 }
 
 static void take(const Sampling *s, Draws *draws) {
@@ -620,7 +605,7 @@ void sampler_add_bytes(const Topology *topology, const Draws *draws, const ProcM
         }
 }
 
-/* Counters of threads that come and go. */
+/* --- accesses: counters of threads that come and go --- */
 
 size_t access_codes(const AccessEvents *events, PerfCode codes[static N_LOCALITIES],
                     Locality localities[static N_LOCALITIES]) {

@@ -15,7 +15,9 @@
 #include "tidbnumad/world/topology-hwloc.h"
 #include "tidbnumad/world/topology-load.h"
 
-/* hwloc takes another machine's root, and which of its back ends to trust, from the environment
+/* --- hwloc's environment ---
+ *
+ * hwloc takes another machine's root, and which of its back ends to trust, from the environment
  * only, and it prints why it refuses something to standard error only. */
 
 static void env_unset(void) {

@@ -87,25 +87,6 @@ uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_ra
  * listed, or the search takes too long; the frame then stays unchanged. */
 int frame_condense(Frame *frame, int pagemap_fd);
 
-typedef struct PresentPage {
-        uint64_t address;
-        uint32_t range; /* its index in the frame */
-        bool own;       /* of a private mapping, and no longer the file's */
-} PresentPage;
-
-typedef struct PresentPages {
-        PresentPage *pages; /* owned */
-        size_t n, allocated;
-} PresentPages;
-
-void present_done(PresentPages *present);
-#define _cleanup_present_ _cleanup_(present_done)
-
-/* Lists the present pages of a small frame, by the kernel's entry for each page. Reading an entry
- * costs a fraction of a query for the node of a page, and every kernel has these entries. -ESTALE:
- * the process has executed another program meanwhile; -EPERM; -ENOMEM. */
-int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret);
-
 /* The statistical sampler: queries the kernel for the nodes of a few thousand pages of a process,
  * drawn at random, and never changes or delays anything.
  *
