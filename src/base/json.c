@@ -89,6 +89,13 @@ void json_put_count(Json *json, const char *key, uint64_t value) {
         text_append_bytes(json->text, at, (size_t)(digits + sizeof(digits) - at));
 }
 
+void json_put_bool_if(Json *json, const char *key, bool known, bool value) {
+        if (known)
+                json_put_bool(json, key, value);
+        else
+                json_put_null(json, key);
+}
+
 void json_put_count_if(Json *json, const char *key, bool known, uint64_t value) {
         if (known)
                 json_put_count(json, key, value);
@@ -190,4 +197,11 @@ void json_put_ids(Json *json, const char *key, IdView ids) {
         char list[ID_SET_LIST_ANY];
 
         json_put_string(json, key, id_view_render_list(ids, list, sizeof(list)) < 0 ? NULL : list);
+}
+
+void json_put_ids_if(Json *json, const char *key, bool known, IdView ids) {
+        if (known)
+                json_put_ids(json, key, ids);
+        else
+                json_put_null(json, key);
 }

@@ -26,6 +26,13 @@ void text_reset(Text *text) {
                 text->data[0] = '\0';
 }
 
+void text_truncate(Text *text, size_t length) {
+        if (text->error == 0 && length < text->length) {
+                text->length = length;
+                text->data[length] = '\0';
+        }
+}
+
 static int reserve(Text *text, size_t more) {
         if (text->error == 0 &&
             ARRAY_RESERVE(text->data, text->allocated, text->length + more + 1) < 0)

@@ -724,10 +724,8 @@ static void append_notes(const Fleet *fleet, Text *text) {
         if (fleet->daemon_binds)
                 append_count(text, n_bound_by_tiup,
                              "servers with numa_node, although the daemon binds them: remove it");
-        if (text->length == heading && text->error == 0) {
-                text->length = before;
-                text->data[before] = '\0';
-        }
+        if (text->length == heading)
+                text_truncate(text, before);
 }
 
 static void append_output(const Fleet *fleet, Text *text) {

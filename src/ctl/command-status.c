@@ -693,10 +693,8 @@ void status_page_render(const StatusQuestion *q, Text *text) {
         if (!q->all)
                 render_interrupts(q->status, text);
         render_ignored(q->status, q->all, text);
-        if (text->error == 0 && text->length == before + 1) { /* there was none */
-                text->length = before;
-                text->data[before] = '\0';
-        }
+        if (text->length == before + 1) /* there was none */
+                text_truncate(text, before);
 }
 
 /* --- the journal --- */

@@ -159,10 +159,8 @@ static void read_pressure(const Sysroot *sysroot, const HostInstance *o, TrialRe
                 return;
         for (size_t i = 0; i < ELEMENTSOF(files); i++) {
                 Pressure pressure;
-                char text[512];
 
-                if (path_read(fd, text, sizeof(text), "%s", files[i]) < 0 ||
-                    pressure_parse(text, &pressure) < 0)
+                if (pressure_read_file(fd, files[i], &pressure) < 0)
                         return;
                 seconds[i] = (double)pressure.total_usec / 1e6;
         }

@@ -42,10 +42,7 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
                                 json_put_count(json, "other", a->other);
                         }
                 json_put_count_if(json, "pid", runs, (uint64_t)i->pid);
-                if (runs)
-                        json_put_ids(json, "in_force", ID_VIEW(&i->in_force));
-                else
-                        json_put_null(json, "in_force");
+                json_put_ids_if(json, "in_force", runs, ID_VIEW(&i->in_force));
                 json_put_count_if(json, "move_bytes", i->cost_known, i->cost_bytes);
                 json_put_string(json, "bound_by", runs ? i->bound_by : NULL);
                 json_put_string(json, "bound_by_reason", i->bound_by_reason);
@@ -55,13 +52,10 @@ void plan_json_instance(Json *json, const char *key, const PlanReportInstance *i
                                 i->published ? instance_state_to_string(i->published->state)
                                              : NULL);
                 json_put_string(json, "state_reason", i->published ? i->published->reason : NULL);
-                if (i->published) {
-                        json_put_bool(json, "cpu_bound", i->published->cpu_bound);
-                        json_put_bool(json, "memory_bound", i->published->memory_bound);
-                } else {
-                        json_put_null(json, "cpu_bound");
-                        json_put_null(json, "memory_bound");
-                }
+                json_put_bool_if(json, "cpu_bound", i->published,
+                                 i->published && i->published->cpu_bound);
+                json_put_bool_if(json, "memory_bound", i->published,
+                                 i->published && i->published->memory_bound);
         }
 }
 
@@ -148,23 +142,17 @@ void plan_json_changes(Json *json, const PlanChange *changes, size_t n_changes) 
 
 /* --- interrupts --- */
 
-static void put_ids_if(Json *json, const char *key, bool known, const CpuSet *ids) {
-        if (known)
-                json_put_ids(json, key, ID_VIEW(ids));
-        else
-                json_put_null(json, key);
-}
-
 static void put_vector(Json *json, const IrqVector *v, const IrqPlanVector *planned) {
         JSON_OBJECT(json, NULL) {
                 json_put_count(json, "irq", v->irq);
                 json_put_string(json, "handler", v->name);
                 json_put_string(json, "role", irq_role_to_string(v->role));
                 json_put_count_if(json, "queue", v->queue >= 0, (uint64_t)v->queue);
-                put_ids_if(json, "now", v->mask_known, &v->requested);
-                put_ids_if(json, "effective", v->effective_known, &v->effective);
+                json_put_ids_if(json, "now", v->mask_known, ID_VIEW(&v->requested));
+                json_put_ids_if(json, "effective", v->effective_known, ID_VIEW(&v->effective));
                 json_put_string(json, "decision", irq_decision_to_string(planned->decision));
-                put_ids_if(json, "cpus", planned->decision == IRQ_STEERED, &planned->cpus);
+                json_put_ids_if(json, "cpus", planned->decision == IRQ_STEERED,
+                                ID_VIEW(&planned->cpus));
         }
 }
 
@@ -192,10 +180,8 @@ static void put_irq_device(Json *json, const IrqPlanDevice *d) {
                 json_put_string(json, "master", device->master);
                 json_put_string(json, "virtual_function_of", device->physfn);
                 json_put_count_if(json, "speed_mbps", device->speed_mbps > 0, device->speed_mbps);
-                if (device->link == IRQ_LINK_UNKNOWN)
-                        json_put_null(json, "link");
-                else
-                        json_put_bool(json, "link", device->link == IRQ_LINK_UP);
+                json_put_bool_if(json, "link", device->link != IRQ_LINK_UNKNOWN,
+                                 device->link == IRQ_LINK_UP);
                 json_put_bool(json, "in_other_netns", device->in_other_netns);
                 json_put_string(json, "policy_file", d->policy ? d->policy->file : NULL);
                 json_put_count_if(json, "policy_line", d->policy,

@@ -379,10 +379,8 @@ static void render_remarks(const PlanReport *report, Text *text) {
                 text_append_printable(text, report->notes.words[i]);
                 text_append(text, "\n");
         }
-        if (text->error == 0 && text->length == before + 1) { /* there were none */
-                text->length = before;
-                text->data[before] = '\0';
-        }
+        if (text->length == before + 1) /* there were none */
+                text_truncate(text, before);
 }
 
 void plan_table_render(const PlanReport *report, unsigned width, Text *text) {

@@ -301,15 +301,22 @@ static int read_limit(int cgroup_fd, const char *name, uint64_t *ret) {
         return 0;
 }
 
+int cgroup_limit_read(int cgroup_fd, uint64_t *ret) {
+        int r = read_limit(cgroup_fd, "memory.max", ret);
+
+        if (r != -ENOENT)
+                return r;
+        r = read_limit(cgroup_fd, "memory.limit_in_bytes", ret);
+        return r < 0 ? r : 1;
+}
+
 int cgroup_memory_read(int cgroup_fd, CgroupMemory *ret) {
         CgroupMemory m = { .brake_bytes = UINT64_MAX };
         _cleanup_free_ char *stat = NULL;
-        int r = read_limit(cgroup_fd, "memory.max", &m.limit_bytes);
-        const bool v1 = r == -ENOENT;
+        int r = cgroup_limit_read(cgroup_fd, &m.limit_bytes);
+        const bool v1 = r == 1;
 
-        if (v1)
-                r = read_limit(cgroup_fd, "memory.limit_in_bytes", &m.limit_bytes);
-        else if (r >= 0)
+        if (r == 0)
                 r = read_limit(cgroup_fd, "memory.high", &m.brake_bytes);
         m.has_brake = !v1;
         if (r >= 0)
@@ -339,7 +346,7 @@ int pressure_parse(const char *text, Pressure *ret) {
         return 0;
 }
 
-static int pressure_read_one(int cgroup_fd, const char *name, Pressure *ret) {
+int pressure_read_file(int cgroup_fd, const char *name, Pressure *ret) {
         char text[512];
         ssize_t n = path_read(cgroup_fd, text, sizeof(text), "%s", name);
 
@@ -352,9 +359,9 @@ int pressure_read(int cgroup_fd, Pressure *ret) {
         Pressure memory, cpu;
         int r;
 
-        r = pressure_read_one(cgroup_fd, "memory.pressure", &memory);
+        r = pressure_read_file(cgroup_fd, "memory.pressure", &memory);
         if (r >= 0)
-                r = pressure_read_one(cgroup_fd, "cpu.pressure", &cpu);
+                r = pressure_read_file(cgroup_fd, "cpu.pressure", &cpu);
         if (r < 0)
                 return r;
         *ret = (Pressure){ .recent = memory.recent + cpu.recent,

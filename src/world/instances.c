@@ -416,26 +416,13 @@ enum { ANCESTORS_MAX = 16 };
 
 /* --- limits --- */
 
-/* "max" of v2 is no number and means: none. -ENOENT: no such file, as in the root. */
-static int read_limit(int group_fd, uint64_t *ret) {
-        char text[32];
-        ssize_t n = path_read(group_fd, text, sizeof(text), "memory.max");
-
-        if (n == -ENOENT)
-                n = path_read(group_fd, text, sizeof(text), "memory.limit_in_bytes");
-        if (n < 0)
-                return (int)n;
-        if (parse_u64(text, ret) < 0)
-                *ret = UINT64_MAX;
-        return 0;
-}
-
 uint64_t members_limit_bytes(const Topology *topology, int group_fd) {
         _cleanup_close_ int fd = openat(group_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
         const NodeSet all = topology_nodes(topology);
         uint64_t limit = 0, above;
 
-        if (fd < 0 || read_limit(fd, &limit) < 0 || limit >= topology_memory_bytes(topology, &all))
+        if (fd < 0 || cgroup_limit_read(fd, &limit) < 0 ||
+            limit >= topology_memory_bytes(topology, &all))
                 return 0;
         for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
                 int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -444,7 +431,7 @@ uint64_t members_limit_bytes(const Topology *topology, int group_fd) {
                         break;
                 closep(&fd);
                 fd = up;
-                if (read_limit(fd, &above) < 0)
+                if (cgroup_limit_read(fd, &above) < 0)
                         break;
                 limit = above < limit ? above : limit;
         }

@@ -26,6 +26,7 @@ void json_close(Json *json); /* the innermost one; of the outermost one with a n
 
 void json_put_null(Json *json, const char *key);
 void json_put_bool(Json *json, const char *key, bool value);
+void json_put_bool_if(Json *json, const char *key, bool known, bool value); /* else null */
 
 /* Above 2^63-1 it is that number, which is the largest that readers of JSON take as an integer. */
 void json_put_count(Json *json, const char *key, uint64_t value);
@@ -45,6 +46,7 @@ void json_put_text(Json *json, const char *key, const Text *value);
 
 /* A set as its list, "0-3,8". */
 void json_put_ids(Json *json, const char *key, IdView ids);
+void json_put_ids_if(Json *json, const char *key, bool known, IdView ids); /* else null */
 
 /* The statement behind it writes the members, or the element for each `i` below `n`. It must not be
  * left by break, goto or return. */

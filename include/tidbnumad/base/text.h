@@ -17,7 +17,8 @@ typedef struct Text {
 } Text;
 
 void text_done(Text *text);
-void text_reset(Text *text); /* empties it, keeps the memory */
+void text_reset(Text *text);                   /* empties it, keeps the memory */
+void text_truncate(Text *text, size_t length); /* drops what was appended since it was so long */
 void text_append(Text *text, const char *string);
 void text_append_bytes(Text *text, const char *data, size_t length);
 void text_append_text(Text *text, const Text *other); /* and its error */

@@ -87,6 +87,9 @@ typedef struct CgroupMemory {
  * cgroup-v1/memory.rst: the total_ ones have the groups below as well). -EBADMSG: none of them. */
 int cgroup_memory_stat_parse(const char *text, CgroupMemory *ret);
 
+/* The first of these fields alone. 0: of v2; 1: of v1; -ENOENT: no such file, as in the root. */
+int cgroup_limit_read(int cgroup_fd, uint64_t *ret);
+
 /* -EOPNOTSUPP: the memory controller is not enabled for the group, or it is the root. */
 int cgroup_memory_read(int cgroup_fd, CgroupMemory *ret);
 
@@ -98,8 +101,11 @@ typedef struct Pressure {
 /* -EBADMSG: not such a file. */
 int pressure_parse(const char *text, Pressure *ret);
 
-/* Memory and CPU together, so that `recent` may be up to 2. -EOPNOTSUPP: the kernel keeps none (v1,
- * psi=0); -ESRCH: the group is gone. */
+/* "cpu.pressure", "memory.pressure". -EOPNOTSUPP: the kernel keeps none (v1, psi=0); -ESRCH: the
+ * group is gone. */
+int pressure_read_file(int cgroup_fd, const char *name, Pressure *ret);
+
+/* Memory and CPU together, so that `recent` may be up to 2. Errors as above. */
 int pressure_read(int cgroup_fd, Pressure *ret);
 
 /* --- the hierarchies of v1; where a process is in one: proc_cgroup_path_read() --- */
