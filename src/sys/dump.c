@@ -206,9 +206,8 @@ int dump_machine(const Sysroot *sysroot, int to_fd) {
 
 int dump_process(const Sysroot *sysroot, pid_t pid, int to_fd) {
         _cleanup_close_ int fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);
-        _cleanup_close_ int maps_fd = -EBADF;
         _cleanup_free_ char *arguments = NULL, *environment = NULL;
-        char folder[32], path[64], start[128], value[32];
+        char folder[32], path[64], start[128 + 1], value[32];
         _cleanup_text_ Text text = { 0 };
         const char *found;
         size_t size;
@@ -232,8 +231,7 @@ int dump_process(const Sysroot *sysroot, pid_t pid, int to_fd) {
         }
         /* Of numa_maps the start, where the memory policy is: all of it would lock the memory map
          * of the process for long. */
-        maps_fd = path_open(fd, O_RDONLY, "numa_maps");
-        n = maps_fd < 0 ? -1 : read(maps_fd, start, sizeof(start));
+        n = path_read_start(fd, start, sizeof(start), "numa_maps");
         (void)snprintf(path, sizeof(path), "%s/numa_maps", folder);
         return r < 0 || n < 0 ? r : dump_write(to_fd, path, start, (size_t)n);
 }

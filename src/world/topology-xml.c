@@ -535,8 +535,7 @@ int topology_load_synthetic(const char *description, Topology *ret, char **ret_m
                             ret_message);
 }
 
-/* --- writing: what we know
- * --------------------------------------------------------------------------- */
+/* --- writing: what we know --- */
 
 static int note_topology(hwloc_topology_t t, Topology *topology) {
         NodeSet has_cpu = { 0 };
