@@ -2,7 +2,9 @@
  *
  * A value that we had set and that is different now was changed by something else. It is
  * restored, IRQ_REPAIRS_MAX times within IRQ_REPAIRS_USEC; with the next time it is contested,
- * and left as it is for IRQ_YIELD_USEC. A failed write is tried again at growing intervals; what
+ * and left as it is for IRQ_YIELD_USEC. Drift of an instance has no state in common with this: its
+ * back-off lasts the rest of the minute of its last repair, and repairs that a daemon-reload has
+ * caused are taken back from its count. A failed write is tried again at growing intervals; what
  * the kernel refuses for good (managed vectors) never. */
 #pragma once
 

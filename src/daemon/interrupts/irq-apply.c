@@ -1,5 +1,10 @@
 /* Settings of interrupts: keeps what is known of each, writes them, logs failures and repairs; and
- * when the next reconcile is due. */
+ * when the next reconcile is due.
+ *
+ * The order is that of undo/undoing.h: noted, undo_before(), written and read again, undo_after().
+ * There are thousands of settings, so the record is flushed once for all that a reconcile writes.
+ * No release as of an instance puts them back: the kernel shows a write at once, so nothing is
+ * awaited, and the settings of one host come and go one by one. */
 #include <string.h>
 #include <strings.h>
 
