@@ -100,7 +100,7 @@ int main(int argc, char *argv[]) {
         if (r < 0)
                 return EXIT_FAILURE; /* the reason is on stderr */
         if (m->host.sysroot.live)
-                r = silent_start(&m->binding, "/proc/self/exe");
+                r = unresponsive_start(&m->binding, "/proc/self/exe");
         if (r >= 0)
                 r = manager_start(m);
         if (r >= 0)

@@ -146,7 +146,7 @@ static void finish(Binder *b, Instance *i, bool first) {
         if (i->binding.step.code == REASON_INNER_GROUP)
                 binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
                                     i->binding.observed.inner_group);
-        else if (!silent_set_failure(b, i))
+        else if (!unresponsive_set_failure(b, i))
                 binding_clear_failure(i);
         i->binding.rest_until_usec = now_usec + REST_USEC;
         i->binding.rest_outside_bytes = i->binding.outside_bytes;
@@ -388,7 +388,7 @@ static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
                                .cpus_applied = binding_cpus_applied(i) };
 
         if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
-            !silent_refuses(b, i, now_usec))
+            !unresponsive_refuses(b, i, now_usec))
                 (void)bind_carry_out(b, i, &step, now_usec);
 }
 
@@ -401,7 +401,7 @@ static bool act(Binder *b, Instance *i, InstanceAction action, uint64_t now_usec
                 reconcile_log_plan(b, i, step);
                 break;
         case ACTION_CALL:
-                if (silent_refuses(b, i, now_usec))
+                if (unresponsive_refuses(b, i, now_usec))
                         return false;
                 if (i->binding.call_kind != step->kind ||
                     now_usec >= i->binding.effect_deadline_usec)

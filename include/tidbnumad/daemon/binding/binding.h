@@ -313,16 +313,16 @@ void reconcile_log_found(Binder *b);
  * would wait for it. */
 
 /* Starts the workers. `program`: the daemon's own. */
-int silent_start(Binder *binder, const char *program);
+int unresponsive_start(Binder *binder, const char *program);
 
 /* Sets the failure if one of the instance's processes does not answer. False: all of them answer.
  */
-bool silent_set_failure(const Binder *binder, Instance *instance);
+bool unresponsive_set_failure(const Binder *binder, Instance *instance);
 
 /* To be called before a change for which the kernel takes the lock of the memory map, on behalf of
  * systemd or of the daemon. True: a process does not answer; the reason and the time of the next
  * attempt are set. */
-bool silent_refuses(const Binder *binder, Instance *instance, uint64_t now_usec);
+bool unresponsive_refuses(const Binder *binder, Instance *instance, uint64_t now_usec);
 
 /* Each round over all instances reads the threads of only some of them, in turn: a server with
  * thousands of threads is not read again and again while nothing changes. */

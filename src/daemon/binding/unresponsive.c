@@ -12,14 +12,14 @@ static const Reason reasons[N_WORKER_WAITS] = {
         [WORKER_WAIT_MEMORY] = REASON_MEMORY_SILENT,
 };
 
-static void log_names_silent(const Binder *b) {
+static void log_names_unresponsive(const Binder *b) {
         journal_log(&b->host->journal, LOG_WARNING, NULL,
                     "The name service of this host does not answer (%u s); a user that is not in "
                     "/etc/passwd is not known until it does. Write such a user as a number",
                     (unsigned)(worker_job_deadline_usec(WORKER_USER) / 1000000));
 }
 
-static void log_groups_silent(const Binder *b) {
+static void log_groups_unresponsive(const Binder *b) {
         journal_log(&b->host->journal, LOG_WARNING, NULL,
                     "The kernel does not make or remove control groups (%u s): another process "
                     "holds their lock. What is in their control groups already stays as it is; "
@@ -39,11 +39,11 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                                        .repeats = true };
 
         if (worker_job_wait(job) == WORKER_WAIT_NAMES) {
-                log_names_silent(b);
+                log_names_unresponsive(b);
                 return;
         }
         if (worker_job_wait(job) == WORKER_WAIT_GROUPS) {
-                log_groups_silent(b);
+                log_groups_unresponsive(b);
                 return;
         }
         journal_log(&b->host->journal, LOG_WARNING, &fields,
@@ -53,7 +53,7 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                     worker_job_to_string(job), (unsigned)(worker_job_deadline_usec(job) / 1000000),
                     reason_to_remedy(reason));
         if (i)
-                (void)silent_set_failure(b, i);
+                (void)unresponsive_set_failure(b, i);
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
@@ -114,7 +114,7 @@ static int make_group(const ProcHandle *process, const char *instance, void *use
                                           : worker_remove_groups(workers, &b->host->sysroot));
 }
 
-int silent_start(Binder *b, const char *program) {
+int unresponsive_start(Binder *b, const char *program) {
         static const WorkerJob asked[] = { WORKER_PROBE, WORKER_HUGE, WORKER_MOVE, WORKER_SWEEP,
                                            WORKER_ONCE };
         int r = workers_new(program, b->host->event, on_hung, b, &b->host->workers);
@@ -130,7 +130,7 @@ int silent_start(Binder *b, const char *program) {
         return 0;
 }
 
-static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {
+static bool is_unresponsive(const Binder *b, const Instance *i, WorkerWait wait) {
         for (size_t k = 0; k < i->n_members; k++)
                 if (workers_is_hung(b->host->workers, &i->members[k].process.id, wait))
                         return true;
@@ -138,9 +138,9 @@ static bool is_silent(const Binder *b, const Instance *i, WorkerWait wait) {
 }
 
 /* A blocked memory map is the more important reason. */
-bool silent_set_failure(const Binder *b, Instance *i) {
+bool unresponsive_set_failure(const Binder *b, Instance *i) {
         for (int wait = N_WORKER_WAITS - 1; wait >= 0; wait--)
-                if (is_silent(b, i, (WorkerWait)wait)) {
+                if (is_unresponsive(b, i, (WorkerWait)wait)) {
                         binding_set_failure(i, reasons[wait], "%s; %s",
                                             reason_to_sentence(reasons[wait]),
                                             reason_to_remedy(reasons[wait]));
@@ -149,7 +149,7 @@ bool silent_set_failure(const Binder *b, Instance *i) {
         return false;
 }
 
-bool silent_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
+bool unresponsive_refuses(const Binder *b, Instance *i, uint64_t now_usec) {
         const Members members = instance_members(i, &b->host->sysroot);
         bool again;
         int r;
