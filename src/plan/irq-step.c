@@ -261,8 +261,8 @@ bool irq_verify_fails(const IrqVerify *f) {
         return f->n_misplaced >= IRQ_MISPLACED_MAX;
 }
 
-uint64_t irq_landed(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
-                    const CpuSet *cpus) {
+uint64_t irq_delivered(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
+                       const CpuSet *cpus) {
         const IrqDevice *old = irq_host_find(before, device->kind, device->name);
         uint64_t sum = 0;
 

@@ -149,5 +149,5 @@ bool irq_verify_fails(const IrqVerify *verify);
 
 /* Interrupts of a device that fired on these CPUs between two readings. `device` is of `now`. Only
  * vectors that are in both readings count, see irq_vector_growth(). */
-uint64_t irq_landed(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
-                    const CpuSet *cpus);
+uint64_t irq_delivered(const IrqHost *before, const IrqHost *now, const IrqDevice *device,
+                       const CpuSet *cpus);

@@ -11,63 +11,64 @@
 
 /* --- interrupts on instances' CPUs --- */
 
-static IrqLanded *landed_of(Interrupts *irq, const char *device, const char *instance) {
-        IrqLanded *l;
+static IrqDelivered *delivered_of(Interrupts *irq, const char *device, const char *instance) {
+        IrqDelivered *l;
 
-        for (size_t i = 0; i < irq->n_landed; i++)
-                if (strcmp(irq->landed[i].device, device) == 0 &&
-                    strcmp(irq->landed[i].instance, instance) == 0)
-                        return &irq->landed[i];
-        if (ARRAY_RESERVE(irq->landed, irq->landed_allocated, irq->n_landed + 1) < 0)
+        for (size_t i = 0; i < irq->n_delivered; i++)
+                if (strcmp(irq->delivered[i].device, device) == 0 &&
+                    strcmp(irq->delivered[i].instance, instance) == 0)
+                        return &irq->delivered[i];
+        if (ARRAY_RESERVE(irq->delivered, irq->delivered_allocated, irq->n_delivered + 1) < 0)
                 return NULL;
-        l = &irq->landed[irq->n_landed];
-        *l = (IrqLanded){ .device = strdup(device), .instance = strdup(instance) };
+        l = &irq->delivered[irq->n_delivered];
+        *l = (IrqDelivered){ .device = strdup(device), .instance = strdup(instance) };
         if (!l->device || !l->instance) {
                 free(l->device);
                 free(l->instance);
-                *l = (IrqLanded){ 0 };
+                *l = (IrqDelivered){ 0 };
                 return NULL;
         }
-        irq->n_landed++;
+        irq->n_delivered++;
         return l;
 }
 
-static void landed_done(IrqLanded *l) {
+static void delivered_done(IrqDelivered *l) {
         free(l->device);
         free(l->instance);
-        *l = (IrqLanded){ 0 };
+        *l = (IrqDelivered){ 0 };
 }
 
 /* Removes the counters of instances and devices that are gone. */
-static void sweep_landed(Interrupts *irq) {
+static void sweep_delivered(Interrupts *irq) {
         size_t n = 0;
 
-        for (size_t i = 0; i < irq->n_landed; i++)
-                if (irq->landed[i].seen)
-                        irq->landed[n++] = irq->landed[i];
+        for (size_t i = 0; i < irq->n_delivered; i++)
+                if (irq->delivered[i].seen)
+                        irq->delivered[n++] = irq->delivered[i];
                 else
-                        landed_done(&irq->landed[i]);
-        irq->n_landed = n;
+                        delivered_done(&irq->delivered[i]);
+        irq->n_delivered = n;
 }
 
-void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
-                       size_t n_owners) {
-        for (size_t i = 0; i < irq->n_landed; i++)
-                irq->landed[i].seen = false;
+void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
+                          size_t n_owners) {
+        for (size_t i = 0; i < irq->n_delivered; i++)
+                irq->delivered[i].seen = false;
         for (size_t d = 0; d < host->n_devices; d++) {
                 const IrqDevice *device = &host->devices[d];
 
                 for (size_t o = 0; device->n_vectors > 0 && o < n_owners; o++) {
-                        IrqLanded *l = landed_of(irq, device->name, owners[o].name);
+                        IrqDelivered *l = delivered_of(irq, device->name, owners[o].name);
 
                         if (!l)
                                 continue;
                         l->seen = true;
                         if (irq->last_known)
-                                l->count += irq_landed(&irq->last, host, device, &owners[o].cpus);
+                                l->count +=
+                                        irq_delivered(&irq->last, host, device, &owners[o].cpus);
                 }
         }
-        sweep_landed(irq);
+        sweep_delivered(irq);
 }
 
 /* --- the devices --- */
@@ -188,7 +189,7 @@ int irq_report_fill(const Interrupts *irq, IrqInfo *ret) {
         *ret = (IrqInfo){
                 .known = irq->last_known,
                 .devices = devices = calloc(irq->n_devices + 1, sizeof(*devices)),
-                .landed = landed = calloc(irq->n_landed + 1, sizeof(*landed)),
+                .landed = landed = calloc(irq->n_delivered + 1, sizeof(*landed)),
                 .n_writes = irq->n_writes,
                 .n_repairs = irq->n_repairs,
                 .undo_settings = irq_record(irq)->n_settings,
@@ -217,19 +218,19 @@ int irq_report_fill(const Interrupts *irq, IrqInfo *ret) {
                 memcpy(device->vectors, s->vectors, sizeof(device->vectors));
         }
         /* The list is of the last reconcile: an instance may have ended or been renamed since. */
-        for (size_t i = 0; i < irq->n_landed; i++)
-                if (registry_find_name(irq->registry, irq->landed[i].instance))
-                        landed[ret->n_landed++] =
-                                (IrqLandedInfo){ irq->landed[i].device, irq->landed[i].instance,
-                                                 irq->landed[i].count };
+        for (size_t i = 0; i < irq->n_delivered; i++)
+                if (registry_find_name(irq->registry, irq->delivered[i].instance))
+                        landed[ret->n_landed++] = (IrqLandedInfo){ irq->delivered[i].device,
+                                                                   irq->delivered[i].instance,
+                                                                   irq->delivered[i].count };
         return 0;
 }
 
 void irq_report_done(Interrupts *irq) {
-        for (size_t i = 0; i < irq->n_landed; i++)
-                landed_done(&irq->landed[i]);
-        free(irq->landed);
+        for (size_t i = 0; i < irq->n_delivered; i++)
+                delivered_done(&irq->delivered[i]);
+        free(irq->delivered);
         free(irq->devices);
         irq->devices = NULL;
-        irq->n_devices = irq->n_landed = 0;
+        irq->n_devices = irq->n_delivered = 0;
 }

@@ -212,7 +212,7 @@ static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
 
         if (r < 0)
                 return r;
-        irq_report_landed(irq, host, owners, input.n_owners);
+        irq_report_delivered(irq, host, owners, input.n_owners);
         /* A release names devices as it names instances; "host" is what belongs to no instance. */
         for (size_t i = 0; i < ret->n_devices; i++)
                 if (undo_release_is_asked(irq->host, ret->devices[i].device->name, NULL))

@@ -1060,18 +1060,18 @@ TEST(landed) {
         now.counts[0][1] = 15;
         before.counts[1][2] = UINT32_MAX; /* it goes round */
         now.counts[1][2] = 1;
-        assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 7);
+        assert_int_equal(irq_delivered(&before.host, &now.host, &now.devices[0], &cpus), 7);
         now.counts[0][1] = 3; /* a reused number */
-        assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 2);
+        assert_int_equal(irq_delivered(&before.host, &now.host, &now.devices[0], &cpus), 2);
         now.vectors[1].irq = 99; /* one that was not there */
-        assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 0);
+        assert_int_equal(irq_delivered(&before.host, &now.host, &now.devices[0], &cpus), 0);
         example_init(&now);
         now.counts[0][1] = 15;
         now.cpus[3] = 5; /* other columns */
-        assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 0);
+        assert_int_equal(irq_delivered(&before.host, &now.host, &now.devices[0], &cpus), 0);
         now.cpus[3] = 3;
         now.devices[0].name = (char *)"eth9";
-        assert_int_equal(irq_landed(&before.host, &now.host, &now.devices[0], &cpus), 0);
+        assert_int_equal(irq_delivered(&before.host, &now.host, &now.devices[0], &cpus), 0);
 }
 
 /* --- Whether an interrupt fires where its mask says --- */

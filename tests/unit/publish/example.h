@@ -19,7 +19,7 @@ typedef struct Example {
         NodeCounters counters[2];
         Histogram durations[N_SAMPLE_METHODS];
         IrqDeviceInfo irq_devices[2];
-        IrqLandedInfo irq_landed[1];
+        IrqLandedInfo irq_delivered[1];
         CpuSet irq_cpus, irq_none;
         Snapshot snapshot;
 } Example;
@@ -133,7 +133,7 @@ static inline void example_init(Example *e) {
                                              .reason_id = "bundle",
                                              .reason = "its members are steered",
                                              .cpus = e->irq_none };
-        e->irq_landed[0] = (IrqLandedInfo){ "eth0", "tikv-20160", 7 };
+        e->irq_delivered[0] = (IrqLandedInfo){ "eth0", "tikv-20160", 7 };
         e->snapshot = (Snapshot){
                 .version = "1.0.0",
                 .hwloc_version = "2.9.0",
@@ -171,7 +171,7 @@ static inline void example_init(Example *e) {
                 .irq = { .known = true,
                          .devices = e->irq_devices,
                          .n_devices = 2,
-                         .landed = e->irq_landed,
+                         .landed = e->irq_delivered,
                          .n_landed = 1,
                          .n_writes = 5,
                          .n_repairs = 2,

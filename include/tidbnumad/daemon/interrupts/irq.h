@@ -89,12 +89,12 @@ typedef struct IrqSetting {
         bool misplaced_logged; /* firing elsewhere is logged */
 } IrqSetting;
 
-/* Interrupts of a device that landed on an instance's CPUs, so far. */
-typedef struct IrqLanded {
+/* Interrupts of a device that were delivered on an instance's CPUs, so far. */
+typedef struct IrqDelivered {
         char *device, *instance; /* owned */
         uint64_t count;
         bool seen;
-} IrqLanded;
+} IrqDelivered;
 
 /* What the last reconcile has decided for a device, for reports. */
 typedef struct IrqSummary {
@@ -122,8 +122,8 @@ struct Interrupts {
         bool last_known;
         IrqSetting *settings; /* owned */
         size_t n_settings, settings_allocated;
-        IrqLanded *landed; /* owned */
-        size_t n_landed, landed_allocated;
+        IrqDelivered *delivered; /* owned */
+        size_t n_delivered, delivered_allocated;
         IrqSummary *devices; /* at the same index as in `last`; owned */
         size_t n_devices;
         IrqBalance balance;
@@ -189,8 +189,8 @@ void irq_events_reconcile_within(Interrupts *irq, uint64_t usec);
 /* Reports interrupts in the journal and in the published files. */
 
 /* Counts the interrupts that fired on instances' CPUs since the last reconcile. */
-void irq_report_landed(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
-                       size_t n_owners);
+void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
+                          size_t n_owners);
 
 /* Stores the present devices for publication, and logs what has changed. */
 void irq_report_devices(Interrupts *irq, const IrqPlan *plan);
