@@ -178,9 +178,9 @@ static int64_t batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes,
         return bytes < 0 ? bytes : bytes + (int64_t)(by_touch * page_size_bytes());
 }
 
-/* --- survey: samples of the larger mappings ---
+/* --- scan: samples of the larger mappings ---
  *
- * Samples do not show anything about a mapping that is mostly empty: it is not ranked, and is moved
+ * Samples do not show anything about a mapping that is mostly empty: it is not sorted, and is moved
  * with the rest. */
 
 /* Evenly over the mapping, so that one whose memory was allocated by different threads one after
@@ -204,23 +204,23 @@ static int estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *no
         return 0;
 }
 
-/* Into its place among the ranked ones; the least falls out when there are too many. */
-static void rank(Mover *mover, const Mapping *mapping, uint64_t outside_bytes) {
-        size_t at = mover->n_ranked;
+/* Into its place among the sorted ones; the least falls out when there are too many. */
+static void mover_sort_in(Mover *mover, const Mapping *mapping, uint64_t outside_bytes) {
+        size_t at = mover->n_sorted;
 
-        while (at > 0 && mover->ranked[at - 1].outside_bytes < outside_bytes)
+        while (at > 0 && mover->sorted[at - 1].outside_bytes < outside_bytes)
                 at--;
-        if (at == MOVER_RANKED_MAX)
+        if (at == MOVER_SORTED_MAX)
                 return;
-        if (mover->n_ranked < MOVER_RANKED_MAX)
-                mover->n_ranked++;
-        memmove(&mover->ranked[at + 1], &mover->ranked[at],
-                (mover->n_ranked - 1 - at) * sizeof(mover->ranked[0]));
-        mover->ranked[at] = (RankedMapping){ .mapping = *mapping, .outside_bytes = outside_bytes };
+        if (mover->n_sorted < MOVER_SORTED_MAX)
+                mover->n_sorted++;
+        memmove(&mover->sorted[at + 1], &mover->sorted[at],
+                (mover->n_sorted - 1 - at) * sizeof(mover->sorted[0]));
+        mover->sorted[at] = (SortedMapping){ .mapping = *mapping, .outside_bytes = outside_bytes };
 }
 
-/* Ranks the next MOVER_LINES mappings. Returns 1: more to do; 0: all are ranked; -ESRCH. */
-static int mover_survey_step(Mover *mover, const NodeSet *nodes) {
+/* Sorts the next MOVER_LINES mappings. Returns as mover_step(). */
+static int mover_scan(Mover *mover, const NodeSet *nodes) {
         if (!proc_is_alive(mover->process))
                 return -ESRCH;
         for (unsigned i = 0; i < MOVER_LINES; i++) {
@@ -228,8 +228,12 @@ static int mover_survey_step(Mover *mover, const NodeSet *nodes) {
                 Mapping mapping;
                 int r = maps_next(mover->maps, &mapping);
 
-                if (r <= 0)
+                if (r < 0)
                         return r;
+                if (r == 0) {
+                        mover->phase = MOVER_SORTED;
+                        return 1;
+                }
                 if (mapping.kind != MAPPING_PRIVATE ||
                     mapping.end - mapping.start < MOVER_CHUNK_BYTES)
                         continue;
@@ -237,16 +241,16 @@ static int mover_survey_step(Mover *mover, const NodeSet *nodes) {
                 if (r < 0)
                         return r;
                 if (outside_bytes > 0)
-                        rank(mover, &mapping, outside_bytes);
+                        mover_sort_in(mover, &mapping, outside_bytes);
         }
         return 1;
 }
 
-/* Is it among those that were ranked, and has not grown since? */
-static bool mover_survey_has(const Mover *mover, const Mapping *mapping) {
-        for (size_t i = 0; i < mover->n_ranked; i++)
-                if (mapping->start >= mover->ranked[i].mapping.start &&
-                    mapping->end <= mover->ranked[i].mapping.end)
+/* Is it among those that were sorted, and has not grown since? */
+static bool mover_sorted_has(const Mover *mover, const Mapping *mapping) {
+        for (size_t i = 0; i < mover->n_sorted; i++)
+                if (mapping->start >= mover->sorted[i].mapping.start &&
+                    mapping->end <= mover->sorted[i].mapping.end)
                         return true;
         return false;
 }
@@ -270,8 +274,8 @@ int mover_begin(Mover *mover, const ProcHandle *process) {
         int r;
 
         mover_end(mover);
-        mover->phase = MOVER_SURVEY;
-        mover->n_ranked = mover->rank = 0;
+        mover->phase = MOVER_SCAN;
+        mover->n_sorted = mover->next_sorted = 0;
         mover->mapping = (Mapping){ 0 };
         mover->address = 0;
         mover->cannot_skip = false;
@@ -304,7 +308,7 @@ static int next_of_rest(Mover *mover) {
 
         if (r <= 0)
                 return r;
-        if (!is_movable(mover, &mapping) || mover_survey_has(mover, &mapping))
+        if (!is_movable(mover, &mapping) || mover_sorted_has(mover, &mapping))
                 return 1; /* the address stays at the end of the last one */
         mover->mapping = mapping;
         mover->address = mapping.start;
@@ -317,8 +321,8 @@ static int next_mapping(Mover *mover) {
 
         if (mover->phase == MOVER_REST)
                 return next_of_rest(mover);
-        if (mover->rank < mover->n_ranked) {
-                mover->mapping = mover->ranked[mover->rank++].mapping;
+        if (mover->next_sorted < mover->n_sorted) {
+                mover->mapping = mover->sorted[mover->next_sorted++].mapping;
                 mover->address = mover->mapping.start;
                 return 1;
         }
@@ -504,23 +508,14 @@ static int check_still_there(const Mover *mover) {
         return pagemap_read(mover->pagemap_fd, 0, 1, &entry);
 }
 
-static int survey(Mover *mover, const NodeSet *nodes) {
-        int r = mover_survey_step(mover, nodes);
-
-        if (r != 0)
-                return r;
-        mover->phase = MOVER_RANKED;
-        return 1;
-}
-
 int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
                uint64_t *ret_bytes) {
         Walk w = { .mover = mover, .nodes = nodes, .target = target };
         int r, q;
 
         *ret_bytes = 0;
-        if (mover->phase == MOVER_SURVEY)
-                return survey(mover, nodes);
+        if (mover->phase == MOVER_SCAN)
+                return mover_scan(mover, nodes);
         w.own.reach = mover->alone ? PAGES_ALL : PAGES_ALONE;
         w.shared.shared = true;
         w.shared.reach = PAGES_ALONE;

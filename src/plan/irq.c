@@ -178,12 +178,12 @@ static IrqPool choose_pool(const IrqPlanInput *input, const IrqCpus *cpus, const
 }
 
 /* A CPU of a pool, and what it is sorted by. */
-typedef struct Ranked {
+typedef struct SortedCpu {
         uint32_t distance, thread, cpu;
-} Ranked;
+} SortedCpu;
 
-static int compare_ranks(const void *a, const void *b) {
-        const Ranked *x = a, *y = b;
+static int compare_cpus(const void *a, const void *b) {
+        const SortedCpu *x = a, *y = b;
 
         if (x->distance != y->distance)
                 return x->distance < y->distance ? -1 : 1;
@@ -198,27 +198,27 @@ static int compare_ranks(const void *a, const void *b) {
 static int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t node,
                           uint32_t **ret, size_t *ret_n) {
         const size_t room = id_set_count(pool) + 1;
-        _cleanup_free_ Ranked *ranked = calloc(room, sizeof(*ranked));
+        _cleanup_free_ SortedCpu *sorted = calloc(room, sizeof(*sorted));
         _cleanup_free_ uint32_t *order = calloc(room, sizeof(*order));
         size_t n = 0;
 
-        if (!ranked || !order)
+        if (!sorted || !order)
                 return -ENOMEM;
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 const Node *at = &topology->nodes[i];
                 const CpuSet its = id_set_and(&at->cpus, pool);
 
                 ID_SET_FOREACH(cpu, &its)
-                ranked[n++] = (Ranked){
+                sorted[n++] = (SortedCpu){
                         .distance =
                                 node < 0 ? 0 : topology_distance(topology, (uint32_t)node, at->id),
                         .thread = !id_set_has(&at->first_threads, (uint32_t)cpu),
                         .cpu = (uint32_t)cpu,
                 };
         }
-        qsort(ranked, n, sizeof(*ranked), compare_ranks);
+        qsort(sorted, n, sizeof(*sorted), compare_cpus);
         for (size_t i = 0; i < n; i++)
-                order[i] = ranked[i].cpu;
+                order[i] = sorted[i].cpu;
         *ret = TAKE_PTR(order);
         *ret_n = n;
         return 0;

@@ -42,21 +42,21 @@ enum {
          * migration, 1,024 were as bad as moving all at once. */
         MOVER_BATCH_PAGES = 256,
         /* Mappings that are gone through first. */
-        MOVER_RANKED_MAX = 32,
-        /* Pages of a mapping that are queried to rank it. */
+        MOVER_SORTED_MAX = 32,
+        /* Pages of a mapping that are queried to sort it. */
         MOVER_SAMPLES = 16,
         /* Lines of /proc/PID/maps a step, of mappings in which there is nothing to do. */
         MOVER_LINES = 64,
 };
 
-typedef struct RankedMapping {
+typedef struct SortedMapping {
         Mapping mapping;
         uint64_t outside_bytes; /* an estimate */
-} RankedMapping;
+} SortedMapping;
 
 typedef enum MoverPhase {
-        MOVER_SURVEY,
-        MOVER_RANKED,
+        MOVER_SCAN,
+        MOVER_SORTED,
         MOVER_REST,
 } MoverPhase;
 
@@ -84,8 +84,8 @@ typedef struct Mover {
         int pagemap_fd;
         MapsReader *maps; /* owned */
         MoverPhase phase;
-        RankedMapping ranked[MOVER_RANKED_MAX]; /* descending */
-        size_t n_ranked, rank;                  /* `rank`: the next one */
+        SortedMapping sorted[MOVER_SORTED_MAX]; /* descending */
+        size_t n_sorted, next_sorted;           /* the next to be walked */
         Mapping mapping;                        /* that is being walked */
         uint64_t address;                       /* where; mapping.end: through with it */
         bool cannot_skip;                       /* a kernel without PAGEMAP_SCAN */

@@ -27,7 +27,7 @@ static size_t length_of(const char *text) {
 }
 
 /* Services first, because only root can create them; then the oldest instances. */
-static int compare_rank(const void *a, const void *b) {
+static int compare_importance(const void *a, const void *b) {
         const Instance *x = *(const Instance *const *)a, *y = *(const Instance *const *)b;
         const int services = instance_is_service(y) - instance_is_service(x);
 
@@ -52,7 +52,7 @@ int listed_choose(const Registry *registry, size_t n_nodes, const Instance ***re
                 return -ENOMEM;
         for (size_t k = 0; k < registry->n_instances; k++)
                 list[k] = registry->instances[k];
-        qsort(list, registry->n_instances, sizeof(*list), compare_rank);
+        qsort(list, registry->n_instances, sizeof(*list), compare_importance);
         for (; n < registry->n_instances; n++) {
                 const Instance *i = list[n];
 

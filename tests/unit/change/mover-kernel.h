@@ -192,10 +192,10 @@ static inline int begin(void **state) {
 }
 
 /* What it does before it moves anything. */
-static inline void survey(Mover *mover, const NodeSet *nodes, uint32_t target) {
+static inline void scan(Mover *mover, const NodeSet *nodes, uint32_t target) {
         uint64_t bytes;
 
-        while (mover->phase == MOVER_SURVEY) {
+        while (mover->phase == MOVER_SCAN) {
                 assert_int_equal(mover_step(mover, nodes, target, UINT64_MAX, &bytes), 1);
                 assert_int_equal(bytes, 0);
         }
@@ -208,7 +208,7 @@ static inline uint64_t walk(Mover *mover, const char *nodes, uint32_t target) {
         uint64_t total = 0, bytes;
         int r;
 
-        survey(mover, &set, target);
+        scan(mover, &set, target);
         for (unsigned n = 0; n < 10000; n++) {
                 r = mover_step(mover, &set, target, UINT64_MAX, &bytes);
                 assert_true(bytes <= 2 * MOVER_CHUNK_BYTES);

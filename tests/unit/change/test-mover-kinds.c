@@ -234,33 +234,33 @@ TEST(largest_outside_first, .teardown_func = end_test) {
                 kernel.nodes[i] = 1;
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(100 + chunk));
-        assert_int_equal(tested.mover.n_ranked, 2);
+        assert_int_equal(tested.mover.n_sorted, 2);
         assert_ptr_equal(kernel.asked_first, kernel.area + 700 * page);
         for (size_t i = 0; i < PAGES; i++)
                 assert_true(kernel.moves[i] <= 2 && kernel.nodes[i] == 0);
 }
 
 /* There may be 50,000 of them, and none is worth a question of its own. */
-TEST(small_mappings_are_not_ranked, .teardown_func = end_test) {
+TEST(small_mappings_are_not_sorted, .teardown_func = end_test) {
         NodeSet nodes = node_set("0");
         uint64_t bytes;
 
         kernel_init(1);
         kernel.mappings[0].end = kernel.mappings[0].start + MOVER_CHUNK_BYTES - page_size_bytes();
         assert_int_equal(begin(state), 0);
-        while (tested.mover.phase == MOVER_SURVEY)
+        while (tested.mover.phase == MOVER_SCAN)
                 assert_int_equal(mover_step(&tested.mover, &nodes, 0, UINT64_MAX, &bytes), 1);
-        assert_int_equal(kernel.queries + tested.mover.n_ranked, 0);
+        assert_int_equal(kernel.queries + tested.mover.n_sorted, 0);
         assert_int_equal(walk(&tested.mover, "0", 0), MOVER_CHUNK_BYTES - page_size_bytes());
 }
 
 /* A mapping that was gone through is not gone through again. */
-TEST(ranked_mappings_are_not_walked_twice, .teardown_func = end_test) {
+TEST(sorted_mappings_are_not_walked_twice, .teardown_func = end_test) {
         kernel_init(0);
         kernel.nodes[0] = 1; /* the first sample */
         assert_int_equal(begin(state), 0);
         assert_int_equal(walk(&tested.mover, "0", 0), BYTES(1));
-        assert_int_equal(tested.mover.n_ranked, 1);
+        assert_int_equal(tested.mover.n_sorted, 1);
         assert_true(kernel.queries <= 1 + PAGES / 512 + 2);
 }
 

@@ -88,7 +88,7 @@ TEST(real_process_is_found_whole, .teardown_func = end_test) {
         assert_int_equal(mover.counters.failed_pages * page_size_bytes(),
                          mover.counters.found_bytes);
         assert_int_equal(mover_begin(&mover, &handle), 0);
-        survey(&mover, &none, NO_SUCH_NODE);
+        scan(&mover, &none, NO_SUCH_NODE);
         assert_int_equal(mover_step(&mover, &none, NO_SUCH_NODE, UINT64_MAX, &bytes), -ENODEV);
         mover_end(&mover);
         child_end(pid);
@@ -153,7 +153,7 @@ TEST(exec_in_the_middle, .teardown_func = end_test) {
         exec_child_start(&child);
         assert_int_equal(proc_open(*state, child.pid, &handle), 0);
         assert_int_equal(mover_begin(&mover, &handle), 0);
-        survey(&mover, &nodes, 0);
+        scan(&mover, &nodes, 0);
         exec_child_go(&child);
         for (int i = 0; i < 1000 && !sleeps(&handle); i++)
                 (void)usleep(2000);

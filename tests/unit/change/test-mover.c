@@ -38,7 +38,7 @@ TEST(nothing_to_do, .teardown_func = end_test) {
         assert_int_equal(walk(&tested.mover, "0", 0), 0);
         assert_int_equal(kernel.calls, 0);
         assert_true(kernel.queries > 1);
-        assert_int_equal(tested.mover.n_ranked, 0);
+        assert_int_equal(tested.mover.n_sorted, 0);
         assert_int_equal(tested.mover.counters.found_bytes, 0);
 }
 
@@ -119,7 +119,7 @@ TEST(refusals, .teardown_func = end_test) {
         kernel_init(1);
         kernel.refusal = -EACCES;
         assert_int_equal(begin(state), 0);
-        survey(&tested.mover, &nodes, 0);
+        scan(&tested.mover, &nodes, 0);
         assert_int_equal(mover_step(&tested.mover, &nodes, 0, UINT64_MAX, &bytes), -EACCES);
         assert_int_equal(bytes, 0);
         assert_int_equal(tested.mover.counters.moved_bytes, 0);
@@ -161,7 +161,7 @@ TEST(scan_limit, .teardown_func = end_test) {
 
         kernel_init(0);
         assert_int_equal(begin(state), 0);
-        survey(&tested.mover, &nodes, 0);
+        scan(&tested.mover, &nodes, 0);
         while (mover_step(&tested.mover, &nodes, 0, 1, &bytes) == 1) {
                 assert_int_equal(bytes, 0);
                 assert_true(kernel.queries <= steps + 1);
@@ -178,7 +178,7 @@ TEST(begin_again, .teardown_func = end_test) {
 
         kernel_init(1);
         assert_int_equal(begin(state), 0);
-        survey(&tested.mover, &nodes, 0);
+        scan(&tested.mover, &nodes, 0);
         assert_int_equal(mover_step(&tested.mover, &nodes, 0, UINT64_MAX, &bytes), 1);
         assert_true(bytes > 0);
         for (size_t i = 0; i < PAGES; i++)
