@@ -16,15 +16,15 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
         if (present && (setting_value_equal(present, wanted) ||
                         (p->written && setting_value_equal(&p->wanted, wanted) &&
                          setting_value_equal(present, &p->ours)))) {
-                p->contested = false;
+                p->yield_usec = 0;
                 p->error = 0;
                 p->retry.failures = 0;
                 return IRQ_STEP_IN_FORCE;
         }
-        if (p->contested && now_usec < p->yield_usec)
+        if (now_usec < p->yield_usec)
                 return IRQ_STEP_WAIT;
-        if (p->contested) { /* another try */
-                p->contested = false;
+        if (p->yield_usec != 0) { /* another try */
+                p->yield_usec = 0;
                 p->n_repairs = 0;
         }
         if (p->error != 0 && setting_value_equal(&p->wanted, wanted) &&
@@ -45,7 +45,6 @@ IrqStep irq_step_next(IrqProgress *p, const SettingValue *wanted, const SettingV
                         p->n_repairs++;
                         return IRQ_STEP_REPAIR;
                 }
-                p->contested = true;
                 p->yield_usec = now_usec + IRQ_YIELD_USEC;
                 return IRQ_STEP_YIELD;
         }
@@ -74,7 +73,7 @@ void irq_step_failed(IrqProgress *p, const SettingValue *wanted, int error, uint
 
 void irq_step_reset_contention(IrqProgress *p) {
         p->n_repairs = 0;
-        p->contested = false;
+        p->yield_usec = 0;
         p->written = false;
         p->error = 0;
 }

@@ -1,7 +1,7 @@
 /* What to do next about one setting: write it, restore it, or leave it to another writer. Pure.
  *
  * A value that we had set and that is different now was changed by something else. It is
- * restored, IRQ_REPAIRS_MAX times within IRQ_REPAIRS_USEC; with the next time it is contested,
+ * restored, IRQ_REPAIRS_MAX times within IRQ_REPAIRS_USEC; with the next time it is conflicting,
  * and left as it is for IRQ_YIELD_USEC. Drift of an instance has no state in common with this: its
  * back-off lasts the rest of the minute of its last repair, and repairs that a daemon-reload has
  * caused are taken back from its count. A failed write is tried again at growing intervals; what
@@ -31,8 +31,7 @@ typedef struct IrqProgress {
         SettingValue ours;
         unsigned n_repairs; /* until `window_usec` */
         uint64_t window_usec;
-        bool contested; /* left to the other writer until `yield_usec` */
-        uint64_t yield_usec;
+        uint64_t yield_usec; /* left to the other writer until then; 0: it is not */
         Retry retry;
         int error;          /* of the last attempt; 0: none */
         uint64_t late_usec; /* until then `late`, which a unit sets, may show; 0: no such write */
@@ -43,8 +42,8 @@ typedef enum IrqStep {
         IRQ_STEP_IN_FORCE,
         IRQ_STEP_WRITE,
         IRQ_STEP_REPAIR, /* write it, and count it: something else has changed it */
-        IRQ_STEP_YIELD,  /* it is contested from now on: log it */
-        IRQ_STEP_WAIT,   /* contested, or to be tried again later */
+        IRQ_STEP_YIELD,  /* it is conflicting from now on: log it */
+        IRQ_STEP_WAIT,   /* conflicting, or to be tried again later */
         IRQ_STEP_NEVER,  /* refused */
 } IrqStep;
 

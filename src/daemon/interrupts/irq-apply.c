@@ -218,7 +218,7 @@ static void log_repair(Interrupts *irq, const IrqHost *host, const IrqDesired *w
                     likely_cause(host, w->key.kind));
 }
 
-static void log_contested(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
+static void log_conflicting(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_CONTESTED,
                                               .reason = REASON_CONTESTED };
         char what[256];
@@ -296,7 +296,7 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
         if (step == IRQ_STEP_REPAIR)
                 log_repair(irq, host, w);
         else if (step == IRQ_STEP_YIELD)
-                log_contested(irq, host, w);
+                log_conflicting(irq, host, w);
         else if (step == IRQ_STEP_IN_FORCE) {
                 s->logged = false;
                 /* Applied by an earlier run, or by the administrator before: keep it in force. */
@@ -408,7 +408,7 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
                      !setting_value_equal(&s->progress.wanted, &before);
         if (is_elsewhere(host, entry))
                 return false;
-        if (is_gone(irq, host, entry) || (s && s->progress.contested))
+        if (is_gone(irq, host, entry) || (s && s->progress.yield_usec != 0))
                 return true; /* a value that somebody else has set is kept */
         if (stands_as_before(irq, entry))
                 return !may_change;

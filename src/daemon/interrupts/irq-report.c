@@ -109,7 +109,7 @@ static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t i
                 return IRQ_STATE_MANAGED;
         if (planned->decision != IRQ_STEERED)
                 return IRQ_STATE_LEFT;
-        if (s && s->progress.contested)
+        if (s && s->progress.yield_usec != 0)
                 return IRQ_STATE_CONTESTED;
         if (s && (s->progress.error != 0 || irq_verify_fails(&s->verify)))
                 return IRQ_STATE_FAILED;

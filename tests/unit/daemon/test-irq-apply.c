@@ -270,8 +270,8 @@ LIFE_TEST(changed_by_others) {
         (void)strcpy(kernel.present[0], "6");
         put_on(l);
         assert_string_equal(kernel.present[0], "6");
-        assert_true(irq_setting_find(&l->irq, &SETTINGS[0].key)->progress.contested);
-        /* A contested setting is left as it is. */
+        assert_true(irq_setting_find(&l->irq, &SETTINGS[0].key)->progress.yield_usec != 0);
+        /* A conflicting setting is left as it is. */
         give_back(l);
         assert_string_equal(kernel.present[0], "6");
         assert_string_equal(kernel.present[2], SETTINGS[2].before);

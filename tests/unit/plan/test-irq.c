@@ -763,11 +763,11 @@ TEST(three_repairs_a_minute) {
                 done(&p, "0", "0");
         }
         assert_int_equal(next(&p, "0", "4", 60 * SECOND), IRQ_STEP_YIELD);
-        assert_true(p.contested);
+        assert_true(p.yield_usec != 0);
         assert_int_equal(next(&p, "0", "4", 60 * SECOND + 1), IRQ_STEP_WAIT);
         assert_int_equal(next(&p, "0", "5", 60 * SECOND + IRQ_YIELD_USEC - 1), IRQ_STEP_WAIT);
         assert_int_equal(next(&p, "0", "5", 60 * SECOND + IRQ_YIELD_USEC), IRQ_STEP_REPAIR);
-        assert_false(p.contested);
+        assert_int_equal(p.yield_usec, 0);
 }
 
 /* What a unit was started to set, and what is no longer wanted when it shows, is not blamed on
@@ -796,11 +796,11 @@ TEST(a_minute_is_over) {
 }
 
 TEST(the_other_gives_up) {
-        IrqProgress p = { .contested = true, .yield_usec = UINT64_MAX, .written = true };
+        IrqProgress p = { .yield_usec = UINT64_MAX, .written = true };
 
         p.wanted = p.ours = cpus("0");
         assert_int_equal(next(&p, "0", "0", 1), IRQ_STEP_IN_FORCE);
-        assert_false(p.contested);
+        assert_int_equal(p.yield_usec, 0);
 }
 
 TEST(forgiven) {
