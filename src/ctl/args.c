@@ -646,6 +646,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
         if (r > 0)
                 r = check(args);
+        if (args->watch)
+                args->command = COMMAND_TOP;
         if (args->n_names == 0 &&
             ((args->all && args->command == COMMAND_RELEASE) || args->command == COMMAND_REPLAN))
                 args->names[args->n_names++] = "*";

@@ -895,11 +895,8 @@ int command_status(const Args *args) {
                              .now_seconds = clock_realtime_seconds(),
                              .width = output_width(),
                              .colors = output_colors() };
-        int r;
+        int r = status_file_read(args->runtime_dir, &status);
 
-        if (args->watch)
-                return command_top(args);
-        r = status_file_read(args->runtime_dir, &status);
         if (r < 0)
                 return r == -ENOMEM ? r : cannot_read(args->runtime_dir, r);
         for (size_t i = 0; i < args->n_names && r >= 0; i++)
