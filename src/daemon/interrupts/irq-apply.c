@@ -87,7 +87,7 @@ static bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host,
 
 /* A vector whose mask the kernel rejects is not desired any more; keep its state as long as the
  * vector exists. */
-static bool is_there(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
+static bool setting_is_there(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
         switch (key->kind) {
         case SETTING_VECTOR:
                 return irq_setting_has_vector(irq, host, key);
@@ -103,7 +103,7 @@ static bool is_there(const Interrupts *irq, const IrqHost *host, const SettingKe
  * another device. */
 void irq_settings_sweep(Interrupts *irq, const IrqHost *host) {
         for (size_t i = irq->n_settings; i > 0; i--)
-                if (!is_there(irq, host, &irq->settings[i - 1].key))
+                if (!setting_is_there(irq, host, &irq->settings[i - 1].key))
                         irq_setting_forget(irq, &irq->settings[i - 1].key);
 }
 
@@ -230,7 +230,7 @@ static void log_conflicting(Interrupts *irq, const IrqHost *host, const IrqDesir
 }
 
 /* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
-static bool is_worth_logging(const IrqSetting *s, int error) {
+static bool setting_failure_is_news(const IrqSetting *s, int error) {
         if (s->logged || error == -ENOENT || error == -ENODEV)
                 return false;
         if (error == -EINPROGRESS)
@@ -249,7 +249,7 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
                                                                     : reason_of_error(error) };
         char what[256];
 
-        if (!is_worth_logging(s, error))
+        if (!setting_failure_is_news(s, error))
                 return;
         s->logged = true;
         describe(host, &s->key, what, sizeof(what));
@@ -306,7 +306,7 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
         return step;
 }
 
-static void write_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
+static void setting_write(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = irq_setting_get(irq, &w->key);
         const uint32_t *order = w->plan ? w->plan->order : NULL;
         char text[SETTING_TEXT_MAX];
@@ -351,14 +351,14 @@ void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desi
                 return;
         for (size_t i = 0; i < desired->n_settings; i++)
                 if (chosen[i])
-                        write_one(irq, host, &desired->settings[i]);
+                        setting_write(irq, host, &desired->settings[i]);
         undo_after(irq->undo, irq_record(irq), IRQ_CHANGE, true);
 }
 
 /* --- restoring --- */
 
 /* Queues of a card in another network namespace cannot be reached until it comes back. */
-static bool is_elsewhere(const IrqHost *host, const UndoSetting *entry) {
+static bool entry_is_elsewhere(const IrqHost *host, const UndoSetting *entry) {
         for (size_t i = 0; entry->pci && i < host->n_devices; i++)
                 if (host->devices[i].in_other_netns && host->devices[i].pci &&
                     strcasecmp(host->devices[i].pci, entry->pci) == 0)
@@ -367,7 +367,7 @@ static bool is_elsewhere(const IrqHost *host, const UndoSetting *entry) {
 }
 
 /* Is the device of the record gone, or another one with the same number? */
-static bool is_gone(const Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
+static bool entry_is_gone(const Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
         int r;
 
@@ -377,24 +377,15 @@ static bool is_gone(const Interrupts *irq, const IrqHost *host, const UndoSettin
         return r == -ENOENT || r == -ENODEV;
 }
 
-static bool stands_as_before(const Interrupts *irq, const UndoSetting *entry) {
+static bool entry_is_as_before(const Interrupts *irq, const UndoSetting *entry) {
         char text[SETTING_TEXT_MAX];
 
         return irq->ops->read(&irq->host->sysroot, &entry->key, text) >= 0 &&
                strcmp(text, entry->before) == 0;
 }
 
-static int put_back(Interrupts *irq, const UndoSetting *entry) {
-        int r = irq->ops->write(&irq->host->sysroot, &entry->key, entry->before);
-
-        irq->n_writes++;
-        if (r == -EPERM && set_by_unit(irq, &entry->key, entry->before) >= 0)
-                return -EINPROGRESS;
-        return r < 0 ? r : stands_as_before(irq, entry) ? 0 : -EAGAIN;
-}
-
 /* True: the entry is complete and can be removed. */
-static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
+static bool entry_restore(Interrupts *irq, const IrqHost *host, const UndoSetting *entry) {
         IrqSetting *s = irq_setting_get(irq, &entry->key);
         const uint64_t now = clock_monotonic_usec();
         SettingValue before = { 0 };
@@ -406,15 +397,20 @@ static bool give_back_one(Interrupts *irq, const IrqHost *host, const UndoSettin
          * reconcile. */
         may_change = s && s->progress.error == -EINPROGRESS && now < s->progress.retry.due_usec &&
                      !setting_value_equal(&s->progress.wanted, &before);
-        if (is_elsewhere(host, entry))
+        if (entry_is_elsewhere(host, entry))
                 return false;
-        if (is_gone(irq, host, entry) || (s && s->progress.yield_usec != 0))
+        if (entry_is_gone(irq, host, entry) || (s && s->progress.yield_usec != 0))
                 return true; /* a value that somebody else has set is kept */
-        if (stands_as_before(irq, entry))
+        if (entry_is_as_before(irq, entry))
                 return !may_change;
         if (s && s->progress.error != 0 && now < s->progress.retry.due_usec && !may_change)
                 return false;
-        r = put_back(irq, entry);
+        irq->n_writes++;
+        r = irq->ops->write(&irq->host->sysroot, &entry->key, entry->before);
+        if (r == -EPERM && set_by_unit(irq, &entry->key, entry->before) >= 0)
+                r = -EINPROGRESS;
+        else if (r >= 0 && !entry_is_as_before(irq, entry))
+                r = -EAGAIN;
         if (r >= 0)
                 return true;
         if (s) {
@@ -469,7 +465,7 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
 
                 if (irq_desired_find(desired, &entry->key) ||
                     (only_asked && !is_asked_back(irq, host, &entry->key)) ||
-                    !give_back_one(irq, host, entry))
+                    !entry_restore(irq, host, entry))
                         continue;
                 irq_setting_forget(irq, &entry->key);
                 undo_record_remove_setting(record, i - 1);
@@ -498,7 +494,7 @@ static void log_misplaced(const Interrupts *irq, const IrqHost *host, const IrqD
 
 /* A mask that changed since the last reconcile proves nothing yet: irq_verify_course() checks that.
  */
-static void verify_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
+static void setting_verify(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = (IrqSetting *)irq_setting_find(irq, &w->key);
 
         if (!s || !s->progress.written || !setting_value_equal(&w->present, &s->progress.ours)) {
@@ -515,5 +511,5 @@ static void verify_one(Interrupts *irq, const IrqHost *host, const IrqDesired *w
 void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         for (size_t i = 0; irq->last_known && i < desired->n_settings; i++)
                 if (desired->settings[i].key.kind == SETTING_VECTOR && desired->settings[i].known)
-                        verify_one(irq, host, &desired->settings[i]);
+                        setting_verify(irq, host, &desired->settings[i]);
 }
