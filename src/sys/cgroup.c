@@ -93,6 +93,14 @@ int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems) {
         return r < 0 ? r : cgroup_effective_mems_read(cgroup_fd, ret_mems);
 }
 
+int cgroup_effective_read_of(const Sysroot *sysroot, const char *path, CpuSet *ret_cpus,
+                             NodeSet *ret_mems) {
+        _cleanup_close_ int fd = -EBADF;
+        int r = cgroup_open(sysroot, path, &fd);
+
+        return r < 0 ? r : cgroup_effective_read(fd, ret_cpus, ret_mems);
+}
+
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret) {
         return cgroup_read_list(cgroup_fd, "cpuset.cpus", NULL, ID_TARGET(ret));
 }

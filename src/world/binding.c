@@ -14,13 +14,6 @@
 /* What is bound now: the cpuset's effective sets, every thread's own mask, and the other
  * processes of the unit. */
 
-static int read_group_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, NodeSet *mems) {
-        _cleanup_close_ int fd = -EBADF;
-        int r = cgroup_open(sysroot, path, &fd);
-
-        return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
-}
-
 /* A cgroup that a service has created below its own (Delegate=) has the unit's properties if its
  * own cpuset files are empty. This function finds the cgroup nearest to the process that has a
  * cpuset. 1: `*ret_path`, owned by the caller, and its effective sets; 0: there is none; negative
@@ -37,7 +30,7 @@ static int inner_group_read(const Sysroot *sysroot, const ProcHandle *handle, co
                 CpuSet cpus;
                 NodeSet mems;
 
-                r = read_group_sets(sysroot, path, &cpus, &mems);
+                r = cgroup_effective_read_of(sysroot, path, &cpus, &mems);
                 if (r == 0) {
                         *ret_cpus = cpus;
                         *ret_mems = mems;

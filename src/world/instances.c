@@ -268,13 +268,6 @@ static bool cut_last(char *path) {
         return true;
 }
 
-static int read_sets(const Sysroot *sysroot, const char *path, CpuSet *cpus, NodeSet *mems) {
-        _cleanup_close_ int fd = -EBADF;
-        int r = cgroup_open(sysroot, path, &fd);
-
-        return r < 0 ? r : cgroup_effective_read(fd, cpus, mems);
-}
-
 /* So many groups are read at most on the way up: somebody else makes them. */
 enum { GROUPS_ABOVE_MAX = 16 };
 
@@ -288,7 +281,8 @@ static void find_limit(const Sysroot *sysroot, char *path, const CpuSet *cpus, c
 
                 if (strlen(path) < ALLOWED_BY_MAX)
                         (void)strcpy(ret_group, path);
-                if (!cut_last(path) || read_sets(sysroot, path, &above_cpus, &above_nodes) < 0 ||
+                if (!cut_last(path) ||
+                    cgroup_effective_read_of(sysroot, path, &above_cpus, &above_nodes) < 0 ||
                     !id_set_equal(cpus, &above_cpus) || !id_set_equal(nodes, &above_nodes))
                         return;
         }
@@ -307,7 +301,7 @@ void members_read_allowed(const Members *m, bool with_own, char ret_group[static
                 CpuSet cpus;
                 NodeSet mems;
 
-                if (read_sets(m->sysroot, path, &cpus, &mems) < 0)
+                if (cgroup_effective_read_of(m->sysroot, path, &cpus, &mems) < 0)
                         continue;
                 *ret_cpus = cpus;
                 *ret_nodes = mems;
@@ -403,7 +397,7 @@ static int members_read_mems(const Members *m, NodeSet *ret) {
         CpuSet cpus;
         int r;
 
-        if (path && read_sets(m->sysroot, path, &cpus, ret) >= 0)
+        if (path && cgroup_effective_read_of(m->sysroot, path, &cpus, ret) >= 0)
                 return 0;
         r = m->n > 0 ? proc_status_read(m->list[0].handle, 0, &status) : -ENODATA;
         if (r >= 0)

@@ -11,7 +11,7 @@ typedef struct Http Http;
 
 /* Limits on what clients may use. */
 typedef struct HttpLimits {
-        unsigned connections;  /* connections of all sockets together, see clients.h */
+        unsigned connections;  /* connections of all sockets together */
         size_t header_bytes;   /* memory of libmicrohttpd for a request's header and its answer's; a
                                   larger request is answered with 431 or 414 */
         unsigned idle_seconds; /* idle timeout: no byte in either direction */

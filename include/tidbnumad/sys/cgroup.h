@@ -32,7 +32,10 @@ int cgroup_write(int cgroup_fd, const char *name, const char *text);
 int cgroup_effective_cpus_read(int cgroup_fd, CpuSet *ret);
 int cgroup_effective_mems_read(int cgroup_fd, NodeSet *ret);
 
-int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems); /* both */
+/* Both, of an open group or by its path. */
+int cgroup_effective_read(int cgroup_fd, CpuSet *ret_cpus, NodeSet *ret_mems);
+int cgroup_effective_read_of(const Sysroot *sysroot, const char *path, CpuSet *ret_cpus,
+                             NodeSet *ret_mems);
 
 /* cpuset.{cpus,mems}: what was written to it, empty where nothing was. Otherwise the same. */
 int cgroup_cpus_read(int cgroup_fd, CpuSet *ret);

@@ -83,7 +83,7 @@ typedef struct Progress {
         uint64_t pass_found_bytes, pass_moved_bytes;
 } Progress;
 
-/* Drift of its CPUs or of its memory nodes; see drift.h. */
+/* Drift of its CPUs or of its memory nodes. */
 typedef struct Drift {
         bool in_force;      /* as of the last reconcile; tidbnumad wrote nothing since */
         unsigned n_repairs; /* within the minute that ends at `end_usec` */
@@ -148,13 +148,13 @@ typedef struct InstanceHuge {
 
 /* The module of sampling: where its memory is located. */
 typedef struct InstanceSampling {
-        bool sampled; /* not counted but sampled, see sample.h */
+        bool sampled; /* not counted but sampled */
         double remote_ratio, sampled_ratio, sampled_halfwidth;
         NodeSet sampled_nodes; /* the two ratios are of memory outside these nodes */
         bool not_drawn_logged; /* the journal has the reason why it cannot be sampled */
         Steady steady;
         InstanceHuge huge;
-        struct Drawing *drawing; /* a sample that is under way, see sample.h; NULL: none; owned */
+        struct Drawing *drawing; /* a sample that is under way; NULL: none; owned */
         InstanceAccess access;
 } InstanceSampling;
 
