@@ -290,9 +290,10 @@ static bool bind_step_down(const Binder *b) {
 
 /* The first unit of a slice with CPUs of its own gives all units of the slice a cpuset, and kernels
  * before 6.2 then forget the masks that their threads have chosen. So all instances that are about
- * to be bound by their units are recorded first: true while one of them is not. An instance waits
- * for the others for this time at most, as one of them may have to wait for its place. */
-#define OTHERS_NOTED_USEC (UINT64_C(2) * 1000 * 1000)
+ * to be bound by their units are recorded first: true while one of them is not. That takes some ms,
+ * on a host without a CPU to spare seconds. An instance waits for the others for this time at most,
+ * as one of them may have to wait for its place. */
+#define OTHERS_NOTED_USEC (UINT64_C(10) * 1000 * 1000)
 #define OTHERS_NOTED_POLL_USEC (UINT64_C(20) * 1000)
 
 /* Is it to be bound by its unit, or may be, and what it has now is not in its record yet? */
