@@ -308,8 +308,19 @@ static uint64_t *read_headrooms(const Host *h) {
         return bytes;
 }
 
+/* An instance that awaits its storage is in no plan, and has its part of a node again in a moment,
+ * as after a restart: nobody's limit rises meanwhile, for a server that starts then would size
+ * itself by it. */
+static bool limits_may_rise(const Placing *placing) {
+        REGISTRY_FOREACH(i, placing->registry)
+        if (place_awaits_storage(placing, i))
+                return false;
+        return true;
+}
+
 static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *plan) {
         _cleanup_free_ uint64_t *headrooms = read_headrooms(placing->host);
+        const bool may_rise = limits_may_rise(placing);
 
         for (size_t k = 0; k < in->n; k++) {
                 const PlaceEntry *e = &in->entries[k];
@@ -318,8 +329,10 @@ static void carry(Placing *placing, const PlaceInput *in, const PlacementPlan *p
                                                           in->instances, plan->choices, in->n, k);
                 bool changed = note(placing, p, &in->instances[k], &plan->choices[k]);
 
-                changed |= p->limit_bytes != limit;
-                p->limit_bytes = limit;
+                if (may_rise || limit < p->limit_bytes || p->limit_bytes == 0) {
+                        changed |= p->limit_bytes != limit;
+                        p->limit_bytes = limit;
+                }
                 if (!e->instance) {
                         e->unit->replanned |= changed;
                         continue;

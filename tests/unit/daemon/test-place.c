@@ -251,6 +251,32 @@ HOST_TEST(a_disk_that_becomes_known) {
         assert_true(kept->planned.warnings & WARN_FAR_DEVICE);
 }
 
+static uint64_t replan_with_limit(TestHost *h, const Instance *i, unsigned mib) {
+        h->policies[0].memory_limit = (uint64_t)mib << 20;
+        host_queue(&h->rooms.host, HOST_WORK_PLAN);
+        place_refresh(&h->rooms.placing);
+        return i->planned.limit_bytes >> 20;
+}
+
+/* Whoever awaits its disk, as after a restart, has its part of a node again in a moment. */
+HOST_TEST(no_limit_rises_while_a_disk_is_looked_for) {
+        Instance *awaiting, *other = host_add(h, "other", 0);
+
+        h->rooms.host.ready = true;
+        assert_int_equal(replan_with_limit(h, other, 100), 100);
+        h->rooms.registry.describe_timer = (sd_event_source *)h; /* only its presence counts */
+        h->policies[1].place.near = NEAR_STORAGE;
+        awaiting = host_add(h, "awaiting", 1);
+        awaiting->first_seen_usec = clock_monotonic_usec();
+        assert_int_equal(replan_with_limit(h, other, 200), 100);
+        assert_int_equal(replan_with_limit(h, other, 50), 50);
+        assert_int_equal(replan_with_limit(h, other, 200), 50);
+        awaiting->storage_known = true;
+        assert_int_equal(place_ensure(&h->rooms.placing, awaiting), 0);
+        assert_int_equal(other->planned.limit_bytes >> 20, 200);
+        h->rooms.registry.describe_timer = NULL;
+}
+
 /* It is waited for, so that the instance is not bound and moved twice; not for ever. */
 HOST_TEST(a_disk_that_is_being_looked_for) {
         Instance *found, *other, *never;
