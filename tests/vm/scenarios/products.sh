@@ -95,7 +95,7 @@ workload_start pd-2379 tso-3379 tiproxy-6000 tikv-20160
 wait_until 120 'the TiKV is bound' by_state bound tikv-20160
 daemon_looks
 workload_start tidb-4000
-check 'tidb-4000 was born with its share' born_with_share tidb-4000
+wait_until 60 'tidb-4000 was born with its share' born_with_share tidb-4000
 workload_start tiflash-9000 cdc-8300 prometheus-9090 node_exporter-9100
 demo_haproxy_up
 wait_until 120 'all ten are bound' by_state bound "${limited[@]}" "${others[@]}" haproxy
