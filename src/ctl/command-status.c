@@ -302,6 +302,14 @@ void status_problems_render(const StatusQuestion *q, Text *text) {
 
 /* --- the daemon --- */
 
+const char *status_mode(const StatusQuestion *q) {
+        const Snapshot *s = q->status;
+
+        return !q->alive                                           ? "not running"
+               : s->mode == DAEMON_ENFORCING && s->n_policies == 0 ? "without a policy"
+                                                                   : daemon_mode_to_string(s->mode);
+}
+
 /* "7 instances: 6 bound, 1 widened", the worst after those that are bound. */
 static void append_counts(const StatusQuestion *q, Text *text) {
         size_t n_of[N_INSTANCE_STATES] = { 0 }, n = 0, n_shown = 0;
@@ -346,11 +354,7 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
 
         text_append(text, "tidbnumad ");
         text_append_printable(text, s->version ? s->version : "of unknown version");
-        text_appendf(text, ", %s, ",
-                     !q->alive ? "not running"
-                     : s->mode == DAEMON_ENFORCING && s->n_policies == 0
-                             ? "without a policy"
-                             : daemon_mode_to_string(s->mode));
+        text_appendf(text, ", %s, ", status_mode(q));
         append_counts(q, text);
         text_appendf(text, "; %.0f s ago\n",
                      q->now_seconds > s->time_seconds ? q->now_seconds - s->time_seconds : 0.0);
@@ -458,7 +462,7 @@ static void add_instance(const StatusQuestion *q, Table *table, const InstanceIn
         table_add_text(table, cell);
 }
 
-/* What starts it next, for a unit that stands still. */
+/* What starts next in a unit that has no instance. */
 static void append_start(const UnitInfo *u, Text *cell) {
         if (strcmp(u->state, "missing") == 0)
                 text_append(cell, "systemd has no such unit");

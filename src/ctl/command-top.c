@@ -110,11 +110,9 @@ static void put_lines(Screen *s, const Text *lines, unsigned most) {
 
 /* `first` and `n_shown` of `n` instances are on the screen. */
 static void put_header(Screen *s, size_t first, size_t n_shown, size_t n) {
-        const Snapshot *f = s->view->question->status;
         _cleanup_text_ Text line = { 0 };
 
-        text_appendf(&line, "tidbnumad: %s, ",
-                     s->view->question->alive ? daemon_mode_to_string(f->mode) : "not running");
+        text_appendf(&line, "tidbnumad: %s, ", status_mode(s->view->question));
         if (n_shown < n)
                 text_appendf(&line, "instances %zu-%zu of %zu", first + 1, first + n_shown, n);
         else

@@ -18,7 +18,10 @@ typedef struct StatusQuestion {
         bool colors;             /* use colours for states */
 } StatusQuestion;
 
-/* Is the instance one of those that the command line selects? */
+/* What the daemon does at present, in a word or two: "enforcing", "without a policy". */
+const char *status_mode(const StatusQuestion *question);
+
+/* Does the command line select the instance? */
 bool status_is_asked(const StatusQuestion *question, const InstanceInfo *instance);
 
 /* Renders a line that counts instances by state, problems with their remedy, the table of

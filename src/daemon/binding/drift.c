@@ -31,8 +31,8 @@ static Instance *watcher_of(const Binder *b, int watch) {
 }
 
 static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
-        /* After the last repair: one more look, which finds that it is conflicting, and then none
-         * until the minute is over. */
+        /* After the last repair: one more look, which finds the conflict, and then none until the
+         * minute is over. */
         if (i->binding.step.code != REASON_CONTESTED ||
             (drift_repairs(&i->binding.cpus_drift, now_usec) < STEP_REPAIRS_MAX &&
              drift_repairs(&i->binding.mems_drift, now_usec) < STEP_REPAIRS_MAX))

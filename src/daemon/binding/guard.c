@@ -591,6 +591,7 @@ void guard_note(const Binder *b, Instance *i) {
                             !id_set_equal(mems, &all) && guard_is_ours(b, i);
         const bool was_watched = i->binding.guard.watched;
         Guard *guard = b->guard;
+        bool is_new;
 
         /* An instance that was widened to all nodes is not narrow, but must become narrow again. */
         i->binding.guard.watched = guard && host_enforces(b->host) &&
@@ -603,9 +604,12 @@ void guard_note(const Binder *b, Instance *i) {
         }
         if (i->binding.guard.watched)
                 workers_prepare_guard(b->host->workers);
+        is_new = (i->binding.guard.watched && !was_watched) ||
+                 (i->binding.limit.recent && !i->binding.guard.reads_limit);
+        i->binding.guard.reads_limit = i->binding.limit.recent;
         /* What is armed may be some seconds away. */
         if ((i->binding.guard.watched || i->binding.limit.recent) && guard->timer &&
-            (!guard->armed || !was_watched))
+            (!guard->armed || is_new))
                 guard_arm(guard, clock_monotonic_usec());
 }
 

@@ -46,6 +46,7 @@ static void init(Example *e) {
                                 .enforcing = true,
                                 .policy_load_success = true,
                                 .policy_in_force = true,
+                                .n_policies = 1,
                                 .instances = e->instances,
                                 .n_instances = 3 };
         e->question = (StatusQuestion){ .status = &e->status, .now_seconds = 100, .alive = true };

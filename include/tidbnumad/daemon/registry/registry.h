@@ -93,8 +93,9 @@ typedef struct Drift {
 
 /* State of the full-node guard; see guard.h. */
 typedef struct InstanceGuard {
-        bool watched;  /* its memory nodes were narrowed by tidbnumad, as of the last reconcile */
-        NodeSet extra; /* nodes that the guard added to its own; empty: none */
+        bool watched; /* its memory nodes were narrowed by tidbnumad, as of the last reconcile */
+        bool reads_limit;           /* its memory limit is read with the nodes, likewise */
+        NodeSet extra;              /* nodes that the guard added to its own; empty: none */
         bool extra_pending;         /* the backend has not yet confirmed them */
         bool for_pool;              /* they were added for their reserved huge pages */
         uint64_t n_free_huge;       /* on the nodes that it may use, when last read */
