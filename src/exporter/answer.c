@@ -237,24 +237,18 @@ static uint64_t resident_bytes(void) {
         return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Without the descriptor that is used for counting; 0: not known. */
-static uint64_t open_fds(void) {
-        _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
-        uint64_t n = 0;
-
-        for (const struct dirent *entry; dir && (entry = readdir(dir));)
-                n += entry->d_name[0] != '.';
-        return n > 0 ? n - 1 : 0;
-}
-
 /* Appends the exporter's own process metrics. They are not named process_*, because those are the
  * daemon's. Values that cannot be read are omitted. text->error shows a failure. */
 static void self_append_metrics(Text *text, double age_seconds, uint64_t n_scrapes,
                                 uint64_t n_cut_off) {
-        const uint64_t resident = resident_bytes(), fds = open_fds();
+        const uint64_t resident = resident_bytes();
+        _cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
         struct rusage used = { 0 };
+        uint64_t n_fds = 0;
 
         (void)getrusage(RUSAGE_SELF, &used);
+        for (const struct dirent *entry; dir && (entry = readdir(dir));)
+                n_fds += entry->d_name[0] != '.';
         append_seconds(text, "tidbnumad_exporter_snapshot_age_seconds", "gauge",
                        "Time since the daemon wrote the snapshot of this response.", age_seconds);
         append_count(text, "tidbnumad_exporter_scrapes_total", "counter",
@@ -268,9 +262,9 @@ static void self_append_metrics(Text *text, double age_seconds, uint64_t n_scrap
         if (resident > 0)
                 append_count(text, "tidbnumad_exporter_resident_memory_bytes", "gauge",
                              "Resident memory of the exporter.", resident);
-        if (fds > 0)
+        if (n_fds > 1) /* without the descriptor that is used for counting */
                 append_count(text, "tidbnumad_exporter_open_fds", "gauge",
-                             "Open file descriptors of the exporter.", fds);
+                             "Open file descriptors of the exporter.", n_fds - 1);
 }
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"

@@ -336,26 +336,6 @@ static Client *client_of(struct MHD_Connection *connection) {
         return info ? info->socket_context : NULL;
 }
 
-static HttpResult answer_get(Http *http, struct MHD_Connection *connection, const char *path) {
-        const AnswerRequest request = {
-                .path = path,
-                .now_seconds = now_seconds(),
-                .n_scrapes = http->n_scrapes,
-                .n_cut_off = clients_n_cut(http->clients),
-        };
-        _cleanup_answer_ Answer answer = { 0 };
-        Client *client = client_of(connection);
-
-        if (!client || answer_build(http->store, &request, &answer) < 0)
-                return MHD_NO;
-        if (answer.is_scrape)
-                http->n_scrapes++;
-        if (store_is_crowded(http->store))
-                clients_cut_fetching(http->clients, http->crowded_msec);
-        clients_fetches(http->clients, client);
-        return queue_answer(connection, &answer);
-}
-
 /* Called when the headers are complete, and again when the request is. A wrong method is refused in
  * the first call, so that no body is read. */
 static HttpResult on_request(void *userdata, struct MHD_Connection *connection, const char *path,
@@ -363,6 +343,9 @@ static HttpResult on_request(void *userdata, struct MHD_Connection *connection, 
                              _unused_ const char *upload, size_t *upload_size, void **request) {
         static char seen;
         _cleanup_answer_ Answer answer = { 0 };
+        Client *client = client_of(connection);
+        Http *http = userdata;
+        AnswerRequest asked;
 
         if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
                 if (answer_build_method_not_allowed(&answer) < 0)
@@ -377,7 +360,18 @@ static HttpResult on_request(void *userdata, struct MHD_Connection *connection, 
                 *upload_size = 0;
                 return MHD_YES;
         }
-        return answer_get(userdata, connection, path);
+        asked = (AnswerRequest){ .path = path,
+                                 .now_seconds = now_seconds(),
+                                 .n_scrapes = http->n_scrapes,
+                                 .n_cut_off = clients_n_cut(http->clients) };
+        if (!client || answer_build(http->store, &asked, &answer) < 0)
+                return MHD_NO;
+        if (answer.is_scrape)
+                http->n_scrapes++;
+        if (store_is_crowded(http->store))
+                clients_cut_fetching(http->clients, http->crowded_msec);
+        clients_fetches(http->clients, client);
+        return queue_answer(connection, &answer);
 }
 
 static void on_completed(void *userdata, struct MHD_Connection *connection, _unused_ void **request,

@@ -100,31 +100,10 @@ void args_print_help(FILE *file) {
  * may be, also where systemd has made it shorter. */
 enum { BACKLOG = 65535 };
 
-/* --- unix sockets --- */
-
-/* Removes the socket file of a killed process, on which no process listens. */
-static int remove_stale_socket(const char *path, const struct sockaddr_un *address) {
-        _cleanup_close_ int fd = -EBADF;
-        struct stat st;
-
-        if (lstat(path, &st) < 0)
-                return errno == ENOENT ? 0 : -errno;
-        if (!S_ISSOCK(st.st_mode)) {
-                SAY("%s exists and is not a socket; remove it or choose another path", path);
-                return -EEXIST;
-        }
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
-            errno == ECONNREFUSED)
-                return unlink(path) < 0 ? -errno : 0;
-        return -EADDRINUSE;
-}
-
 static int bind_unix(const char *path, int *ret_fd) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
-        _cleanup_close_ int fd = -EBADF;
+        _cleanup_close_ int fd = -EBADF, probe = -EBADF;
+        struct stat st;
         mode_t mask;
         int r;
 
@@ -134,9 +113,23 @@ static int bind_unix(const char *path, int *ret_fd) {
                 return -EINVAL;
         }
         (void)strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
-        r = remove_stale_socket(path, &address);
-        if (r < 0)
-                return r;
+        if (lstat(path, &st) == 0) {
+                if (!S_ISSOCK(st.st_mode)) {
+                        SAY("%s exists and is not a socket; remove it or choose another path",
+                            path);
+                        return -EEXIST;
+                }
+                probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                if (probe < 0)
+                        return -errno;
+                if (connect(probe, (const struct sockaddr *)&address, sizeof(address)) == 0 ||
+                    errno != ECONNREFUSED)
+                        return -EADDRINUSE;
+                /* The socket file of a killed process, on which no process listens. */
+                if (unlink(path) < 0)
+                        return -errno;
+        } else if (errno != ENOENT)
+                return -errno;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
@@ -153,8 +146,6 @@ static int bind_unix(const char *path, int *ret_fd) {
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
-
-/* --- TCP --- */
 
 typedef union Address {
         struct sockaddr any;
@@ -221,27 +212,6 @@ static int bind_tcp(const char *text, int *ret_fd) {
         return 0;
 }
 
-/* --- all of them --- */
-
-static int open_one(const char *where, Listener *ret) {
-        static const char prefix[] = "unix:";
-        bool is_unix = strncmp(where, prefix, sizeof(prefix) - 1) == 0;
-        const char *path = is_unix ? where + sizeof(prefix) - 1 : NULL;
-        int fd = -EBADF, r;
-
-        r = is_unix ? bind_unix(path, &fd) : bind_tcp(where, &fd);
-        if (r == -EADDRINUSE)
-                SAY("cannot listen on %s: another process listens there. If "
-                    "tidbnumad-exporter.socket is active, --listen is not needed",
-                    where);
-        else if (r < 0 && r != -EINVAL && r != -EEXIST)
-                SAY("cannot listen on %s: %s", where, strerror(-r));
-        if (r < 0)
-                return r;
-        *ret = (Listener){ .fd = fd, .path = path };
-        return 0;
-}
-
 static int take_passed(Listeners *listeners) {
         int n = sd_listen_fds(1);
 
@@ -269,6 +239,7 @@ static int take_passed(Listeners *listeners) {
 }
 
 int listeners_open(const Args *args, Listeners *ret) {
+        static const char prefix[] = "unix:";
         _cleanup_listeners_ Listeners listeners = { 0 };
         int r;
 
@@ -280,10 +251,21 @@ int listeners_open(const Args *args, Listeners *ret) {
                 return -EINVAL;
         }
         for (size_t i = 0; i < args->n_listen; i++) {
-                r = open_one(args->listen[i], &listeners.sockets[listeners.n]);
+                const char *where = args->listen[i];
+                const bool is_unix = strncmp(where, prefix, sizeof(prefix) - 1) == 0;
+                const char *path = is_unix ? where + sizeof(prefix) - 1 : NULL;
+                int fd = -EBADF;
+
+                r = is_unix ? bind_unix(path, &fd) : bind_tcp(where, &fd);
+                if (r == -EADDRINUSE)
+                        SAY("cannot listen on %s: another process listens there. If "
+                            "tidbnumad-exporter.socket is active, --listen is not needed",
+                            where);
+                else if (r < 0 && r != -EINVAL && r != -EEXIST)
+                        SAY("cannot listen on %s: %s", where, strerror(-r));
                 if (r < 0)
                         return r;
-                listeners.n++;
+                listeners.sockets[listeners.n++] = (Listener){ .fd = fd, .path = path };
         }
         if (listeners.n == 0) {
                 SAY("nothing to listen on: systemd passed no socket and --listen was not given. "
