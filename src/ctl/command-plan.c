@@ -13,11 +13,6 @@
 #include "tidbnumad/publish/plan-text.h"
 #include "tidbnumad/world/topology-load.h"
 
-/* Compares the nodes in use with the plan. Empty for imagined instances. */
-static int compare_with_force(const Situation *s, PlanChange **ret, size_t *ret_n) {
-        return s->runs ? situation_compare(NULL, s, ret, ret_n) : 0;
-}
-
 /* The members of the plan by one set of policies, with that of interrupts if there is one. */
 static void put_plan(Json *json, const Situation *s) {
         plan_json_report(json, &s->report);
@@ -27,36 +22,23 @@ static void put_plan(Json *json, const Situation *s) {
                 json_put_null(json, "interrupts");
 }
 
-static int print_plan_json(const Situation *s) {
-        _cleanup_free_ PlanChange *changes = NULL;
+/* `before`: with --against, the plan by the policies in force, else NULL. */
+static int print_json(const Situation *before, const Situation *s, const PlanChange *changes,
+                      size_t n) {
         _cleanup_text_ Text text = { 0 };
         Json json = { .text = &text };
-        size_t n = 0;
-        int r = compare_with_force(s, &changes, &n);
 
-        if (r < 0)
-                return r;
         JSON_OBJECT(&json, NULL) {
-                put_plan(&json, s);
+                if (before) {
+                        JSON_OBJECT(&json, "before")
+                                put_plan(&json, before);
+                        JSON_OBJECT(&json, "after")
+                                put_plan(&json, s);
+                } else
+                        put_plan(&json, s);
                 plan_json_changes(&json, changes, n);
         }
         return output_json(&text);
-}
-
-static void append_interrupts(const Situation *s, unsigned width, Text *text) {
-        if (!s->irqs_planned)
-                return;
-        text_append(text, "\n");
-        irq_plan_line(&s->irq_plan, text);
-        if (!s->args->explain)
-                return;
-        text_append(text, "\n");
-        irq_plan_table_render(&s->irqs, &s->irq_plan, width, text);
-}
-
-static bool is_unbound(const PlanReportInstance *row) {
-        return row->choice->basis != BASIS_REFUSED &&
-               (!row->published || row->published->state != INSTANCE_BOUND);
 }
 
 /* Those with the same sentence share a line. The plan does not show whether an instance is bound:
@@ -81,11 +63,15 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
         now = calloc(report->n_instances + 1, sizeof(*now));
         if (!now)
                 text->error = -ENOMEM;
-        for (size_t i = 0; i < report->n_instances && now; i++)
-                if (is_unbound(&report->instances[i])) {
-                        situation_append_now(s, &report->instances[i], &now[i]);
-                        all_bound = false;
-                }
+        for (size_t i = 0; i < report->n_instances && now; i++) {
+                const PlanReportInstance *row = &report->instances[i];
+
+                if (row->choice->basis == BASIS_REFUSED ||
+                    (row->published && row->published->state == INSTANCE_BOUND))
+                        continue;
+                situation_append_now(s, row, &now[i]);
+                all_bound = false;
+        }
         text_append(text, all_bound ? "" : "\nNot bound by the daemon:\n");
         for (size_t i = 0; i < report->n_instances && now; i++) {
                 for (size_t k = i; k < report->n_instances && now[i].length > 0; k++) {
@@ -105,20 +91,33 @@ static void append_verdicts(const Situation *s, bool differs, Text *text) {
                 text_append(text, "\nEach instance is where it belongs.\n");
 }
 
-static int print_plan(const Situation *s) {
+/* `before` as for print_json(). */
+static int print_text(const Situation *before, const Situation *s, const PlanChange *changes,
+                      size_t n) {
         const unsigned width = output_width();
-        _cleanup_free_ PlanChange *changes = NULL;
         _cleanup_text_ Text text = { 0 };
-        size_t n = 0;
-        int r = compare_with_force(s, &changes, &n);
 
-        if (r < 0)
-                return r;
         text_append(&text, "Plan for ");
         text_append_printable(&text, s->machine->title);
+        if (before) {
+                text_append(&text, " with the policies of ");
+                text_append_printable(&text, s->policy_path);
+        }
         text_append(&text, "\n\n");
         plan_table_render(&s->report, width, &text);
-        append_interrupts(s, width, &text);
+        if (s->irqs_planned) {
+                text_append(&text, "\n");
+                irq_plan_line(&s->irq_plan, &text);
+        }
+        if (s->irqs_planned && s->args->explain) {
+                text_append(&text, "\n");
+                irq_plan_table_render(&s->irqs, &s->irq_plan, width, &text);
+        }
+        if (before) {
+                text_append(&text, "\nChanges:\n\n");
+                plan_table_changes(changes, n, width, &text);
+                return output_text(&text);
+        }
         if (s->runs && s->machine->live)
                 append_verdicts(s, n > 0, &text);
         if (s->args->explain && s->report.n_instances > 0) {
@@ -175,86 +174,38 @@ static int load(Situation *s) {
         return r < 0 ? r : s->error;
 }
 
-static int exit_status(const Situation *s) {
-        return situation_has_refusal(s) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
-}
-
-static int plan_once(Situation *s) {
-        int r = load(s);
-
-        if (r >= 0 && s->args->export_path)
-                r = export_plan(s);
-        if (r >= 0)
-                r = situation_plan_irqs(s);
-        if (r >= 0)
-                r = s->args->json ? print_plan_json(s) : print_plan(s);
-        return r < 0 ? r : exit_status(s);
-}
-
-static int print_against_json(const Situation *before, const Situation *after,
-                              const PlanChange *changes, size_t n) {
-        _cleanup_text_ Text text = { 0 };
-        Json json = { .text = &text };
-
-        JSON_OBJECT(&json, NULL) {
-                JSON_OBJECT(&json, "before")
-                        put_plan(&json, before);
-                JSON_OBJECT(&json, "after")
-                        put_plan(&json, after);
-                plan_json_changes(&json, changes, n);
-        }
-        return output_json(&text);
-}
-
-static int print_against(const Situation *after, const PlanChange *changes, size_t n) {
-        const unsigned width = output_width();
-        _cleanup_text_ Text text = { 0 };
-
-        text_append(&text, "Plan for ");
-        text_append_printable(&text, after->machine->title);
-        text_append(&text, " with the policies of ");
-        text_append_printable(&text, after->policy_path);
-        text_append(&text, "\n\n");
-        plan_table_render(&after->report, width, &text);
-        append_interrupts(after, width, &text);
-        text_append(&text, "\nChanges:\n\n");
-        plan_table_changes(changes, n, width, &text);
-        return output_text(&text);
-}
-
-/* With the policies in force, and with others. */
-static int plan_twice(Situation *before) {
-        _cleanup_situation_ Situation after = { .args = before->args,
-                                                .machine = before->machine,
-                                                .policy_path = before->args->against,
-                                                .before = before };
-        _cleanup_free_ PlanChange *changes = NULL;
-        size_t n = 0;
-        int r = load(before);
-
-        if (r >= 0)
-                r = load(&after);
-        if (r >= 0)
-                r = situation_plan_irqs(before);
-        if (r >= 0)
-                r = situation_plan_irqs(&after);
-        if (r >= 0)
-                r = situation_compare(before, &after, &changes, &n);
-        if (r >= 0)
-                r = after.args->json ? print_against_json(before, &after, changes, n)
-                                     : print_against(&after, changes, n);
-        return r < 0 ? r : exit_status(&after);
-}
-
 int command_plan(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
+        /* With --against: by these policies, after those in force. */
+        _cleanup_situation_ Situation after = {
+                .args = args, .machine = &machine, .policy_path = args->against, .before = &s
+        };
+        Situation *before = args->against ? &s : NULL, *shown = args->against ? &after : &s;
+        _cleanup_free_ PlanChange *changes = NULL;
+        size_t n = 0;
         int r;
 
         if (args->tiup_file)
                 return command_plan_fleet(args);
         r = situation_open_machine(args, &machine);
+        if (r >= 0)
+                r = load(&s);
+        if (r >= 0 && before)
+                r = load(&after);
+        if (r >= 0 && args->export_path)
+                r = export_plan(&s);
+        if (r >= 0)
+                r = situation_plan_irqs(&s);
+        if (r >= 0 && before)
+                r = situation_plan_irqs(&after);
+        /* The nodes in use are compared with the plan; imagined instances use none. */
+        if (r >= 0 && (before || s.runs))
+                r = situation_compare(before, shown, &changes, &n);
+        if (r >= 0)
+                r = args->json ? print_json(before, shown, changes, n)
+                               : print_text(before, shown, changes, n);
         if (r < 0)
                 return r;
-        return args->against ? plan_twice(&s) : plan_once(&s);
+        return situation_has_refusal(shown) ? COMMAND_EXIT_REFUSED : EXIT_SUCCESS;
 }
