@@ -40,6 +40,7 @@ typedef struct FleetClass {
         char *path;    /* owned, as `pattern` */
         char *pattern; /* name or glob of its hosts */
         FleetMachineKind kind;
+        bool used; /* by a host of the topology */
         Policies policies;
         Machine machine; /* its processes are no longer readable once its hosts are planned */
 } FleetClass;
@@ -123,20 +124,6 @@ static int add_class(Fleet *fleet, FleetMachineKind kind, char *path, char *patt
         return 0;
 }
 
-static int add_file(Fleet *fleet, const char *name) {
-        char *path = text_new("%s/%s", fleet->args->hosts, name);
-        FleetMachineKind kind;
-        size_t length;
-
-        if (!path)
-                return -ENOMEM;
-        length = pattern_length(path, name, &kind);
-        if (length > 0)
-                return add_class(fleet, kind, path, strndup(name, length));
-        free(path);
-        return 0;
-}
-
 static int read_folder(Fleet *fleet) {
         struct dirent **names;
         int n = scandir(fleet->args->hosts, &names, NULL, alphasort), r = 0;
@@ -148,8 +135,19 @@ static int read_folder(Fleet *fleet) {
                 return r;
         }
         for (int i = 0; i < n; i++) {
-                if (r >= 0 && names[i]->d_name[0] != '.')
-                        r = add_file(fleet, names[i]->d_name);
+                const char *name = names[i]->d_name;
+                _cleanup_free_ char *path = NULL;
+                FleetMachineKind kind;
+                size_t length;
+
+                if (r >= 0 && name[0] != '.') {
+                        path = text_new("%s/%s", fleet->args->hosts, name);
+                        length = path ? pattern_length(path, name, &kind) : 0;
+                        if (!path)
+                                r = -ENOMEM;
+                        else if (length > 0)
+                                r = add_class(fleet, kind, TAKE_PTR(path), strndup(name, length));
+                }
                 free(names[i]);
         }
         free(names);
@@ -174,25 +172,23 @@ static FleetClass *find_class(const Fleet *fleet, const char *host) {
 
 /* --- hosts --- */
 
-static FleetHost *find_host(const Fleet *fleet, const char *name) {
-        for (size_t i = 0; i < fleet->n_hosts; i++)
-                if (strcmp(fleet->hosts[i].name, name) == 0)
-                        return &fleet->hosts[i];
-        return NULL;
-}
-
 /* A host without a machine cannot be planned: an error where servers that size themselves by it, or
  * PD, would be left out; a host of monitoring alone is only reported. */
 static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
         const TiupServer *server = &fleet->topology.servers[index];
-        FleetHost *host = find_host(fleet, server->host);
+        FleetHost *host = NULL;
 
+        for (size_t i = 0; i < fleet->n_hosts && !host; i++)
+                if (strcmp(fleet->hosts[i].name, server->host) == 0)
+                        host = &fleet->hosts[i];
         if (!host) {
                 if (ARRAY_RESERVE(fleet->hosts, fleet->hosts_allocated, fleet->n_hosts + 1) < 0)
                         return -ENOMEM;
                 host = &fleet->hosts[fleet->n_hosts++];
                 *host = (FleetHost){ .name = server->host,
                                      .class = find_class(fleet, server->host) };
+                if (host->class)
+                        host->class->used = true;
         }
         if (ARRAY_RESERVE(host->servers, host->servers_allocated, host->n_servers + 1) < 0)
                 return -ENOMEM;
@@ -205,58 +201,35 @@ static int add_server(Fleet *fleet, size_t index, Diagnostics *errors) {
         return 0;
 }
 
-static int compare_hosts(const void *a, const void *b) {
-        return strverscmp(((const FleetHost *)a)->name, ((const FleetHost *)b)->name);
-}
-
-static int read_all(Fleet *fleet, Diagnostics *errors) {
-        const Args *args = fleet->args;
-        int r = policies_read_file(args->tiup_file, &fleet->files, errors);
-
-        if (r >= 0)
-                r = tiup_parse(&fleet->files.files[0], &fleet->topology, errors);
-        if (r >= 0 && args->hosts)
-                r = read_folder(fleet);
-        else if (r >= 0)
-                r = add_class(fleet, FLEET_GIVEN,
-                              strdup(args->topology ? args->topology : args->sysroot), strdup("*"));
-        for (size_t i = 0; i < fleet->topology.n_servers && r >= 0; i++)
-                r = add_server(fleet, i, errors);
-        if (fleet->n_hosts > 0)
-                qsort(fleet->hosts, fleet->n_hosts, sizeof(*fleet->hosts), compare_hosts);
-        if (r >= 0 && errors->error < 0)
-                r = -ENOMEM;
-        return r >= 0 && errors->n_messages > 0 ? -EINVAL : r;
-}
-
 /* --- the machine of a class --- */
-
-/* The first line that is no comment. */
-static char *find_description(const SourceFile *file, unsigned *ret_line) {
-        SourceLine line = { 0 };
-
-        for (*ret_line = 1; source_line_next(file, &line); ++*ret_line) {
-                const char *p = line.start;
-
-                while (p < line.end && isspace((unsigned char)*p))
-                        p++;
-                if (p < line.end && *p != '#')
-                        return strndup(p, (size_t)(line.end - p));
-        }
-        *ret_line = 1;
-        return strdup("");
-}
 
 static int open_description(const char *path, Machine *machine) {
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
         _cleanup_free_ char *description = NULL, *where = NULL;
         int r = policies_read_file(path, &files, &errors);
-        unsigned line;
+        SourceLine at = { 0 };
+        unsigned line = 0;
 
         if (r < 0)
                 return policies_print(&errors, "") < 0 ? -ENOMEM : r;
-        description = find_description(&files.files[0], &line);
+        /* The first line that is no comment. */
+        while (!description && source_line_next(&files.files[0], &at)) {
+                const char *p = at.start;
+
+                line++;
+                while (p < at.end && isspace((unsigned char)*p))
+                        p++;
+                if (p == at.end || *p == '#')
+                        continue;
+                description = strndup(p, (size_t)(at.end - p));
+                if (!description)
+                        return -ENOMEM;
+        }
+        if (!description) {
+                line = 1;
+                description = strdup("");
+        }
         where = text_new("%s:%u:", path, line);
         if (!description || !where)
                 return -ENOMEM;
@@ -292,21 +265,6 @@ static int open_machine(const Fleet *fleet, FleetClass *class, TemporaryFolder *
         if (r < 0 && r != -ENOMEM)
                 output_line(stderr, "tidbnumactl: %s cannot be used as a machine", class->path);
         return r;
-}
-
-/* The default policies are of the products in the topology: on their way to the hosts they must not
- * name anybody else's processes. */
-static int load_policies(const Fleet *fleet, FleetClass *class) {
-        bool wanted[N_PRODUCTS] = { 0 };
-        int r;
-
-        for (size_t i = 0; i < fleet->topology.n_servers; i++)
-                wanted[fleet->topology.servers[i].product] = true;
-        wanted[PRODUCT_HAPROXY] = true; /* in front of TiDB, and nothing that TiUP deploys */
-        r = fleet->args->policy_is_set
-                    ? policies_load(fleet->args, &class->machine, &class->policies)
-                    : policies_load_defaults(&class->machine, wanted, &class->policies);
-        return r == -EINVAL ? policies_refuse(&class->policies, class->path) : r;
 }
 
 /* --- the servers of a host --- */
@@ -354,44 +312,43 @@ static int find_disks(const Machine *machine, const TiupServer *server, HostInst
         return 0;
 }
 
-static int imagine_server(const Fleet *fleet, FleetHost *host, size_t index) {
-        const TiupServer *server = &fleet->topology.servers[index];
-        const Policy *policy = find_policy(&host->situation.policies->set, server);
-        HostInstance *imagined =
-                &host->situation.instances.instances[host->situation.instances.n_instances];
-
-        if (!policy)
-                return 0;
-        host->imagined_from[host->situation.instances.n_instances++] = index;
-        *imagined = (HostInstance){ .name = strdup(server->name),
-                                    .policy = policy,
-                                    .limit_bytes = server->memory_limit,
-                                    .unit = strdup(server->unit),
-                                    .exe = strdup(product_info(server->product)->exe),
-                                    .ports = calloc(2, sizeof(*imagined->ports)),
-                                    .n_ports = server->ports[1] ? 2 : 1 };
-        if (!imagined->name || !imagined->unit || !imagined->exe || !imagined->ports)
-                return -ENOMEM;
-        memcpy(imagined->ports, server->ports, imagined->n_ports * sizeof(*imagined->ports));
-        if (!fleet->args->afresh)
-                imagined->in_force = server->nodes;
-        return find_disks(&host->class->machine, server, imagined);
-}
-
 static int plan_host(const Fleet *fleet, FleetHost *host) {
-        HostInstances *imagined = &host->situation.instances;
-        int r = 0;
+        HostInstances *all = &host->situation.instances;
 
-        imagined->instances = calloc(host->n_servers, sizeof(*imagined->instances));
+        all->instances = calloc(host->n_servers, sizeof(*all->instances));
         host->imagined_from = calloc(host->n_servers, sizeof(*host->imagined_from));
-        if (!imagined->instances || !host->imagined_from)
+        if (!all->instances || !host->imagined_from)
                 return -ENOMEM;
         host->situation.machine = &host->class->machine;
         host->situation.policies = &host->class->policies;
         host->situation.whole_memory = true;
-        for (size_t i = 0; i < host->n_servers && r >= 0; i++)
-                r = imagine_server(fleet, host, host->servers[i]);
-        return r < 0 ? r : situation_plan(&host->situation);
+        for (size_t i = 0; i < host->n_servers; i++) {
+                const TiupServer *server = &fleet->topology.servers[host->servers[i]];
+                const Policy *policy = find_policy(&host->class->policies.set, server);
+                HostInstance *imagined = &all->instances[all->n_instances];
+                int r;
+
+                if (!policy)
+                        continue;
+                host->imagined_from[all->n_instances++] = host->servers[i];
+                *imagined = (HostInstance){ .name = strdup(server->name),
+                                            .policy = policy,
+                                            .limit_bytes = server->memory_limit,
+                                            .unit = strdup(server->unit),
+                                            .exe = strdup(product_info(server->product)->exe),
+                                            .ports = calloc(2, sizeof(*imagined->ports)),
+                                            .n_ports = server->ports[1] ? 2 : 1 };
+                if (!imagined->name || !imagined->unit || !imagined->exe || !imagined->ports)
+                        return -ENOMEM;
+                memcpy(imagined->ports, server->ports,
+                       imagined->n_ports * sizeof(*imagined->ports));
+                if (!fleet->args->afresh)
+                        imagined->in_force = server->nodes;
+                r = find_disks(&host->class->machine, server, imagined);
+                if (r < 0)
+                        return r;
+        }
+        return situation_plan(&host->situation);
 }
 
 /* --- sizes --- */
@@ -431,15 +388,24 @@ static int fill_host(Fleet *fleet, const FleetHost *host) {
         return r;
 }
 
-/* --- all --- */
-
 /* One after the other: an archive is unpacked, and its descriptors are open, only meanwhile. */
 static int plan_class(Fleet *fleet, FleetClass *class) {
         _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
+        bool wanted[N_PRODUCTS] = { 0 };
         int r = open_machine(fleet, class, &folder);
 
-        if (r >= 0)
-                r = load_policies(fleet, class);
+        /* The default policies are of the products in the topology: on their way to the hosts they
+         * must not name anybody else's processes. */
+        for (size_t i = 0; i < fleet->topology.n_servers; i++)
+                wanted[fleet->topology.servers[i].product] = true;
+        wanted[PRODUCT_HAPROXY] = true; /* in front of TiDB, and nothing that TiUP deploys */
+        if (r >= 0) {
+                r = fleet->args->policy_is_set
+                            ? policies_load(fleet->args, &class->machine, &class->policies)
+                            : policies_load_defaults(&class->machine, wanted, &class->policies);
+                if (r == -EINVAL)
+                        r = policies_refuse(&class->policies, class->path);
+        }
         /* The same rule as advise has: policies that the operator gives and that are enforced. */
         fleet->daemon_binds =
                 fleet->args->policy_is_set && class->policies.set.mode == ENFORCEMENT_ENFORCE;
@@ -456,86 +422,67 @@ static int plan_class(Fleet *fleet, FleetClass *class) {
         return r;
 }
 
-static bool is_used(const Fleet *fleet, const FleetClass *class) {
-        for (size_t i = 0; i < fleet->n_hosts; i++)
-                if (fleet->hosts[i].class == class)
-                        return true;
-        return false;
-}
-
 /* --- the nodes of a host's instances, in its policies --- */
 
-/* Services of a user's own manager are no units that match. */
-static void append_entry(Text *text, const FleetHost *host, size_t index, bool user_units,
-                         unsigned indent) {
-        const HostInstance *imagined = &host->situation.instances.instances[index];
-        char nodes[ID_SET_LIST_MAX];
-
-        if (id_set_render_list(&host->situation.report.instances[index].choice->placement.nodes,
-                               nodes, sizeof(nodes)) < 0)
-                text->error = -ENOMEM;
-        text_appendf(text, "%*s  - match: {", (int)indent, "");
-        if (user_units)
-                text_appendf(text, "port: %u", imagined->ports[0]);
-        else
-                text_appendf(text, "unit: %s", imagined->unit);
-        text_appendf(text, "}\n%*s    nodes: %s\n", (int)indent, "", nodes);
-}
-
 /* Before the first key of the policy. One that has entries already keeps them, and no more. */
-static int pin(const FleetHost *host, bool user_units, const Policy *policy,
-               SourceEditList *edits) {
+static int pin_policy(const FleetHost *host, bool user_units, const Policy *policy,
+                      SourceEditList *edits) {
         const SourceSpan at = { policy->line, policy->column, 0 };
+        const int indent = (int)policy->column - 1;
         _cleanup_text_ Text text = { 0 };
 
         if (policy->n_instances > 0 || policy->column == 0)
                 return 0;
         for (size_t i = 0; i < host->situation.report.n_instances; i++) {
                 const PlanReportInstance *row = &host->situation.report.instances[i];
+                const HostInstance *imagined = &host->situation.instances.instances[i];
+                char nodes[ID_SET_LIST_MAX];
 
                 if (row->in->policy != policy || !plan_report_places(row))
                         continue;
                 text_append(&text, text.length == 0 ? "instances:\n" : "");
-                append_entry(&text, host, i, user_units, policy->column - 1);
+                if (id_set_render_list(&row->choice->placement.nodes, nodes, sizeof(nodes)) < 0)
+                        text.error = -ENOMEM;
+                text_appendf(&text, "%*s  - match: {", indent, "");
+                if (user_units) /* services of a user's own manager are no units that match */
+                        text_appendf(&text, "port: %u", imagined->ports[0]);
+                else
+                        text_appendf(&text, "unit: %s", imagined->unit);
+                text_appendf(&text, "}\n%*s    nodes: %s\n", indent, "", nodes);
         }
         if (text.length == 0)
                 return text.error;
-        text_appendf(&text, "%*s", (int)policy->column - 1, "");
+        text_appendf(&text, "%*s", indent, "");
         return source_edit_add(edits, at, &text);
-}
-
-static int pin_file(const FleetHost *host, bool user_units, const SourceFile *file, Text *ret) {
-        const PolicySet *set = &host->situation.policies->set;
-        _cleanup_source_edit_list_ SourceEditList edits = { 0 };
-        int r = 0;
-
-        for (size_t i = 0; i < set->n_policies && r >= 0; i++)
-                if (strcmp(set->policies[i].file, file->path) == 0)
-                        r = pin(host, user_units, &set->policies[i], &edits);
-        return r < 0 ? r : source_edit_apply(file, &edits, ret);
 }
 
 /* All files with the nodes in them, where the daemon would take them: two exclusive instances of
  * one node would be refused, for example. */
 static int pin_files(const FleetHost *host, bool user_units, SourceFileList *ret) {
-        const SourceFileList *files = &host->situation.policies->files;
+        const Policies *policies = &host->class->policies;
         const Machine *machine = &host->class->machine;
         _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_policy_set_ PolicySet set = { 0 };
-        int r = 0;
 
-        for (size_t i = 0; i < files->n_files && r >= 0; i++) {
+        for (size_t i = 0; i < policies->files.n_files; i++) {
+                const SourceFile *file = &policies->files.files[i];
+                _cleanup_source_edit_list_ SourceEditList edits = { 0 };
                 _cleanup_text_ Text text = { 0 };
+                int r = 0;
 
-                r = pin_file(host, user_units, &files->files[i], &text);
+                for (size_t k = 0; k < policies->set.n_policies && r >= 0; k++)
+                        if (strcmp(policies->set.policies[k].file, file->path) == 0)
+                                r = pin_policy(host, user_units, &policies->set.policies[k],
+                                               &edits);
                 if (r >= 0)
-                        r = source_file_list_add(ret, files->files[i].path, text_string(&text),
-                                                 text.length);
+                        r = source_edit_apply(file, &edits, &text);
+                if (r >= 0)
+                        r = source_file_list_add(ret, file->path, text_string(&text), text.length);
+                if (r < 0)
+                        return r;
         }
-        return r < 0 ? r
-                     : policy_set_parse(ret, &machine->topology,
-                                        machine->runs ? &machine->devices : NULL, &set, &errors,
-                                        &warnings);
+        return policy_set_parse(ret, &machine->topology, machine->runs ? &machine->devices : NULL,
+                                &set, &errors, &warnings);
 }
 
 /* --- files --- */
@@ -546,15 +493,28 @@ static int cannot_write(const Fleet *fleet, const char *path, int error) {
         return error;
 }
 
-/* What is not a file of its own, as the policies that come with the program, needs a name. */
-static int write_policies(const Fleet *fleet, const FleetHost *host, const SourceFileList *files,
-                          int to_fd) {
+static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
+        _cleanup_source_file_list_ SourceFileList pinned = { 0 };
+        const SourceFileList *files = &pinned;
+        int r = pin_files(host, fleet->topology.user_units, &pinned);
+
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0) {
+                output_line(stderr,
+                            "note: the policies of host %s do not name the nodes of its instances, "
+                            "because they could not hold together; the daemon places them by the "
+                            "same rules",
+                            host->name);
+                files = &host->class->policies.files;
+        }
         for (size_t i = 0; i < files->n_files; i++) {
                 const SourceFile *file = &files->files[i];
+                /* What is not a file of its own, as the policies that come with the program, needs
+                 * a name. */
                 _cleanup_free_ char *path =
                         text_new("hosts/%s/%s", host->name,
                                  text_ends_with(file->name, ".yaml") ? file->name : "50-tiup.yaml");
-                int r;
 
                 if (!path)
                         return -ENOMEM;
@@ -565,35 +525,9 @@ static int write_policies(const Fleet *fleet, const FleetHost *host, const Sourc
         return 0;
 }
 
-static int write_host(const Fleet *fleet, const FleetHost *host, int to_fd) {
-        _cleanup_source_file_list_ SourceFileList pinned = { 0 };
-        int r = pin_files(host, fleet->topology.user_units, &pinned);
-
-        if (r == -ENOMEM)
-                return r;
-        if (r >= 0)
-                return write_policies(fleet, host, &pinned, to_fd);
-        output_line(stderr,
-                    "note: the policies of host %s do not name the nodes of its instances, because "
-                    "they could not hold together; the daemon places them by the same rules",
-                    host->name);
-        return write_policies(fleet, host, &host->situation.policies->files, to_fd);
-}
-
-static int write_topology(Fleet *fleet, int to_fd) {
-        const char *name = basename(fleet->args->tiup_file);
-        _cleanup_text_ Text text = { 0 };
-        int r = source_edit_apply(&fleet->files.files[0], &fleet->edits, &text);
-
-        if (strcmp(name, "-") == 0)
-                name = "topology.yaml";
-        if (r >= 0)
-                r = dump_write(to_fd, name, text_string(&text), text.length);
-        return r < 0 ? cannot_write(fleet, name, r) : 0;
-}
-
 static int fleet_write(Fleet *fleet) {
-        const char *output = fleet->args->output;
+        const char *output = fleet->args->output, *name = basename(fleet->args->tiup_file);
+        _cleanup_text_ Text text = { 0 };
         _cleanup_close_ int fd = -EBADF;
         int r;
 
@@ -605,34 +539,19 @@ static int fleet_write(Fleet *fleet) {
                             output, strerror(-r));
                 return r;
         }
-        r = write_topology(fleet, fd);
+        if (strcmp(name, "-") == 0)
+                name = "topology.yaml";
+        r = source_edit_apply(&fleet->files.files[0], &fleet->edits, &text);
+        if (r >= 0)
+                r = dump_write(fd, name, text_string(&text), text.length);
+        if (r < 0)
+                return cannot_write(fleet, name, r);
         for (size_t i = 0; i < fleet->n_hosts && r >= 0; i++)
                 if (fleet->hosts[i].class)
                         r = write_host(fleet, &fleet->hosts[i], fd);
         return r;
 }
 /* --- the table --- */
-
-static void append_note(const PlanReportInstance *row, const TiupServer *server, bool afresh,
-                        Text *cell) {
-        if (!plan_report_places(row)) {
-                text_append(cell, placement_refusal_to_string(row->choice->refusal));
-                return;
-        }
-        if (server->nodes_unknown && !afresh)
-                text_append(cell, "numa_node is in words of numactl");
-        if (!id_set_is_empty(&server->nodes) &&
-            !id_set_equal(&server->nodes, &row->choice->placement.nodes)) {
-                text_append(cell, "was ");
-                plan_words_nodes(&server->nodes, cell);
-        }
-        for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
-                const char *rule = placement_warning_to_rule(1u << i);
-
-                if ((row->choice->warnings & (1u << i)) && *rule)
-                        text_appendf(cell, "%s%s", cell->length > 0 ? ", " : "", rule);
-        }
-}
 
 /* The row of the plan for a server of the host; NULL: no policy matches it. */
 static const PlanReportInstance *row_of(const FleetHost *host, size_t index) {
@@ -658,15 +577,28 @@ static void add_row(const Fleet *fleet, const FleetHost *host, size_t index, Tab
         table_add(table, row ? row->in->policy->name : "-");
         plan_words_add_set(table, ID_VIEW(&placement->nodes));
         plan_words_add_set(table, ID_VIEW(&placement->cpus));
-        if (row)
-                append_note(row, server, fleet->args->afresh, &note);
-        else
+        if (!row)
                 text_append(&note,
                             host->class ? "no policy matches it" : "no machine for its host");
+        else if (!plan_report_places(row))
+                text_append(&note, placement_refusal_to_string(row->choice->refusal));
+        else {
+                if (server->nodes_unknown && !fleet->args->afresh)
+                        text_append(&note, "numa_node is in words of numactl");
+                if (!id_set_is_empty(&server->nodes) &&
+                    !id_set_equal(&server->nodes, &placement->nodes)) {
+                        text_append(&note, "was ");
+                        plan_words_nodes(&server->nodes, &note);
+                }
+                for (unsigned i = 0; i < N_PLACEMENT_WARNINGS; i++) {
+                        const char *rule = placement_warning_to_rule(1u << i);
+
+                        if ((row->choice->warnings & (1u << i)) && *rule)
+                                text_appendf(&note, "%s%s", note.length > 0 ? ", " : "", rule);
+                }
+        }
         table_add_text(table, &note);
 }
-
-/* --- notes --- */
 
 static void append_count(Text *text, size_t n, const char *what) {
         if (n > 0)
@@ -728,22 +660,10 @@ static void append_notes(const Fleet *fleet, Text *text) {
                 text_truncate(text, before);
 }
 
-static void append_output(const Fleet *fleet, Text *text) {
-        const char *output = fleet->args->output;
-
-        if (!output)
-                return;
-        text_append(text, "\nWrote ");
-        text_append_printable(text, output);
-        text_append(text, ": the topology with its sizes");
-        text_append(text, fleet->daemon_binds ? ", without numa_node, because the daemon binds;"
-                                              : " and numa_node;");
-        text_append(text, " hosts/HOST, the policies of each host.\n");
-}
-
 static int print_table(const Fleet *fleet) {
         static const char *const headings[] = { "HOST",  "MACHINE", "INSTANCE", "POLICY",
                                                 "NODES", "CPUS",    "NOTES" };
+        const Args *args = fleet->args;
         _cleanup_table_ Table table = { 0 };
         _cleanup_text_ Text text = { 0 };
 
@@ -753,11 +673,19 @@ static int print_table(const Fleet *fleet) {
                         add_row(fleet, &fleet->hosts[i], k, &table);
         text_appendf(&text, "Plan for %zu host%s of ", fleet->n_hosts,
                      fleet->n_hosts == 1 ? "" : "s");
-        text_append_printable(&text, fleet->args->tiup_file);
+        text_append_printable(&text, args->tiup_file);
         text_append(&text, "\n\n");
         table_render(&table, output_width(), &text);
         append_notes(fleet, &text);
-        append_output(fleet, &text);
+        if (args->output) {
+                text_append(&text, "\nWrote ");
+                text_append_printable(&text, args->output);
+                text_append(&text, ": the topology with its sizes");
+                text_append(&text, fleet->daemon_binds
+                                           ? ", without numa_node, because the daemon binds;"
+                                           : " and numa_node;");
+                text_append(&text, " hosts/HOST, the policies of each host.\n");
+        }
         return output_text(&text);
 }
 
@@ -790,16 +718,36 @@ static int print_json(const Fleet *fleet) {
         return output_json(&text);
 }
 
+static int compare_hosts(const void *a, const void *b) {
+        return strverscmp(((const FleetHost *)a)->name, ((const FleetHost *)b)->name);
+}
+
 int command_plan_fleet(const Args *args) {
         _cleanup_(fleet_close) Fleet fleet = { .args = args };
         _cleanup_diagnostics_ Diagnostics errors = { 0 };
         bool refused = false;
-        int r = read_all(&fleet, &errors);
+        int r = policies_read_file(args->tiup_file, &fleet.files, &errors);
 
+        if (r >= 0)
+                r = tiup_parse(&fleet.files.files[0], &fleet.topology, &errors);
+        if (r >= 0 && args->hosts)
+                r = read_folder(&fleet);
+        else if (r >= 0)
+                r = add_class(&fleet, FLEET_GIVEN,
+                              strdup(args->topology ? args->topology : args->sysroot), strdup("*"));
+        for (size_t i = 0; i < fleet.topology.n_servers && r >= 0; i++)
+                r = add_server(&fleet, i, &errors);
+        if (fleet.n_hosts > 0)
+                qsort(fleet.hosts, fleet.n_hosts, sizeof(*fleet.hosts), compare_hosts);
+        if (r >= 0 && errors.error < 0)
+                r = -ENOMEM;
         if (r != -ENOMEM && policies_print(&errors, "") < 0)
                 r = -ENOMEM;
+        if (r >= 0 && errors.n_messages > 0)
+                r = -EINVAL;
+
         for (size_t i = 0; i < fleet.n_classes && r >= 0; i++)
-                if (is_used(&fleet, &fleet.classes[i]))
+                if (fleet.classes[i].used)
                         r = plan_class(&fleet, &fleet.classes[i]);
         if (r >= 0 && args->output)
                 r = fleet_write(&fleet);
