@@ -50,43 +50,14 @@ typedef struct Problems {
 } Problems;
 enum { NAMES_LISTED = 8, ERRORS_LISTED = 5 };
 
-static void put_problem_text(Problems *p, const char *const *names, size_t n, const char *what,
-                             const char *code, const char *next) {
-        Text *text = p->text;
-
-        text_append(text, p->any ? "" : "\nProblems:\n");
-        for (size_t i = 0; i < n && i < NAMES_LISTED; i++) {
-                text_append(text, i > 0 ? ", " : "  ");
-                text_append_printable(text, names[i]);
-        }
-        if (n > NAMES_LISTED)
-                text_appendf(text, " and %zu more", n - NAMES_LISTED);
-        text_append(text, ": ");
-        text_append_printable(text, what);
-        if (*code)
-                text_appendf(text, *what ? " (%s)" : "%s", code);
-        text_append(text, "\n");
-        if (*next) {
-                text_append(text, "      ");
-                text_append_printable(text, next);
-                text_append(text, "\n");
-        }
-}
-
 /* `errors`: it has those of the policy files, NULL: the problem is another. `more`: the entry after
  * it has the same next step. */
 static void put_problem(Problems *p, const char *const *names, size_t n, const char *what,
                         const char *code, const char *next, bool more, const Snapshot *errors) {
         const size_t n_errors = errors ? errors->n_policy_errors : 0;
+        Text *text = p->text;
 
-        if (!p->json) {
-                put_problem_text(p, names, n, what, code ? code : "", more ? "" : next);
-                for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++) {
-                        text_append(p->text, "      ");
-                        text_append_printable(p->text, errors->policy_errors[i]);
-                        text_append(p->text, "\n");
-                }
-        } else
+        if (p->json) {
                 JSON_OBJECT(p->json, NULL) {
                         json_put_strings(p->json, "names", names, n);
                         json_put_string(p->json, "reason", what);
@@ -96,7 +67,31 @@ static void put_problem(Problems *p, const char *const *names, size_t n, const c
                                 json_put_strings(p->json, "errors", errors->policy_errors,
                                                  n_errors);
                 }
+                return;
+        }
+        text_append(text, p->any ? "" : "\nProblems:\n");
         p->any = true;
+        for (size_t i = 0; i < n && i < NAMES_LISTED; i++) {
+                text_append(text, i > 0 ? ", " : "  ");
+                text_append_printable(text, names[i]);
+        }
+        if (n > NAMES_LISTED)
+                text_appendf(text, " and %zu more", n - NAMES_LISTED);
+        text_append(text, ": ");
+        text_append_printable(text, what);
+        if (code && *code)
+                text_appendf(text, *what ? " (%s)" : "%s", code);
+        text_append(text, "\n");
+        if (*next && !more) {
+                text_append(text, "      ");
+                text_append_printable(text, next);
+                text_append(text, "\n");
+        }
+        for (size_t i = 0; i < n_errors && i < ERRORS_LISTED; i++) {
+                text_append(text, "      ");
+                text_append_printable(text, errors->policy_errors[i]);
+                text_append(text, "\n");
+        }
 }
 
 static void put_sentence(Problems *p, const char *who, const char *next, const Snapshot *errors,
@@ -167,26 +162,8 @@ typedef struct Complaint {
         bool put;
 } Complaint;
 
-/* With all that have its sentence. */
-static void put_complaint(Problems *p, Complaint *list, size_t n, size_t at, const char **names) {
-        const Reason code = list[at].code;
-        size_t n_names = 0, n_left = 0;
-
-        for (size_t i = at; i < n; i++) {
-                const bool same = strcmp(list[i].what, list[at].what) == 0;
-
-                if (list[i].put || list[i].code != code)
-                        continue;
-                n_left += !same;
-                list[i].put = same;
-                if (same)
-                        names[n_names++] = list[i].name;
-        }
-        put_problem(p, names, n_names, list[at].what, reason_to_string(code),
-                    remedy_of(p->q->status, code), n_left > 0, NULL);
-}
-
-/* Refused instances first; behind the first entry of a kind are the others of it. */
+/* Refused instances first; behind the first entry of a kind are the others of it. Those with the
+ * same sentence share an entry. */
 static void put_complaints(Problems *p) {
         const Snapshot *s = p->q->status;
         const size_t n_max = s->n_instances + s->n_units;
@@ -211,9 +188,24 @@ static void put_complaints(Problems *p) {
                         list[n++] = (Complaint){ s->units[i].name, s->units[i].reason,
                                                  s->units[i].code };
         for (size_t i = 0; i < n; i++)
-                for (size_t k = i; k < n; k++)
-                        if (!list[k].put && list[k].code == list[i].code)
-                                put_complaint(p, list, n, k, names);
+                for (size_t k = i; k < n; k++) {
+                        const Reason code = list[i].code;
+                        size_t n_names = 0, n_left = 0;
+
+                        if (list[k].put || list[k].code != code)
+                                continue;
+                        for (size_t m = k; m < n; m++) {
+                                if (list[m].put || list[m].code != code)
+                                        continue;
+                                list[m].put = strcmp(list[m].what, list[k].what) == 0;
+                                if (list[m].put)
+                                        names[n_names++] = list[m].name;
+                                else
+                                        n_left++;
+                        }
+                        put_problem(p, names, n_names, list[k].what, reason_to_string(code),
+                                    remedy_of(s, code), n_left > 0, NULL);
+                }
 }
 
 /* Limits that servers have not sized themselves by. One that is smaller by its unit was chosen. */
@@ -249,30 +241,17 @@ static void put_limits(Problems *p) {
         }
 }
 
-static void put_devices(Problems *p) {
+static void put_problems(Problems *p) {
         static const struct {
                 IrqState state;
                 const char *what, *next;
-        } rows[] = {
+        } irqs[] = {
                 { IRQ_STATE_CONTESTED, "interrupts are set again and again by something else",
                   "journalctl -u tidbnumad names it; stop it, or set steer: leave for this "
                   "device" },
                 { IRQ_STATE_FAILED, "interrupts are not where they were sent",
                   "journalctl -u tidbnumad; tidbnumactl plan --explain lists them" },
         };
-
-        for (size_t i = 0; i < p->q->status->irq.n_devices; i++)
-                for (size_t k = 0; k < ELEMENTSOF(rows); k++) {
-                        const IrqDeviceInfo *device = &p->q->status->irq.devices[i];
-                        const uint64_t n = device->vectors[rows[k].state];
-
-                        if (n > 0)
-                                put_sentence(p, device->name, rows[k].next, NULL, "%" PRIu64 " %s",
-                                             n, rows[k].what);
-                }
-}
-
-static void put_problems(Problems *p) {
         const Snapshot *s = p->q->status;
 
         put_daemon(p);
@@ -285,7 +264,14 @@ static void put_problems(Problems *p) {
                         put_sentence(p, s->releases[i].name,
                                      "the daemon tries again; journalctl -u tidbnumad", NULL,
                                      "its release failed: %s", s->releases[i].failure);
-        put_devices(p);
+        for (size_t i = 0; i < s->irq.n_devices; i++)
+                for (size_t k = 0; k < ELEMENTSOF(irqs); k++) {
+                        const uint64_t n = s->irq.devices[i].vectors[irqs[k].state];
+
+                        if (n > 0)
+                                put_sentence(p, s->irq.devices[i].name, irqs[k].next, NULL,
+                                             "%" PRIu64 " %s", n, irqs[k].what);
+                }
         if (s->access.wanted && !s->access.available && s->access.reason)
                 put_sentence(p, "accesses", "set sampling.access: off to hide this", NULL, "%s",
                              s->access.reason);
@@ -331,26 +317,13 @@ static void append_counts(const StatusQuestion *q, Text *text) {
         }
 }
 
-static void render_reserved(const Snapshot *s, Text *text) {
+static void render_daemon(const StatusQuestion *q, Text *text) {
+        const Snapshot *s = q->status;
         const struct {
                 const char *one, *several;
                 IdView ids;
-        } rows[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
-                     { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
-
-        for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                char list[ID_SET_LIST_ANY];
-
-                if (id_view_render_list(rows[i].ids, list, sizeof(list)) > 0)
-                        text_appendf(text, "reserved for the network: %s %s\n",
-                                     id_view_count(rows[i].ids) == 1 ? rows[i].one
-                                                                     : rows[i].several,
-                                     list);
-        }
-}
-
-static void render_daemon(const StatusQuestion *q, Text *text) {
-        const Snapshot *s = q->status;
+        } reserved[] = { { "node", "nodes", ID_VIEW(&s->reserved_nodes) },
+                         { "CPU", "CPUs", ID_VIEW(&s->reserved_cpus) } };
 
         text_append(text, "tidbnumad ");
         text_append_printable(text, s->version ? s->version : "of unknown version");
@@ -374,7 +347,15 @@ static void render_daemon(const StatusQuestion *q, Text *text) {
                              s->n_policies == 1 ? "policy" : "policies");
         else
                 text_append(text, ", no policy in force\n");
-        render_reserved(s, text);
+        for (size_t i = 0; i < ELEMENTSOF(reserved); i++) {
+                char list[ID_SET_LIST_ANY];
+
+                if (id_view_render_list(reserved[i].ids, list, sizeof(list)) > 0)
+                        text_appendf(text, "reserved for the network: %s %s\n",
+                                     id_view_count(reserved[i].ids) == 1 ? reserved[i].one
+                                                                         : reserved[i].several,
+                                     list);
+        }
 }
 
 /* --- the instances --- */
@@ -389,16 +370,6 @@ static void take(Table *table, Text *cell) {
         if (cell->length == 0)
                 text_append(cell, "-");
         table_add_text(table, cell);
-}
-
-/* "12.0 GiB": all of its anonymous memory. */
-static void append_memory(const InstanceInfo *i, Text *cell) {
-        uint64_t bytes = 0;
-
-        for (size_t k = 0; k < i->n_memory; k++)
-                bytes += i->memory_by_node[k].anon_bytes;
-        if (i->n_memory > 0)
-                plan_words_bytes(bytes, cell);
 }
 
 /* "1: 12.0 GiB, 3: 4.0 MiB, …": of each node, the largest part first. */
@@ -427,7 +398,25 @@ static void append_memory_by_node(const InstanceInfo *i, Text *cell) {
         }
 }
 
-static void append_why(const InstanceInfo *i, Text *cell) {
+static void add_instance(const StatusQuestion *q, Table *table, const InstanceInfo *i, Text *cell) {
+        uint64_t bytes = 0;
+
+        table_add(table, i->name);
+        table_add(table, instance_state_to_string(i->state));
+        plan_words_add_set(table, ID_VIEW(&i->nodes));
+        add_list(table, ID_VIEW(&i->cpus));
+
+        for (size_t k = 0; k < i->n_memory; k++)
+                bytes += i->memory_by_node[k].anon_bytes;
+        if (q->all || q->n_names > 0)
+                append_memory_by_node(i, cell);
+        else if (i->n_memory > 0)
+                plan_words_bytes(bytes, cell);
+        take(table, cell);
+        if (!isnan(i->remote_ratio))
+                text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
+        take(table, cell);
+
         if (i->state == INSTANCE_MOVING && i->pending_bytes > 0) {
                 plan_words_bytes(i->pending_bytes, cell);
                 text_append(cell, " to move");
@@ -443,27 +432,28 @@ static void append_why(const InstanceInfo *i, Text *cell) {
         if (i->bound_by_reason)
                 text_appendf(cell, "%sbound by affinity, because %s", cell->length > 0 ? "; " : "",
                              i->bound_by_reason);
-}
-
-static void add_instance(const StatusQuestion *q, Table *table, const InstanceInfo *i, Text *cell) {
-        table_add(table, i->name);
-        table_add(table, instance_state_to_string(i->state));
-        plan_words_add_set(table, ID_VIEW(&i->nodes));
-        add_list(table, ID_VIEW(&i->cpus));
-        if (q->all || q->n_names > 0)
-                append_memory_by_node(i, cell);
-        else
-                append_memory(i, cell);
-        take(table, cell);
-        if (!isnan(i->remote_ratio))
-                text_appendf(cell, "%.1f %%", i->remote_ratio * 100);
-        take(table, cell);
-        append_why(i, cell);
         table_add_text(table, cell);
 }
 
-/* What starts next in a unit that has no instance. */
-static void append_start(const UnitInfo *u, Text *cell) {
+/* A unit that systemd does not have is shown to who asks for it. */
+static bool unit_is_row(const StatusQuestion *q, const UnitInfo *u) {
+        return !status_unit_runs(q->status, u) && unit_is_asked(q, u) &&
+               (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
+                status_unit_is_problem(u));
+}
+
+/* A unit without an instance, under the name that its instance would have; and what starts next in
+ * it. */
+static void add_unit(Table *table, const UnitInfo *u, Text *cell) {
+        char label[NAME_MAX];
+
+        status_unit_label(u, label);
+        table_add(table, label);
+        table_add(table, u->state);
+        add_list(table, ID_VIEW(&u->mems));
+        add_list(table, ID_VIEW(&u->cpus));
+        table_add(table, "-");
+        table_add(table, "-");
         if (strcmp(u->state, "missing") == 0)
                 text_append(cell, "systemd has no such unit");
         else if (strcmp(u->state, "running") == 0)
@@ -477,27 +467,6 @@ static void append_start(const UnitInfo *u, Text *cell) {
                 text_appendf(cell, "; %s", reason_to_string(u->code));
         else if (*u->reason)
                 text_appendf(cell, "; %s", u->reason);
-}
-
-/* A unit that systemd does not have is shown to who asks for it. */
-static bool is_row(const StatusQuestion *q, const UnitInfo *u) {
-        return !status_unit_runs(q->status, u) && unit_is_asked(q, u) &&
-               (q->n_names > 0 || (q->all && strcmp(u->state, "missing") != 0) ||
-                status_unit_is_problem(u));
-}
-
-/* A unit without an instance, under the name that its instance would have. */
-static void add_unit(Table *table, const UnitInfo *u, Text *cell) {
-        char label[NAME_MAX];
-
-        status_unit_label(u, label);
-        table_add(table, label);
-        table_add(table, u->state);
-        add_list(table, ID_VIEW(&u->mems));
-        add_list(table, ID_VIEW(&u->cpus));
-        table_add(table, "-");
-        table_add(table, "-");
-        append_start(u, cell);
         table_add_text(table, cell);
 }
 
@@ -520,40 +489,14 @@ static void render_instances(const StatusQuestion *q, Text *text) {
                 if (status_is_asked(q, &q->status->instances[i]))
                         add_instance(q, &table, &q->status->instances[i], &cell);
         for (size_t i = 0; i < q->status->n_units; i++)
-                if (is_row(q, &q->status->units[i]))
+                if (unit_is_row(q, &q->status->units[i]))
                         add_unit(&table, &q->status->units[i], &cell);
         table_render(&table, q->width, text);
         if (text->error == 0 && text->length == before + 1)
                 text_appendf(text, "%s\n", status_no_instances(q->status));
 }
 
-/* Failed releases are listed among the problems. */
-static void render_releases(const Snapshot *s, Text *text) {
-        for (size_t i = 0; i < s->n_releases; i++) {
-                if (s->releases[i].failure)
-                        continue;
-                text_append(text, "release in progress: ");
-                text_append_printable(text, s->releases[i].name);
-                text_append(text, "\n");
-        }
-}
-
 /* --- interrupts --- */
-
-static void add_device(Table *table, const IrqDeviceInfo *d, Text *cell) {
-        table_add(table, d->name);
-        if (d->node < 0)
-                table_add(table, "?");
-        else
-                table_addf(table, "%" PRId32, d->node);
-        for (IrqState state = 0; state < N_IRQ_STATES; state++)
-                if (d->vectors[state] > 0)
-                        text_appendf(cell, "%s%" PRIu64 " %s", cell->length > 0 ? ", " : "",
-                                     d->vectors[state], irq_state_to_string(state));
-        take(table, cell);
-        add_list(table, ID_VIEW(&d->cpus));
-        table_add(table, d->reason);
-}
 
 static void render_devices(const StatusQuestion *q, Text *text) {
         static const char *const headings[] = { "DEVICE", "NODE", "INTERRUPTS", "CPUS", "WHY" };
@@ -561,8 +504,22 @@ static void render_devices(const StatusQuestion *q, Text *text) {
         _cleanup_table_ Table table;
 
         table_init(&table, headings, ELEMENTSOF(headings));
-        for (size_t i = 0; i < q->status->irq.n_devices; i++)
-                add_device(&table, &q->status->irq.devices[i], &cell);
+        for (size_t i = 0; i < q->status->irq.n_devices; i++) {
+                const IrqDeviceInfo *d = &q->status->irq.devices[i];
+
+                table_add(&table, d->name);
+                if (d->node < 0)
+                        table_add(&table, "?");
+                else
+                        table_addf(&table, "%" PRId32, d->node);
+                for (IrqState state = 0; state < N_IRQ_STATES; state++)
+                        if (d->vectors[state] > 0)
+                                text_appendf(&cell, "%s%" PRIu64 " %s", cell.length > 0 ? ", " : "",
+                                             d->vectors[state], irq_state_to_string(state));
+                take(&table, &cell);
+                add_list(&table, ID_VIEW(&d->cpus));
+                table_add(&table, d->reason);
+        }
         if (q->status->irq.n_devices > 0)
                 text_append(text, "\n");
         table_render(&table, q->width, text);
@@ -586,21 +543,6 @@ static void append_devices(const IrqInfo *irq, IrqState state, Text *text) {
                 text_appendf(text, " and %zu other devices", n - 1);
 }
 
-/* The instances whose CPUs are among these. */
-static void append_sharers(const Snapshot *s, const CpuSet *cpus, Text *text) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < s->n_instances; i++) {
-                if (!id_set_intersects(&s->instances[i].cpus, cpus) || ++n > NAMES_LISTED)
-                        continue;
-                text_append(text, n > 1 ? ", " : "; also CPUs of ");
-                text_append_printable(text, s->instances[i].name);
-        }
-        if (n > NAMES_LISTED)
-                text_appendf(text, " and %zu more", n - NAMES_LISTED);
-        text_append(text, n > 0 ? "" : "; none on instances' CPUs");
-}
-
 /* One line: "Interrupts: 18 of eth0 and eth1 on CPUs 0-7; none on instances' CPUs". */
 static void render_interrupts(const Snapshot *s, Text *text) {
         static const char *const where[N_IRQ_STATES] = {
@@ -611,6 +553,7 @@ static void render_interrupts(const Snapshot *s, Text *text) {
         };
         uint64_t n_of[N_IRQ_STATES] = { 0 }, n = 0;
         CpuSet cpus = { 0 };
+        size_t n_sharers = 0;
         bool any = false;
 
         for (size_t i = 0; i < s->irq.n_devices; i++) {
@@ -635,28 +578,24 @@ static void render_interrupts(const Snapshot *s, Text *text) {
                         plan_words_set(ID_VIEW(&cpus), text);
                 any = true;
         }
-        if (any && n == n_of[IRQ_STATE_STEERED])
-                append_sharers(s, &cpus, text);
-        text_append(text, any ? "\n" : "");
+        if (!any)
+                return;
+        if (n == n_of[IRQ_STATE_STEERED]) {
+                for (size_t i = 0; i < s->n_instances; i++) {
+                        if (!id_set_intersects(&s->instances[i].cpus, &cpus) ||
+                            ++n_sharers > NAMES_LISTED)
+                                continue;
+                        text_append(text, n_sharers > 1 ? ", " : "; also CPUs of ");
+                        text_append_printable(text, s->instances[i].name);
+                }
+                if (n_sharers > NAMES_LISTED)
+                        text_appendf(text, " and %zu more", n_sharers - NAMES_LISTED);
+                text_append(text, n_sharers > 0 ? "" : "; none on instances' CPUs");
+        }
+        text_append(text, "\n");
 }
 
 /* --- ignored processes --- */
-
-static void render_ignored_processes(const Snapshot *s, Text *text) {
-        for (size_t i = 0; i < s->n_ignored_processes && i < IGNORED_LISTED; i++) {
-                const IgnoredInfo *one = &s->ignored_processes[i];
-
-                text_appendf(text, "  %d ", one->pid);
-                text_append_printable(text, one->exe);
-                text_append(text, " (policy ");
-                text_append_printable(text, one->policy);
-                text_append(text, "): ");
-                text_append_printable(text, one->reason);
-                text_append(text, "\n");
-        }
-        if (s->n_ignored_processes > IGNORED_LISTED)
-                text_appendf(text, "  and %zu more\n", s->n_ignored_processes - IGNORED_LISTED);
-}
 
 static void render_ignored(const Snapshot *s, bool all, Text *text) {
         static const char *const reasons[N_IGNORED_REASONS] = {
@@ -677,11 +616,25 @@ static void render_ignored(const Snapshot *s, bool all, Text *text) {
         if (any)
                 text_append(text, all ? "; run tidbnumactl explain PID to see why\n"
                                       : "; tidbnumactl status --all lists them\n");
-        if (all)
-                render_ignored_processes(s, text);
+        if (!all)
+                return;
+        for (size_t i = 0; i < s->n_ignored_processes && i < IGNORED_LISTED; i++) {
+                const IgnoredInfo *one = &s->ignored_processes[i];
+
+                text_appendf(text, "  %d ", one->pid);
+                text_append_printable(text, one->exe);
+                text_append(text, " (policy ");
+                text_append_printable(text, one->policy);
+                text_append(text, "): ");
+                text_append_printable(text, one->reason);
+                text_append(text, "\n");
+        }
+        if (s->n_ignored_processes > IGNORED_LISTED)
+                text_appendf(text, "  and %zu more\n", s->n_ignored_processes - IGNORED_LISTED);
 }
 
 void status_page_render(const StatusQuestion *q, Text *text) {
+        const Snapshot *s = q->status;
         size_t before;
 
         render_daemon(q, text);
@@ -689,14 +642,20 @@ void status_page_render(const StatusQuestion *q, Text *text) {
         render_instances(q, text);
         if (q->n_names > 0)
                 return;
-        render_releases(q->status, text);
+        for (size_t i = 0; i < s->n_releases; i++) {
+                if (s->releases[i].failure) /* is listed among the problems */
+                        continue;
+                text_append(text, "release in progress: ");
+                text_append_printable(text, s->releases[i].name);
+                text_append(text, "\n");
+        }
         if (q->all)
                 render_devices(q, text);
         before = text->length;
         text_append(text, "\n");
         if (!q->all)
-                render_interrupts(q->status, text);
-        render_ignored(q->status, q->all, text);
+                render_interrupts(s, text);
+        render_ignored(s, q->all, text);
         if (text->length == before + 1) /* there was none */
                 text_truncate(text, before);
 }
@@ -705,41 +664,33 @@ void status_page_render(const StatusQuestion *q, Text *text) {
 
 #define MESSAGES_SHOWN "20"
 
-static void append_time(Text *text, const char *usec) {
-        const time_t t = (time_t)(strtoull(usec, NULL, 10) / 1000000);
-        char buffer[32];
-        struct tm tm;
-
-        if (localtime_r(&t, &tm) && strftime(buffer, sizeof(buffer), "%F %T", &tm) > 0)
-                text_append(text, buffer);
-}
-
 /* journalctl writes a field that is no valid UTF-8 as an array of numbers: it is omitted. */
-static size_t append_line(const char *line, size_t size, Text *text) {
-        json_error_t error;
-        json_t *object = json_loadb(line, size, 0, &error);
-        const char *usec = json_string_value(json_object_get(object, "__REALTIME_TIMESTAMP"));
-        const char *message = json_string_value(json_object_get(object, "MESSAGE"));
-        const bool shown = usec && message;
-
-        if (shown) {
-                text_append(text, "  ");
-                append_time(text, usec);
-                text_append(text, "  ");
-                text_append_printable(text, message);
-                text_append(text, "\n");
-        }
-        json_decref(object);
-        return shown;
-}
-
 size_t status_history_parse(const char *lines, Text *text) {
         size_t n = 0;
 
         while (*lines) {
                 const size_t size = strcspn(lines, "\n");
+                json_error_t error;
+                json_t *object = json_loadb(lines, size, 0, &error);
+                const char *usec =
+                        json_string_value(json_object_get(object, "__REALTIME_TIMESTAMP"));
+                const char *message = json_string_value(json_object_get(object, "MESSAGE"));
 
-                n += append_line(lines, size, text);
+                if (usec && message) {
+                        const time_t t = (time_t)(strtoull(usec, NULL, 10) / 1000000);
+                        char time_text[32];
+                        struct tm tm;
+
+                        text_append(text, "  ");
+                        if (localtime_r(&t, &tm) &&
+                            strftime(time_text, sizeof(time_text), "%F %T", &tm) > 0)
+                                text_append(text, time_text);
+                        text_append(text, "  ");
+                        text_append_printable(text, message);
+                        text_append(text, "\n");
+                        n++;
+                }
+                json_decref(object);
                 lines += size + (lines[size] == '\n');
         }
         return n;
@@ -800,20 +751,15 @@ static int cannot_read(const char *runtime_dir, int error) {
         return error == -ENOENT ? COMMAND_EXIT_NO_DAEMON : error;
 }
 
-static bool is_known(const Snapshot *status, const char *name) {
+/* -ENOENT: there is none; prints a similar name if there is one. */
+static int check_name(const Snapshot *status, const char *name) {
         const StatusQuestion q = { .names = &name, .n_names = 1 };
+        Suggestion similar = { .word = name };
 
         for (size_t i = 0; i < status->n_instances; i++)
                 if (status_is_asked(&q, &status->instances[i]))
-                        return true;
-        return status_file_find_unit(status, name);
-}
-
-/* -ENOENT: there is none; prints a similar name if there is one. */
-static int check_name(const Snapshot *status, const char *name) {
-        Suggestion similar = { .word = name };
-
-        if (is_known(status, name))
+                        return 0;
+        if (status_file_find_unit(status, name))
                 return 0;
         for (size_t i = 0; i < status->n_instances; i++)
                 suggest(&similar, status->instances[i].name);
@@ -859,16 +805,6 @@ static int print_json(const StatusQuestion *q) {
         return output_json(&text);
 }
 
-static int print_text(const StatusQuestion *q) {
-        _cleanup_text_ Text text = { 0 };
-
-        status_page_render(q, &text);
-        for (size_t i = 0; i < q->status->n_instances && q->n_names > 0; i++)
-                if (status_is_asked(q, &q->status->instances[i]))
-                        status_history_render(q->status->instances[i].name, &text);
-        return output_text(&text);
-}
-
 static int exit_of(const StatusQuestion *q) {
         if (!q->alive || !status_file_is_fresh(q->status, q->now_seconds))
                 return COMMAND_EXIT_NO_DAEMON;
@@ -899,6 +835,7 @@ int command_status(const Args *args) {
                              .now_seconds = clock_realtime_seconds(),
                              .width = output_width(),
                              .colors = output_colors() };
+        _cleanup_text_ Text text = { 0 };
         int r = status_file_read(args->runtime_dir, &status);
 
         if (r < 0)
@@ -909,6 +846,14 @@ int command_status(const Args *args) {
                 return r;
         q.alive = daemon_process_find(args->runtime_dir, &status) > 0;
         q.no_room = daemon_process_lacks_room(args->runtime_dir);
-        r = args->quiet ? 0 : args->json ? print_json(&q) : print_text(&q);
+        if (args->json && !args->quiet)
+                r = print_json(&q);
+        else if (!args->quiet) {
+                status_page_render(&q, &text);
+                for (size_t i = 0; i < status.n_instances && q.n_names > 0; i++)
+                        if (status_is_asked(&q, &status.instances[i]))
+                                status_history_render(status.instances[i].name, &text);
+                r = output_text(&text);
+        }
         return r < 0 ? r : exit_of(&q);
 }
