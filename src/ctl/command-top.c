@@ -139,7 +139,7 @@ static void put_problems(Screen *s, const Text *lines) {
 
 /* --- instances --- */
 
-static int compare(const void *a, const void *b, void *userdata) {
+static int compare_instances(const void *a, const void *b, void *userdata) {
         const InstanceInfo *x = *(const InstanceInfo *const *)a,
                            *y = *(const InstanceInfo *const *)b;
         const TopSort sort = *(const TopSort *)userdata;
@@ -171,16 +171,6 @@ static void append_bar(const InstanceInfo *i, unsigned width, Text *line) {
         }
 }
 
-static void append_progress(const InstanceInfo *i, Text *cell) {
-        if (i->pending_bytes == 0) {
-                text_append(cell, "-");
-                return;
-        }
-        plan_words_bytes(i->pending_bytes, cell);
-        if (!isnan(i->migration_left_seconds))
-                text_appendf(cell, " %.0f s", i->migration_left_seconds);
-}
-
 static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool selected) {
         _cleanup_text_ Text line = { 0 }, remote = { 0 }, move = { 0 }, nodes = { 0 },
                             shown = { 0 };
@@ -189,7 +179,12 @@ static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool s
         text_append_printable(&shown, i->name);
         plan_words_set(ID_VIEW(&i->nodes), &nodes);
         plan_words_bytes(remote_bytes(i), &remote);
-        append_progress(i, &move);
+        if (i->pending_bytes > 0)
+                plan_words_bytes(i->pending_bytes, &move);
+        else
+                text_append(&move, "-");
+        if (i->pending_bytes > 0 && !isnan(i->migration_left_seconds))
+                text_appendf(&move, " %.0f s", i->migration_left_seconds);
         text_appendf(&line, "%c%-*.*s %-8.8s %-7.7s %10s %-17.17s ", selected ? '>' : ' ', name,
                      name, text_string(&shown), instance_state_to_string(i->state),
                      text_string(&nodes), text_string(&remote), text_string(&move));
@@ -198,21 +193,20 @@ static void put_instance(Screen *s, const InstanceInfo *i, unsigned name, bool s
         put_text(s, &line, status_is_problem(i) ? RED : NULL);
 }
 
-static unsigned name_columns(const Snapshot *f) {
-        size_t longest = strlen("INSTANCE");
-
-        for (size_t i = 0; i < f->n_instances; i++)
-                longest = strlen(f->instances[i].name) > longest ? strlen(f->instances[i].name)
-                                                                 : longest;
-        return (unsigned)(longest < NAME_MAX_COLUMNS ? longest : NAME_MAX_COLUMNS);
-}
-
 /* From `first` on, `n_shown` of them. */
 static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size_t first,
                           size_t n_shown) {
-        const unsigned name = name_columns(s->view->question->status);
+        const Snapshot *status = s->view->question->status;
+        size_t longest = strlen("INSTANCE");
         _cleanup_text_ Text line = { 0 };
+        unsigned name;
 
+        for (size_t i = 0; i < status->n_instances; i++) {
+                const size_t length = strlen(status->instances[i].name);
+
+                longest = length > longest ? length : longest;
+        }
+        name = longest < NAME_MAX_COLUMNS ? (unsigned)longest : NAME_MAX_COLUMNS;
         text_appendf(&line, " %-*s %-8s %-7s %10s %-17s %s", name, "INSTANCE", "STATE", "NODES",
                      "REMOTE", "TO MOVE", "MEMORY BY NODE");
         put_text(s, &line, NULL);
@@ -220,7 +214,7 @@ static void put_instances(Screen *s, const InstanceInfo **sorted, size_t n, size
                 put_instance(s, sorted[i], name,
                              i == (s->view->selected < n ? s->view->selected : n - 1));
         if (n == 0)
-                put(s, status_no_instances(s->view->question->status), NULL);
+                put(s, status_no_instances(status), NULL);
 }
 
 /* --- nodes --- */
@@ -256,23 +250,10 @@ static void put_nodes(Screen *s) {
         }
 }
 
-static void put_detail(Screen *s, const InstanceInfo *i) {
-        _cleanup_text_ Text table = { 0 }, fitting = { 0 };
-        StatusQuestion q = *s->view->question;
-
-        q.names = (const char *const[]){ i->name };
-        q.n_names = 1;
-        q.width = s->view->columns;
-        q.colors = false;
-        status_page_render(&q, &table);
-        output_fit(&table, s->view->columns, false, true, &fitting);
-        put_lines(s, &fitting, s->view->rows);
-}
-
 void top_view_render(const TopView *view, Text *text) {
         const Snapshot *f = view->question->status;
         _cleanup_free_ const InstanceInfo **sorted = calloc(f->n_instances + 1, sizeof(*sorted));
-        _cleanup_text_ Text problems = { 0 }, lines = { 0 };
+        _cleanup_text_ Text page = { 0 }, problems = { 0 }, lines = { 0 };
         Screen s = { .view = view, .text = text };
         size_t n = 0, first, n_shown, room, selected, left, nodes;
         TopSort sort = view->sort;
@@ -284,11 +265,19 @@ void top_view_render(const TopView *view, Text *text) {
         for (size_t i = 0; i < f->n_instances; i++)
                 if (status_is_asked(view->question, &f->instances[i]))
                         sorted[n++] = &f->instances[i];
-        qsort_r(sorted, n, sizeof(*sorted), compare, &sort);
+        qsort_r(sorted, n, sizeof(*sorted), compare_instances, &sort);
         selected = view->selected < n ? view->selected : n > 0 ? n - 1 : 0;
         if (view->detail && n > 0) {
+                StatusQuestion q = *view->question;
+
+                q.names = (const char *const[]){ sorted[selected]->name };
+                q.n_names = 1;
+                q.width = view->columns;
+                q.colors = false;
                 put_header(&s, 0, n, n);
-                put_detail(&s, sorted[selected]);
+                status_page_render(&q, &page);
+                output_fit(&page, view->columns, false, true, &lines);
+                put_lines(&s, &lines, view->rows);
                 return;
         }
         status_problems_render(view->question, &problems);
@@ -330,7 +319,6 @@ typedef struct Top {
         TopSort sort;
         size_t selected;
         bool detail;
-        struct termios terminal; /* its former state */
         int signal_fd;
 } Top;
 
@@ -462,7 +450,7 @@ static bool take_keys(Top *top, const char *keys, size_t n) {
         return true;
 }
 
-static int loop(Top *top) {
+static int top_loop(Top *top) {
         struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                 { .fd = top->signal_fd, .events = POLLIN } };
         uint64_t next = 0;
@@ -501,63 +489,50 @@ static int loop(Top *top) {
 
 /* --- the terminal --- */
 
-static int block_signals(Top *top) {
-        sigset_t set;
-
-        (void)sigemptyset(&set);
-        for (size_t i = 0; i < 4; i++)
-                (void)sigaddset(&set, (const int[]){ SIGINT, SIGTERM, SIGHUP, SIGWINCH }[i]);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return -errno;
-        top->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
-        return top->signal_fd < 0 ? -errno : 0;
-}
-
 static void put_sequence(const char *sequence) {
         if (write(STDOUT_FILENO, sequence, strlen(sequence)) < 0)
                 return; /* the terminal is gone, so nothing has to be restored */
 }
 
-static int run(Top *top) {
-        struct termios raw;
-        int r;
-
-        if (tcgetattr(STDIN_FILENO, &top->terminal) < 0)
-                return -errno;
-        raw = top->terminal;
-        raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO | ISIG);
-        r = block_signals(top);
-        if (r < 0)
-                return r;
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-        put_sequence(ENTER);
-        r = loop(top);
-        put_sequence(LEAVE);
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &top->terminal);
-        return r;
-}
-
-static int open_machine(Top *top) {
-        int r = machine_open(top->args, &top->machine);
-        const size_t n = top->machine.topology.n_nodes;
-
-        if (r < 0)
-                return r;
-        top->before = calloc(n + 1, sizeof(*top->before));
-        top->now = calloc(n + 1, sizeof(*top->now));
-        top->nodes = calloc(n + 1, sizeof(*top->nodes));
-        return top->before && top->now && top->nodes ? 0 : -ENOMEM;
-}
-
 int command_top(const Args *args) {
         _cleanup_(top_done)
                 Top top = { .args = args, .machine = MACHINE_NONE, .signal_fd = -EBADF };
+        struct termios former, raw;
+        sigset_t set;
+        size_t n;
         int r;
 
         if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
                 output_line(stderr, "tidbnumactl: this needs a terminal; run tidbnumactl status");
                 return EXIT_FAILURE;
         }
-        r = open_machine(&top);
-        return r < 0 ? r : run(&top);
+        r = machine_open(args, &top.machine);
+        if (r < 0)
+                return r;
+        n = top.machine.topology.n_nodes;
+        top.before = calloc(n + 1, sizeof(*top.before));
+        top.now = calloc(n + 1, sizeof(*top.now));
+        top.nodes = calloc(n + 1, sizeof(*top.nodes));
+        if (!top.before || !top.now || !top.nodes)
+                return -ENOMEM;
+
+        if (tcgetattr(STDIN_FILENO, &former) < 0)
+                return -errno;
+        raw = former;
+        raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO | ISIG);
+        (void)sigemptyset(&set);
+        for (size_t i = 0; i < 4; i++)
+                (void)sigaddset(&set, (const int[]){ SIGINT, SIGTERM, SIGHUP, SIGWINCH }[i]);
+        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+                return -errno;
+        top.signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+        if (top.signal_fd < 0)
+                return -errno;
+
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+        put_sequence(ENTER);
+        r = top_loop(&top);
+        put_sequence(LEAVE);
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &former);
+        return r;
 }
