@@ -15,13 +15,6 @@
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/sys/proc.h"
 
-static int take_data_dir(HostInstance *o, const InstanceInfo *published) {
-        if (o->data_dir || !published->data_dir)
-                return 0;
-        o->data_dir = strdup(published->data_dir);
-        return o->data_dir ? 0 : -ENOMEM;
-}
-
 /* Is it older than the published status? Otherwise its pid may have been reused. */
 static bool is_older(const ProcHandle *handle, double time_seconds) {
         const double age = clock_boottime_seconds() -
@@ -52,20 +45,12 @@ static int identify_published(const Sysroot *sysroot, const InstanceInfo *publis
         return ret->exe && (ret->unit || !published->unit) ? 0 : -ENOMEM;
 }
 
-/* The daemon has matched it with its command line, which only its owner may read. Policies other
- * than the daemon's, as with --policy, are matched with what is visible. */
-static const Policy *policy_published(const PolicySet *policies, const InstanceInfo *published,
-                                      const Process *process) {
-        const Policy *policy = policy_set_find(policies, published->policy);
-
-        return policy ? policy : match_process(policies, process);
-}
-
 static int add_published(const Sysroot *sysroot, const PolicySet *policies,
                          const InstanceInfo *published, double time_seconds, HostInstances *list) {
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         const Policy *policy;
+        HostInstance *o;
         int r;
 
         if (host_instances_find_pid(list, published->pid))
@@ -73,11 +58,21 @@ static int add_published(const Sysroot *sysroot, const PolicySet *policies,
         r = identify_published(sysroot, published, time_seconds, &handle, &process);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
-        policy = policy_published(policies, published, &process);
+        /* The daemon has matched it with its command line, which only its owner may read. Policies
+         * other than the daemon's, as with --policy, are matched with what is visible. */
+        policy = policy_set_find(policies, published->policy);
+        if (!policy)
+                policy = match_process(policies, &process);
         if (!policy)
                 return 0;
         r = host_instances_add(list, policy, &process, &handle);
-        return r < 0 ? r : take_data_dir(host_instances_find_pid(list, published->pid), published);
+        if (r < 0)
+                return r;
+        o = host_instances_find_pid(list, published->pid);
+        if (o->data_dir || !published->data_dir)
+                return 0;
+        o->data_dir = strdup(published->data_dir);
+        return o->data_dir ? 0 : -ENOMEM;
 }
 
 static bool holds_published(const HostInstance *o, const InstanceInfo *published,
@@ -88,22 +83,6 @@ static bool holds_published(const HostInstance *o, const InstanceInfo *published
         return false;
 }
 
-/* Keeps the daemon's name even if the ports would give another one: the first of two instances on
- * one port keeps the short name, and a server that shuts down keeps its last port. */
-static int take_names(const Snapshot *status, HostInstances *list) {
-        for (size_t i = 0; i < status->n_instances; i++) {
-                const InstanceInfo *published = &status->instances[i];
-                HostInstance *o = host_instances_find_pid(list, published->pid);
-
-                if (!o || o->name || !holds_published(o, published, status->time_seconds))
-                        continue;
-                o->name = strdup(published->name);
-                if (!o->name)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
 int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snapshot *status,
                    HostInstances *ret) {
         _cleanup_host_instances_ HostInstances list = { 0 };
@@ -112,10 +91,21 @@ int instances_find(const Sysroot *sysroot, const PolicySet *policies, const Snap
         for (size_t i = 0; r >= 0 && status && list.n_denied > 0 && i < status->n_instances; i++)
                 r = add_published(sysroot, policies, &status->instances[i], status->time_seconds,
                                   &list);
-        if (r >= 0 && status)
-                r = take_names(status, &list);
         if (r < 0)
                 return r;
+        /* Keeps the daemon's name even if the ports would give another one: the first of two
+         * instances on one port keeps the short name, and a server that shuts down keeps its last
+         * port. */
+        for (size_t i = 0; status && i < status->n_instances; i++) {
+                const InstanceInfo *published = &status->instances[i];
+                HostInstance *o = host_instances_find_pid(&list, published->pid);
+
+                if (!o || o->name || !holds_published(o, published, status->time_seconds))
+                        continue;
+                o->name = strdup(published->name);
+                if (!o->name)
+                        return -ENOMEM;
+        }
         *ret = TAKE_STRUCT(list);
         return 0;
 }
@@ -143,14 +133,19 @@ static bool is_published(const Snapshot *status, const HostInstance *o) {
         return false;
 }
 
-/* Sets keep[i] if instance i is among the first max_instances of its policy and user. */
-static int count_kept(const PolicySet *policies, const Snapshot *status, const HostInstances *list,
-                      bool *keep) {
+/* The first max_instances of a policy and user stay, those that the daemon has before others. */
+int instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
+                    HostInstances *ret_ignored) {
+        _cleanup_free_ bool *keep = calloc(list->n_instances + 1, sizeof(*keep));
+        const size_t n = list->n_instances;
         InstanceCounts counts = { 0 };
         int r = 0;
 
+        ret_ignored->instances = calloc(n + 1, sizeof(*ret_ignored->instances));
+        if (!keep || !ret_ignored->instances)
+                return -ENOMEM;
         for (unsigned pass = 0; pass < 2; pass++)
-                for (size_t i = 0; i < list->n_instances && r >= 0; i++) {
+                for (size_t i = 0; i < n && r >= 0; i++) {
                         const HostInstance *o = &list->instances[i];
                         const size_t policy = (size_t)(o->policy - policies->policies);
                         const uid_t uid = o->members[0].process.uid;
@@ -162,19 +157,6 @@ static int count_kept(const PolicySet *policies, const Snapshot *status, const H
                         r = instance_counts_add(&counts, policy, uid);
                 }
         instance_counts_done(&counts);
-        return r;
-}
-
-int instances_limit(const PolicySet *policies, const Snapshot *status, HostInstances *list,
-                    HostInstances *ret_ignored) {
-        _cleanup_free_ bool *keep = calloc(list->n_instances + 1, sizeof(*keep));
-        const size_t n = list->n_instances;
-        int r;
-
-        ret_ignored->instances = calloc(n + 1, sizeof(*ret_ignored->instances));
-        if (!keep || !ret_ignored->instances)
-                return -ENOMEM;
-        r = count_kept(policies, status, list, keep);
         if (r < 0)
                 return r;
         list->n_instances = 0;
@@ -246,49 +228,27 @@ static char *strip(char *word) {
         return word;
 }
 
-static bool is_count(const char *word) {
-        const size_t n = strspn(word, "0123456789");
-
-        return n > 0 && word[n] == ':';
-}
-
-/* Parses the count before a colon, 1 if there is none. Leaves the rest in `*word`. */
-static int parse_count(char **word, uint32_t *ret) {
-        char *colon = strchr(*word, ':');
-        uint64_t count = 1;
-
-        if (colon) {
-                *colon = '\0';
-                if (parse_u64(*word, &count) < 0)
-                        count = 0;
-                *colon = ':';
-                *word = colon + 1;
-        }
-        if (count == 0)
-                return -EINVAL;
-        *ret = count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
-        return 0;
-}
-
 /* Cuts off the size after the last colon: "32GiB" of "4:tikv:32GiB". It begins with a digit. The
  * name of a policy may do so as well: after a count alone a name follows. */
 static char *cut_size(char *word) {
-        char *first = strchr(word, ':'), *last = strrchr(word, ':');
+        const size_t n_digits = strspn(word, "0123456789");
+        char *last = strrchr(word, ':');
 
-        if (!last || last[1] < '0' || last[1] > '9' || (first == last && is_count(word)))
+        if (!last || last[1] < '0' || last[1] > '9' || (n_digits > 0 && last == word + n_digits))
                 return NULL;
         *last = '\0';
         return last + 1;
 }
 
 static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
-        char *size, *rest, *at;
-        int r;
+        char *size, *rest, *colon, *at;
+        uint64_t count = 1;
 
         word = strip(word);
         size = cut_size(word);
         if (size) {
-                r = parse_size(size, &ret->need_bytes);
+                int r = parse_size(size, &ret->need_bytes);
+
                 if (r < 0 || ret->need_bytes == 0)
                         return refuse(ret_message,
                                       "'%s' is %s, expected the memory of one instance with its "
@@ -296,14 +256,22 @@ static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
                                       size, r == -ERANGE ? "too large" : "not a size above zero");
         }
         rest = word;
-        r = parse_count(&rest, &ret->count);
+        colon = strchr(word, ':');
+        if (colon) {
+                *colon = '\0';
+                if (parse_u64(word, &count) < 0)
+                        count = 0;
+                *colon = ':';
+                rest = colon + 1;
+        }
         at = strchr(rest, '@');
-        if (r < 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') || strchr(rest, ':') ||
-            (at && strchr(at + 1, '@')))
+        if (count == 0 || *rest == '\0' || rest == at || (at && at[1] == '\0') ||
+            strchr(rest, ':') || (at && strchr(at + 1, '@')))
                 return refuse(ret_message,
                               "'%s' is not COUNT:POLICY, expected for example 4:tidb, 4:tikv:32GiB "
                               "or 2:tikv@nvme0n1",
                               word);
+        ret->count = count > IMAGINE_INSTANCES_MAX ? IMAGINE_INSTANCES_MAX + 1 : (uint32_t)count;
         if (at) {
                 *at = '\0';
                 ret->disk = strdup(at + 1);
@@ -312,35 +280,26 @@ static int parse_word(char *word, ImagineEntry *ret, char **ret_message) {
         return ret->policy && (!at || ret->disk) ? 0 : -ENOMEM;
 }
 
-static int parse_words(char *text, ImagineList *list, char **ret_message) {
-        uint64_t total = 0;
-        char *word;
-
-        while ((word = strsep(&text, ","))) {
-                int r;
-
-                if (ARRAY_RESERVE(list->entries, list->allocated, list->n_entries + 1) < 0)
-                        return -ENOMEM;
-                r = parse_word(word, &list->entries[list->n_entries++], ret_message);
-                if (r < 0)
-                        return r;
-                total += list->entries[list->n_entries - 1].count;
-                if (total > IMAGINE_INSTANCES_MAX)
-                        return refuse(ret_message, "more than %u instances", IMAGINE_INSTANCES_MAX);
-        }
-        return 0;
-}
-
 int imagine_parse(const char *text, ImagineList *ret, char **ret_message) {
         _cleanup_imagine_list_ ImagineList list = { 0 };
         _cleanup_free_ char *copy = strdup(text);
-        int r;
+        char *word, *rest = copy;
+        uint64_t total = 0;
 
         if (!copy)
                 return -ENOMEM;
-        r = parse_words(copy, &list, ret_message);
-        if (r < 0)
-                return r;
+        while ((word = strsep(&rest, ","))) {
+                int r;
+
+                if (ARRAY_RESERVE(list.entries, list.allocated, list.n_entries + 1) < 0)
+                        return -ENOMEM;
+                r = parse_word(word, &list.entries[list.n_entries++], ret_message);
+                if (r < 0)
+                        return r;
+                total += list.entries[list.n_entries - 1].count;
+                if (total > IMAGINE_INSTANCES_MAX)
+                        return refuse(ret_message, "more than %u instances", IMAGINE_INSTANCES_MAX);
+        }
         *ret = TAKE_STRUCT(list);
         return 0;
 }
@@ -404,37 +363,10 @@ static const Device *disk_in_turn(const DeviceList *devices, size_t n) {
         return NULL;
 }
 
-static size_t count_in_turn(const HostInstances *list) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < list->n_instances; i++)
-                n += list->instances[i].in_turn;
-        return n;
-}
-
-static int imagine_entry(const ImagineEntry *entry, const Policy *policy, const Device *disk,
-                         const DeviceList *devices, HostInstances *list) {
-        for (uint32_t i = 0; i < entry->count; i++) {
-                HostInstance *new = &list->instances[list->n_instances];
-                const Device *turn = !disk && policy->place.near == NEAR_STORAGE
-                                             ? disk_in_turn(devices, count_in_turn(list))
-                                             : NULL;
-                const size_t number = host_instances_count(list, policy) + 1;
-
-                *new = (HostInstance){ .policy = policy,
-                                       .limit_bytes = entry->need_bytes,
-                                       .in_turn = turn };
-                list->n_instances++;
-                new->name = text_new("%s-%zu", policy->name, number);
-                if (!new->name || host_instance_set_disk(new, turn ? turn : disk) < 0)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
 int imagine_instances(const ImagineList *list, const PolicySet *policies, const DeviceList *devices,
                       HostInstances *ret, char **ret_message) {
         _cleanup_host_instances_ HostInstances all = { 0 };
+        size_t n_in_turn = 0;
 
         all.instances = calloc(IMAGINE_INSTANCES_MAX, sizeof(*all.instances));
         if (!all.instances)
@@ -443,7 +375,6 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
                 const ImagineEntry *entry = &list->entries[i];
                 const Policy *policy = policy_set_find(policies, entry->policy);
                 const Device *disk = NULL;
-                int r;
 
                 if (!policy)
                         return refuse_policy(entry->policy, policies, ret_message);
@@ -452,9 +383,22 @@ int imagine_instances(const ImagineList *list, const PolicySet *policies, const 
                         if (!disk)
                                 return refuse_disk(entry->disk, devices, ret_message);
                 }
-                r = imagine_entry(entry, policy, disk, devices, &all);
-                if (r < 0)
-                        return r;
+                for (uint32_t k = 0; k < entry->count; k++) {
+                        HostInstance *new = &all.instances[all.n_instances];
+                        const Device *turn = !disk && policy->place.near == NEAR_STORAGE
+                                                     ? disk_in_turn(devices, n_in_turn)
+                                                     : NULL;
+                        const size_t number = host_instances_count(&all, policy) + 1;
+
+                        *new = (HostInstance){ .policy = policy,
+                                               .limit_bytes = entry->need_bytes,
+                                               .in_turn = turn };
+                        all.n_instances++;
+                        n_in_turn += turn ? 1 : 0;
+                        new->name = text_new("%s-%zu", policy->name, number);
+                        if (!new->name || host_instance_set_disk(new, turn ? turn : disk) < 0)
+                                return -ENOMEM;
+                }
         }
         *ret = TAKE_STRUCT(all);
         return 0;
