@@ -264,20 +264,40 @@ static void judge_place(const Situation *s, const HostInstance *o, const Instanc
                         *daemons->reason ? daemons->reason : "the daemon has not placed it yet";
 }
 
-static int place_all(Situation *s) {
+int situation_plan(Situation *s) {
         const size_t n = s->instances.n_instances;
-        PlacementInput input = placement_input_of(&s->machine->topology, &s->policies->set.host,
-                                                  &s->machine->devices);
-        const NodeSet reserved = placement_reserved(&input);
-        int r;
+        _cleanup_text_ Text disks = { 0 };
+        PlacementInput input;
+        NodeSet reserved;
+        int r = 0;
 
+        s->inputs = calloc(n + 1, sizeof(*s->inputs));
+        s->report.instances = calloc(n + 1, sizeof(*s->report.instances));
+        if (!s->inputs || !s->report.instances)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                HostInstance *o = &s->instances.instances[i];
+
+                s->inputs[i] = observe(s, o, &s->report.instances[i]);
+                if (o->in_turn)
+                        text_appendf(&disks, "%s %s on %s", disks.length > 0 ? "," : "", o->name,
+                                     o->storage);
+        }
+        if (s->machine->runs && !s->whole_memory)
+                r = read_free(s);
+        if (r < 0)
+                return r;
+
+        input = placement_input_of(&s->machine->topology, &s->policies->set.host,
+                                   &s->machine->devices);
+        reserved = placement_reserved(&input);
+        for (size_t i = 0; i < n; i++)
+                set_in_force(s, &reserved, &s->inputs[i]);
         input.free_bytes = s->free_bytes;
         input.pools = &s->pools;
         input.instances = s->inputs;
         input.n_instances = n;
         input.explain = true;
-        for (size_t i = 0; i < n; i++)
-                set_in_force(s, &reserved, &s->inputs[i]);
         r = placement_plan_build(&input, &s->plan);
         if (r < 0)
                 return r;
@@ -302,37 +322,13 @@ static int place_all(Situation *s) {
         s->report.n_instances = n;
         s->report.score = s->plan.score;
         s->report.daemon_runs = machine_daemon(s->machine);
-        return 0;
-}
-
-int situation_plan(Situation *s) {
-        const size_t n = s->instances.n_instances;
-        _cleanup_text_ Text disks = { 0 };
-        int r = 0;
-
-        s->inputs = calloc(n + 1, sizeof(*s->inputs));
-        s->report.instances = calloc(n + 1, sizeof(*s->report.instances));
-        if (!s->inputs || !s->report.instances)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++) {
-                HostInstance *o = &s->instances.instances[i];
-
-                s->inputs[i] = observe(s, o, &s->report.instances[i]);
-                if (o->in_turn)
-                        text_appendf(&disks, "%s %s on %s", disks.length > 0 ? "," : "", o->name,
-                                     o->storage);
-        }
-        if (s->machine->runs && !s->whole_memory)
-                r = read_free(s);
-        if (r >= 0)
-                r = place_all(s);
         if (disks.length > 0)
                 situation_note(
                         s,
                         "imagined instances near storage get the machine's disks in turn:%s; "
                         "COUNT:POLICY@DISK chooses one",
                         disks.data);
-        return r < 0 ? r : disks.error < 0 ? disks.error : s->error;
+        return disks.error < 0 ? disks.error : s->error;
 }
 
 int situation_plan_irqs(Situation *s) {
@@ -391,19 +387,6 @@ static void note_machine(Situation *s) {
         }
 }
 
-/* The source of the policies, if they were not written by the operator. */
-static void note_source(Situation *s) {
-        if (policies_are_built_in(s->policies))
-                situation_note(
-                        s, "no policies, so nothing is placed; write one in " TIDBNUMAD_SYSCONFDIR
-                           "/tidbnumad.d, or plan with --policy FILE");
-        else if (s->policies->defaults)
-                situation_note(s, "no policies given: planned with tidb (exclusive), tikv "
-                                  "and tiflash (exclusive, near storage), jvm (exclusive), "
-                                  "pd, haproxy and the others (shared), and the network "
-                                  "card's node reserved, if it is known");
-}
-
 /* The daemon's plan is by the files as they were when it read them. A file that came, left or was
  * written since then has changed its own time of change (ctime), or that of its folder. */
 static void note_changed(Situation *s) {
@@ -428,20 +411,6 @@ static void note_changed(Situation *s) {
                                changed);
 }
 
-static void note_policies(Situation *s) {
-        const size_t warnings = s->policies->warnings.n_messages;
-
-        if (warnings > 0)
-                situation_note(
-                        s, "there %s %zu warning%s about the policies; run tidbnumactl validate",
-                        warnings == 1 ? "is" : "are", warnings, warnings == 1 ? "" : "s");
-        if (s->policies->set.host.reserve.kind == RESERVE_NIC &&
-            id_set_is_empty(&s->report.nic_nodes))
-                situation_note(s, "nothing is reserved for the network card: the card with the "
-                                  "default route, or its node, is unknown; set "
-                                  "host.reserve.devices or host.reserve.nodes");
-}
-
 /* A policy with a wrong unit or user matches nothing, and the operator finds out here. Without
  * access to all processes, nothing is known. */
 static void note_idle(Situation *s) {
@@ -464,9 +433,14 @@ static void note_idle(Situation *s) {
                                n == 1 ? "y" : "ies", names.data);
 }
 
-/* Imagined instances have no user; the daemon counts those of each user. */
-static void note_limits(Situation *s) {
-        for (size_t i = 0; i < s->policies->set.n_policies; i++) {
+static void note_instances(Situation *s) {
+        const size_t denied = s->instances.n_denied, ignored = s->ignored.n_instances;
+        const Snapshot *status = machine_daemon(s->machine);
+        const double now = clock_realtime_seconds();
+        _cleanup_text_ Text unknown = { 0 };
+
+        /* Imagined instances have no user; the daemon counts those of each user. */
+        for (size_t i = 0; i < s->policies->set.n_policies && !s->runs; i++) {
                 const Policy *policy = &s->policies->set.policies[i];
                 const size_t n = host_instances_count(&s->instances, policy);
 
@@ -476,45 +450,29 @@ static void note_limits(Situation *s) {
                                        "most %" PRIu32 " of one user (policies[].max_instances)",
                                        policy->name, n, policy->max_instances);
         }
-}
-
-/* An ordinary user may not follow the path of a data directory, so that near: storage does not
- * count for its instance. */
-static void note_storage(Situation *s) {
-        _cleanup_text_ Text names = { 0 };
-
-        if (!s->machine->live || geteuid() == 0)
-                return;
-        for (size_t i = 0; i < s->instances.n_instances; i++) {
-                const HostInstance *o = &s->instances.instances[i];
-
-                if (o->policy->place.near == NEAR_STORAGE && !o->storage)
-                        text_appendf(&names, "%s%s", names.length > 0 ? ", " : "", o->name);
-        }
-        if (names.error < 0)
-                s->error = names.error;
-        else if (names.length > 0)
-                situation_note(s,
-                               "the disks of %s cannot be looked up, which needs root: the plan of "
-                               "root may be another one",
-                               names.data);
-}
-
-static void note_instances(Situation *s) {
-        const size_t denied = s->instances.n_denied, ignored = s->ignored.n_instances;
-        const Snapshot *status = machine_daemon(s->machine);
-        const double now = clock_realtime_seconds();
-
-        if (!s->runs)
-                note_limits(s);
         if (ignored > 0)
                 situation_note(s,
                                "%zu instance%s ignored: the policy has max_instances of the "
                                "same user already; tidbnumactl explain PID names the policy, "
                                "policies[].max_instances raises the limit",
                                ignored, ignored == 1 ? " is" : "s are");
-        if (s->runs)
-                note_storage(s);
+        /* An ordinary user may not follow the path of a data directory, so that near: storage does
+         * not count for its instance. */
+        if (s->runs && s->machine->live && geteuid() != 0)
+                for (size_t i = 0; i < s->instances.n_instances; i++) {
+                        const HostInstance *o = &s->instances.instances[i];
+
+                        if (o->policy->place.near == NEAR_STORAGE && !o->storage)
+                                text_appendf(&unknown, "%s%s", unknown.length > 0 ? ", " : "",
+                                             o->name);
+                }
+        if (unknown.error < 0)
+                s->error = unknown.error;
+        else if (unknown.length > 0)
+                situation_note(s,
+                               "the disks of %s cannot be looked up, which needs root: the plan of "
+                               "root may be another one",
+                               unknown.data);
         if (status && !status_file_is_fresh(status, now))
                 situation_note(s,
                                "the daemon has published nothing for %.0f s; tidbnumactl status "
@@ -539,6 +497,7 @@ int situation_load(Situation *s) {
         const bool imagines = s->args->instances;
         _cleanup_imagine_list_ ImagineList wanted = { 0 };
         _cleanup_free_ char *message = NULL;
+        size_t n_warnings;
         int r = load_policies(s);
 
         s->runs = !imagines && s->machine->runs;
@@ -557,13 +516,32 @@ int situation_load(Situation *s) {
                 r = situation_plan(s);
         if (r < 0)
                 return r;
+
         note_machine(s);
+        /* The source of the policies, if they were not written by the operator. */
         s->first_note_of_source = s->report.notes.n_words;
-        note_source(s);
+        if (policies_are_built_in(s->policies))
+                situation_note(
+                        s, "no policies, so nothing is placed; write one in " TIDBNUMAD_SYSCONFDIR
+                           "/tidbnumad.d, or plan with --policy FILE");
+        else if (s->policies->defaults)
+                situation_note(s, "no policies given: planned with tidb (exclusive), tikv "
+                                  "and tiflash (exclusive, near storage), jvm (exclusive), "
+                                  "pd, haproxy and the others (shared), and the network "
+                                  "card's node reserved, if it is known");
         if (s->daemons_plan && s->runs)
                 note_changed(s);
         s->first_note_of_policies = s->report.notes.n_words;
-        note_policies(s);
+        n_warnings = s->policies->warnings.n_messages;
+        if (n_warnings > 0)
+                situation_note(
+                        s, "there %s %zu warning%s about the policies; run tidbnumactl validate",
+                        n_warnings == 1 ? "is" : "are", n_warnings, n_warnings == 1 ? "" : "s");
+        if (s->policies->set.host.reserve.kind == RESERVE_NIC &&
+            id_set_is_empty(&s->report.nic_nodes))
+                situation_note(s, "nothing is reserved for the network card: the card with the "
+                                  "default route, or its node, is unknown; set "
+                                  "host.reserve.devices or host.reserve.nodes");
         s->first_note_of_instances = s->report.notes.n_words;
         note_instances(s);
         return s->error;
@@ -670,55 +648,54 @@ static uint64_t memory_limit_of(const Situation *s, size_t i) {
         }
 }
 
-static ServerInstance server_of(const Situation *s, size_t i, const Asked *asked) {
-        const HostInstance *o = &s->instances.instances[i];
-        const PlanReportInstance *row = &s->report.instances[i];
-        const InstanceInfo *published = row->published;
-        const ByHandInput by_hand = {
-                .topology = &s->machine->topology,
-                .thread_cpus = &o->thread_cpus,
-                .unit_cpus = &o->unit_cpus,
-                .mems = &o->mems,
-                .above_cpus = &o->allowed_cpus,
-                .above_nodes = &o->allowed_nodes,
-                .place_cpus = &row->choice->placement.cpus,
-                .place_nodes = &row->choice->placement.nodes,
-                .bound_by_daemon = published && published->cpu_bound,
-                .cpu_source = start_source_from_string(published ? published->start_cpus_by : NULL),
-        };
-        ServerInstance new = {
-                .identity = o->identity,
-                .policy = o->policy,
-                .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
-                .need_bytes = row->in->need_bytes,
-                .limit_bytes = memory_limit_of(s, i),
-        };
-
-        if (!s->runs)
-                return new;
-        new.pid = row->pid;
-        new.by_hand = by_hand_find(&by_hand);
-        new.gomaxprocs = asked->gomaxprocs;
-        new.gomaxprocs_reported = asked->gomaxprocs_reported;
-        new.go = asked->go;
-        new.said = &asked->said;
-        new.bound_after_start = published && published->bound_after_start;
-        return new;
-}
-
 int situation_load_servers(Situation *s) {
         const size_t n = s->report.n_instances;
-        int r = 0;
 
         s->servers = calloc(n + 1, sizeof(*s->servers));
         s->asked = calloc(n + 1, sizeof(*s->asked));
         if (!s->servers || !s->asked)
                 return -ENOMEM;
-        for (size_t i = 0; i < n && r >= 0; i++) {
-                if (s->runs)
-                        r = ask_server(&s->machine->sysroot, &s->instances.instances[i],
-                                       s->args->ask, &s->asked[i]);
-                s->servers[i] = server_of(s, i, &s->asked[i]);
+        for (size_t i = 0; i < n; i++) {
+                HostInstance *o = &s->instances.instances[i];
+                const PlanReportInstance *row = &s->report.instances[i];
+                const InstanceInfo *published = row->published;
+                ServerInstance *server = &s->servers[i];
+                Asked *asked = &s->asked[i];
+                ByHandInput by_hand;
+                int r;
+
+                *server = (ServerInstance){
+                        .identity = o->identity,
+                        .policy = o->policy,
+                        .device = o->disks.n_devices > 0 ? o->disks.devices[0].name : NULL,
+                        .need_bytes = row->in->need_bytes,
+                        .limit_bytes = memory_limit_of(s, i),
+                };
+                if (!s->runs)
+                        continue;
+                r = ask_server(&s->machine->sysroot, o, s->args->ask, asked);
+                if (r < 0)
+                        return r;
+                by_hand = (ByHandInput){
+                        .topology = &s->machine->topology,
+                        .thread_cpus = &o->thread_cpus,
+                        .unit_cpus = &o->unit_cpus,
+                        .mems = &o->mems,
+                        .above_cpus = &o->allowed_cpus,
+                        .above_nodes = &o->allowed_nodes,
+                        .place_cpus = &row->choice->placement.cpus,
+                        .place_nodes = &row->choice->placement.nodes,
+                        .bound_by_daemon = published && published->cpu_bound,
+                        .cpu_source = start_source_from_string(published ? published->start_cpus_by
+                                                                         : NULL),
+                };
+                server->pid = row->pid;
+                server->by_hand = by_hand_find(&by_hand);
+                server->gomaxprocs = asked->gomaxprocs;
+                server->gomaxprocs_reported = asked->gomaxprocs_reported;
+                server->go = asked->go;
+                server->said = &asked->said;
+                server->bound_after_start = published && published->bound_after_start;
         }
-        return r;
+        return 0;
 }
