@@ -20,13 +20,6 @@ void machine_close(Machine *machine) {
         *machine = MACHINE_NONE;
 }
 
-/* Is the value of --topology a file with XML, and not a description? True if it has a slash, ends
- * with ".xml", or exists. */
-static bool is_file(const char *topology) {
-        return strchr(topology, '/') || text_ends_with(topology, ".xml") ||
-               access(topology, F_OK) == 0;
-}
-
 static int set_title(Machine *machine, const char *kind, const char *name) {
         machine->title = text_new("%s%s", kind, name);
         return machine->title ? 0 : -ENOMEM;
@@ -102,12 +95,16 @@ static int open_sysroot(const char *path, Machine *machine) {
 }
 
 int machine_open(const Args *args, Machine *ret) {
+        const char *topology = args->topology;
+
         *ret = MACHINE_NONE;
-        if (!args->topology)
+        if (!topology)
                 return open_sysroot(args->sysroot, ret);
-        return is_file(args->topology)
-                       ? open_xml(args->topology, ret)
-                       : machine_open_description(args->topology, "--topology", ret);
+        /* A file with XML, and not a description, has a slash, ends with ".xml", or exists. */
+        if (strchr(topology, '/') || text_ends_with(topology, ".xml") ||
+            access(topology, F_OK) == 0)
+                return open_xml(topology, ret);
+        return machine_open_description(topology, "--topology", ret);
 }
 
 int machine_read_daemon(Machine *machine, const char *runtime_dir) {

@@ -21,27 +21,27 @@ void policies_done(Policies *policies) {
         *policies = (Policies){ 0 };
 }
 
-/* O_NONBLOCK: a FIFO must not block the command. */
-static int open_regular(const char *path) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        struct stat st;
-
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return -errno;
-        return S_ISREG(st.st_mode) ? TAKE_FD(fd) : S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
-}
-
 /* "-" is standard input. Reads one byte more than the limit, to detect a larger file. */
 static int read_text(const char *path, char **ret, size_t *ret_size) {
         _cleanup_free_ char *text = malloc(SOURCE_FILE_MAX_BYTES + 1);
         _cleanup_close_ int fd = -EBADF;
+        struct stat st;
         ssize_t n;
 
         if (!text)
                 return -ENOMEM;
-        fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open_regular(path);
-        if (fd < 0)
-                return strcmp(path, "-") == 0 ? -errno : fd;
+        if (strcmp(path, "-") == 0) {
+                fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+                if (fd < 0)
+                        return -errno;
+        } else {
+                /* O_NONBLOCK: a FIFO must not block the command. */
+                fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+                if (fd < 0 || fstat(fd, &st) < 0)
+                        return -errno;
+                if (!S_ISREG(st.st_mode))
+                        return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
+        }
         n = read_up_to(fd, text, SOURCE_FILE_MAX_BYTES + 1);
         if (n < 0)
                 return (int)n;
@@ -75,21 +75,6 @@ int policies_read_file(const char *path, SourceFileList *list, Diagnostics *erro
         return r < 0 ? -EINVAL : source_file_list_add(list, path, text, size);
 }
 
-/* Reads every file even after errors, so that all errors are reported at once. */
-static int read_files(const char *const *paths, size_t n, SourceFileList *list,
-                      Diagnostics *errors) {
-        int worst = 0;
-
-        for (size_t i = 0; i < n; i++) {
-                int r = policies_read_file(paths[i], list, errors);
-
-                if (r == -ENOMEM)
-                        return r;
-                worst = r < 0 ? r : worst;
-        }
-        return worst;
-}
-
 static int look_up(const char *user, uid_t *ret, _unused_ void *userdata) {
         return user_to_uid(user, ret);
 }
@@ -107,36 +92,38 @@ static int parse(const Machine *machine, int read_result, Policies *p) {
         return p->errors.error < 0 || p->warnings.error < 0 ? -ENOMEM : read_result;
 }
 
+/* From the folders, if there are any, else from the files. */
 static int load(const char *const *dirs, size_t n_dirs, const char *const *paths, size_t n_paths,
                 const Machine *machine, Policies *ret) {
-        int r;
+        int worst = 0;
 
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
         if (n_dirs > 0)
-                r = policy_dir_read(dirs, n_dirs, &ret->files, &ret->errors, &ret->warnings);
-        else
-                r = read_files(paths, n_paths, &ret->files, &ret->errors);
-        return r == -ENOMEM ? r : parse(machine, r, ret);
-}
+                worst = policy_dir_read(dirs, n_dirs, &ret->files, &ret->errors, &ret->warnings);
+        if (worst == -ENOMEM)
+                return worst;
+        /* Reads every file even after errors, so that all errors are reported at once. */
+        for (size_t i = 0; i < n_paths && n_dirs == 0; i++) {
+                int r = policies_read_file(paths[i], &ret->files, &ret->errors);
 
-/* The default folders may be missing; one that was named may not. */
-static int check_dirs(const Args *args, Diagnostics *errors) {
-        for (size_t i = 0; i < args->n_policy_dirs && args->policy_is_set; i++)
-                if (access(args->policy_dirs[i], F_OK) < 0)
-                        diagnostics_addf(errors, "%s: %s, expected a folder of policy files",
-                                         args->policy_dirs[i], strerror(errno));
-        return errors->n_messages > 0 ? -EINVAL : 0;
+                if (r == -ENOMEM)
+                        return r;
+                worst = r < 0 ? r : worst;
+        }
+        return parse(machine, worst, ret);
 }
 
 int policies_load(const Args *args, const Machine *machine, Policies *ret) {
-        int r;
-
         *ret = (Policies){ 0 };
         policy_set_init(&ret->set);
-        r = check_dirs(args, &ret->errors);
-        if (r < 0)
-                return r;
+        /* The default folders may be missing; one that was named may not. */
+        for (size_t i = 0; i < args->n_policy_dirs && args->policy_is_set; i++)
+                if (access(args->policy_dirs[i], F_OK) < 0)
+                        diagnostics_addf(&ret->errors, "%s: %s, expected a folder of policy files",
+                                         args->policy_dirs[i], strerror(errno));
+        if (ret->errors.n_messages > 0)
+                return -EINVAL;
         return load(args->policy_dirs, args->n_policy_dirs, args->policy_files,
                     args->n_policy_files, machine, ret);
 }
@@ -148,27 +135,24 @@ int policies_load_path(const char *path, const Machine *machine, Policies *ret) 
         return load(&path, is_dir ? 1 : 0, &path, 1, machine, ret);
 }
 
-static void render_defaults(const bool *wanted, Text *text) {
-        text_append(text, "version: 1\nhost:\n  reserve: {nodes: nic}\npolicies:\n");
-        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++) {
-                const ProductInfo *info = product_info(i);
-
-                if (wanted && !wanted[i])
-                        continue;
-                text_appendf(text, "  - name: %s\n    match: {exe: %s", info->name, info->exe);
-                if (info->words)
-                        text_appendf(text, ", args: \"* %s*\"", info->words);
-                text_appendf(text, "}\n    place: %s\n    memory: %s\n", info->place, info->memory);
-        }
-}
-
 int policies_load_defaults(const Machine *machine, const bool *wanted, Policies *ret) {
         _cleanup_text_ Text text = { 0 };
         int r;
 
         *ret = (Policies){ .defaults = true };
         policy_set_init(&ret->set);
-        render_defaults(wanted, &text);
+        text_append(&text, "version: 1\nhost:\n  reserve: {nodes: nic}\npolicies:\n");
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++) {
+                const ProductInfo *info = product_info(i);
+
+                if (wanted && !wanted[i])
+                        continue;
+                text_appendf(&text, "  - name: %s\n    match: {exe: %s", info->name, info->exe);
+                if (info->words)
+                        text_appendf(&text, ", args: \"* %s*\"", info->words);
+                text_appendf(&text, "}\n    place: %s\n    memory: %s\n", info->place,
+                             info->memory);
+        }
         r = text.error < 0
                     ? text.error
                     : source_file_list_add(&ret->files, "(defaults)", text.data, text.length);

@@ -95,21 +95,15 @@ static bool is_tidbnumad(pid_t pid) {
         return strcmp(comm, "tidbnumad") == 0;
 }
 
-static pid_t lock_holder(const char *runtime_dir) {
-        _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        pid_t pid = 0;
-
-        return fd >= 0 && lock_file_holder(fd, RUNTIME_DIR_LOCK, &pid) >= 0 ? pid : 0;
-}
-
 pid_t daemon_process_find(const char *runtime_dir, const Snapshot *status) {
-        const pid_t holder = lock_holder(runtime_dir);
+        _cleanup_close_ int fd = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        pid_t holder = 0;
 
-        if (holder > 0)
+        if (fd >= 0 && lock_file_holder(fd, RUNTIME_DIR_LOCK, &holder) >= 0 && holder > 0)
                 return holder;
-        return status && status->self.pid > 0 &&
-                               (kill(status->self.pid, 0) == 0 || errno == EPERM) &&
-                               is_tidbnumad(status->self.pid)
+        if (!status || status->self.pid <= 0)
+                return 0;
+        return (kill(status->self.pid, 0) == 0 || errno == EPERM) && is_tidbnumad(status->self.pid)
                        ? status->self.pid
                        : 0;
 }
