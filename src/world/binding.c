@@ -57,41 +57,35 @@ typedef struct Load {
         Binding binding;
 } Load;
 
-/* This is most of the work of reading a server with thousands of threads: on a live host one system
- * call for each thread instead of two files, some 0.5 us instead of 30. Values that are the same
- * for all threads are read for the first one. */
-static int read_cpus(const Load *load, pid_t tid, CpuSet *ret, NodeSet *mems) {
-        ProcStatus status;
-        int r;
-
-        if (load->member->live && (tid != load->member->pid || load->binding.cpuset))
-                return affinity_read_thread(tid, ret);
-        r = proc_status_read(load->member, tid, &status);
-        if (r < 0)
-                return r;
-        id_set_intersect(mems, &status.mems_allowed);
-        *ret = status.cpus_allowed;
-        return 0;
-}
-
-/* Without memory for it, and of very many threads, there is no list. */
-static void thread_list_add(Member *member, pid_t tid) {
-        if (member->n_threads >= OTHERS_THREADS_READ_MAX ||
-            ARRAY_RESERVE(member->threads, member->threads_allocated, member->n_threads + 1) < 0)
-                return;
-        member->threads[member->n_threads++] = tid;
-}
-
 /* 1: the thread has ended. */
 static int load_thread(pid_t tid, void *userdata) {
         Load *load = userdata;
+        Member *listing = load->listing;
         NodeSet mems = load->binding.mems;
         CpuSet cpus;
         ProcStat stat;
+        int r;
 
-        if (load->listing)
-                thread_list_add(load->listing, tid);
-        if (read_cpus(load, tid, &cpus, &mems) < 0)
+        /* Without memory for it, and of very many threads, there is no list. */
+        if (listing && listing->n_threads < OTHERS_THREADS_READ_MAX &&
+            ARRAY_RESERVE(listing->threads, listing->threads_allocated, listing->n_threads + 1) >=
+                    0)
+                listing->threads[listing->n_threads++] = tid;
+        /* This is most of the work of reading a server with thousands of threads: on a live host
+         * one system call for each thread instead of two files, some 0.5 us instead of 30. Values
+         * that are the same for all threads are read for the first one. */
+        if (load->member->live && (tid != load->member->pid || load->binding.cpuset)) {
+                r = affinity_read_thread(tid, &cpus);
+        } else {
+                ProcStatus status;
+
+                r = proc_status_read(load->member, tid, &status);
+                if (r >= 0) {
+                        id_set_intersect(&mems, &status.mems_allowed);
+                        cpus = status.cpus_allowed;
+                }
+        }
+        if (r < 0)
                 return 1; /* ended since the folder was read */
         if (!load->binding.cpuset)
                 load->binding.mems = mems;
@@ -129,20 +123,6 @@ static bool load_former_threads(Load *load, Member *member) {
         return true;
 }
 
-static int load_threads(Load *load, Member *member) {
-        int r;
-
-        load->member = member->handle;
-        if (load_former_threads(load, member))
-                return 0;
-        member->n_threads = 0;
-        member->n_listed = 0;
-        load->listing = member;
-        r = proc_foreach_thread(member->handle, load_listed_thread, load);
-        load->listing = NULL;
-        return r == -ESRCH ? 0 : r;
-}
-
 static int check_neighbour(pid_t pid, void *userdata) {
         Load *load = userdata;
 
@@ -171,39 +151,67 @@ static bool are_in_cpuset(const Load *load, const char *path) {
         return true;
 }
 
-static void load_above(Binding *b, int cpuset_fd) {
-        _cleanup_close_ int fd = openat(cpuset_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static int load_neighbours(Load *load, const BindingGroups *groups) {
+        int r = 0;
 
-        if (fd < 0)
-                return;
-        (void)cgroup_effective_cpus_read(fd, &b->cpus_above);
-        (void)cgroup_effective_mems_read(fd, &b->mems_above);
+        load->kinship = (Kinship){ .sysroot = load->sysroot,
+                                   .members = load->members,
+                                   .n_members = load->n_members };
+        load->binding.alone = true;
+        if (groups->suspect > 0 && groups->group_path) { /* is it still there? */
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                _cleanup_free_ char *path = NULL;
+                const size_t length = strlen(groups->group_path);
+
+                if (proc_open(load->sysroot, groups->suspect, &handle) >= 0 &&
+                    proc_cgroup_path_read(&handle, "memory", &path) >= 0 &&
+                    strncmp(path, groups->group_path, length) == 0 &&
+                    (path[length] == '\0' || path[length] == '/'))
+                        (void)check_neighbour(groups->suspect, load);
+        }
+        if (load->binding.alone && groups->group_fd >= 0)
+                r = cgroup_foreach_pid(groups->group_fd, check_neighbour, load);
+        kinship_done(&load->kinship);
+        return load->binding.alone ? r : 0;
 }
 
-static int load_cpuset(Load *load, const BindingGroups *groups) {
-        Binding *b = &load->binding;
-        CpuSet cpus;
-        NodeSet mems;
-        int r;
+int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t n_members,
+                           const BindingGroups *groups, int32_t *ret_intruder) {
+        Load load = { .sysroot = sysroot, .members = members, .n_members = n_members };
+        int r = load_neighbours(&load, groups);
 
-        b->mems = topology_nodes(load->topology);
-        b->cpus = topology_cpus(load->topology);
-        if (groups->cpuset_fd < 0 || !are_in_cpuset(load, groups->cpuset_path))
-                return 0;
-        r = cgroup_effective_read(groups->cpuset_fd, &cpus, &mems);
-        if (r < 0)
-                return r == -EOPNOTSUPP ? 0 : r;
-        load_above(b, groups->cpuset_fd);
-        b->cpuset = true;
-        b->cpus = cpus;
-        b->mems = mems;
+        if (r < 0 || load.binding.alone)
+                return r < 0 ? r : 1;
+        *ret_intruder = load.binding.intruder;
         return 0;
 }
 
-/* The unit's own sets are no witness for processes in groups below it. */
-static int load_inner(Load *load, const BindingGroups *groups) {
+static int load_groups(Load *load, const BindingGroups *groups) {
         Binding *b = &load->binding;
 
+        b->mems = topology_nodes(load->topology);
+        b->cpus = topology_cpus(load->topology);
+        if (groups->cpuset_fd >= 0 && are_in_cpuset(load, groups->cpuset_path)) {
+                CpuSet cpus;
+                NodeSet mems;
+                int r = cgroup_effective_read(groups->cpuset_fd, &cpus, &mems);
+
+                if (r < 0 && r != -EOPNOTSUPP)
+                        return r;
+                if (r >= 0) {
+                        _cleanup_close_ int above_fd =
+                                openat(groups->cpuset_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+                        b->cpuset = true;
+                        b->cpus = cpus;
+                        b->mems = mems;
+                        if (above_fd >= 0) {
+                                (void)cgroup_effective_cpus_read(above_fd, &b->cpus_above);
+                                (void)cgroup_effective_mems_read(above_fd, &b->mems_above);
+                        }
+                }
+        }
+        /* The unit's own sets are no witness for processes in groups below it. */
         b->inner_cpus = b->cpus;
         b->inner_mems = b->mems;
         for (size_t i = 0; b->cpuset && groups->unit_path && i < load->n_members; i++) {
@@ -223,55 +231,7 @@ static int load_inner(Load *load, const BindingGroups *groups) {
                 id_set_intersect(&b->inner_cpus, &cpus);
                 id_set_intersect(&b->inner_mems, &mems);
         }
-        return 0;
-}
-
-static bool is_still_there(const Load *load, const BindingGroups *groups) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_free_ char *path = NULL;
-        size_t length;
-
-        if (groups->suspect <= 0 || !groups->group_path ||
-            proc_open(load->sysroot, groups->suspect, &handle) < 0 ||
-            proc_cgroup_path_read(&handle, "memory", &path) < 0)
-                return false;
-        length = strlen(groups->group_path);
-        return strncmp(path, groups->group_path, length) == 0 &&
-               (path[length] == '\0' || path[length] == '/');
-}
-
-static int load_neighbours(Load *load, const BindingGroups *groups) {
-        int r = 0;
-
-        load->kinship = (Kinship){ .sysroot = load->sysroot,
-                                   .members = load->members,
-                                   .n_members = load->n_members };
-        load->binding.alone = true;
-        if (is_still_there(load, groups))
-                (void)check_neighbour(groups->suspect, load);
-        if (load->binding.alone && groups->group_fd >= 0)
-                r = cgroup_foreach_pid(groups->group_fd, check_neighbour, load);
-        kinship_done(&load->kinship);
-        return load->binding.alone ? r : 0;
-}
-
-int binding_group_is_alone(const Sysroot *sysroot, const Member *members, size_t n_members,
-                           const BindingGroups *groups, int32_t *ret_intruder) {
-        Load load = { .sysroot = sysroot, .members = members, .n_members = n_members };
-        int r = load_neighbours(&load, groups);
-
-        if (r < 0 || load.binding.alone)
-                return r < 0 ? r : 1;
-        *ret_intruder = load.binding.intruder;
-        return 0;
-}
-
-static int load_groups(Load *load, const BindingGroups *groups) {
-        int r = load_cpuset(load, groups);
-
-        if (r == 0)
-                r = load_inner(load, groups);
-        return r == 0 ? load_neighbours(load, groups) : r;
+        return load_neighbours(load, groups);
 }
 
 int binding_load(const Topology *topology, const Sysroot *sysroot, Member *members,
@@ -287,8 +247,17 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_members; i++) {
-                r = load_threads(&load, &members[i]);
-                if (r < 0)
+                Member *member = &members[i];
+
+                load.member = member->handle;
+                if (load_former_threads(&load, member))
+                        continue;
+                member->n_threads = 0;
+                member->n_listed = 0;
+                load.listing = member;
+                r = proc_foreach_thread(member->handle, load_listed_thread, &load);
+                load.listing = NULL;
+                if (r < 0 && r != -ESRCH)
                         return r;
         }
         if (load.binding.n_threads == 0)
@@ -296,14 +265,6 @@ int binding_load(const Topology *topology, const Sysroot *sysroot, Member *membe
         load.binding.last_nodes = topology_nodes_of(topology, &load.last_cpus);
         *ret = load.binding;
         return 0;
-}
-
-static size_t count_threads(const Member *members, size_t n_members) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < n_members; i++)
-                n += proc_count_threads(members[i].handle);
-        return n;
 }
 
 int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, const Member *members,
@@ -315,7 +276,8 @@ int binding_reload_groups(const Topology *topology, const Sysroot *sysroot, cons
 
         if (r < 0)
                 return r;
-        load.binding.n_threads = count_threads(members, n_members);
+        for (size_t i = 0; i < n_members; i++)
+                load.binding.n_threads += proc_count_threads(members[i].handle);
         if (load.binding.n_threads == 0)
                 return -ESRCH;
         if (!load.binding.cpuset) /* of its threads' own */
@@ -410,25 +372,6 @@ static int descends(Kinship *k, pid_t pid) {
         return ours;
 }
 
-/* False: no more may be read. */
-static bool read_makers(Kinship *k) {
-        for (size_t i = 0; i < k->n_members && !k->makers_known; i++) {
-                pid_t pid = read_parent(k, k->members[i].handle->pid);
-
-                for (unsigned depth = 0;
-                     pid > 1 && depth < OTHERS_ANCESTORS_MAX && !find(k->makers, k->n_makers, pid);
-                     depth++) {
-                        if (!add(&k->makers, &k->n_makers, &k->makers_allocated, pid, true))
-                                return false;
-                        pid = read_parent(k, pid);
-                }
-                if (pid < 0)
-                        return false;
-        }
-        k->makers_known = true;
-        return true;
-}
-
 /* Programs that only start others and wait for them. Anything else that started the instance, such
  * as the agent of a control plane, has work of its own. */
 static bool is_launcher(const Sysroot *sysroot, pid_t pid) {
@@ -461,8 +404,21 @@ KinshipVerdict kinship_judge(Kinship *k, pid_t pid) {
         if (k->n_reads++ >= KINSHIP_READS_MAX)
                 return KINSHIP_TOO_MANY;
         if (is_launcher(k->sysroot, pid)) {
-                if (!read_makers(k))
-                        return KINSHIP_TOO_MANY;
+                for (size_t i = 0; i < k->n_members && !k->makers_known; i++) {
+                        pid_t maker = read_parent(k, k->members[i].handle->pid);
+
+                        for (unsigned depth = 0; maker > 1 && depth < OTHERS_ANCESTORS_MAX &&
+                                                 !find(k->makers, k->n_makers, maker);
+                             depth++) {
+                                if (!add(&k->makers, &k->n_makers, &k->makers_allocated, maker,
+                                         true))
+                                        return KINSHIP_TOO_MANY;
+                                maker = read_parent(k, maker);
+                        }
+                        if (maker < 0)
+                                return KINSHIP_TOO_MANY;
+                }
+                k->makers_known = true;
                 if (find(k->makers, k->n_makers, pid))
                         return KINSHIP_OURS;
         }
