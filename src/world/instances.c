@@ -20,19 +20,6 @@
 #include "tidbnumad/world/instances.h"
 #include "tidbnumad/world/storage.h"
 
-/* Takes over both (they are empty afterwards). -ENOMEM: they stay with the caller. */
-static int member_init(Member *member, Process *process, ProcHandle *handle) {
-        ProcHandle *own = malloc(sizeof(*own));
-
-        if (!own)
-                return -ENOMEM;
-        *own = *handle;
-        *member = (Member){ .process = *process, .handle = own };
-        *process = (Process){ 0 };
-        *handle = PROC_HANDLE_NONE;
-        return 0;
-}
-
 void member_done(Member *member) {
         process_done(&member->process);
         if (member->handle)
@@ -54,12 +41,18 @@ int facts_add_member(InstanceFacts *f, Process *process, ProcHandle *handle) {
         const size_t at =
                 ARRAY_LOWER_BOUND(f->n_members, i, f->members[i].process.id.pid < process->id.pid);
         Member member;
+        ProcHandle *own;
         int r = ARRAY_RESERVE(f->members, f->members_allocated, f->n_members + 1);
 
-        if (r >= 0)
-                r = member_init(&member, process, handle);
         if (r < 0)
                 return r;
+        own = malloc(sizeof(*own));
+        if (!own)
+                return -ENOMEM;
+        *own = *handle;
+        member = (Member){ .process = *process, .handle = own };
+        *process = (Process){ 0 };
+        *handle = PROC_HANDLE_NONE;
         (void)ARRAY_INSERT(f->members, f->n_members, f->members_allocated, at, &member);
         return 0;
 }
@@ -229,23 +222,17 @@ int members_open_group(const Members *m, int *ret_fd, char **ret_path) {
 
 enum { AGE_SECONDS_MIN = 60 };
 
-static uint64_t oldest_start(const Members *m) {
-        uint64_t start = UINT64_MAX;
+uint32_t members_read_cpus_used(const Members *m) {
+        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+        uint64_t start = UINT64_MAX, now, used = 0;
 
         for (size_t p = 0; p < members_n_asked(m); p++)
                 if (m->list[p].handle->start_ticks < start)
                         start = m->list[p].handle->start_ticks;
-        return start;
-}
-
-uint32_t members_read_cpus_used(const Members *m) {
-        const uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK), start = oldest_start(m);
-        uint64_t now, used = 0;
-
+        /* So young that its times need not be read, each a sum over all threads. */
         if (proc_uptime_read(m->sysroot, &now) < 0 || start > now ||
             now - start < AGE_SECONDS_MIN * hz)
-                return 0; /* so young that its times need not be read, each a sum over all threads
-                           */
+                return 0;
         for (size_t p = 0; p < members_n_asked(m); p++) {
                 ProcStat stat;
 
@@ -329,25 +316,18 @@ typedef struct ThreadWalk {
         size_t n_threads;
 } ThreadWalk;
 
-/* A system call takes 0.5 us, the file of a thread 30: only a dump needs the file. */
-static int read_thread(const ProcHandle *handle, pid_t tid, CpuSet *ret) {
-        ProcStatus status;
-        int r;
-
-        if (handle->live)
-                return affinity_read_thread(tid, ret);
-        r = proc_status_read(handle, tid, &status);
-        if (r >= 0)
-                *ret = status.cpus_allowed;
-        return r;
-}
-
 static int add_thread(pid_t tid, void *userdata) {
         ThreadWalk *walk = userdata;
         CpuSet cpus;
+        ProcStatus status;
 
-        if (read_thread(walk->handle, tid, &cpus) >= 0)
-                id_set_union(&walk->cpus, &cpus);
+        /* A system call takes 0.5 us, the file of a thread 30: only a dump needs the file. */
+        if (walk->handle->live) {
+                if (affinity_read_thread(tid, &cpus) >= 0)
+                        id_set_union(&walk->cpus, &cpus);
+        } else if (proc_status_read(walk->handle, tid, &status) >= 0) {
+                id_set_union(&walk->cpus, &status.cpus_allowed);
+        }
         return ++walk->n_threads >= OTHERS_THREADS_READ_MAX ? -ENOSPC : 0;
 }
 
@@ -514,17 +494,6 @@ double residency_ratio(const Topology *topology, const NodeMemory *by_node, cons
 
 /* --- what is resident --- */
 
-/* A process that has ended meanwhile disproves nothing. */
-static bool counts_all(const Members *m, const Topology *topology, const NodeMemory *by_node) {
-        ProcMemory memory;
-
-        for (size_t k = 0; k < m->n; k++)
-                if (proc_memory_read(m->list[k].handle, &memory) >= 0 &&
-                    !residency_covers(topology, by_node, memory.anon_bytes))
-                        return false;
-        return true;
-}
-
 int members_count_memory(const Members *m, const Topology *topology, int group_fd,
                          NodeMemory *by_node) {
         _cleanup_free_ NodeMemory *counted = calloc(topology->n_nodes + 1, sizeof(*counted));
@@ -532,36 +501,38 @@ int members_count_memory(const Members *m, const Topology *topology, int group_f
 
         if (r < 0)
                 return r;
-        if (!counts_all(m, topology, counted))
-                return -ENODATA;
+        for (size_t k = 0; k < m->n; k++) {
+                ProcMemory memory;
+
+                /* A process that has ended meanwhile disproves nothing. */
+                if (proc_memory_read(m->list[k].handle, &memory) >= 0 &&
+                    !residency_covers(topology, counted, memory.anon_bytes))
+                        return -ENODATA;
+        }
         memcpy(by_node, counted, topology->n_nodes * sizeof(*counted));
         return 0;
-}
-
-static int is_alone(const Members *m, int group_fd, const char *path) {
-        const bool v1 = cgroup_version(m->sysroot) == CGROUP_V1;
-        const BindingGroups groups = { .group_fd = group_fd,
-                                       .group_path = v1 ? path : NULL,
-                                       .suspect = m->intruder ? *m->intruder : 0 };
-        int32_t intruder;
-        int r = binding_group_is_alone(m->sysroot, m->list, m->n, &groups, &intruder);
-
-        if (r == 0 && m->intruder)
-                *m->intruder = intruder;
-        return r;
 }
 
 int members_read_memory(const Members *m, const Topology *topology, NodeMemory *by_node,
                         uint64_t *ret_limit_bytes) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *path = NULL;
+        BindingGroups groups;
+        int32_t intruder;
         int r;
 
         *ret_limit_bytes = 0;
         r = members_open_group(m, &fd, &path);
         if (r <= 0)
                 return r < 0 ? r : -EOPNOTSUPP;
-        r = is_alone(m, fd, path);
+        groups = (BindingGroups){
+                .group_fd = fd,
+                .group_path = cgroup_version(m->sysroot) == CGROUP_V1 ? path : NULL,
+                .suspect = m->intruder ? *m->intruder : 0,
+        };
+        r = binding_group_is_alone(m->sysroot, m->list, m->n, &groups, &intruder);
+        if (r == 0 && m->intruder)
+                *m->intruder = intruder;
         if (r <= 0)
                 return r < 0 ? r : -EBUSY;
         *ret_limit_bytes = members_limit_bytes(topology, fd);
@@ -640,126 +611,98 @@ static bool wants_exe(const char *exe, void *userdata) {
         return match_wants_exe(userdata, exe);
 }
 
-static int consider(const Sysroot *sysroot, const PolicySet *policies, pid_t pid,
-                    HostInstances *list) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        _cleanup_process_ Process process = { 0 };
-        const Policy *policy;
-        int r = process_identify(sysroot, pid, NULL, wants_exe, (void *)policies, &handle,
-                                 &process);
-
-        if (r == -ENOMEM)
-                return r;
-        list->n_denied += r == -EACCES || r == -EPERM;
-        if (r < 0 || process_is_vforked(&handle, &process) > 0) /* it is gone, or not wanted */
-                return 0;
-        if (match_wants_args(policies, process.exe))
-                (void)process_read_args(&handle, &process);
-        if (match_wants_mounts(policies, &process))
-                (void)process_check_mounts(sysroot, &handle, &process);
-        policy = match_process(policies, &process);
-        return policy ? host_instances_add(list, policy, &process, &handle) : 0;
-}
-
 int host_instances_find(const Sysroot *sysroot, const PolicySet *policies, HostInstances *ret) {
         _cleanup_host_instances_ HostInstances list = { 0 };
         _cleanup_pid_list_ PidList pids = { 0 };
         int r = pid_list_read(sysroot, &pids);
 
-        for (size_t i = 0; r >= 0 && i < pids.n_pids; i++)
-                r = consider(sysroot, policies, pids.pids[i], &list);
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < pids.n_pids; i++) {
+                _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+                _cleanup_process_ Process process = { 0 };
+                const Policy *policy;
+
+                r = process_identify(sysroot, pids.pids[i], NULL, wants_exe, (void *)policies,
+                                     &handle, &process);
+                if (r == -ENOMEM)
+                        return r;
+                list.n_denied += r == -EACCES || r == -EPERM;
+                if (r < 0 || process_is_vforked(&handle, &process) > 0)
+                        continue; /* it is gone, or not wanted */
+                if (match_wants_args(policies, process.exe))
+                        (void)process_read_args(&handle, &process);
+                if (match_wants_mounts(policies, &process))
+                        (void)process_check_mounts(sysroot, &handle, &process);
+                policy = match_process(policies, &process);
+                r = policy ? host_instances_add(&list, policy, &process, &handle) : 0;
+                if (r < 0)
+                        return r;
+        }
         *ret = TAKE_STRUCT(list);
         return 0;
 }
 
 /* --- what the kernel shows --- */
 
-static int read_ports(const Members *m, HostInstance *o) {
+static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
+                      HostInstance *o) {
+        const Members members = facts_members(&o->facts, sysroot), *m = &members;
+        const CpuSet all = topology_cpus(topology);
         ListenPorts ports;
+        StorageDevices storage;
+        HugeMaps maps;
         int r = members_read_ports(m, &ports);
 
         if (r < 0)
                 return r;
         o->ports = ports.ports;
         o->n_ports = ports.n_ports;
-        return 0;
-}
 
-static int read_data(const Members *m, HostInstance *o) {
-        StorageDevices storage;
-        int r = 0;
-
-        if (!o->data_dir && members_are_vouched_for(m, o->policy))
-                r = members_read_data_dir(m, &o->data_dir);
-        if (r == -ENOMEM || !o->data_dir)
-                return r == -ENOMEM ? r : 0;
-        r = members_read_storage(m, o->data_dir, &storage);
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        o->storage = storage.chain;
-        o->storage_nodes = storage.nodes;
-        o->disks = storage.disks;
-        return 0;
-}
-
-static int read_memory(const Members *m, const Topology *topology, HostInstance *o) {
-        int r;
+        if (!o->data_dir && members_are_vouched_for(m, o->policy) &&
+            members_read_data_dir(m, &o->data_dir) == -ENOMEM)
+                return -ENOMEM;
+        r = o->data_dir ? members_read_storage(m, o->data_dir, &storage) : -ENODATA;
+        if (r == -ENOMEM)
+                return r;
+        if (r >= 0) {
+                o->storage = storage.chain;
+                o->storage_nodes = storage.nodes;
+                o->disks = storage.disks;
+        }
 
         o->by_node = calloc(topology->n_nodes + 1, sizeof(NodeMemory));
         r = o->by_node ? members_read_memory(m, topology, o->by_node, &o->limit_bytes) : -ENOMEM;
+        if (r == -ENOMEM)
+                return r;
         o->memory_known = r >= 0;
         o->shared = r == -EBUSY;
-        return r == -ENOMEM ? r : 0;
-}
+        for (size_t p = 0; p < members_n_asked(m) && !o->memory_policy; p++) {
+                char policy[256];
 
-static int read_memory_policy(HostInstance *o) {
-        char policy[256];
-
-        for (size_t p = 0; p < o->n_members && p < MEMBERS_ASKED_MAX; p++) {
-                if (memory_policy_read(o->members[p].handle, policy, sizeof(policy)) < 0 ||
+                if (memory_policy_read(m->list[p].handle, policy, sizeof(policy)) < 0 ||
                     strcmp(policy, "default") == 0)
                         continue;
                 o->memory_policy = strdup(policy);
-                return o->memory_policy ? 0 : -ENOMEM;
+                if (!o->memory_policy)
+                        return -ENOMEM;
         }
-        return 0;
-}
+        /* What this user may not read is not known; so is what a dump lacks. */
+        if (pools->n > 0 && o->policy->memory == MEMORY_BIND &&
+            members_read_huge_maps(m, &(NodeSet){ 0 }, &maps) >= 0 && !maps.partial) {
+                o->huge = huge_maps_need(&maps, pools);
+                o->huge_known = true;
+        }
 
-/* What this user may not read is not known; so is what a dump lacks. */
-static void read_huge(const Members *m, const HugePools *pools, HostInstance *o) {
-        HugeMaps maps;
-
-        if (pools->n == 0 || o->policy->memory != MEMORY_BIND ||
-            members_read_huge_maps(m, &(NodeSet){ 0 }, &maps) < 0 || maps.partial)
-                return;
-        o->huge = huge_maps_need(&maps, pools);
-        o->huge_known = true;
-}
-
-static int read_facts(const Sysroot *sysroot, const Topology *topology, const HugePools *pools,
-                      HostInstance *o) {
-        const Members members = facts_members(&o->facts, sysroot);
-        const CpuSet all = topology_cpus(topology);
-        int r = read_ports(&members, o);
-
-        if (r >= 0)
-                r = read_data(&members, o);
-        if (r >= 0)
-                r = read_memory(&members, topology, o);
-        if (r >= 0)
-                r = read_memory_policy(o);
-        read_huge(&members, pools, o);
-        members_read_allowed(&members, o->policy->backend == POLICY_BACKEND_AFFINITY, o->allowed_by,
+        members_read_allowed(m, o->policy->backend == POLICY_BACKEND_AFFINITY, o->allowed_by,
                              &o->allowed_cpus, &o->allowed_nodes);
-        (void)members_read_unit_cpus(&members, &o->unit_cpus);
-        (void)members_read_cpus(&members, &o->cpus);
-        (void)members_read_thread_cpus(
-                &members, id_set_is_empty(&o->unit_cpus) ? &all : &o->unit_cpus, &o->thread_cpus);
-        (void)members_read_mems(&members, &o->mems);
-        o->cpus_used = members_read_cpus_used(&members);
-        return r;
+        (void)members_read_unit_cpus(m, &o->unit_cpus);
+        (void)members_read_cpus(m, &o->cpus);
+        (void)members_read_thread_cpus(m, id_set_is_empty(&o->unit_cpus) ? &all : &o->unit_cpus,
+                                       &o->thread_cpus);
+        (void)members_read_mems(m, &o->mems);
+        o->cpus_used = members_read_cpus_used(m);
+        return 0;
 }
 
 /* --- names --- */
