@@ -16,37 +16,9 @@
  * brings an event anyway. */
 enum { IDENTIFY_TRIES = 3 };
 
-static int read_cgroup(const ProcHandle *handle, Process *process) {
-        int r = proc_cgroup_read(handle, &process->cgroup);
-
-        if (r == -ENXIO)
-                return 0;
-        if (r < 0)
-                return r;
-        r = unit_from_cgroup(process->cgroup, &process->unit);
-        if (r == 0 && unit_is_own_scope(process->unit))
-                process->scope = TAKE_PTR(process->unit);
-        return r == -ENXIO ? 0 : r;
-}
-
-/* systemd gives each hardened service a mount namespace with the host's root in it. Any other mount
- * namespace, as of a container or of unshare(1), can have any file at the path of a server. */
-static int read_mount_namespace(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
-                                Foreign *ret) {
-        int r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);
-        Foreign other = FOREIGN_MOUNT;
-
-        if (r == 0 && text_ends_with(unit, ".service")) {
-                r = proc_has_host_root(handle);
-                other = FOREIGN_ROOT;
-        }
-        if (r >= 0)
-                *ret = r > 0 ? FOREIGN_NONE : other;
-        return r;
-}
-
 static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const char *unit,
                         Foreign *ret) {
+        Foreign other = FOREIGN_MOUNT;
         int r;
 
         if (!handle->live)
@@ -67,30 +39,18 @@ static int read_foreign(const Sysroot *sysroot, const ProcHandle *handle, const 
                 *ret = FOREIGN_USER;
                 return 0;
         }
-        return read_mount_namespace(sysroot, handle, unit, ret);
-}
-
-static int fill_process(const Sysroot *sysroot, const ProcHandle *handle, const ProcStat *stat,
-                        const char *exe, Process *process) {
-        ProcStatus status;
-        int r;
-
-        if (stat->kernel_thread || stat->state == 'Z' || stat->state == 'X')
-                return -ESRCH;
-        r = proc_status_read(handle, 0, &status);
+        /* systemd gives each hardened service a mount namespace with the host's root in it. Any
+         * other mount namespace, as of a container or of unshare(1), can have any file at the path
+         * of a server. */
+        r = proc_folder_in_host_namespace(sysroot, handle->dir_fd, PROC_NAMESPACE_MOUNT);
+        if (r == 0 && text_ends_with(unit, ".service")) {
+                r = proc_has_host_root(handle);
+                other = FOREIGN_ROOT;
+        }
         if (r < 0)
                 return r;
-        process->id = (ProcessId){ .pid = handle->pid, .start_ticks = handle->start_ticks };
-        process->uid = status.uid;
-        process->forked_by = stat->forked_only ? stat->parent : 0;
-        process->exe = strdup(exe);
-        if (!process->exe)
-                return -ENOMEM;
-        r = read_cgroup(handle, process);
-        if (r < 0)
-                return r;
-        r = read_foreign(sysroot, handle, process->unit, &process->foreign);
-        return r < 0 ? r : 0;
+        *ret = r > 0 ? FOREIGN_NONE : other;
+        return 0;
 }
 
 static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcHandle *ret_handle,
@@ -98,13 +58,32 @@ static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcH
         _cleanup_process_ Process process = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         char again[PATH_MAX];
+        ProcStatus status;
         ProcStat stat;
         int r;
 
         r = proc_open_stat(sysroot, pid, &handle, &stat);
         if (r < 0)
                 return r;
-        r = fill_process(sysroot, &handle, &stat, exe, &process);
+        if (stat.kernel_thread || stat.state == 'Z' || stat.state == 'X')
+                return -ESRCH;
+        r = proc_status_read(&handle, 0, &status);
+        if (r < 0)
+                return r;
+        process.id = (ProcessId){ .pid = handle.pid, .start_ticks = handle.start_ticks };
+        process.uid = status.uid;
+        process.forked_by = stat.forked_only ? stat.parent : 0;
+        process.exe = strdup(exe);
+        if (!process.exe)
+                return -ENOMEM;
+        r = proc_cgroup_read(&handle, &process.cgroup);
+        if (r >= 0)
+                r = unit_from_cgroup(process.cgroup, &process.unit);
+        if (r < 0 && r != -ENXIO)
+                return r;
+        if (r == 0 && unit_is_own_scope(process.unit))
+                process.scope = TAKE_PTR(process.unit);
+        r = read_foreign(sysroot, &handle, process.unit, &process.foreign);
         if (r < 0)
                 return r;
         /* The first reading was by pid alone; the executable of the process that is now held must
@@ -120,22 +99,19 @@ static int identify_as(const Sysroot *sysroot, pid_t pid, const char *exe, ProcH
         return 0;
 }
 
-static int identify_once(const Sysroot *sysroot, pid_t pid, ExeFilter wanted, void *userdata,
-                         ProcHandle *ret_handle, Process *ret) {
-        char exe[PATH_MAX];
-        int r = proc_exe_read(sysroot, pid, exe, sizeof(exe));
-
-        if (r < 0)
-                return r == -ENOENT ? -ESRCH : r;
-        return wanted(exe, userdata) ? identify_as(sysroot, pid, exe, ret_handle, ret) : -ESRCH;
-}
-
 int process_identify(const Sysroot *sysroot, pid_t pid, const char *exe, ExeFilter wanted,
                      void *userdata, ProcHandle *ret_handle, Process *ret) {
         int r = exe ? identify_as(sysroot, pid, exe, ret_handle, ret) : -EAGAIN;
 
-        for (unsigned i = exe ? 1 : 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++)
-                r = identify_once(sysroot, pid, wanted, userdata, ret_handle, ret);
+        for (unsigned i = exe ? 1 : 0; r == -EAGAIN && i < IDENTIFY_TRIES; i++) {
+                char found[PATH_MAX];
+
+                r = proc_exe_read(sysroot, pid, found, sizeof(found));
+                if (r >= 0 && wanted(found, userdata))
+                        r = identify_as(sysroot, pid, found, ret_handle, ret);
+                else if (r >= 0 || r == -ENOENT)
+                        r = -ESRCH;
+        }
         return r;
 }
 
@@ -203,22 +179,20 @@ static int open_first_ancestor(const Sysroot *sysroot, const ProcHandle *handle,
         return 0;
 }
 
-/* A chroot inside the mount namespace of its unit is no container, as that of haproxy's worker. The
- * namespace is the unit's if its main process is in it. */
-static int is_in_chroot(const Sysroot *sysroot, const ProcHandle *handle) {
-        _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE;
-        int r = open_first_ancestor(sysroot, handle, &first);
-
-        if (r >= 0)
-                r = first.dir_fd < 0 || proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);
-        return r > 0 ? proc_namespace_has_host_root(sysroot, handle) : r;
-}
-
 int process_check_mounts(const Sysroot *sysroot, const ProcHandle *handle, Process *process) {
         int r;
 
         if (process->foreign == FOREIGN_ROOT) {
-                r = is_in_chroot(sysroot, handle);
+                _cleanup_proc_ ProcHandle first = PROC_HANDLE_NONE;
+
+                /* A chroot inside the mount namespace of its unit is no container, as that of
+                 * haproxy's worker. The namespace is the unit's if its main process is in it. */
+                r = open_first_ancestor(sysroot, handle, &first);
+                if (r >= 0)
+                        r = first.dir_fd < 0 ||
+                            proc_shares_namespace(handle, &first, PROC_NAMESPACE_MOUNT);
+                if (r > 0)
+                        r = proc_namespace_has_host_root(sysroot, handle);
                 if (r < 0)
                         return r;
                 process->foreign = r > 0 ? FOREIGN_NONE : FOREIGN_MOUNT;
