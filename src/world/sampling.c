@@ -85,27 +85,18 @@ enum { CONDENSE_USEC_MAX = 50000 };
 #define PRESENT_PAGES_MAX (UINT64_C(1) << 20)
 #define RANGES_MAX ((size_t)1 << 18)
 
-typedef struct FrameScan {
-        int fd;
-        uint64_t bytes;     /* of the next call */
-        uint64_t used_usec; /* of a CPU, by all calls */
-} FrameScan;
-
 void frame_done(Frame *frame) {
         free(frame->ranges);
         *frame = (Frame){ 0 };
 }
 
-static bool goes_on(const FrameRange *last, const FrameRange *range) {
-        return last->end == range->start && last->kind == range->kind &&
-               last->has_file == range->has_file && last->is_shmem == range->is_shmem;
-}
-
 int frame_add(Frame *frame, const FrameRange *range) {
         const uint64_t n_pages = (range->end - range->start) / page_size_bytes();
+        FrameRange *last = frame->n_ranges > 0 ? &frame->ranges[frame->n_ranges - 1] : NULL;
 
-        if (frame->n_ranges > 0 && goes_on(&frame->ranges[frame->n_ranges - 1], range)) {
-                frame->ranges[frame->n_ranges - 1].end = range->end;
+        if (last && last->end == range->start && last->kind == range->kind &&
+            last->has_file == range->has_file && last->is_shmem == range->is_shmem) {
+                last->end = range->end;
                 frame->n_pages += n_pages;
                 return 0;
         }
@@ -117,18 +108,6 @@ int frame_add(Frame *frame, const FrameRange *range) {
         return 0;
 }
 
-static int add_mapping(const Mapping *mapping, Frame *private, Frame *shared) {
-        const FrameRange range = { .start = mapping->start,
-                                   .end = mapping->end,
-                                   .kind = mapping->kind,
-                                   .has_file = mapping->has_file,
-                                   .is_shmem = mapping->is_shmem };
-
-        if (mapping->kind == MAPPING_OTHER)
-                return 0;
-        return frame_add(mapping->kind == MAPPING_PRIVATE ? private : shared, &range);
-}
-
 int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared) {
         MapsReader *reader = NULL;
         Mapping mapping;
@@ -137,7 +116,15 @@ int frame_load(const ProcHandle *process, Frame *ret_private, Frame *ret_shared)
         if (r < 0)
                 return r;
         while ((r = maps_next(reader, &mapping)) > 0) {
-                r = add_mapping(&mapping, ret_private, ret_shared);
+                const FrameRange range = { .start = mapping.start,
+                                           .end = mapping.end,
+                                           .kind = mapping.kind,
+                                           .has_file = mapping.has_file,
+                                           .is_shmem = mapping.is_shmem };
+
+                if (mapping.kind == MAPPING_OTHER)
+                        continue;
+                r = frame_add(mapping.kind == MAPPING_PRIVATE ? ret_private : ret_shared, &range);
                 if (r < 0)
                         break;
         }
@@ -153,66 +140,49 @@ uint64_t frame_page(const Frame *frame, uint64_t page, const FrameRange **ret_ra
         return frame->ranges[at].start + (page - frame->ranges[at].first_page) * page_size_bytes();
 }
 
-static int add_present(Frame *frame, const FrameRange *of, const PageRange *present, int n) {
-        for (int i = 0; i < n; i++) {
-                FrameRange range = *of;
-                int r;
-
-                range.start = present[i].start;
-                range.end = present[i].end;
-                r = frame_add(frame, &range);
-                if (r < 0)
-                        return r;
-                if (frame->n_pages > PRESENT_PAGES_MAX || frame->n_ranges > RANGES_MAX)
-                        return -E2BIG;
-        }
-        return 0;
-}
-
-/* One call. Returns how many ranges, or a negative errno. */
-static int scan_once(FrameScan *scan, uint64_t *at, uint64_t end, PageRange *present) {
-        const uint64_t begin = clock_thread_cpu_usec(), before = *at, left = end - before;
-        int n = pagemap_ranges(scan->fd, at, before + (left < scan->bytes ? left : scan->bytes),
-                               present);
-        const uint64_t used = clock_thread_cpu_usec() - begin;
-
-        if (n < 0)
-                return n;
-        scan->used_usec += used;
-        if (n > 0 || used > SCAN_QUICK_USEC)
-                scan->bytes = SCAN_BYTES;
-        else if (scan->bytes < SCAN_BYTES_MAX)
-                scan->bytes *= 2;
-        return scan->used_usec > CONDENSE_USEC_MAX ? -E2BIG : n;
-}
-
-static int condense_range(Frame *frame, const FrameRange *range, FrameScan *state) {
-        PageRange present[PAGEMAP_RANGES_MAX];
-        uint64_t at = range->start;
-        int r = 0;
-
-        while (r >= 0 && at < range->end) {
-                const uint64_t before = at;
-                int n = scan_once(state, &at, range->end, present);
-
-                if (n < 0)
-                        return n;
-                if (at <= before) /* no kernel does; it would be for ever */
-                        return -EOPNOTSUPP;
-                r = add_present(frame, range, present, n);
-        }
-        return r;
-}
-
 int frame_condense(Frame *frame, int pagemap_fd) {
         _cleanup_frame_ Frame dense = { 0 };
-        FrameScan state = { .fd = pagemap_fd, .bytes = SCAN_BYTES };
-        int r = 0;
+        uint64_t scan_bytes = SCAN_BYTES; /* of the next call */
+        uint64_t used_usec = 0;           /* of a CPU, by all calls */
 
-        for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
-                r = condense_range(&dense, &frame->ranges[i], &state);
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < frame->n_ranges; i++) {
+                FrameRange range = frame->ranges[i];
+                const uint64_t end = range.end;
+
+                for (uint64_t at = range.start; at < end;) {
+                        PageRange present[PAGEMAP_RANGES_MAX];
+                        const uint64_t begin = clock_thread_cpu_usec(), before = at,
+                                       left = end - before;
+                        const int n = pagemap_ranges(
+                                pagemap_fd, &at, before + (left < scan_bytes ? left : scan_bytes),
+                                present);
+                        const uint64_t used = clock_thread_cpu_usec() - begin;
+
+                        if (n < 0)
+                                return n;
+                        used_usec += used;
+                        if (n > 0 || used > SCAN_QUICK_USEC)
+                                scan_bytes = SCAN_BYTES;
+                        else if (scan_bytes < SCAN_BYTES_MAX)
+                                scan_bytes *= 2;
+                        if (used_usec > CONDENSE_USEC_MAX)
+                                return -E2BIG;
+                        if (at <= before) /* no kernel does; it would be for ever */
+                                return -EOPNOTSUPP;
+                        for (int k = 0; k < n; k++) {
+                                int r;
+
+                                range.start = present[k].start;
+                                range.end = present[k].end;
+                                r = frame_add(&dense, &range);
+                                if (r < 0)
+                                        return r;
+                                if (dense.n_pages > PRESENT_PAGES_MAX ||
+                                    dense.n_ranges > RANGES_MAX)
+                                        return -E2BIG;
+                        }
+                }
+        }
         frame_done(frame);
         *frame = TAKE_STRUCT(dense);
         return 0;
@@ -236,7 +206,7 @@ static void present_done(PresentPages *present) {
         *present = (PresentPages){ 0 };
 }
 
-static int add(PresentPages *present, void **addresses, size_t n, PresentPage like) {
+static int present_add(PresentPages *present, void **addresses, size_t n, PresentPage like) {
         if (ARRAY_RESERVE(present->pages, present->allocated, present->n + n) < 0)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
@@ -246,48 +216,42 @@ static int add(PresentPages *present, void **addresses, size_t n, PresentPage li
         return 0;
 }
 
-/* Own pages and those of the file may alternate: their order is of no account to who draws. */
-static int add_entries(PresentPages *present, const uint64_t *entries, size_t n_pages,
-                       uint64_t start, uint32_t range, bool is_private) {
-        void *addresses[PAGEMAP_PAGES_MAX];
-        size_t n = pagemap_pick(entries, n_pages, start, PAGE_OWN, addresses);
-        int r = add(present, addresses, n, (PresentPage){ .range = range, .own = is_private });
-
-        if (r < 0)
-                return r;
-        n = pagemap_pick(entries, n_pages, start, PAGE_FILE, addresses);
-        return add(present, addresses, n, (PresentPage){ .range = range });
-}
-
-static int list_range(const Frame *frame, uint32_t index, int pagemap_fd, PresentPages *present) {
-        const FrameRange *range = &frame->ranges[index];
-        uint64_t entries[PAGEMAP_PAGES_MAX];
-        int r = 0;
-
-        for (uint64_t at = range->start; r >= 0 && at < range->end;) {
-                const uint64_t left = (range->end - at) / page_size_bytes();
-                const size_t n = left < PAGEMAP_PAGES_MAX ? (size_t)left : PAGEMAP_PAGES_MAX;
-
-                r = pagemap_read(pagemap_fd, at, n, entries);
-                if (r >= 0)
-                        r = add_entries(present, entries, n, at, index,
-                                        range->kind == MAPPING_PRIVATE);
-                at += n * page_size_bytes();
-        }
-        return r;
-}
-
 /* Lists the present pages of a small frame, by the kernel's entry for each page. Reading an entry
  * costs a fraction of a query for the node of a page, and every kernel has these entries. -ESTALE:
  * the process has executed another program meanwhile; -EPERM; -ENOMEM. */
 static int present_list(const Frame *frame, int pagemap_fd, PresentPages *ret) {
         _cleanup_(present_done) PresentPages present = { 0 };
-        int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < frame->n_ranges; i++)
-                r = list_range(frame, (uint32_t)i, pagemap_fd, &present);
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < frame->n_ranges; i++) {
+                const FrameRange *range = &frame->ranges[i];
+                const PresentPage of_file = { .range = (uint32_t)i };
+                PresentPage own = of_file;
+
+                own.own = range->kind == MAPPING_PRIVATE;
+                for (uint64_t at = range->start; at < range->end;) {
+                        uint64_t entries[PAGEMAP_PAGES_MAX];
+                        void *addresses[PAGEMAP_PAGES_MAX];
+                        const uint64_t left = (range->end - at) / page_size_bytes();
+                        const size_t n =
+                                left < PAGEMAP_PAGES_MAX ? (size_t)left : PAGEMAP_PAGES_MAX;
+                        size_t n_picked;
+                        int r = pagemap_read(pagemap_fd, at, n, entries);
+
+                        if (r < 0)
+                                return r;
+                        /* Own pages and those of the file may alternate: their order is of no
+                         * account to who draws. */
+                        n_picked = pagemap_pick(entries, n, at, PAGE_OWN, addresses);
+                        r = present_add(&present, addresses, n_picked, own);
+                        if (r < 0)
+                                return r;
+                        n_picked = pagemap_pick(entries, n, at, PAGE_FILE, addresses);
+                        r = present_add(&present, addresses, n_picked, of_file);
+                        if (r < 0)
+                                return r;
+                        at += n * page_size_bytes();
+                }
+        }
         *ret = TAKE_STRUCT(present);
         return 0;
 }
@@ -328,19 +292,15 @@ static void begin(Sampling *s) {
         s->n_pages = s->n_drawn = s->n_found = s->n_absent = s->n_checked = s->n_marked = 0;
 }
 
-/* xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016). */
-static uint64_t next_random(Sampling *s) {
+__extension__ typedef unsigned __int128 Wide;
+
+/* A number below `n` by xorshift64* (Vigna, ACM Transactions on Mathematical Software 42, 2016):
+ * the high half of the product, whose bias is n/2^64. */
+static uint64_t draw_below(Sampling *s, uint64_t n) {
         s->random ^= s->random >> 12;
         s->random ^= s->random << 25;
         s->random ^= s->random >> 27;
-        return s->random * UINT64_C(0x2545F4914F6CDD1D);
-}
-
-__extension__ typedef unsigned __int128 Wide;
-
-/* Below `n`: the high half of the product, whose bias is n/2^64. */
-static uint64_t draw_below(Sampling *s, uint64_t n) {
-        return (uint64_t)(((Wide)next_random(s) * n) >> 64);
+        return (uint64_t)(((Wide)(s->random * UINT64_C(0x2545F4914F6CDD1D)) * n) >> 64);
 }
 
 /* Is this page the process's own, or still the file's? -1: it has gone meanwhile. */
@@ -357,19 +317,6 @@ static int is_own(const Sampling *s, const FrameRange *range, void *address) {
         if (pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_OWN, &picked) == 1)
                 return 1;
         return pagemap_pick(&entry, 1, (uintptr_t)address, PAGE_FILE, &picked) == 1 ? 0 : -1;
-}
-
-/* A node that came with hotplug is in the next topology. */
-static void count(Sampling *s, const FrameRange *range, bool own, int node) {
-        const Node *of = topology_find(s->topology, (uint32_t)node);
-        Tally *at = of ? &s->by_node[of - s->topology->nodes] : NULL;
-
-        if (!at)
-                return;
-        at->anon += own;
-        at->shmem += !own && range->is_shmem;
-        at->file += !own && !range->is_shmem;
-        s->n_found += own || range->kind != MAPPING_PRIVATE;
 }
 
 /* A page without a node is not there, or NUMA balancing has marked it; one that is known to be
@@ -420,27 +367,25 @@ static int ask_batch(Sampling *s, const PageSource *from, const uint64_t *first,
                 const bool private =
                         present[i] ? present[i]->own : ranges[i]->kind == MAPPING_PRIVATE;
 
-                if (where[i] >= 0) {
-                        const int own =
-                                present[i] ? present[i]->own : is_own(s, ranges[i], addresses[i]);
+                const Node *node;
+                Tally *at;
+                int own;
 
-                        if (own >= 0)
-                                count(s, ranges[i], own, where[i]);
-                } else if (where[i] == -ENOENT && private)
+                if (where[i] == -ENOENT && private)
                         count_absent(s, present[i], addresses[i]);
+                if (where[i] < 0)
+                        continue;
+                own = present[i] ? present[i]->own : is_own(s, ranges[i], addresses[i]);
+                node = topology_find(s->topology, (uint32_t)where[i]);
+                if (own < 0 || !node) /* a node that came with hotplug is in the next topology */
+                        continue;
+                at = &s->by_node[node - s->topology->nodes];
+                at->anon += own;
+                at->shmem += !own && ranges[i]->is_shmem;
+                at->file += !own && !ranges[i]->is_shmem;
+                s->n_found += own || ranges[i]->kind != MAPPING_PRIVATE;
         }
         return 0;
-}
-
-static int ask_whole(Sampling *s, const PageSource *from) {
-        int r = 0;
-
-        for (uint64_t at = 0; r >= 0 && at < from->n_pages; at += BATCH) {
-                const uint64_t left = from->n_pages - at;
-
-                r = ask_batch(s, from, &at, left < BATCH ? (size_t)left : BATCH);
-        }
-        return r;
 }
 
 static int draw_up_to(Sampling *s, const PageSource *from, uint64_t n_pages, uint64_t n_draws) {
@@ -451,33 +396,10 @@ static int draw_up_to(Sampling *s, const PageSource *from, uint64_t n_pages, uin
         return r;
 }
 
-/* Computes how sparse it is. Where the frame changes, former results are dropped: they were
- * drawn from another one. */
-static int probe(Sampling *s, Frame *frame) {
-        const PageSource all = { .frame = frame, .n_pages = frame->n_pages };
-        int r = draw_up_to(s, &all, UINT64_MAX, PROBE_DRAWS);
-
-        if (r < 0 || s->n_found >= PROBE_DRAWS / SAMPLER_SPARSE)
-                return r;
-        r = frame_condense(frame, s->pagemap_fd);
-        if (r < 0)
-                return r == -EOPNOTSUPP || r == -E2BIG ? 0 : r;
-        begin(s);
-        return 0;
-}
-
-/* Number of marked pages among the draws, estimated from those that were checked further. */
-static uint64_t n_hidden(const Sampling *s) {
-        return s->n_checked == 0 ? 0
-                                 : (uint64_t)((double)s->n_marked * (double)s->n_absent /
-                                                      (double)s->n_checked +
-                                              0.5);
-}
-
 /* Of a small frame the pages that are there are listed first. */
 static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whole) {
         _cleanup_(present_done) PresentPages present = { 0 };
-        PageSource from = { .frame = frame };
+        PageSource from = { .frame = frame, .n_pages = frame->n_pages };
         int r;
 
         begin(s);
@@ -486,14 +408,30 @@ static int draw_from(Sampling *s, Frame *frame, uint64_t n_pages, bool *ret_whol
                 from.present = &present;
                 from.n_pages = present.n;
         } else {
-                r = probe(s, frame);
+                r = draw_up_to(s, &from, UINT64_MAX, PROBE_DRAWS);
+                if (r >= 0 && s->n_found < PROBE_DRAWS / SAMPLER_SPARSE) {
+                        /* It is sparse. Where the frame changes, former results are dropped: they
+                         * were drawn from another one. */
+                        r = frame_condense(frame, s->pagemap_fd);
+                        if (r >= 0)
+                                begin(s);
+                        else if (r == -EOPNOTSUPP || r == -E2BIG)
+                                r = 0;
+                }
                 from.n_pages = frame->n_pages;
         }
         s->n_pages = from.n_pages;
         *ret_whole = s->n_drawn == 0 && from.n_pages <= SAMPLER_WHOLE_PAGES;
         if (r < 0 || from.n_pages == 0)
                 return r;
-        return *ret_whole ? ask_whole(s, &from) : draw_up_to(s, &from, n_pages, SAMPLER_DRAWS_MAX);
+        if (!*ret_whole)
+                return draw_up_to(s, &from, n_pages, SAMPLER_DRAWS_MAX);
+        for (uint64_t at = 0; r >= 0 && at < from.n_pages; at += BATCH) {
+                const uint64_t left = from.n_pages - at;
+
+                r = ask_batch(s, &from, &at, left < BATCH ? (size_t)left : BATCH);
+        }
+        return r;
 }
 
 static void take(const Sampling *s, Draws *draws) {
@@ -512,34 +450,11 @@ static void take(const Sampling *s, Draws *draws) {
                 draws->file_squares += (double)tally->file * scale * scale;
                 draws->shmem_squares += (double)tally->shmem * scale * scale;
         }
-        draws->n_hidden += n_hidden(s);
-}
-
-/* Was it the same process, and the same program, all the time? */
-static int check_same(const ProcHandle *process, int pagemap_fd) {
-        uint64_t entry;
-
-        if (!proc_is_alive(process))
-                return -ESRCH;
-        return pagemap_read(pagemap_fd, 0, 1, &entry);
-}
-
-static int draw_both(Sampling *s, const ProcHandle *process, size_t n_pages, Draws *draws) {
-        _cleanup_frame_ Frame private = { 0 }, shared = { 0 };
-        bool whole;
-        int r = frame_load(process, &private, &shared);
-
-        if (r >= 0)
-                r = draw_from(s, &private, n_pages, &draws->whole);
-        if (r < 0)
-                return r;
-        take(s, draws);
-        r = draw_from(s, &shared, n_pages / (SAMPLER_PAGES / SAMPLER_SHARED_PAGES), &whole);
-        if (r < 0)
-                return r;
-        take(s, draws);
-        draws->mapped_whole = draws->whole && whole;
-        return check_same(process, s->pagemap_fd);
+        /* Marked pages among the draws, estimated from those that were checked further. */
+        if (s->n_checked > 0)
+                draws->n_hidden += (uint64_t)((double)s->n_marked * (double)s->n_absent /
+                                                      (double)s->n_checked +
+                                              0.5);
 }
 
 int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_pages, uint64_t seed,
@@ -547,7 +462,10 @@ int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_p
         _cleanup_draws_ Draws draws = { 0 };
         _cleanup_free_ Tally *tally = calloc(topology->n_nodes, sizeof(*tally));
         _cleanup_close_ int fd = -EBADF;
+        _cleanup_frame_ Frame private = { 0 }, shared = { 0 };
         Sampling s = { .topology = topology, .pid = process->pid, .by_node = tally };
+        bool shared_whole;
+        uint64_t entry;
         int r;
 
         draws.by_node = calloc(topology->n_nodes, sizeof(*draws.by_node));
@@ -558,7 +476,19 @@ int sampler_draw(const Topology *topology, const ProcHandle *process, size_t n_p
                 return r;
         s.pagemap_fd = fd;
         s.random = seed == 0 ? 1 : seed * UINT64_C(0x9E3779B97F4A7C15); /* odd: never 0 */
-        r = draw_both(&s, process, n_pages, &draws);
+        r = frame_load(process, &private, &shared);
+        if (r >= 0)
+                r = draw_from(&s, &private, n_pages, &draws.whole);
+        if (r < 0)
+                return r;
+        take(&s, &draws);
+        r = draw_from(&s, &shared, n_pages / (SAMPLER_PAGES / SAMPLER_SHARED_PAGES), &shared_whole);
+        if (r < 0)
+                return r;
+        take(&s, &draws);
+        draws.mapped_whole = draws.whole && shared_whole;
+        /* Was it the same process, and the same program, all the time? */
+        r = proc_is_alive(process) ? pagemap_read(fd, 0, 1, &entry) : -ESRCH;
         if (r < 0)
                 return r;
         draws.n_asked = s.n_asked;
@@ -697,23 +627,6 @@ int access_attach(AccessCounters *counters, const Member *members, size_t n_memb
         return listing.more ? -EAGAIN : 0;
 }
 
-/* What is counted twice at the same time is scaled alike: the share is not changed by it. */
-static void add_thread(AccessThread *t, const Locality *localities, AccessSample *sample) {
-        PerfReading now;
-        uint64_t enabled, running;
-
-        if (perf_group_read(&t->group, &now) < 0)
-                return;
-        enabled = now.enabled_nsec - t->last.enabled_nsec;
-        running = now.running_nsec - t->last.running_nsec;
-        for (size_t i = 0; i < t->group.n_fds; i++)
-                sample->counts[localities[i]] +=
-                        perf_scale(now.values[i] - t->last.values[i], enabled, running);
-        sample->enabled_nsec += enabled;
-        sample->running_nsec += running < enabled ? running : enabled;
-        t->last = now;
-}
-
 void access_read(AccessCounters *counters, const AccessEvents *events, AccessSample *ret) {
         PerfCode codes[N_LOCALITIES];
         Locality localities[N_LOCALITIES];
@@ -723,8 +636,21 @@ void access_read(AccessCounters *counters, const AccessEvents *events, AccessSam
         (void)access_codes(events, codes, localities);
         for (size_t i = 0; i < counters->n_threads; i++) {
                 AccessThread *t = &counters->threads[i];
+                PerfReading now;
 
-                add_thread(t, localities, &sample);
+                /* What is counted twice at the same time is scaled alike: the share is not changed
+                 * by it. */
+                if (perf_group_read(&t->group, &now) >= 0) {
+                        const uint64_t enabled = now.enabled_nsec - t->last.enabled_nsec;
+                        const uint64_t running = now.running_nsec - t->last.running_nsec;
+
+                        for (size_t k = 0; k < t->group.n_fds; k++)
+                                sample.counts[localities[k]] += perf_scale(
+                                        now.values[k] - t->last.values[k], enabled, running);
+                        sample.enabled_nsec += enabled;
+                        sample.running_nsec += running < enabled ? running : enabled;
+                        t->last = now;
+                }
                 if (t->seen)
                         counters->threads[kept++] = *t;
                 else
