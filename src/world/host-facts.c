@@ -49,10 +49,36 @@ static int read_number(int dir_fd, const char *path) {
                                                                         : (int)value;
 }
 
-static void load_memory_settings(const Sysroot *sysroot, HostFacts *ret) {
+static uint32_t count_packages(const Sysroot *sysroot, const CpuSet *cpus) {
+        NodeSet packages = { 0 };
+        uint32_t package;
+
+        ID_SET_FOREACH(cpu, cpus) {
+                if (path_read_u32(sysroot->sys_fd, AUDIT_PACKAGES_MAX - 1, &package,
+                                  "devices/system/cpu/cpu%d/topology/physical_package_id", cpu) < 0)
+                        return 0;
+                id_set_add(&packages, package);
+        }
+        return id_set_count(&packages);
+}
+
+void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret) {
+        const CpuSet cpus = topology_cpus(topology);
+        _cleanup_pid_list_ PidList pids = { 0 };
         char text[MEMINFO_MAX], *begin, *end;
         uint64_t total, unused;
 
+        *ret = (HostFacts){
+                .numa_balancing = read_number(sysroot->proc_fd, "sys/kernel/numa_balancing"),
+                .zone_reclaim_mode = read_number(sysroot->proc_fd, "sys/vm/zone_reclaim_mode"),
+                .swappiness = read_number(sysroot->proc_fd, "sys/vm/swappiness"),
+                .min_free_kib = read_number(sysroot->proc_fd, "sys/vm/min_free_kbytes"),
+                .demotion = HOST_FACT_UNKNOWN,
+                .n_packages = count_packages(sysroot, &cpus),
+                /* Unknown in a dump without processes. */
+                .irqbalance_known = pid_list_read(sysroot, &pids) >= 0 && pids.n_pids > 0,
+                .irqbalance = irq_host_find_irqbalance(sysroot) > 0,
+        };
         /* "true" and "false", as sysfs_emit() writes them; also "1" and "0". */
         if (path_read(sysroot->sys_fd, text, WORDS_MAX, "kernel/mm/numa/demotion_enabled") > 0)
                 ret->demotion = *text == 't' || *text == '1'   ? 1
@@ -73,11 +99,8 @@ static void load_memory_settings(const Sysroot *sysroot, HostFacts *ret) {
                 ret->swap_known = true;
                 ret->swap_used_bytes = total > unused ? total - unused : 0;
         }
-}
-
-/* The first CPU's governor that is not "performance". */
-static void load_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts *ret) {
-        ID_SET_FOREACH(cpu, cpus) {
+        /* The first CPU's governor that is not "performance". */
+        ID_SET_FOREACH(cpu, &cpus) {
                 char governor[sizeof(ret->governor)];
 
                 if (path_read(sysroot->sys_fd, governor, sizeof(governor),
@@ -88,40 +111,8 @@ static void load_governors(const Sysroot *sysroot, const CpuSet *cpus, HostFacts
                         continue;
                 (void)snprintf(ret->governor, sizeof(ret->governor), "%s", governor);
                 ret->governor_cpu = (uint32_t)cpu;
-                return;
+                break;
         }
-}
-
-static uint32_t count_packages(const Sysroot *sysroot, const CpuSet *cpus) {
-        NodeSet packages = { 0 };
-        uint32_t package;
-
-        ID_SET_FOREACH(cpu, cpus) {
-                if (path_read_u32(sysroot->sys_fd, AUDIT_PACKAGES_MAX - 1, &package,
-                                  "devices/system/cpu/cpu%d/topology/physical_package_id", cpu) < 0)
-                        return 0;
-                id_set_add(&packages, package);
-        }
-        return id_set_count(&packages);
-}
-
-void host_facts_load(const Sysroot *sysroot, const Topology *topology, HostFacts *ret) {
-        const CpuSet cpus = topology_cpus(topology);
-        _cleanup_pid_list_ PidList pids = { 0 };
-
-        *ret = (HostFacts){
-                .numa_balancing = read_number(sysroot->proc_fd, "sys/kernel/numa_balancing"),
-                .zone_reclaim_mode = read_number(sysroot->proc_fd, "sys/vm/zone_reclaim_mode"),
-                .swappiness = read_number(sysroot->proc_fd, "sys/vm/swappiness"),
-                .min_free_kib = read_number(sysroot->proc_fd, "sys/vm/min_free_kbytes"),
-                .demotion = HOST_FACT_UNKNOWN,
-                .n_packages = count_packages(sysroot, &cpus),
-                /* Unknown in a dump without processes. */
-                .irqbalance_known = pid_list_read(sysroot, &pids) >= 0 && pids.n_pids > 0,
-                .irqbalance = irq_host_find_irqbalance(sysroot) > 0,
-        };
-        load_memory_settings(sysroot, ret);
-        load_governors(sysroot, &cpus, ret);
         if (!sysroot->live) /* what a dump does not show */
                 return;
         ret->kernel_known = true;

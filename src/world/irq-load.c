@@ -268,56 +268,6 @@ static int vector_add(const char *name, void *userdata) {
         return 0;
 }
 
-/* Of the PCI function itself: a device below, such as a virtio device, has no such folder, and
- * one above is a bridge with interrupts of its own. */
-static int vectors_load(Loading *l) {
-        IrqDevice *device = l->device;
-        int r;
-
-        if (!device->pci)
-                return 0;
-        r = path_foreach(l->sysroot->sys_fd, vector_add, l, "bus/pci/devices/%s/msi_irqs",
-                         device->pci);
-        /* The kernel chooses the CPUs of the I/O queues of NVMe (PCI_IRQ_AFFINITY in
-         * drivers/nvme/host/pci.c), except if there is only one vector for all queues. */
-        for (size_t i = 0; device->n_vectors > 1 && i < device->n_vectors; i++) {
-                IrqVector *vector = &device->vectors[i];
-
-                if (device->kind == IRQ_DEVICE_NVME && vector->role == IRQ_ROLE_RXTX &&
-                    vector->managed == IRQ_MANAGED_UNKNOWN)
-                        vector->managed = IRQ_MANAGED_LIKELY;
-        }
-        return r == -ENOMEM ? r : 0;
-}
-
-/* Of the whole table only what belongs to the devices is kept. */
-static int host_take_counts(InterruptTable *interrupts, IrqHost *host) {
-        size_t n_vectors = 0;
-        uint32_t *next;
-
-        for (size_t i = 0; i < host->n_devices; i++)
-                n_vectors += host->devices[i].n_vectors;
-        host->n_cpus = interrupts->n_cpus;
-        host->cpus = TAKE_PTR(interrupts->cpus);
-        host->counts =
-                reallocarray(NULL, n_vectors + 1, (host->n_cpus + 1) * sizeof(*host->counts));
-        if (!host->counts)
-                return -ENOMEM;
-        next = host->counts;
-        for (size_t i = 0; i < host->n_devices; i++)
-                for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
-                        IrqVector *vector = &host->devices[i].vectors[k];
-                        const InterruptLine *line = interrupts_find(interrupts, vector->irq);
-
-                        if (!line)
-                                continue;
-                        memcpy(next, line->counts, host->n_cpus * sizeof(*next));
-                        vector->counts = next;
-                        next += host->n_cpus;
-                }
-        return 0;
-}
-
 typedef struct Finding {
         const Sysroot *sysroot;
         pid_t pid;
@@ -351,21 +301,57 @@ int irq_host_load_devices(const Sysroot *sysroot, const IrqPolicy *policies, siz
                           IrqHost *ret) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         _cleanup_interrupts_ InterruptTable interrupts = { 0 };
+        size_t n_vectors = 0;
+        uint32_t *next;
         int r = host_add_devices(sysroot, policies, n_policies, &host);
 
         if (r < 0 || interrupts_read(sysroot, &interrupts) == -ENOMEM)
                 return r < 0 ? r : -ENOMEM;
         for (size_t i = 0; i < host.n_devices; i++) {
+                IrqDevice *device = &host.devices[i];
                 Loading loading = { .sysroot = sysroot,
                                     .interrupts = &interrupts,
                                     .host = &host,
-                                    .device = &host.devices[i] };
+                                    .device = device };
 
-                if (vectors_load(&loading) < 0)
-                        return -ENOMEM;
+                /* Of the PCI function itself: a device below, such as a virtio device, has no such
+                 * folder, and one above is a bridge with interrupts of its own. */
+                if (!device->pci)
+                        continue;
+                r = path_foreach(sysroot->sys_fd, vector_add, &loading,
+                                 "bus/pci/devices/%s/msi_irqs", device->pci);
+                if (r == -ENOMEM)
+                        return r;
+                /* The kernel chooses the CPUs of the I/O queues of NVMe (PCI_IRQ_AFFINITY in
+                 * drivers/nvme/host/pci.c), except if there is only one vector for all queues. */
+                for (size_t k = 0; device->n_vectors > 1 && k < device->n_vectors; k++) {
+                        IrqVector *vector = &device->vectors[k];
+
+                        if (device->kind == IRQ_DEVICE_NVME && vector->role == IRQ_ROLE_RXTX &&
+                            vector->managed == IRQ_MANAGED_UNKNOWN)
+                                vector->managed = IRQ_MANAGED_LIKELY;
+                }
         }
-        if (host_take_counts(&interrupts, &host) < 0)
+        /* Of the whole table only what belongs to the devices is kept. */
+        for (size_t i = 0; i < host.n_devices; i++)
+                n_vectors += host.devices[i].n_vectors;
+        host.n_cpus = interrupts.n_cpus;
+        host.cpus = TAKE_PTR(interrupts.cpus);
+        next = host.counts =
+                reallocarray(NULL, n_vectors + 1, (host.n_cpus + 1) * sizeof(*host.counts));
+        if (!host.counts)
                 return -ENOMEM;
+        for (size_t i = 0; i < host.n_devices; i++)
+                for (size_t k = 0; k < host.devices[i].n_vectors; k++) {
+                        IrqVector *vector = &host.devices[i].vectors[k];
+                        const InterruptLine *line = interrupts_find(&interrupts, vector->irq);
+
+                        if (!line)
+                                continue;
+                        memcpy(next, line->counts, host.n_cpus * sizeof(*next));
+                        vector->counts = next;
+                        next += host.n_cpus;
+                }
         *ret = TAKE_STRUCT(host);
         return 0;
 }
@@ -385,15 +371,6 @@ enum {
         NAME_MAX_BYTES = 128,
         QUEUE_MAX = 65535, /* more is part of a name, and no queue */
 };
-
-/* Of the first handler, without "@pci:0000:3b:00.0" and the bracket of "eth0 (queue 3)". */
-static void name_take_first(const char *name, char buffer[static NAME_MAX_BYTES]) {
-        size_t n = strcspn(name, ",@");
-
-        while (n > 0 && (name[n - 1] == ')' || name[n - 1] == ' '))
-                n--;
-        (void)snprintf(buffer, NAME_MAX_BYTES, "%.*s", (int)n, name);
-}
 
 /* Removes the number at the end and its separator, and returns the number. -1: there is none. */
 static int32_t name_cut_number(char *name) {
@@ -438,28 +415,25 @@ static IrqRole card_role(const char *device, const char *stem) {
         return IRQ_ROLE_OTHER;
 }
 
-/* "nvme0q3" */
-static IrqRole nvme_role(const char *device, const char *stem, int32_t queue) {
-        const size_t n = strlen(device);
-
-        if (queue < 0 || strncmp(stem, device, n) != 0 || strcmp(stem + n, "q") != 0)
-                return IRQ_ROLE_OTHER;
-        return queue == 0 ? IRQ_ROLE_ADMIN : IRQ_ROLE_RXTX;
-}
-
 IrqRole irq_name_parse(IrqDeviceKind kind, const char *device, const char *name,
                        int32_t *ret_queue) {
+        const size_t device_length = strlen(device);
         char stem[NAME_MAX_BYTES];
         IrqRole role = IRQ_ROLE_OTHER;
         int32_t queue = -1;
+        size_t n = strcspn(name, ",@");
 
-        name_take_first(name, stem);
+        /* Of the first handler, without "@pci:0000:3b:00.0" and the bracket of "eth0 (queue 3)". */
+        while (n > 0 && (name[n - 1] == ')' || name[n - 1] == ' '))
+                n--;
+        (void)snprintf(stem, sizeof(stem), "%.*s", (int)n, name);
         if (strcmp(stem, device) != 0) /* else the number is the card's */
                 queue = name_cut_number(stem);
-        if (kind == IRQ_DEVICE_NVME)
-                role = nvme_role(device, stem, queue);
-        else if (queue >= 0)
+        if (queue >= 0 && kind != IRQ_DEVICE_NVME)
                 role = card_role(device, stem);
+        else if (queue >= 0 && strncmp(stem, device, device_length) == 0 &&
+                 strcmp(stem + device_length, "q") == 0) /* "nvme0q3" */
+                role = queue == 0 ? IRQ_ROLE_ADMIN : IRQ_ROLE_RXTX;
         *ret_queue = role == IRQ_ROLE_OTHER ? -1 : queue;
         return role;
 }

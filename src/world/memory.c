@@ -23,25 +23,6 @@ void node_times_done(NodeTimes *times) {
         *times = (NodeTimes){ 0 };
 }
 
-static int reserve(NodeTimes *times, size_t n_cpus, size_t n_nodes) {
-        CpuSeen *cpus;
-
-        if (!times->nodes)
-                times->nodes = calloc(n_nodes + 1, sizeof(*times->nodes));
-        if (!times->nodes)
-                return -ENOMEM;
-        times->n_nodes = n_nodes;
-        if (n_cpus <= times->n_cpus)
-                return 0;
-        cpus = reallocarray(times->cpus, n_cpus, sizeof(*cpus));
-        if (!cpus)
-                return -ENOMEM;
-        memset(cpus + times->n_cpus, 0, (n_cpus - times->n_cpus) * sizeof(*cpus));
-        times->cpus = cpus;
-        times->n_cpus = n_cpus;
-        return 0;
-}
-
 /* A CPU that appears later counts from now on: what it did before was not published. Where a
  * time decreases a little, the former value is kept until it is reached again. */
 static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
@@ -63,34 +44,33 @@ static void add_times(NodeTimes *times, size_t node, const CpuTimes *t) {
         seen->known = sum->known = true;
 }
 
-/* The kernel's lines are in ascending order: this many lines include all of our CPUs. */
-static size_t n_lines(const Topology *topology) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                ID_SET_FOREACH(cpu, &topology->nodes[i].cpus)
-        n = (size_t)cpu + 1 > n ? (size_t)cpu + 1 : n;
-        return n;
-}
-
-static void convert_times(const NodeTimes *times, NodeCounters *ret) {
-        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
-
-        for (size_t i = 0; i < times->n_nodes; i++) {
-                ret[i].cpu_known = times->nodes[i].known;
-                for (NodeMode m = 0; m < N_MODES; m++)
-                        ret[i].cpu_seconds[m] = (double)times->nodes[i].ticks[m] * tick;
-        }
-}
-
 static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
                       NodeCounters *ret) {
-        const size_t n_max = n_lines(topology);
-        _cleanup_free_ CpuTimes *lines = calloc(n_max + 1, sizeof(*lines));
+        const CpuSet cpus = topology_cpus(topology);
+        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        _cleanup_free_ CpuTimes *lines = NULL;
+        size_t n_max = 0;
         int n;
 
-        if (!lines || reserve(times, n_max, topology->n_nodes) < 0)
+        /* The kernel's lines are in ascending order: this many lines include all of our CPUs. */
+        ID_SET_FOREACH(cpu, &cpus) {
+                n_max = (size_t)cpu + 1;
+        }
+        lines = calloc(n_max + 1, sizeof(*lines));
+        if (!times->nodes)
+                times->nodes = calloc(topology->n_nodes + 1, sizeof(*times->nodes));
+        if (!lines || !times->nodes)
                 return -ENOMEM;
+        times->n_nodes = topology->n_nodes;
+        if (n_max > times->n_cpus) {
+                CpuSeen *cpus_seen = reallocarray(times->cpus, n_max, sizeof(*cpus_seen));
+
+                if (!cpus_seen)
+                        return -ENOMEM;
+                memset(cpus_seen + times->n_cpus, 0, (n_max - times->n_cpus) * sizeof(*cpus_seen));
+                times->cpus = cpus_seen;
+                times->n_cpus = n_max;
+        }
         n = cpu_times_read(sysroot, lines, n_max);
         if (n < 0)
                 return 0;
@@ -99,45 +79,44 @@ static int load_times(const Sysroot *sysroot, const Topology *topology, NodeTime
                         if (id_set_has(&topology->nodes[i].cpus, lines[k].cpu))
                                 add_times(times, i, &lines[k]);
         times->begun = true;
-        convert_times(times, ret);
+        for (size_t i = 0; i < times->n_nodes; i++) {
+                ret[i].cpu_known = times->nodes[i].known;
+                for (NodeMode m = 0; m < N_MODES; m++)
+                        ret[i].cpu_seconds[m] = (double)times->nodes[i].ticks[m] * tick;
+        }
         return 0;
-}
-
-static void load_memory(const Sysroot *sysroot, uint32_t node, NodeCounters *ret) {
-        NodeMeminfo m;
-
-        if (node_meminfo_read(sysroot, node, &m) < 0)
-                return;
-        ret->memory_known = true;
-        ret->total_bytes = m.total_bytes;
-        ret->free_bytes = m.free_bytes;
-        /* The two are read one after the other. */
-        ret->file_bytes = m.file_bytes > m.shmem_bytes ? m.file_bytes - m.shmem_bytes : 0;
-        ret->anon_bytes = m.anon_bytes;
-}
-
-/* numastat (Documentation/admin-guide/numastat.rst) */
-static void load_events(const Sysroot *sysroot, uint32_t node, NodeCounters *ret) {
-        static const char *const keys[N_NODE_EVENTS] = {
-                [EVENT_HIT] = "numa_hit ",         [EVENT_MISS] = "numa_miss ",
-                [EVENT_FOREIGN] = "numa_foreign ", [EVENT_INTERLEAVE] = "interleave_hit ",
-                [EVENT_LOCAL] = "local_node ",     [EVENT_OTHER] = "other_node ",
-        };
-        char text[1024];
-
-        if (node_read_file(sysroot, node, "numastat", text, sizeof(text)) < 0)
-                return;
-        ret->events_known = true;
-        for (NodeEvent e = 0; e < N_NODE_EVENTS; e++)
-                ret->events_known &= parse_field(text, keys[e], &ret->events[e]) >= 0;
 }
 
 int node_load(const Sysroot *sysroot, const Topology *topology, NodeTimes *times,
               NodeCounters *ret) {
+        /* numastat (Documentation/admin-guide/numastat.rst) */
+        static const char *const event_keys[N_NODE_EVENTS] = {
+                [EVENT_HIT] = "numa_hit ",         [EVENT_MISS] = "numa_miss ",
+                [EVENT_FOREIGN] = "numa_foreign ", [EVENT_INTERLEAVE] = "interleave_hit ",
+                [EVENT_LOCAL] = "local_node ",     [EVENT_OTHER] = "other_node ",
+        };
+
         for (size_t i = 0; i < topology->n_nodes; i++) {
-                ret[i] = (NodeCounters){ 0 };
-                load_memory(sysroot, topology->nodes[i].id, &ret[i]);
-                load_events(sysroot, topology->nodes[i].id, &ret[i]);
+                const uint32_t node = topology->nodes[i].id;
+                NodeCounters *c = &ret[i];
+                char text[1024];
+                NodeMeminfo m;
+
+                *c = (NodeCounters){ 0 };
+                if (node_meminfo_read(sysroot, node, &m) >= 0) {
+                        c->memory_known = true;
+                        c->total_bytes = m.total_bytes;
+                        c->free_bytes = m.free_bytes;
+                        /* The two are read one after the other. */
+                        c->file_bytes =
+                                m.file_bytes > m.shmem_bytes ? m.file_bytes - m.shmem_bytes : 0;
+                        c->anon_bytes = m.anon_bytes;
+                }
+                if (node_read_file(sysroot, node, "numastat", text, sizeof(text)) < 0)
+                        continue;
+                c->events_known = true;
+                for (NodeEvent e = 0; e < N_NODE_EVENTS; e++)
+                        c->events_known &= parse_field(text, event_keys[e], &c->events[e]) >= 0;
         }
         return load_times(sysroot, topology, times, ret);
 }
@@ -206,31 +185,31 @@ static int compare_sizes(const void *a, const void *b) {
         return x->page_bytes < y->page_bytes ? -1 : x->page_bytes > y->page_bytes;
 }
 
-/* A node that has gone has none. */
-static int load_pool(const Sysroot *sysroot, const Topology *topology, const HugeSize *size,
-                     HugePool *pool) {
-        *pool = (HugePool){ .page_bytes = size->page_bytes,
-                            .n_reserved = size->n_reserved,
-                            .n_pages = calloc(topology->n_nodes + 1, sizeof(*pool->n_pages)),
-                            .n_free = calloc(topology->n_nodes + 1, sizeof(*pool->n_free)) };
-        if (!pool->n_pages || !pool->n_free)
-                return -ENOMEM;
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                (void)huge_node_read(sysroot, topology->nodes[i].id, size->page_bytes,
-                                     &pool->n_pages[i], &pool->n_free[i]);
-        return 0;
-}
-
 int huge_pools_load(const Sysroot *sysroot, const Topology *topology, HugePools *ret) {
         _cleanup_huge_pools_ HugePools pools = { 0 };
         HugeSize sizes[HUGE_SIZES_MAX];
         const size_t n = huge_sizes_read(sysroot, sizes, HUGE_SIZES_MAX);
 
         qsort(sizes, n, sizeof(sizes[0]), compare_sizes);
-        for (size_t i = 0; i < n; i++)
-                if (sizes[i].n_pages > 0 &&
-                    load_pool(sysroot, topology, &sizes[i], &pools.list[pools.n++]) < 0)
+        for (size_t i = 0; i < n; i++) {
+                const HugeSize *size = &sizes[i];
+                HugePool *pool = &pools.list[pools.n];
+
+                if (size->n_pages == 0)
+                        continue;
+                pools.n++;
+                *pool = (HugePool){ .page_bytes = size->page_bytes,
+                                    .n_reserved = size->n_reserved,
+                                    .n_pages =
+                                            calloc(topology->n_nodes + 1, sizeof(*pool->n_pages)),
+                                    .n_free =
+                                            calloc(topology->n_nodes + 1, sizeof(*pool->n_free)) };
+                if (!pool->n_pages || !pool->n_free)
                         return -ENOMEM;
+                for (size_t k = 0; k < topology->n_nodes; k++) /* a node that has gone has none */
+                        (void)huge_node_read(sysroot, topology->nodes[k].id, size->page_bytes,
+                                             &pool->n_pages[k], &pool->n_free[k]);
+        }
         *ret = TAKE_STRUCT(pools);
         return 0;
 }
@@ -290,40 +269,15 @@ static int count_touched(pid_t pid, const Mapping *m, const NodeSet *within, siz
         return 0;
 }
 
-static int add_mapping(const ProcHandle *handle, const Mapping *m, uint64_t page_bytes,
-                       const NodeSet *nodes, size_t *budget, HugeMaps *maps) {
-        HugeMapping *sum = m->is_private ? mapping_of(maps, 0, 0, page_bytes)
-                                         : mapping_of(maps, m->device, m->inode, page_bytes);
-
-        return sum ? count_touched(handle->pid, m, nodes, budget, sum) : 0;
-}
-
-/* The kernel counts the pages that a process has touched, of all sizes together; some kernels do
- * not show the node of a page of 1 GiB. */
-static int correct_touched(const ProcHandle *handle, HugeMaps *maps) {
-        HugeMapping *only = &maps->list[0];
-        ProcMemory memory;
-        int r = proc_memory_read(handle, &memory);
-
-        if (r < 0)
-                return r;
-        if (maps->n == 1 && only->inode == 0) {
-                const uint64_t touched = memory.huge_bytes / only->page_bytes;
-
-                only->n_touched = touched < only->n_mapped ? touched : only->n_mapped;
-                only->n_inside = only->n_inside < touched ? only->n_inside : touched;
-        }
-        maps->partial |= maps->n == 0 && memory.huge_bytes > 0;
-        return 0;
-}
-
 int huge_maps_read(const Sysroot *sysroot, const ProcHandle *handle, const NodeSet *nodes,
                    HugeMaps *ret) {
         size_t budget = PAGES_ASKED_IN_ALL;
         HugeMaps found = { 0 };
+        HugeMapping *only = &found.list[0];
         HugeDevices devices;
         MapsReader *reader;
         Mapping mapping;
+        ProcMemory memory;
         int r = huge_devices_read(sysroot, handle, &devices);
 
         if (r < 0)
@@ -333,17 +287,31 @@ int huge_maps_read(const Sysroot *sysroot, const ProcHandle *handle, const NodeS
                 return r;
         while ((r = maps_next(reader, &mapping)) > 0) {
                 const uint64_t page_bytes = huge_devices_find(&devices, mapping.device);
+                HugeMapping *sum;
 
-                if (page_bytes > 0)
-                        r = add_mapping(handle, &mapping, page_bytes, nodes, &budget, &found);
+                if (page_bytes == 0)
+                        continue;
+                sum = mapping.is_private
+                              ? mapping_of(&found, 0, 0, page_bytes)
+                              : mapping_of(&found, mapping.device, mapping.inode, page_bytes);
+                r = sum ? count_touched(handle->pid, &mapping, nodes, &budget, sum) : 0;
                 if (r < 0)
                         break;
         }
         (void)maps_close(reader);
         if (r >= 0)
-                r = correct_touched(handle, &found);
+                r = proc_memory_read(handle, &memory);
         if (r < 0)
                 return r;
+        /* The kernel counts the pages that a process has touched, of all sizes together; some
+         * kernels do not show the node of a page of 1 GiB. */
+        if (found.n == 1 && only->inode == 0) {
+                const uint64_t touched = memory.huge_bytes / only->page_bytes;
+
+                only->n_touched = touched < only->n_mapped ? touched : only->n_mapped;
+                only->n_inside = only->n_inside < touched ? only->n_inside : touched;
+        }
+        found.partial |= found.n == 0 && memory.huge_bytes > 0;
         *ret = found;
         return 0;
 }
@@ -372,30 +340,26 @@ void huge_maps_merge(HugeMaps *all, const HugeMaps *more) {
         }
 }
 
-/* Of a file, others may have touched what the processes that were read have not. Where these pages
- * are is not known: they are divided as those that are. */
-static HugeUse use_of(const HugeMapping *m, const HugePools *pools) {
-        const HugePool *pool = huge_pools_find(pools, m->page_bytes);
-        HugeUse use = { .page_bytes = m->page_bytes,
-                        .n_mapped = m->n_mapped,
-                        .n_touched = m->n_touched,
-                        .n_inside = m->n_inside };
-
-        if (m->inode == 0 || !pool || pool->n_reserved >= m->n_mapped - m->n_touched)
-                return use;
-        use.n_touched = m->n_mapped - pool->n_reserved;
-        if (m->n_touched > 0)
-                use.n_inside = (uint64_t)((double)use.n_touched * (double)m->n_inside /
-                                          (double)m->n_touched);
-        return use;
-}
-
 HugeNeed huge_maps_need(const HugeMaps *maps, const HugePools *pools) {
         HugeNeed need = { 0 };
 
         for (size_t i = 0; i < maps->n; i++) {
-                const HugeUse use = use_of(&maps->list[i], pools);
+                const HugeMapping *m = &maps->list[i];
+                const HugePool *pool = huge_pools_find(pools, m->page_bytes);
+                HugeUse use = { .page_bytes = m->page_bytes,
+                                .n_mapped = m->n_mapped,
+                                .n_touched = m->n_touched,
+                                .n_inside = m->n_inside };
 
+                /* Of a file, others may have touched what the processes that were read have not.
+                 * Where these pages are is not known: they are divided as those that are. */
+                if (m->inode != 0 && pool && pool->n_reserved < m->n_mapped - m->n_touched) {
+                        use.n_touched = m->n_mapped - pool->n_reserved;
+                        if (m->n_touched > 0)
+                                use.n_inside =
+                                        (uint64_t)((double)use.n_touched * (double)m->n_inside /
+                                                   (double)m->n_touched);
+                }
                 huge_need_add(&need, &use);
         }
         for (size_t i = 0; maps->partial && i < pools->n; i++) {

@@ -232,25 +232,6 @@ static int members_add(const char *name, void *userdata) {
         return add_device(members->walk, path);
 }
 
-/* bcachefs names all of its devices as its source: "/dev/sda:/dev/sdb". */
-static int add_sources(StorageWalk *walk, const char *source) {
-        _cleanup_free_ char *copy = strdup(source);
-        char path[PATH_MAX], *rest = copy;
-        bool found = false;
-        int r = 0;
-
-        if (!copy)
-                return -ENOMEM;
-        for (char *one; r >= 0 && (one = strsep(&rest, ":"));) {
-                if (block_find_by_name(walk->sysroot, one, path) < 0)
-                        continue;
-                text_append(&walk->chain, found ? ", " : "");
-                r = add_device(walk, path);
-                found = true;
-        }
-        return r < 0 ? r : found ? 0 : -ENODEV;
-}
-
 /* --- one mount --- */
 
 /* File systems whose number is not that of a device, although they are on devices. */
@@ -260,8 +241,25 @@ static int add_unnumbered(StorageWalk *walk, const Mount *mount) {
         char path[PATH_MAX];
         int r;
 
-        if (strcmp(mount->type, "bcachefs") == 0)
-                return add_sources(walk, mount->source);
+        /* bcachefs names all of its devices as its source: "/dev/sda:/dev/sdb". */
+        if (strcmp(mount->type, "bcachefs") == 0) {
+                _cleanup_free_ char *copy = strdup(mount->source);
+                char *rest = copy;
+                bool found = false;
+
+                if (!copy)
+                        return -ENOMEM;
+                for (char *one; (one = strsep(&rest, ":"));) {
+                        if (block_find_by_name(walk->sysroot, one, path) < 0)
+                                continue;
+                        text_append(&walk->chain, found ? ", " : "");
+                        r = add_device(walk, path);
+                        if (r < 0)
+                                return r;
+                        found = true;
+                }
+                return found ? 0 : -ENODEV;
+        }
         if (strcmp(mount->type, "btrfs") != 0 ||
             block_find_by_name(walk->sysroot, mount->source, path) < 0)
                 return -ENODEV;
@@ -346,17 +344,27 @@ static int open_nearest(int root_fd, const char *dir) {
         }
 }
 
-static int find_live(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
-                     StorageDevices *ret) {
+int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
+                         StorageDevices *ret) {
         _cleanup_mount_table_ MountTable table = { 0 };
         _cleanup_free_ char *mountinfo = NULL;
-        _cleanup_close_ int root_fd = path_open(proc_pid_fd, O_PATH | O_DIRECTORY, "root"),
-                            fd = -EBADF;
+        _cleanup_close_ int root_fd = -EBADF, fd = -EBADF;
         const Mount *mount;
         struct stat st;
         uint64_t id;
-        int r = root_fd < 0 ? root_fd : path_read_alloc(proc_pid_fd, &mountinfo, NULL, "mountinfo");
+        int r;
 
+        if (!sysroot->live) {
+                /* ".." depends on links, which no dump shows. */
+                if (dir[0] != '/' || path_has_dot_dot(dir))
+                        return -EINVAL;
+                r = path_read_alloc(proc_pid_fd, &mountinfo, NULL, "mountinfo");
+                if (r == -ENOENT) /* many dumps hold the host's mounts only */
+                        r = path_read_alloc(sysroot->proc_fd, &mountinfo, NULL, "1/mountinfo");
+                return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);
+        }
+        root_fd = path_open(proc_pid_fd, O_PATH | O_DIRECTORY, "root");
+        r = root_fd < 0 ? root_fd : path_read_alloc(proc_pid_fd, &mountinfo, NULL, "mountinfo");
         if (r < 0)
                 return mountinfo_error(r);
         fd = open_nearest(root_fd, dir);
@@ -379,21 +387,6 @@ static int find_live(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
                                                             .major = major(st.st_dev),
                                                             .minor = minor(st.st_dev) },
                                                   ret);
-}
-
-int storage_find_process(const Sysroot *sysroot, int proc_pid_fd, const char *dir,
-                         StorageDevices *ret) {
-        _cleanup_free_ char *mountinfo = NULL;
-        int r;
-
-        if (sysroot->live)
-                return find_live(sysroot, proc_pid_fd, dir, ret);
-        if (dir[0] != '/' || path_has_dot_dot(dir)) /* that depends on links, which no dump shows */
-                return -EINVAL;
-        r = path_read_alloc(proc_pid_fd, &mountinfo, NULL, "mountinfo");
-        if (r == -ENOENT) /* many dumps hold the host's mounts only */
-                r = path_read_alloc(sysroot->proc_fd, &mountinfo, NULL, "1/mountinfo");
-        return r < 0 ? r : storage_find(sysroot, mountinfo, dir, ret);
 }
 
 /* --- the data directory of a process: by its command line --- */
@@ -428,17 +421,6 @@ static const char *short_value(const char *argument, char name, const char *next
         return looks_like_path(argument) ? argument : NULL;
 }
 
-static const char *data_dir_of(const char *argument, const char *next) {
-        const char *value = long_value(argument, "data-dir", next);
-
-        if (value)
-                return value;
-        value = long_value(argument, "store", next);
-        if (value && !looks_like_path(value))
-                value = NULL; /* TiDB's --store=tikv is the kind of its store */
-        return value ? value : short_value(argument, 's', next);
-}
-
 const char *data_dir_parse_cmdline(const char *bytes, size_t size) {
         const char *data_dir = NULL, *next;
         const char *argument = cmdline_next(bytes, size, NULL); /* the program's name */
@@ -448,7 +430,14 @@ const char *data_dir_parse_cmdline(const char *bytes, size_t size) {
                 const char *value;
 
                 next = cmdline_next(bytes, size, argument);
-                value = data_dir_of(argument, next);
+                value = long_value(argument, "data-dir", next);
+                if (!value) {
+                        value = long_value(argument, "store", next);
+                        if (value && !looks_like_path(value))
+                                value = NULL; /* TiDB's --store=tikv is the kind of its store */
+                }
+                if (!value)
+                        value = short_value(argument, 's', next);
                 if (!value)
                         continue;
                 data_dir = value;
@@ -534,20 +523,6 @@ typedef struct DirSearch {
         char *found;        /* owned */
 } DirSearch;
 
-static int search_cmdline(DirSearch *search) {
-        _cleanup_free_ char *bytes = NULL;
-        const char *data_dir;
-        size_t size;
-        int r = cmdline_read(search->handle, &bytes, &size);
-
-        if (r < 0)
-                return r;
-        data_dir = data_dir_parse_cmdline(bytes, size);
-        return data_dir ? data_dir_join(search->cwd[0] ? search->cwd : NULL, data_dir,
-                                        &search->found)
-                        : -ENODATA;
-}
-
 /* --- the open files --- */
 
 /* "000123.log", "000123.sst": RocksDB's names. A program's own log has a name of letters. */
@@ -595,8 +570,10 @@ static int check_file(int fd, const char *target, void *userdata) {
 
 int data_dir_read(const Sysroot *sysroot, const ProcHandle *handle, char **ret) {
         DirSearch search = { .sysroot = sysroot, .handle = handle, .root = "/" };
+        _cleanup_free_ char *cmdline = NULL;
         char link[PATH_MAX];
-        const char *cwd;
+        const char *cwd, *data_dir;
+        size_t size;
         int r = sysroot->live ? read_process_link(handle, "root", search.root) : 0;
 
         if (r >= 0) {
@@ -609,7 +586,13 @@ int data_dir_read(const Sysroot *sysroot, const ProcHandle *handle, char **ret) 
                                 */
         }
         if (r >= 0)
-                r = search_cmdline(&search);
+                r = cmdline_read(handle, &cmdline, &size);
+        if (r >= 0) {
+                data_dir = data_dir_parse_cmdline(cmdline, size);
+                r = data_dir ? data_dir_join(search.cwd[0] ? search.cwd : NULL, data_dir,
+                                             &search.found)
+                             : -ENODATA;
+        }
         if (r == -ENODATA) {
                 r = open_files_foreach(handle, check_file, &search);
                 if (search.found)
