@@ -162,29 +162,6 @@ static int compare_nodes(const void *a, const void *b) {
         return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int fill_nodes(hwloc_topology_t t, Topology *topology) {
-        int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
-        hwloc_obj_t object = NULL;
-
-        if (n <= 0)
-                return -ENODATA;
-        if (n > (int)NODE_SET_MAX)
-                return -E2BIG;
-        topology->nodes = calloc((size_t)n, sizeof(Node));
-        if (!topology->nodes)
-                return -ENOMEM;
-        while ((object = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, object)))
-                if (object->os_index < NODE_SET_MAX)
-                        topology->nodes[topology->n_nodes++] = (Node){
-                                .id = object->os_index,
-                                .package = find_package(t, object),
-                                .memory_bytes = object->attr->numanode.local_memory,
-                                .kind = find_kind(object),
-                        };
-        qsort(topology->nodes, topology->n_nodes, sizeof(Node), compare_nodes);
-        return topology->n_nodes > 0 ? 0 : -ENODATA;
-}
-
 /* The node that the CPU belongs to, of all nodes that hwloc shows it near. Of two the smaller set
  * is the node's own; of the same, plain memory comes before memory of another kind ("NVM", "HBM",
  * "CXL"), and the kernel numbers nodes with CPUs before those without. */
@@ -221,20 +198,6 @@ CpuSet topology_fill_first_threads(const Topology *topology) {
         for (size_t i = 0; i < topology->n_nodes; i++)
                 id_set_union(&all, &topology->nodes[i].first_threads);
         return all;
-}
-
-static void fill_cpus(hwloc_topology_t t, const NodeSet *has_cpu, Topology *topology) {
-        CpuSet online = cpus_of(hwloc_topology_get_topology_cpuset(t));
-
-        topology->offline_cpus = cpus_of(hwloc_topology_get_complete_cpuset(t));
-        id_set_subtract(&topology->offline_cpus, &online);
-        ID_SET_FOREACH(cpu, &online) {
-                hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
-                Node *node = owner ? (Node *)topology_find(topology, owner->os_index) : NULL;
-
-                if (node)
-                        id_set_add(&node->cpus, (uint32_t)cpu);
-        }
 }
 
 /* The lowest CPU of each core; a CPU without a core in hwloc counts as a core of its own. */
@@ -296,11 +259,39 @@ static int fill_distances(hwloc_topology_t t, Topology *topology) {
 
 int topology_fill(hwloc_topology_t t, const NodeSet *has_cpu, Topology *ret) {
         _cleanup_topology_ Topology topology = { 0 };
-        int r = fill_nodes(t, &topology);
+        const int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
+        const CpuSet online = cpus_of(hwloc_topology_get_topology_cpuset(t));
+        hwloc_obj_t object = NULL;
+        int r;
 
-        if (r < 0)
-                return r;
-        fill_cpus(t, has_cpu, &topology);
+        if (n <= 0)
+                return -ENODATA;
+        if (n > (int)NODE_SET_MAX)
+                return -E2BIG;
+        topology.nodes = calloc((size_t)n, sizeof(Node));
+        if (!topology.nodes)
+                return -ENOMEM;
+        while ((object = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, object)))
+                if (object->os_index < NODE_SET_MAX)
+                        topology.nodes[topology.n_nodes++] = (Node){
+                                .id = object->os_index,
+                                .package = find_package(t, object),
+                                .memory_bytes = object->attr->numanode.local_memory,
+                                .kind = find_kind(object),
+                        };
+        if (topology.n_nodes == 0)
+                return -ENODATA;
+        qsort(topology.nodes, topology.n_nodes, sizeof(Node), compare_nodes);
+
+        topology.offline_cpus = cpus_of(hwloc_topology_get_complete_cpuset(t));
+        id_set_subtract(&topology.offline_cpus, &online);
+        ID_SET_FOREACH(cpu, &online) {
+                hwloc_obj_t owner = find_owner(t, has_cpu, (unsigned)cpu);
+                Node *node = owner ? (Node *)topology_find(&topology, owner->os_index) : NULL;
+
+                if (node)
+                        id_set_add(&node->cpus, (uint32_t)cpu);
+        }
         r = fill_cores(t, &topology);
         if (r >= 0)
                 r = fill_distances(t, &topology);

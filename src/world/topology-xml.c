@@ -238,27 +238,11 @@ static int device_add_noted(const char *note, DeviceList *list) {
         return device_list_add(list, &device);
 }
 
-/* Memory-only nodes are near whole packages: they do not show where the device is. */
-static int32_t device_node(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object) {
-        hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(t, object);
-        NodeSet nodes = topology_fill_nodes(near ? near->nodeset : NULL);
-        int32_t found = DEVICE_NODE_UNKNOWN;
-
-        for (size_t i = 0; i < topology->n_nodes; i++) {
-                if (!id_set_has(&nodes, topology->nodes[i].id) ||
-                    id_set_is_empty(&topology->nodes[i].cpus))
-                        continue;
-                if (found != DEVICE_NODE_UNKNOWN)
-                        return DEVICE_NODE_UNKNOWN;
-                found = (int32_t)topology->nodes[i].id;
-        }
-        return found;
-}
-
 static int device_add_found(hwloc_topology_t t, const Topology *topology, hwloc_obj_t object,
                             DeviceList *list) {
         _cleanup_(device_done) Device device = { 0 };
-        hwloc_obj_t pci = object;
+        hwloc_obj_t pci = object, near;
+        NodeSet nodes;
         bool net;
 
         if (!object->name || !*object->name || !object->attr)
@@ -275,7 +259,21 @@ static int device_add_found(hwloc_topology_t t, const Topology *topology, hwloc_
         if (device_list_find(list, device.kind, object->name))
                 return 0;
         device.name = strdup(object->name);
-        device.node = device_node(t, topology, object);
+        /* The node, if exactly one of those near it has CPUs. Memory-only nodes are near whole
+         * packages: they do not show where the device is. */
+        near = hwloc_get_non_io_ancestor_obj(t, object);
+        nodes = topology_fill_nodes(near ? near->nodeset : NULL);
+        device.node = DEVICE_NODE_UNKNOWN;
+        for (size_t i = 0; i < topology->n_nodes; i++) {
+                if (!id_set_has(&nodes, topology->nodes[i].id) ||
+                    id_set_is_empty(&topology->nodes[i].cpus))
+                        continue;
+                if (device.node != DEVICE_NODE_UNKNOWN) {
+                        device.node = DEVICE_NODE_UNKNOWN;
+                        break;
+                }
+                device.node = (int32_t)topology->nodes[i].id;
+        }
         device.nvme = !net && strncmp(object->name, "nvme", 4) == 0;
         if (pci)
                 device.pci = text_new("%04x:%02x:%02x.%x", pci->attr->pcidev.domain,
@@ -454,45 +452,6 @@ static void read_node_note(const char *note, const CpuSet *first_threads, Node *
         topology_fill_assign(node, &cpus, first_threads);
 }
 
-static int fill_foreign(hwloc_topology_t t, const TopologySource *source, Topology *ret) {
-        hwloc_obj_t root = hwloc_get_root_obj(t);
-        const char *list = topology_fill_info(root, TOPOLOGY_INFO_HAS_CPU);
-        NodeSet has_cpu = { 0 };
-        CpuSet first_threads;
-        bool has_memory = false;
-        int r;
-
-        if (list)
-                (void)id_set_parse_list(list, &has_cpu);
-        r = topology_fill(t, id_set_is_empty(&has_cpu) ? NULL : &has_cpu, ret);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
-                list = topology_fill_info(root, NOTED_SETS[i].name);
-                if (list)
-                        (void)id_target_parse_list(list, noted_set(ret, i));
-        }
-        for (size_t i = 0; i < ret->n_nodes; i++)
-                has_memory |= ret->nodes[i].memory_bytes > 0;
-        /* hwloc invents 1 GiB for each node of a description without memory, and shows a size
-         * that it does not know as 0. */
-        has_memory = source->synthetic ? strstr(source->synthetic, "memory=") != NULL : has_memory;
-        first_threads = topology_fill_first_threads(ret);
-        for (size_t i = 0; i < ret->n_nodes; i++) {
-                Node *node = &ret->nodes[i];
-                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
-                const char *note = object ? topology_fill_info(object, TOPOLOGY_INFO_NODE) : NULL;
-
-                if (!has_memory) {
-                        node->memory_unknown = true;
-                        node->memory_bytes = 0;
-                }
-                if (note)
-                        read_node_note(note, &first_threads, node);
-        }
-        return 0;
-}
-
 /* What hwloc took, and we do not. */
 static int explain(int r, const char *source, char **ret_message) {
         const char *why = r == -E2BIG     ? "has too many nodes, expected at most 1024"
@@ -509,13 +468,45 @@ static int load_foreign(const TopologySource *source, const char *name, Topology
                         DeviceList *ret_devices, char **ret_message) {
         _cleanup_hwloc_ hwloc_topology_t t = NULL;
         _cleanup_topology_ Topology topology = { 0 };
+        NodeSet has_cpu = { 0 };
+        CpuSet first_threads;
+        bool has_memory = false;
+        const char *list;
+        hwloc_obj_t root;
         int r = topology_source_load(source, &t, ret_message);
 
         if (r < 0)
                 return r;
-        r = fill_foreign(t, source, &topology);
+        root = hwloc_get_root_obj(t);
+        list = topology_fill_info(root, TOPOLOGY_INFO_HAS_CPU);
+        if (list)
+                (void)id_set_parse_list(list, &has_cpu);
+        r = topology_fill(t, id_set_is_empty(&has_cpu) ? NULL : &has_cpu, &topology);
         if (r < 0)
                 return explain(r, name, ret_message);
+        for (size_t i = 0; i < ELEMENTSOF(NOTED_SETS); i++) {
+                list = topology_fill_info(root, NOTED_SETS[i].name);
+                if (list)
+                        (void)id_target_parse_list(list, noted_set(&topology, i));
+        }
+        for (size_t i = 0; i < topology.n_nodes; i++)
+                has_memory |= topology.nodes[i].memory_bytes > 0;
+        /* hwloc invents 1 GiB for each node of a description without memory, and shows a size
+         * that it does not know as 0. */
+        has_memory = source->synthetic ? strstr(source->synthetic, "memory=") != NULL : has_memory;
+        first_threads = topology_fill_first_threads(&topology);
+        for (size_t i = 0; i < topology.n_nodes; i++) {
+                Node *node = &topology.nodes[i];
+                hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(t, node->id);
+                const char *note = object ? topology_fill_info(object, TOPOLOGY_INFO_NODE) : NULL;
+
+                if (!has_memory) {
+                        node->memory_unknown = true;
+                        node->memory_bytes = 0;
+                }
+                if (note)
+                        read_node_note(note, &first_threads, node);
+        }
         if (ret_devices) {
                 r = topology_devices_load(t, &topology, ret_devices);
                 if (r < 0)
