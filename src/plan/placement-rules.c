@@ -341,18 +341,43 @@ static PlacementRefusal item_narrow(const Planner *planner, PlanItem *item) {
         return REFUSAL_NONE;
 }
 
-static void item_judge_chosen(const Planner *planner, PlanItem *item) {
-        NodeBits unreserved;
+/* Refuses the item, fixes its nodes, or leaves them to the search. */
+static void item_judge(const Planner *planner, PlanItem *item) {
+        const PlacementInstance *in = item->in;
+        const Place *place = &item->policy->place;
+        PlacementChoice *choice = item->choice;
+        const NodeSet *nodes = NULL;
+        NodeBits bits;
         bool fits;
 
-        item->choice->refusal = item_narrow(planner, item);
-        if (item->choice->refusal != REFUSAL_NONE)
+        if (item->policy->built_in)
+                choice->refusal = REFUSAL_WATCH_ONLY;
+        else if (planner->input->topology->n_nodes > PLACEMENT_NODES_MAX)
+                choice->refusal = REFUSAL_TOO_MANY_NODES;
+        else if (in->n_ports == 0 && match_needs_port(item->policy, in->unit))
+                choice->refusal = REFUSAL_NO_PORT_YET;
+        if (choice->refusal != REFUSAL_NONE)
+                return;
+        choice->entry = match_instance(item->policy, in->unit, in->ports, in->n_ports);
+        if (choice->entry)
+                nodes = &choice->entry->nodes;
+        else if (!place->count_is_set && !id_set_is_empty(&place->nodes))
+                nodes = &place->nodes;
+        if (nodes) {
+                choice->refusal = check_explicit(planner, item, nodes);
+                bits = node_bits(planner, nodes);
+                if (choice->refusal == REFUSAL_NONE)
+                        item_fix(planner, item, &bits, BASIS_EXPLICIT);
+                return;
+        }
+        choice->refusal = item_narrow(planner, item);
+        if (choice->refusal != REFUSAL_NONE)
                 return;
         /* Is what it is bound to one of its possible sets? */
         fits = item->n_former > 0 && id_set_is_subset(&item->former, &item->feasible) &&
                (item->auto_count || item->n_former == item->count) &&
                check_feasible(planner, item, item->n_former, &item->former) == REFUSAL_NONE;
-        if (fits && !item->in->unbound) {
+        if (fits && !in->unbound) {
                 item_fix(planner, item, &item->former, BASIS_KEPT);
                 return;
         }
@@ -368,43 +393,13 @@ static void item_judge_chosen(const Planner *planner, PlanItem *item) {
                 item->former = (NodeBits){ 0 };
         } else {
                 item->movable = true;
-                item->choice->basis = BASIS_CHOSEN;
+                choice->basis = BASIS_CHOSEN;
         }
         /* Near the network card is beside its node, not on it, where that is left to the card. */
-        unreserved = id_set_minus(&item->feasible, &planner->reserved);
-        if (item->policy->place.near == NEAR_NIC &&
-            check_feasible(planner, item, item_count_wanted(item), &unreserved) == REFUSAL_NONE)
-                item->feasible = unreserved;
-}
-
-static void item_judge(const Planner *planner, PlanItem *item) {
-        const PlacementInstance *in = item->in;
-        const Place *place = &item->policy->place;
-        PlacementChoice *choice = item->choice;
-        const NodeSet *nodes = NULL;
-        NodeBits bits;
-
-        if (item->policy->built_in)
-                choice->refusal = REFUSAL_WATCH_ONLY;
-        else if (planner->input->topology->n_nodes > PLACEMENT_NODES_MAX)
-                choice->refusal = REFUSAL_TOO_MANY_NODES;
-        else if (in->n_ports == 0 && match_needs_port(item->policy, in->unit))
-                choice->refusal = REFUSAL_NO_PORT_YET;
-        if (choice->refusal != REFUSAL_NONE)
-                return;
-        choice->entry = match_instance(item->policy, in->unit, in->ports, in->n_ports);
-        if (choice->entry)
-                nodes = &choice->entry->nodes;
-        else if (!place->count_is_set && !id_set_is_empty(&place->nodes))
-                nodes = &place->nodes;
-        if (!nodes) {
-                item_judge_chosen(planner, item);
-                return;
-        }
-        choice->refusal = check_explicit(planner, item, nodes);
-        bits = node_bits(planner, nodes);
-        if (choice->refusal == REFUSAL_NONE)
-                item_fix(planner, item, &bits, BASIS_EXPLICIT);
+        bits = id_set_minus(&item->feasible, &planner->reserved);
+        if (place->near == NEAR_NIC &&
+            check_feasible(planner, item, item_count_wanted(item), &bits) == REFUSAL_NONE)
+                item->feasible = bits;
 }
 
 /* --- `count: auto`: the nodes that are left for a policy, divided by its instances --- */
@@ -441,25 +436,6 @@ static size_t count_wanted(const Planner *planner, uint32_t policy, const NodeBi
         return wanted > n_elsewhere ? wanted - n_elsewhere : 0;
 }
 
-/* Counts the instances with which an item divides nodes: those of its own policy, and exclusive
- * instances of other policies that divide nodes as well. */
-static size_t count_sharers(const Planner *planner, const PlanItem *item, const NodeBits *left,
-                            const NodeBits *taken) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < planner->n_items; i++) {
-                const PlanItem *other = &planner->items[i];
-                NodeBits of;
-
-                if (!other->movable || !other->auto_count)
-                        continue;
-                of = left_for(planner, other, taken);
-                n += other->policy_index == item->policy_index ||
-                     (item->exclusive && other->exclusive && id_set_intersects(&of, left));
-        }
-        return n;
-}
-
 /* Can `n` instances have `count` of these each, apart from each other and each within a socket? */
 static bool fit_packages(const Planner *planner, const NodeBits *left, size_t count, size_t n) {
         uint16_t of[PLACEMENT_NODES_MAX] = { 0 };
@@ -470,34 +446,39 @@ static bool fit_packages(const Planner *planner, const NodeBits *left, size_t co
         return sets >= n;
 }
 
-/* The most nodes that one of its sets can have. */
-static size_t count_most(const Planner *planner, const PlanItem *item) {
-        uint16_t of[PLACEMENT_NODES_MAX] = { 0 };
+static size_t item_choose_count(const Planner *planner, const PlanItem *item,
+                                const NodeBits *taken) {
+        const NodeBits left = left_for(planner, item, taken);
+        const size_t n_left = id_set_count(&left), n_must = id_set_count(&item->must);
         const int must = id_set_next(&item->must, 0);
-        size_t most = 0;
+        uint16_t in_package[PLACEMENT_NODES_MAX] = { 0 };
+        size_t n = 0, wanted = 0, most = 0, count;
 
-        if (!item->same_package)
-                return id_set_count(&item->feasible);
-        ID_SET_FOREACH(i, &item->feasible) {
-                uint32_t package = planner->nodes[i].package;
+        /* With these the item divides the nodes: instances of its own policy, and exclusive ones of
+         * other policies that divide nodes as well. */
+        for (size_t i = 0; i < planner->n_items; i++) {
+                const PlanItem *other = &planner->items[i];
+                NodeBits of;
 
-                of[package]++;
-                if (of[package] > most && (must < 0 || planner->nodes[must].package == package))
-                        most = of[package];
+                if (!other->movable || !other->auto_count)
+                        continue;
+                of = left_for(planner, other, taken);
+                n += other->policy_index == item->policy_index ||
+                     (item->exclusive && other->exclusive && id_set_intersects(&of, &left));
         }
-        return most;
-}
-
-static size_t choose_count(const Planner *planner, const PlanItem *item, const NodeBits *taken) {
-        NodeBits left = left_for(planner, item, taken);
-        size_t n_left = id_set_count(&left), n_must = id_set_count(&item->must);
-        size_t n = count_sharers(planner, item, &left, taken), wanted = 0, count;
-        size_t most = count_most(planner, item);
-
         for (uint32_t p = 0; p < planner->n_policies; p++)
                 if (p != item->policy_index)
                         wanted += count_wanted(planner, p, &left, taken);
         count = (n_left > wanted ? n_left - wanted : 0) / n;
+        /* The most nodes that one of its sets can have. */
+        ID_SET_FOREACH(i, &item->feasible) {
+                const uint32_t package = item->same_package ? planner->nodes[i].package : 0;
+
+                in_package[package]++;
+                if (in_package[package] > most &&
+                    (must < 0 || !item->same_package || planner->nodes[must].package == package))
+                        most = in_package[package];
+        }
         count = count < most ? count : most;
         while (item->same_package && count > 1 && !fit_packages(planner, &left, count, n))
                 count--;
@@ -523,7 +504,7 @@ static void planner_auto_counts(Planner *planner) {
                             planner->items[k].policy_index == item->policy_index &&
                             id_set_equal(&planner->items[k].feasible, &item->feasible))
                                 alike = &planner->items[k];
-                item->count = alike ? alike->count : choose_count(planner, item, &taken);
+                item->count = alike ? alike->count : item_choose_count(planner, item, &taken);
         }
 }
 
@@ -567,25 +548,11 @@ static int compare_items(const void *a, const void *b) {
         return x->choice < y->choice ? -1 : x->choice > y->choice;
 }
 
-static void item_measure_devices(const Planner *planner, PlanItem *item) {
-        const NodeSet nodes = placement_devices(planner->input, item->in);
-        const NodeBits devices = node_bits(planner, &nodes);
-
-        item->has_device = !id_set_is_empty(&devices);
-        for (size_t i = 0; item->has_device && i < planner->n_nodes; i++) {
-                item->device[i] = UINT32_MAX;
-                ID_SET_FOREACH(d, &devices) {
-                        uint32_t distance = placement_distance(planner, i, (size_t)d);
-
-                        if (distance < item->device[i])
-                                item->device[i] = distance;
-                }
-        }
-}
-
 static void planner_describe_item(Planner *planner, size_t i) {
         PlanItem *item = &planner->items[i];
         const Place *place = &item->policy->place;
+        const NodeSet device_nodes = placement_devices(planner->input, item->in);
+        const NodeBits devices = node_bits(planner, &device_nodes);
 
         item->policy_index = (uint32_t)planner->n_policies;
         for (size_t k = 0; k < i && item->policy_index == planner->n_policies; k++)
@@ -599,7 +566,16 @@ static void planner_describe_item(Planner *planner, size_t i) {
         item->auto_count = place->count_is_set && place->count == PLACE_COUNT_AUTO;
         item->former = node_bits(planner, &item->in->in_force);
         item->n_former = id_set_count(&item->in->in_force);
-        item_measure_devices(planner, item);
+        item->has_device = !id_set_is_empty(&devices);
+        for (size_t j = 0; item->has_device && j < planner->n_nodes; j++) {
+                item->device[j] = UINT32_MAX;
+                ID_SET_FOREACH(d, &devices) {
+                        uint32_t distance = placement_distance(planner, j, (size_t)d);
+
+                        if (distance < item->device[j])
+                                item->device[j] = distance;
+                }
+        }
         for (size_t j = 0; item->in->by_node && j < planner->n_nodes; j++) {
                 uint64_t mib = (item->in->by_node[j].anon_bytes >> 20) + MOVE_GRAIN_MIB / 2;
 
@@ -689,20 +665,6 @@ NodeSet placement_reserved(const PlacementInput *input) {
         return nodes;
 }
 
-/* At least one core is left to the instances. */
-static uint32_t count_reserved_cores(const PlacementInput *input, uint32_t n_cores) {
-        const uint32_t most = n_cores >= AUTO_PART ? n_cores / AUTO_PART : 1;
-        uint32_t wanted = input->host->reserve.cpus;
-
-        if (wanted == RESERVE_CPUS_AUTO) {
-                wanted = input->nic_speed_mbps >= 100000  ? 8
-                         : input->nic_speed_mbps >= 25000 ? 4
-                                                          : 1;
-                wanted = wanted < most ? wanted : most;
-        }
-        return wanted < n_cores ? wanted : n_cores - (n_cores > 0);
-}
-
 CpuSet placement_reserved_cpus(const PlacementInput *input) {
         const CpuSet withheld = topology_withheld_cpus(input->topology);
         const NodeSet nodes = placement_reserved(input);
@@ -711,11 +673,22 @@ CpuSet placement_reserved_cpus(const PlacementInput *input) {
         for (size_t i = 0; input->host->reserve.cpus > 0 && i < input->topology->n_nodes; i++) {
                 const Node *node = &input->topology->nodes[i];
                 /* No interrupts go to withheld ones. */
-                CpuSet firsts = id_set_minus(&node->first_threads, &withheld);
-                uint32_t left = count_reserved_cores(input, id_set_count(&firsts));
+                const CpuSet firsts = id_set_minus(&node->first_threads, &withheld);
+                const uint32_t n_cores = id_set_count(&firsts),
+                               most = n_cores >= AUTO_PART ? n_cores / AUTO_PART : 1;
+                uint32_t left = input->host->reserve.cpus;
 
                 if (!id_set_has(&input->nic_nodes, node->id) || id_set_has(&nodes, node->id))
                         continue;
+                if (left == RESERVE_CPUS_AUTO) {
+                        left = input->nic_speed_mbps >= 100000  ? 8
+                               : input->nic_speed_mbps >= 25000 ? 4
+                                                                : 1;
+                        left = left < most ? left : most;
+                }
+                /* At least one core is left to the instances. */
+                if (left >= n_cores)
+                        left = n_cores - (n_cores > 0);
                 ID_SET_FOREACH(first, &firsts) {
                         CpuSet core;
 

@@ -163,29 +163,27 @@ void placement_sets_init(PlanSets *sets, const Planner *planner, const PlanItem 
         sets_enter_group(sets, 0);
 }
 
-/* n over k; SIZE_MAX for more than fit. */
-static size_t count_subsets(size_t n, size_t k) {
-        size_t all = 1;
-
-        if (k > n)
-                return 0;
-        k = k < n - k ? k : n - k;
-        for (size_t i = 1; i <= k; i++) {
-                if (__builtin_mul_overflow(all, n - k + i, &all))
-                        return SIZE_MAX;
-                all /= i;
-        }
-        return all;
-}
-
+/* SIZE_MAX for more than fit. */
 static size_t sets_count(const PlanSets *sets) {
         size_t all = 0;
 
         if (sets->n_chosen == 0)
                 return 1;
         for (size_t begin = 0, end; begin < sets->n_pool; begin = end) {
+                size_t n, k = sets->n_chosen, subsets = 1;
+
                 end = sets_group_end(sets, begin);
-                if (__builtin_add_overflow(all, count_subsets(end - begin, sets->n_chosen), &all))
+                n = end - begin;
+                if (k > n)
+                        continue;
+                /* n over k */
+                k = k < n - k ? k : n - k;
+                for (size_t i = 1; i <= k; i++) {
+                        if (__builtin_mul_overflow(subsets, n - k + i, &subsets))
+                                return SIZE_MAX;
+                        subsets /= i;
+                }
+                if (__builtin_add_overflow(all, subsets, &all))
                         return SIZE_MAX;
         }
         return all;
@@ -200,22 +198,6 @@ static bool sets_is_nearer(const PlanSets *sets, size_t a, size_t b) {
         uint32_t to_b = placement_distance(sets->planner, pool[seed], pool[b]);
 
         return to_a != to_b ? to_a < to_b : (a + n - seed) % n < (b + n - seed) % n;
-}
-
-static void sets_choose_around_seed(PlanSets *sets) {
-        size_t n = 0, room = sets->n_chosen - 1;
-
-        for (size_t i = 0; room > 0 && i < sets->n_group; i++) {
-                size_t at;
-
-                if (i == sets->seed || (n == room && !sets_is_nearer(sets, i, sets->chosen[n])))
-                        continue;
-                n += n < room;
-                for (at = n; at > 1 && sets_is_nearer(sets, i, sets->chosen[at - 1]); at--)
-                        sets->chosen[at] = sets->chosen[at - 1];
-                sets->chosen[at] = i;
-        }
-        sets->chosen[0] = sets->seed;
 }
 
 /* The next seed, or the next subset in the order of the numbers, of the group. */
@@ -236,6 +218,7 @@ static bool sets_next_in_group(PlanSets *sets) {
 
 bool placement_sets_next(PlanSets *sets) {
         const bool begun = sets->begun;
+        size_t n = 0;
 
         sets->begun = true;
         if (begun && sets->n_chosen == 0)
@@ -246,8 +229,20 @@ bool placement_sets_next(PlanSets *sets) {
                                 return false;
                         sets_enter_group(sets, sets->group + sets->n_group);
                 } while (sets->n_group < sets->n_chosen);
+        /* Around the seed the nearest, in order. */
+        for (size_t i = 0; sets->seeds && sets->n_chosen > 1 && i < sets->n_group; i++) {
+                size_t at;
+
+                if (i == sets->seed ||
+                    (n == sets->n_chosen - 1 && !sets_is_nearer(sets, i, sets->chosen[n])))
+                        continue;
+                n += n < sets->n_chosen - 1;
+                for (at = n; at > 1 && sets_is_nearer(sets, i, sets->chosen[at - 1]); at--)
+                        sets->chosen[at] = sets->chosen[at - 1];
+                sets->chosen[at] = i;
+        }
         if (sets->seeds)
-                sets_choose_around_seed(sets);
+                sets->chosen[0] = sets->seed;
         sets->nodes = sets->item->must;
         for (size_t i = 0; i < sets->n_chosen; i++)
                 id_set_add(&sets->nodes, sets->pool[sets->group + sets->chosen[i]]);
@@ -538,23 +533,12 @@ static bool item_displace(Planner *planner, PlanItem *item, const NodeBits *node
         return false;
 }
 
-static bool item_displace_others(Planner *planner, PlanItem *item) {
-        bool better = false;
-        PlanSets sets;
-
-        if (item->count < 2)
-                return false;
-        placement_sets_init(&sets, planner, item);
-        while (planner->effort > 0 && placement_sets_next(&sets))
-                better |= item_displace(planner, item, &sets.nodes);
-        return better;
-}
-
 /* Until nothing helps, or the effort is spent. */
 static void planner_repair(Planner *planner) {
         PlanItem **movable = planner->movable;
         const size_t n = planner->n_movable;
         bool better = true;
+        PlanSets sets;
 
         while (better && planner->effort > 0) {
                 better = false;
@@ -565,9 +549,14 @@ static void planner_repair(Planner *planner) {
                 for (size_t i = 0; i < n; i++)
                         for (size_t k = 0; k < i && planner->effort > 0; k++)
                                 better |= item_swap(planner, movable[i], movable[k]);
-                for (size_t i = 0; !better && i < n && planner->effort > 0; i++)
-                        better = item_displace_others(planner, movable[i]) ||
-                                 item_chain(planner, movable[i]);
+                for (size_t i = 0; !better && i < n && planner->effort > 0; i++) {
+                        if (movable[i]->count > 1) {
+                                placement_sets_init(&sets, planner, movable[i]);
+                                while (planner->effort > 0 && placement_sets_next(&sets))
+                                        better |= item_displace(planner, movable[i], &sets.nodes);
+                        }
+                        better = better || item_chain(planner, movable[i]);
+                }
         }
 }
 
@@ -590,28 +579,27 @@ static bool item_deal_out(Planner *planner, PlanItem *lower, PlanItem *higher) {
                item_move_both(planner, lower, &low, higher, &high, true);
 }
 
-static void item_order(PlanItem *lower, PlanItem *higher) {
-        const NodeBits at_lower = lower->nodes, at_higher = higher->nodes,
-                       only_lower = id_set_minus(&at_lower, &at_higher),
-                       only_higher = id_set_minus(&at_higher, &at_lower);
-
-        if (node_bits_next(&only_higher, 0) < node_bits_next(&only_lower, 0)) {
-                lower->nodes = at_higher;
-                higher->nodes = at_lower;
-        }
-}
-
 static bool planner_canonicalize(Planner *planner) {
         PlanItem *items = planner->items;
         bool changed = false;
 
         for (size_t i = 0; i < planner->n_items; i++)
                 for (size_t k = 0; items[i].movable && k < i; k++) {
-                        if (!items[k].movable || items[k].kind != items[i].kind)
+                        PlanItem *lower = &items[k], *higher = &items[i];
+                        NodeBits at_lower, at_higher, only_lower, only_higher;
+
+                        if (!lower->movable || lower->kind != higher->kind)
                                 continue;
-                        if (items[i].count > 1)
-                                changed |= item_deal_out(planner, &items[k], &items[i]);
-                        item_order(&items[k], &items[i]);
+                        if (higher->count > 1)
+                                changed |= item_deal_out(planner, lower, higher);
+                        at_lower = lower->nodes;
+                        at_higher = higher->nodes;
+                        only_lower = id_set_minus(&at_lower, &at_higher);
+                        only_higher = id_set_minus(&at_higher, &at_lower);
+                        if (node_bits_next(&only_higher, 0) < node_bits_next(&only_lower, 0)) {
+                                lower->nodes = at_higher;
+                                higher->nodes = at_lower;
+                        }
                 }
         return changed;
 }

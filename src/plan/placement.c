@@ -8,17 +8,31 @@
 
 /* --- warnings --- */
 
-/* Away from its device, unless that is the network card's node and left to the card. */
-static bool item_is_far(const Planner *planner, const PlanItem *item) {
-        const NodeSet devices = placement_devices(planner->input, item->in);
-        const NodeSet reserved = placement_reserved(planner->input);
+/* Heavy is what weighs as much as a TiDB. Few is less than a quarter of what the machine's nodes
+ * have on average when all CPUs are online: which node an offline CPU belongs to is not known. */
+enum { HEAVY_WEIGHT = 8, FEW_CPUS_PART = 4 };
 
-        return item->has_device && !id_set_intersects(&devices, &item->choice->placement.nodes) &&
-               !(item->policy->place.near == NEAR_NIC && id_set_is_subset(&devices, &reserved));
-}
+static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
+        const PlacementChoice *choice = item->choice;
+        const Policy *policy = item->policy;
+        const Topology *topology = planner->input->topology;
+        const CpuSet online = topology_cpus(topology);
+        const size_t n_cpus = id_set_count(&online) + id_set_count(&topology->offline_cpus);
+        const NodeSet devices = placement_devices(planner->input, item->in),
+                      reserved = placement_reserved(planner->input);
+        const PlanNode *first = NULL;
+        uint32_t warnings = 0;
+        size_t n_nodes = 0;
 
-static bool item_lacks_memory(const Planner *planner, const PlanItem *item) {
-        for (size_t p = 0; p < planner->n_pools; p++) {
+        if (!id_set_is_empty(&choice->reserved))
+                warnings |= choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED : WARN_RESERVED;
+        /* The network card's node does not count as far where it is left to the card. */
+        if (item->has_device && !id_set_intersects(&devices, &choice->placement.nodes) &&
+            !(policy->place.near == NEAR_NIC && id_set_is_subset(&devices, &reserved)))
+                warnings |= WARN_FAR_DEVICE;
+        if (policy->place.near != NEAR_NONE && !item->has_device)
+                warnings |= WARN_DEVICE_UNKNOWN;
+        for (size_t p = 0; policy->memory == MEMORY_BIND && p < planner->n_pools; p++) {
                 uint64_t used = 0, room = 0;
 
                 ID_SET_FOREACH(i, &item->nodes) {
@@ -28,64 +42,22 @@ static bool item_lacks_memory(const Planner *planner, const PlanItem *item) {
                         room += node->node->memory_bytes ? node->free_mib[p] : 0;
                 }
                 if (item->share_mib[p] > 0 && used > room)
-                        return true;
+                        warnings |= WARN_MEMORY;
         }
-        return false;
-}
-
-/* Memory-only nodes beside the others do not count: nothing runs there. */
-static bool item_spans_packages(const Planner *planner, const PlanItem *item) {
-        const PlanNode *first = NULL;
-
         ID_SET_FOREACH(i, &item->nodes) {
                 const PlanNode *node = &planner->nodes[i];
 
+                if (item->exclusive && node->n_exclusive > 1)
+                        warnings |= WARN_NOT_EXCLUSIVE;
+                /* Memory-only nodes beside the others span nothing: nothing runs there. */
                 if (id_set_is_empty(&node->node->cpus))
                         continue;
-                if (first && first->package != node->package &&
+                if (choice->basis == BASIS_EXPLICIT && first && first->package != node->package &&
                     first->node->package != PACKAGE_UNKNOWN &&
                     node->node->package != PACKAGE_UNKNOWN)
-                        return true;
+                        warnings |= WARN_PACKAGES;
                 first = node;
         }
-        return false;
-}
-
-/* Heavy is what weighs as much as a TiDB. Few is less than a quarter of what the machine's nodes
- * have on average when all CPUs are online: which node an offline CPU belongs to is not known. */
-enum { HEAVY_WEIGHT = 8, FEW_CPUS_PART = 4 };
-
-static bool item_has_few_cpus(const Planner *planner, const PlanItem *item) {
-        const Topology *topology = planner->input->topology;
-        const CpuSet online = topology_cpus(topology);
-        const size_t n = id_set_count(&online) + id_set_count(&topology->offline_cpus);
-        size_t n_nodes = 0;
-
-        for (size_t i = 0; i < topology->n_nodes; i++)
-                n_nodes += topology->nodes[i].kind == NODE_NORMAL;
-        return item->policy->cpus.choice != CPUS_LIST &&
-               placement_weight(item->in) >= HEAVY_WEIGHT &&
-               id_set_count(&item->choice->placement.cpus) * FEW_CPUS_PART * n_nodes < n;
-}
-
-static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
-        const PlacementChoice *choice = item->choice;
-        const Policy *policy = item->policy;
-        uint32_t warnings = 0;
-
-        if (!id_set_is_empty(&choice->reserved))
-                warnings |= choice->basis == BASIS_EXPLICIT ? WARN_RESERVED_NAMED : WARN_RESERVED;
-        ID_SET_FOREACH(i, &item->nodes)
-        if (item->exclusive && planner->nodes[i].n_exclusive > 1)
-                warnings |= WARN_NOT_EXCLUSIVE;
-        if (item_is_far(planner, item))
-                warnings |= WARN_FAR_DEVICE;
-        if (policy->place.near != NEAR_NONE && !item->has_device)
-                warnings |= WARN_DEVICE_UNKNOWN;
-        if (policy->memory == MEMORY_BIND && item_lacks_memory(planner, item))
-                warnings |= WARN_MEMORY;
-        if (choice->basis == BASIS_EXPLICIT && item_spans_packages(planner, item))
-                warnings |= WARN_PACKAGES;
         if (item->count > 1 &&
             match_product(item->in->exe, &policy->match, item->in->unit) == PRODUCT_TIDB)
                 warnings |= WARN_MANY_NODES;
@@ -93,7 +65,10 @@ static uint32_t item_warnings(const Planner *planner, const PlanItem *item) {
                 warnings |= WARN_MOVED;
         if (!placement_has_memory(planner, &item->nodes))
                 warnings |= WARN_NO_MEMORY;
-        if (item_has_few_cpus(planner, item))
+        for (size_t i = 0; i < topology->n_nodes; i++)
+                n_nodes += topology->nodes[i].kind == NODE_NORMAL;
+        if (policy->cpus.choice != CPUS_LIST && placement_weight(item->in) >= HEAVY_WEIGHT &&
+            id_set_count(&choice->placement.cpus) * FEW_CPUS_PART * n_nodes < n_cpus)
                 warnings |= WARN_FEW_CPUS;
         return warnings;
 }
@@ -181,27 +156,6 @@ static int item_explain(Planner *planner, PlanItem *item, const PlanCost *total)
 
 /* --- the plan --- */
 
-static void item_fill_placement(const Planner *planner, const PlanItem *item) {
-        PlacementChoice *choice = item->choice;
-        Placement *p = &choice->placement;
-
-        p->memory = item->policy->memory;
-        p->migrate = item->policy->migrate;
-        p->rate_bytes_per_sec = item->policy->rate_bytes_per_sec;
-        p->reason = placement_refusal_to_string(choice->refusal);
-        if (!item->placed && !item->movable)
-                return;
-        ID_SET_FOREACH(i, &item->nodes) {
-                id_set_add(&p->nodes, planner->nodes[i].node->id);
-                if (planner->nodes[i].reserved)
-                        id_set_add(&choice->reserved, planner->nodes[i].node->id);
-        }
-        p->cpus = placement_usable_cpus(planner, item, &item->nodes);
-        /* The kernel takes memory from the nearest nodes then, which is as preferred as it gets. */
-        if (!placement_has_memory(planner, &item->nodes))
-                p->memory = MEMORY_NONE;
-}
-
 int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
         _cleanup_placement_plan_ PlacementPlan plan = {
                 .choices = calloc(input->n_instances + 1, sizeof(plan.choices[0])),
@@ -221,10 +175,26 @@ int placement_plan_build(const PlacementInput *input, PlacementPlan *ret) {
                 plan.score.by[i] = (uint64_t)total.by[i];
         for (size_t i = 0; i < planner.n_items; i++) {
                 PlanItem *item = &planner.items[i];
+                PlacementChoice *choice = item->choice;
+                Placement *place = &choice->placement;
 
-                item_fill_placement(&planner, item);
-                if (item->placed || item->movable)
-                        item->choice->warnings = item_warnings(&planner, item);
+                place->memory = item->policy->memory;
+                place->migrate = item->policy->migrate;
+                place->rate_bytes_per_sec = item->policy->rate_bytes_per_sec;
+                place->reason = placement_refusal_to_string(choice->refusal);
+                if (!item->placed && !item->movable)
+                        continue;
+                ID_SET_FOREACH(k, &item->nodes) {
+                        id_set_add(&place->nodes, planner.nodes[k].node->id);
+                        if (planner.nodes[k].reserved)
+                                id_set_add(&choice->reserved, planner.nodes[k].node->id);
+                }
+                place->cpus = placement_usable_cpus(&planner, item, &item->nodes);
+                /* The kernel takes memory from the nearest nodes then, which is as preferred as it
+                 * gets. */
+                if (!placement_has_memory(&planner, &item->nodes))
+                        place->memory = MEMORY_NONE;
+                choice->warnings = item_warnings(&planner, item);
                 if ((item->movable || item->settled) && input->explain &&
                     item_explain(&planner, item, &total) < 0)
                         return -ENOMEM;
