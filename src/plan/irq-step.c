@@ -147,36 +147,8 @@ static int irq_desired_add(IrqDesiredList *list, const IrqDesired *setting) {
         return 0;
 }
 
-static int add_vectors(IrqDesiredList *list, const IrqPlanDevice *p) {
-        const IrqDevice *d = p->device;
-
-        for (size_t i = 0; i < d->n_vectors; i++) {
-                const IrqVector *v = &d->vectors[i];
-                const IrqDesired setting = {
-                        .key = { SETTING_VECTOR, irq_device_key(d), v->irq },
-                        .device = d,
-                        .vector = v,
-                        .plan = p,
-                        .value.cpus = p->vectors[i].cpus,
-                        .known = v->mask_known,
-                        .present.cpus = v->requested,
-                };
-                bool there = false;
-
-                /* Two cards of one PCI function show the same vectors. */
-                for (size_t k = 0; k < list->n_settings; k++)
-                        there |= list->settings[k].key.kind == SETTING_VECTOR &&
-                                 list->settings[k].key.number == v->irq;
-                if (p->vectors[i].decision != IRQ_STEERED || there)
-                        continue;
-                if (irq_desired_add(list, &setting) < 0)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
-static int add_queues(IrqDesiredList *list, const IrqPlanDevice *p, SettingKind kind,
-                      const CpuSet *wanted, const IrqQueue *queues, size_t n) {
+static int irq_desired_add_queues(IrqDesiredList *list, const IrqPlanDevice *p, SettingKind kind,
+                                  const CpuSet *wanted, const IrqQueue *queues, size_t n) {
         for (size_t i = 0; wanted && i < n; i++) {
                 const IrqDesired setting = { .key = { kind, p->device->name, (uint32_t)i,
                                                       p->device->ifindex },
@@ -196,20 +168,41 @@ static int add_queues(IrqDesiredList *list, const IrqPlanDevice *p, SettingKind 
 
 int irq_desired_build(const IrqPlan *plan, IrqDesiredList *ret) {
         _cleanup_irq_desired_ IrqDesiredList list = { 0 };
-        int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < plan->n_devices; i++)
-                r = plan->devices[i].vectors ? add_vectors(&list, &plan->devices[i]) : 0;
-        for (size_t i = 0; r >= 0 && i < plan->n_devices; i++) {
+        for (size_t i = 0; i < plan->n_devices; i++) {
                 const IrqPlanDevice *p = &plan->devices[i];
+                const IrqDevice *d = p->device;
 
-                r = add_queues(&list, p, SETTING_XPS, p->xps, p->device->tx, p->device->n_tx);
-                if (r >= 0)
-                        r = add_queues(&list, p, SETTING_RPS, p->rps, p->device->rx,
-                                       p->device->n_rx);
+                for (size_t k = 0; p->vectors && k < d->n_vectors; k++) {
+                        const IrqVector *v = &d->vectors[k];
+                        const IrqDesired setting = {
+                                .key = { SETTING_VECTOR, irq_device_key(d), v->irq },
+                                .device = d,
+                                .vector = v,
+                                .plan = p,
+                                .value.cpus = p->vectors[k].cpus,
+                                .known = v->mask_known,
+                                .present.cpus = v->requested,
+                        };
+                        bool there = false;
+
+                        /* Two cards of one PCI function show the same vectors. */
+                        for (size_t j = 0; j < list.n_settings; j++)
+                                there |= list.settings[j].key.kind == SETTING_VECTOR &&
+                                         list.settings[j].key.number == v->irq;
+                        if (p->vectors[k].decision == IRQ_STEERED && !there &&
+                            irq_desired_add(&list, &setting) < 0)
+                                return -ENOMEM;
+                }
         }
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < plan->n_devices; i++) {
+                const IrqPlanDevice *p = &plan->devices[i];
+                const IrqDevice *d = p->device;
+
+                if (irq_desired_add_queues(&list, p, SETTING_XPS, p->xps, d->tx, d->n_tx) < 0 ||
+                    irq_desired_add_queues(&list, p, SETTING_RPS, p->rps, d->rx, d->n_rx) < 0)
+                        return -ENOMEM;
+        }
         *ret = TAKE_STRUCT(list);
         return 0;
 }

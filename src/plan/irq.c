@@ -71,14 +71,6 @@ static IrqPool pool_within(const IrqCpus *cpus, IrqSteer steer, const CpuSet *wa
         return (IrqPool){ .steer = steer, .reason = reason, .cpus = fit };
 }
 
-static CpuSet cpus_of_node(const Topology *topology, int32_t node) {
-        NodeSet nodes = { 0 };
-
-        if (node >= 0 && node < (int32_t)NODE_SET_MAX)
-                id_set_add(&nodes, (uint32_t)node);
-        return topology_cpus_of(topology, &nodes);
-}
-
 /* To free CPUs anywhere. Without such it is better to stay near than to cross the sockets onto the
  * CPUs of an instance: shared instances of the socket, else the nearest CPUs. */
 static IrqPool pool_away(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *device) {
@@ -112,24 +104,19 @@ static IrqPool pool_away(const IrqPlanInput *input, const IrqCpus *cpus, const I
         return pool;
 }
 
-/* CPUs that are reserved at the device's own node serve it alone: those at other nodes are reserved
- * for the cards there. Without such ones all that are reserved serve it. */
-static CpuSet reserved_for(const IrqPlanInput *input, const IrqCpus *cpus,
+static IrqPool pool_choose(const IrqPlanInput *input, const IrqCpus *cpus, const IrqPolicy *policy,
                            const IrqDevice *device) {
-        const CpuSet local = cpus_of_node(input->topology, device->node);
-        const CpuSet own = id_set_and(&local, &input->reserved_cpus);
-        CpuSet all = topology_cpus_of(input->topology, &input->reserved);
+        const Node *node =
+                device->node >= 0 ? topology_find(input->topology, (uint32_t)device->node) : NULL;
+        const CpuSet local = node ? node->cpus : (CpuSet){ 0 },
+                     own = id_set_and(&local, &input->reserved_cpus);
+        CpuSet reserved = topology_cpus_of(input->topology, &input->reserved), listed;
 
-        id_set_union(&all, &input->reserved_cpus);
-        return id_set_intersects(&own, &cpus->free) ? own : all;
-}
-
-static IrqPool choose_pool(const IrqPlanInput *input, const IrqCpus *cpus, const IrqPolicy *policy,
-                           const IrqDevice *device) {
-        const CpuSet reserved = reserved_for(input, cpus, device),
-                     local = cpus_of_node(input->topology, device->node);
-        CpuSet listed;
-
+        /* CPUs that are reserved at the device's own node serve it alone: those at other nodes are
+         * reserved for the cards there. Without such ones all that are reserved serve it. */
+        id_set_union(&reserved, &input->reserved_cpus);
+        if (id_set_intersects(&own, &cpus->free))
+                reserved = own;
         if (device->in_other_netns && input->n_policies > 0)
                 return pool_left(IRQ_REASON_OTHER_NETNS);
         if (!policy)
@@ -195,8 +182,8 @@ static int compare_cpus(const void *a, const void *b) {
 /* The CPUs of a pool, the best first: by distance from the node (DEVICE_NODE_UNKNOWN: all are
  * equal), first threads of cores before others, then by number. The caller owns the array. 0 or
  * -ENOMEM. */
-static int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t node,
-                          uint32_t **ret, size_t *ret_n) {
+static int pool_order(const Topology *topology, const CpuSet *pool, int32_t node, uint32_t **ret,
+                      size_t *ret_n) {
         const size_t room = id_set_count(pool) + 1;
         _cleanup_free_ SortedCpu *sorted = calloc(room, sizeof(*sorted));
         _cleanup_free_ uint32_t *order = calloc(room, sizeof(*order));
@@ -226,19 +213,19 @@ static int irq_pool_order(const Topology *topology, const CpuSet *pool, int32_t 
 
 /* --- which queue gets which CPU: all of these CPUs get the same number of queues --- */
 
-static bool has_queue(const IrqVector *vector) {
+static bool vector_has_queue(const IrqVector *vector) {
         return vector->queue >= 0 && (vector->role == IRQ_ROLE_RX || vector->role == IRQ_ROLE_TX ||
                                       vector->role == IRQ_ROLE_RXTX);
 }
 
 /* The lowest queue above `above` of which a vector is steered, or -1. */
-static int32_t next_queue(const IrqPlanDevice *device, int32_t above) {
+static int32_t device_next_queue(const IrqPlanDevice *device, int32_t above) {
         int32_t next = -1;
 
         for (size_t i = 0; i < device->device->n_vectors; i++) {
                 const IrqVector *vector = &device->device->vectors[i];
 
-                if (device->vectors[i].decision == IRQ_STEERED && has_queue(vector) &&
+                if (device->vectors[i].decision == IRQ_STEERED && vector_has_queue(vector) &&
                     vector->queue > above && (next < 0 || vector->queue < next))
                         next = vector->queue;
         }
@@ -263,14 +250,15 @@ static int irq_spread_vectors(IrqPlan *plan) {
                         id_set_add(&all, device->order[i]);
                 for (size_t i = 0; i < device->device->n_vectors; i++)
                         if (device->vectors[i].decision == IRQ_STEERED &&
-                            !has_queue(&device->device->vectors[i]))
+                            !vector_has_queue(&device->device->vectors[i]))
                                 device->vectors[i].cpus = all;
         }
         while (any) {
                 any = false;
                 for (size_t d = 0; d < plan->n_devices; d++) {
                         IrqPlanDevice *device = &plan->devices[d];
-                        int32_t queue = device->n_order > 0 ? next_queue(device, last[d]) : -1;
+                        int32_t queue =
+                                device->n_order > 0 ? device_next_queue(device, last[d]) : -1;
                         uint32_t cpu;
 
                         if (queue < 0)
@@ -282,7 +270,7 @@ static int irq_spread_vectors(IrqPlan *plan) {
                                         cpu = device->order[i];
                         for (size_t k = 0; k < device->device->n_vectors; k++)
                                 if (device->vectors[k].decision == IRQ_STEERED &&
-                                    has_queue(&device->device->vectors[k]) &&
+                                    vector_has_queue(&device->device->vectors[k]) &&
                                     device->device->vectors[k].queue == queue) {
                                         device->vectors[k].cpus = (CpuSet){ 0 };
                                         id_set_add(&device->vectors[k].cpus, cpu);
@@ -295,27 +283,22 @@ static int irq_spread_vectors(IrqPlan *plan) {
         return 0;
 }
 
-/* The CPU of a queue, or -1: none of its vectors is steered. */
-static int cpu_of(const IrqPlanDevice *device, size_t queue, IrqRole role) {
-        for (size_t i = 0; i < device->device->n_vectors; i++) {
-                const IrqVector *vector = &device->device->vectors[i];
-
-                if (device->vectors[i].decision == IRQ_STEERED && has_queue(vector) &&
-                    (size_t)vector->queue == queue &&
-                    (vector->role == role || vector->role == IRQ_ROLE_RXTX))
-                        return id_set_next(&device->vectors[i].cpus, 0);
-        }
-        return -1;
-}
-
 /* The CPUs of all queues of a kind. A card may have several rounds of queues on one round of
  * vectors, as with traffic classes: queue i is served as queue i modulo that round. Returns whether
  * any is. */
-static bool find_cpus(const IrqPlanDevice *device, IrqRole role, size_t n, int *cpus) {
+static bool device_find_queue_cpus(const IrqPlanDevice *device, IrqRole role, size_t n, int *cpus) {
         size_t served = 0;
 
         for (; served < n; served++) {
-                cpus[served] = cpu_of(device, served, role);
+                cpus[served] = -1; /* none of its vectors is steered */
+                for (size_t i = 0; i < device->device->n_vectors && cpus[served] < 0; i++) {
+                        const IrqVector *vector = &device->device->vectors[i];
+
+                        if (device->vectors[i].decision == IRQ_STEERED &&
+                            vector_has_queue(vector) && (size_t)vector->queue == served &&
+                            (vector->role == role || vector->role == IRQ_ROLE_RXTX))
+                                cpus[served] = id_set_next(&device->vectors[i].cpus, 0);
+                }
                 if (cpus[served] < 0)
                         break;
         }
@@ -324,14 +307,14 @@ static bool find_cpus(const IrqPlanDevice *device, IrqRole role, size_t n, int *
         return served > 0;
 }
 
-static uint32_t node_of(const Topology *topology, uint32_t cpu) {
+static uint32_t cpu_node(const Topology *topology, uint32_t cpu) {
         for (size_t i = 0; i < topology->n_nodes; i++)
                 if (id_set_has(&topology->nodes[i].cpus, cpu))
                         return topology->nodes[i].id;
         return UINT32_MAX;
 }
 
-static int build_xps(const Topology *topology, IrqPlanDevice *device) {
+static int device_build_xps(const Topology *topology, IrqPlanDevice *device) {
         const size_t n = device->device->n_tx;
         _cleanup_free_ int *cpus = calloc(n + 1, sizeof(*cpus));
         _cleanup_free_ uint32_t *nodes = calloc(n + 1, sizeof(*nodes));
@@ -340,10 +323,10 @@ static int build_xps(const Topology *topology, IrqPlanDevice *device) {
 
         if (!cpus || !nodes || !senders)
                 return -ENOMEM;
-        if (!find_cpus(device, IRQ_ROLE_TX, n, cpus))
+        if (!device_find_queue_cpus(device, IRQ_ROLE_TX, n, cpus))
                 return 0;
         for (size_t q = 0; q < n; q++)
-                nodes[q] = node_of(topology, (uint32_t)cpus[q]);
+                nodes[q] = cpu_node(topology, (uint32_t)cpus[q]);
         device->xps = calloc(n, sizeof(*device->xps));
         if (!device->xps)
                 return -ENOMEM;
@@ -351,7 +334,7 @@ static int build_xps(const Topology *topology, IrqPlanDevice *device) {
          * (Documentation/networking/scaling.rst, XPS). */
         online = topology_cpus(topology);
         ID_SET_FOREACH(cpu, &online) {
-                uint32_t node = node_of(topology, (uint32_t)cpu);
+                uint32_t node = cpu_node(topology, (uint32_t)cpu);
                 uint16_t near = topology_distance(topology, node, nodes[0]);
                 size_t best = 0;
                 bool own = false;
@@ -379,7 +362,7 @@ static int build_xps(const Topology *topology, IrqPlanDevice *device) {
 
 /* Packets of a queue go to the CPUs of its own CPU's node that serve the device (scaling.rst,
  * RPS). */
-static int build_rps(const Topology *topology, IrqPlanDevice *device) {
+static int device_build_rps(const Topology *topology, IrqPlanDevice *device) {
         /* The kernel takes these out of rps_cpus by itself (Linux 5.9 and later). */
         const CpuSet withheld = topology_withheld_cpus(topology);
         const size_t n = device->device->n_rx;
@@ -387,13 +370,13 @@ static int build_rps(const Topology *topology, IrqPlanDevice *device) {
 
         if (!cpus)
                 return -ENOMEM;
-        if (!find_cpus(device, IRQ_ROLE_RX, n, cpus))
+        if (!device_find_queue_cpus(device, IRQ_ROLE_RX, n, cpus))
                 return 0;
         device->rps = calloc(n, sizeof(*device->rps));
         if (!device->rps)
                 return -ENOMEM;
         for (size_t q = 0; q < n; q++) {
-                const Node *node = topology_find(topology, node_of(topology, (uint32_t)cpus[q]));
+                const Node *node = topology_find(topology, cpu_node(topology, (uint32_t)cpus[q]));
 
                 for (size_t i = 0; node && i < device->n_order; i++)
                         if (id_set_has(&node->cpus, device->order[i]) &&
@@ -401,26 +384,6 @@ static int build_rps(const Topology *topology, IrqPlanDevice *device) {
                                 id_set_add(&device->rps[q], device->order[i]);
         }
         return 0;
-}
-
-static int irq_spread_queues(const Topology *topology, IrqPlanDevice *device) {
-        const IrqPolicy *policy = device->policy;
-        bool rps;
-        int r = 0;
-
-        if (!irq_reason_steers(device->reason))
-                return 0;
-        /* The kernel has no mask for a single transmit queue. */
-        if (policy->xps && device->device->n_tx > 1)
-                r = build_xps(topology, device);
-        /* Automatically only where no instance has the CPUs: else it would spread the work over
-         * instances. */
-        rps = policy->rps == RPS_ON ||
-              (policy->rps == RPS_AUTO && device->device->n_rx < device->n_order &&
-               device->reason != IRQ_REASON_SHARED && device->reason != IRQ_REASON_OWNED);
-        if (r >= 0 && rps)
-                r = build_rps(topology, device);
-        return r;
 }
 
 /* --- the plan --- */
@@ -432,27 +395,20 @@ static bool any_glob(const WordList *globs, const char *name) {
         return false;
 }
 
-static bool irq_policy_matches(const IrqPolicy *policy, const IrqDevice *device) {
-        for (size_t i = 0; device->pci && i < policy->pci.n_words; i++)
-                if (strcasecmp(policy->pci.words[i], device->pci) == 0)
-                        return true;
-        switch (device->kind) {
-        case IRQ_DEVICE_NET: /* in another namespace its name is not known */
-                return !device->in_other_netns && (any_glob(&policy->net, device->name) ||
-                                                   any_glob(&policy->net, device->master));
-        case IRQ_DEVICE_NVME:
-                return any_glob(&policy->nvme, device->name);
-        case IRQ_DEVICE_OTHER:
-                break;
-        }
-        return false;
-}
-
 const IrqPolicy *irq_policy_find(const IrqPolicy *policies, size_t n_policies,
                                  const IrqDevice *device) {
-        for (size_t i = 0; i < n_policies; i++)
-                if (irq_policy_matches(&policies[i], device))
-                        return &policies[i];
+        for (const IrqPolicy *policy = policies; policy < policies + n_policies; policy++) {
+                for (size_t i = 0; device->pci && i < policy->pci.n_words; i++)
+                        if (strcasecmp(policy->pci.words[i], device->pci) == 0)
+                                return policy;
+                /* In another namespace its name is not known. */
+                if (device->kind == IRQ_DEVICE_NET && !device->in_other_netns &&
+                    (any_glob(&policy->net, device->name) ||
+                     any_glob(&policy->net, device->master)))
+                        return policy;
+                if (device->kind == IRQ_DEVICE_NVME && any_glob(&policy->nvme, device->name))
+                        return policy;
+        }
         return NULL;
 }
 
@@ -462,37 +418,10 @@ static int compare_irqs(const void *a, const void *b) {
         return *x < *y ? -1 : *x > *y;
 }
 
-static int build_device(const IrqPlanInput *input, const IrqCpus *cpus, const IrqDevice *of,
-                        IrqPlanDevice *device) {
-        IrqPool pool;
-        bool steers;
-
-        device->device = of;
-        device->policy = irq_policy_find(input->policies, input->n_policies, of);
-        pool = choose_pool(input, cpus, device->policy, of);
-        device->steer = pool.steer;
-        device->reason = pool.reason;
-        steers = irq_reason_steers(pool.reason);
-        device->vectors = calloc(of->n_vectors + 1, sizeof(*device->vectors));
-        if (!device->vectors || (steers && irq_pool_order(input->topology, &pool.cpus, of->node,
-                                                          &device->order, &device->n_order) < 0))
-                return -ENOMEM;
-        for (size_t i = 0; i < of->n_vectors; i++) {
-                const IrqManaged managed = of->vectors[i].managed;
-
-                device->vectors[i].irq = of->vectors[i].irq;
-                device->vectors[i].decision =
-                        managed == IRQ_MANAGED_YES || managed == IRQ_MANAGED_LIKELY ? IRQ_MANAGED
-                        : steers                                                    ? IRQ_STEERED
-                                                                                    : IRQ_LEFT;
-        }
-        return 0;
-}
-
 /* What is sent to irqbalance. It gets the interrupts that are steered, because it would replace
  * their masks in its next round. Managed interrupts, which irqbalance cannot move either, would
  * only fill the list, which is short in old versions of irqbalance. */
-static int build_balance(const IrqCpus *cpus, IrqPlan *plan) {
+static int plan_build_balance(const IrqCpus *cpus, IrqPlan *plan) {
         const CpuSet usual = id_set_minus(&cpus->online, &cpus->isolated);
         IrqPlanBalance *balance = &plan->irqbalance;
         size_t allocated = 0;
@@ -531,21 +460,58 @@ int irq_plan_build(const IrqPlanInput *input, IrqPlan *ret) {
         _cleanup_irq_plan_ IrqPlan plan = {
                 .devices = calloc(input->host->n_devices + 1, sizeof(*plan.devices)),
         };
-        int r = 0;
 
         if (!plan.devices)
                 return -ENOMEM;
         plan.n_devices = input->host->n_devices;
-        for (size_t i = 0; r >= 0 && i < plan.n_devices; i++)
-                r = build_device(input, &cpus, &input->host->devices[i], &plan.devices[i]);
-        if (r >= 0)
-                r = irq_spread_vectors(&plan);
-        for (size_t i = 0; r >= 0 && i < plan.n_devices; i++)
-                r = irq_spread_queues(input->topology, &plan.devices[i]);
-        if (r >= 0)
-                r = build_balance(&cpus, &plan);
-        if (r < 0)
-                return r;
+        for (size_t i = 0; i < plan.n_devices; i++) {
+                const IrqDevice *of = &input->host->devices[i];
+                const IrqPolicy *policy = irq_policy_find(input->policies, input->n_policies, of);
+                const IrqPool pool = pool_choose(input, &cpus, policy, of);
+                const bool steers = irq_reason_steers(pool.reason);
+                IrqPlanDevice *device = &plan.devices[i];
+
+                device->device = of;
+                device->policy = policy;
+                device->steer = pool.steer;
+                device->reason = pool.reason;
+                device->vectors = calloc(of->n_vectors + 1, sizeof(*device->vectors));
+                if (!device->vectors ||
+                    (steers && pool_order(input->topology, &pool.cpus, of->node, &device->order,
+                                          &device->n_order) < 0))
+                        return -ENOMEM;
+                for (size_t k = 0; k < of->n_vectors; k++) {
+                        const IrqManaged managed = of->vectors[k].managed;
+
+                        device->vectors[k].irq = of->vectors[k].irq;
+                        if (managed == IRQ_MANAGED_YES || managed == IRQ_MANAGED_LIKELY)
+                                device->vectors[k].decision = IRQ_MANAGED;
+                        else
+                                device->vectors[k].decision = steers ? IRQ_STEERED : IRQ_LEFT;
+                }
+        }
+        if (irq_spread_vectors(&plan) < 0)
+                return -ENOMEM;
+        for (size_t i = 0; i < plan.n_devices; i++) {
+                IrqPlanDevice *device = &plan.devices[i];
+                const IrqPolicy *policy = device->policy;
+
+                if (!irq_reason_steers(device->reason))
+                        continue;
+                /* The kernel has no mask for a single transmit queue. */
+                if (policy->xps && device->device->n_tx > 1 &&
+                    device_build_xps(input->topology, device) < 0)
+                        return -ENOMEM;
+                /* Automatically only where no instance has the CPUs: else it would spread the work
+                 * over instances. */
+                if ((policy->rps == RPS_ON ||
+                     (policy->rps == RPS_AUTO && device->device->n_rx < device->n_order &&
+                      device->reason != IRQ_REASON_SHARED && device->reason != IRQ_REASON_OWNED)) &&
+                    device_build_rps(input->topology, device) < 0)
+                        return -ENOMEM;
+        }
+        if (plan_build_balance(&cpus, &plan) < 0)
+                return -ENOMEM;
         *ret = TAKE_STRUCT(plan);
         return 0;
 }
