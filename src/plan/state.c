@@ -65,16 +65,12 @@ static const Rule rules[] = {
         { EVENT_REFUSE, STILL, ACTION_REST, INSTANCE_REFUSED },
 };
 
-static const Rule *rule_find(InstanceState state, InstanceEvent event) {
-        for (size_t i = 0; i < ELEMENTSOF(rules); i++)
-                if (rules[i].event == event && (rules[i].states & 1u << state))
-                        return &rules[i];
-        return NULL;
-}
-
 Transition state_next(InstanceState state, InstanceEvent event) {
-        const Rule *rule = rule_find(state, event);
+        const Rule *rule = NULL;
 
+        for (size_t i = 0; !rule && i < ELEMENTSOF(rules); i++)
+                if (rules[i].event == event && (rules[i].states & 1u << state))
+                        rule = &rules[i];
         assert(rule || event < EVENT_WATCH);
         return (Transition){ .action = rule ? rule->action : ACTION_NONE,
                              .state = rule && rule->next != SAME ? (InstanceState)rule->next
@@ -156,75 +152,62 @@ static const char *const action_words[N_INSTANCE_ACTIONS] = {
         [ACTION_SETTLE] = "due in a second",
 };
 
-static void states_render(const Rule *rule, Text *text) {
-        const char *between = "";
-
-        if (rule->states == ANY || rule->states == STILL) {
-                text_append(text, rule->states == STILL                           ? "not moving"
-                                  : rule > rules && rule[-1].event == rule->event ? "any other"
-                                                                                  : "any");
-                return;
-        }
-        for (InstanceState s = 0; s < N_INSTANCE_STATES; s++)
-                if (rule->states & 1u << s) {
-                        text_appendf(text, "%s%s", between, instance_state_to_string(s));
-                        between = ", ";
-                }
-}
-
 void state_render_table(Text *text) {
         text_append(text, "| event | in state | action | state |\n| --- | --- | --- | --- |\n");
-        for (size_t i = 0; i < ELEMENTSOF(rules); i++) {
-                text_appendf(text, "| %s | ", event_words[rules[i].event]);
-                states_render(&rules[i], text);
-                text_appendf(text, " | %s | %s |\n", action_words[rules[i].action],
-                             rules[i].next == SAME
+        for (const Rule *rule = rules; rule < rules + ELEMENTSOF(rules); rule++) {
+                const bool follows = rule > rules && rule[-1].event == rule->event;
+                const char *between = "";
+
+                text_appendf(text, "| %s | ", event_words[rule->event]);
+                if (rule->states == STILL)
+                        text_append(text, "not moving");
+                else if (rule->states == ANY)
+                        text_append(text, follows ? "any other" : "any");
+                else
+                        for (InstanceState s = 0; s < N_INSTANCE_STATES; s++)
+                                if (rule->states & 1u << s) {
+                                        text_appendf(text, "%s%s", between,
+                                                     instance_state_to_string(s));
+                                        between = ", ";
+                                }
+                text_appendf(text, " | %s | %s |\n", action_words[rule->action],
+                             rule->next == SAME
                                      ? ""
-                                     : instance_state_to_string((InstanceState)rules[i].next));
+                                     : instance_state_to_string((InstanceState)rule->next));
         }
 }
 
 /* --- the verdict --- */
 
-static bool is_placed(const VerdictInput *in) {
-        return in->binding && !id_set_is_empty(&in->placement->nodes);
-}
-
-/* A thread that has fewer of the CPUs by its own choice is where it belongs: HAProxy's cpu-map and
- * cpu-policy, and TiFlash's read pools, give each thread a part, and together they have all. In a
- * group of its own making that leaves it fewer, it is not as it is wanted. */
-static bool are_cpus_bound(const VerdictInput *in) {
-        const Binding *b = in->binding;
-
-        return is_placed(in) && step_cpus_in_force(in->backend, b, in->placement) &&
-               (b->n_threads_off_cpus == 0 ||
-                (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
-}
-
-/* Does the kernel allow what the mode requires? With affinity memory cannot be held to any
- * nodes. */
-static bool is_memory_held(const VerdictInput *in) {
-        NodeSet home = in->open_nodes;
-
-        if (in->placement->memory != MEMORY_BIND)
-                return in->placement->memory == MEMORY_PREFERRED;
-        id_set_intersect(&home, &in->placement->nodes);
-        return in->backend != BACKEND_AFFINITY && id_set_equal(&in->binding->mems, &home);
-}
-
 Verdict verdict_of(const VerdictInput *in) {
+        const Binding *b = in->binding;
+        const MemoryMode mode = in->placement->memory;
+        const bool placed = b && !id_set_is_empty(&in->placement->nodes);
+        const NodeSet home = id_set_and(&in->placement->nodes, &in->open_nodes);
         Verdict verdict = {
                 .state = in->state,
-                .cpu_bound = are_cpus_bound(in),
-                /* An instance becomes bound only when no memory is left outside; the few pages that
-                 * are allocated outside later do not change its state. */
-                .memory_bound = is_placed(in) && is_memory_held(in) &&
-                                (in->state == INSTANCE_BOUND ||
-                                 (in->memory_known && in->outside_bytes == 0)),
                 .code = in->failure ? in->failure_code : in->step->code,
                 .reason = in->failure ? in->failure : in->step->reason,
         };
 
+        /* A thread that has fewer of the CPUs by its own choice is where it belongs: HAProxy's
+         * cpu-map and cpu-policy, and TiFlash's read pools, give each thread a part, and together
+         * they have all. In a group of its own making that leaves it fewer, it is not as it is
+         * wanted. */
+        verdict.cpu_bound = placed && step_cpus_in_force(in->backend, b, in->placement) &&
+                            (b->n_threads_off_cpus == 0 ||
+                             (b->n_threads_outside == 0 && b->inner_group[0] == '\0'));
+        /* Does the kernel allow what the mode requires? With affinity memory cannot be held to any
+         * nodes. */
+        if (placed && mode == MEMORY_BIND)
+                verdict.memory_bound =
+                        in->backend != BACKEND_AFFINITY && id_set_equal(&b->mems, &home);
+        else
+                verdict.memory_bound = placed && mode == MEMORY_PREFERRED;
+        /* An instance becomes bound only when no memory is left outside; the few pages that are
+         * allocated outside later do not change its state. */
+        if (in->state != INSTANCE_BOUND && (!in->memory_known || in->outside_bytes > 0))
+                verdict.memory_bound = false;
         /* The step was decided when it was widened, and its nodes may have room again since. */
         if (!in->failure && in->state == INSTANCE_WIDENED && in->widened_why != REASON_NONE &&
             in->widened_why != REASON_NODE_FULL && in->step->code == REASON_NODE_FULL) {
@@ -232,8 +215,7 @@ Verdict verdict_of(const VerdictInput *in) {
                 verdict.reason = reason_to_sentence(in->widened_why);
         }
         verdict.undone = in->state == INSTANCE_BOUND &&
-                         !(verdict.cpu_bound &&
-                           (verdict.memory_bound || in->placement->memory == MEMORY_NONE));
+                         !(verdict.cpu_bound && (verdict.memory_bound || mode == MEMORY_NONE));
         return verdict;
 }
 

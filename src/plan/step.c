@@ -98,7 +98,7 @@ static bool is_kept_out(const StepInput *in, IdView wanted, IdView above) {
 }
 
 /* One pass for what is worth it and is not needed for anything. */
-static bool is_to_follow(const StepInput *in) {
+static bool files_are_to_follow(const StepInput *in) {
         return in->file_pull_wanted && in->memory_known && in->outside_bytes == 0 && in->has_room &&
                in->passes == 0 && in->placement->migrate == MIGRATE_GENTLE;
 }
@@ -116,7 +116,7 @@ bool step_moves_at_once(MigrateMode migrate, bool memory_known) {
         return migrate == MIGRATE_KERNEL && memory_known;
 }
 
-static bool is_exhausted(const StepInput *in) {
+static bool passes_are_exhausted(const StepInput *in) {
         /* The kernel was requested to move everything at once. */
         if (step_moves_at_once(in->placement->migrate, in->memory_known))
                 return in->passes > 0;
@@ -131,9 +131,9 @@ static Step pull_or_settle(const StepInput *in, bool may_sweep) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return step_for(STEP_PARTLY, REASON_NOT_MOVED,
                                 "its existing memory is not moved (migrate: none)");
-        if (!is_exhausted(in) && in->placement->migrate == MIGRATE_KERNEL)
+        if (!passes_are_exhausted(in) && in->placement->migrate == MIGRATE_KERNEL)
                 return in->fits ? step(STEP_PULL) : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
-        if (!is_exhausted(in))
+        if (!passes_are_exhausted(in))
                 return in->fits || in->has_room ? step(STEP_PULL)
                                                 : step_for(STEP_PARTLY, REASON_NO_ROOM, no_room);
         /* Counters lag: wait for them before anything heavy is done, and after it. */
@@ -160,14 +160,14 @@ static NodeSet home_of(const StepInput *in) {
 
 /* Narrow by an earlier policy of bind: open again. Narrow by the admin: not ours to touch.
  * cgroup1 has a directory of our own, which nothing else narrows. */
-static bool are_mems_ours(const StepInput *in) {
+static bool mems_are_ours(const StepInput *in) {
         return in->backend == BACKEND_CGROUP1 ||
                (in->we_narrowed && in->backend != BACKEND_AFFINITY);
 }
 
 /* Within what a slice above allows. (In cgroup1 the group above is ours, too, and gets all with
  * the next write.) */
-static bool is_open(const StepInput *in) {
+static bool mems_are_open(const StepInput *in) {
         NodeSet open = in->all_nodes;
 
         if (in->backend != BACKEND_CGROUP1 && !id_set_is_empty(&in->binding->mems_above))
@@ -175,8 +175,8 @@ static bool is_open(const StepInput *in) {
         return id_set_equal(&in->binding->mems, &open);
 }
 
-static bool is_to_be_opened(const StepInput *in) {
-        return are_mems_ours(in) && !is_open(in);
+static bool mems_are_to_be_opened(const StepInput *in) {
+        return mems_are_ours(in) && !mems_are_open(in);
 }
 
 bool step_mems_in_force(const StepInput *in) {
@@ -187,7 +187,7 @@ bool step_mems_in_force(const StepInput *in) {
                 return false;
         if (in->placement->memory == MEMORY_BIND)
                 return id_set_equal(&in->binding->mems, &home);
-        return are_mems_ours(in) && is_open(in);
+        return mems_are_ours(in) && mems_are_open(in);
 }
 
 static Step write_mems(const StepInput *in, StepKind kind, const NodeSet *mems) {
@@ -215,7 +215,7 @@ static const char memory_uncounted[] = "its memory nodes are set, but its memory
                                        "(no memory cgroup of its own), so none is moved";
 
 /* Nothing can be outside then. */
-static bool is_everywhere(const StepInput *in) {
+static bool place_is_everywhere(const StepInput *in) {
         return id_set_is_subset(&in->all_nodes, &in->placement->nodes);
 }
 
@@ -229,7 +229,7 @@ static Step step_pull_uncounted(const StepInput *in) {
                 return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE,
                                 "its memory is not counted (it has no memory cgroup of its own, or "
                                 "was moved to its own scope) and is not moved (migrate: none)");
-        if (!is_exhausted(in))
+        if (!passes_are_exhausted(in))
                 return step(STEP_PULL);
         return in->pass_whole ? step_for(STEP_PARTLY, REASON_PINNED_PAGES,
                                          "the kernel did not move some pages; they may be pinned")
@@ -239,7 +239,7 @@ static Step step_pull_uncounted(const StepInput *in) {
 static Step step_preferred(const StepInput *in) {
         const NodeSet nodes = home_of(in);
 
-        if (is_to_be_opened(in))
+        if (mems_are_to_be_opened(in))
                 return step_open(in);
         if (!id_set_is_subset(&nodes, &in->binding->mems))
                 return step_for(STEP_PARTLY, REASON_SLICE_TOO_TIGHT,
@@ -249,7 +249,7 @@ static Step step_preferred(const StepInput *in) {
                 return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
         if (in->in_scope || !in->memory_known)
                 return step_pull_uncounted(in);
-        if (is_to_follow(in))
+        if (files_are_to_follow(in))
                 return step(STEP_PULL);
         if (in->outside_bytes == 0)
                 return step(STEP_DONE);
@@ -287,32 +287,32 @@ static Step step_widened(const StepInput *in) {
 /* Narrowing may move the rest at once (a cpuset that was narrow before moves pages when it is
  * written): at most the memory of one second at the policy's rate, or pages that the mover cannot
  * move. */
-static bool is_pulled_enough(const StepInput *in) {
+static bool memory_is_pulled_enough(const StepInput *in) {
         if (in->placement->migrate == MIGRATE_NONE)
                 return true;
         if (in->passes == 0)
                 return in->outside_bytes == 0 && !in->files_follow;
-        return is_exhausted(in) || in->outside_bytes <= in->placement->rate_bytes_per_sec;
+        return passes_are_exhausted(in) || in->outside_bytes <= in->placement->rate_bytes_per_sec;
 }
 
 static Step step_bind(const StepInput *in) {
         const NodeSet nodes = home_of(in);
-        bool pulled = is_pulled_enough(in);
+        bool pulled = memory_is_pulled_enough(in);
 
         if (!id_set_is_empty(&in->extra))
                 return step_widened(in);
         if (id_set_equal(&in->binding->mems, &nodes)) {
                 if (in->memory_known && in->outside_bytes > 0)
                         return pull_or_settle(in, true);
-                if (!in->memory_known && acts_on_processes(in) && !is_everywhere(in))
+                if (!in->memory_known && acts_on_processes(in) && !place_is_everywhere(in))
                         return step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_uncounted);
                 /* Narrowed by somebody else: memory that was allocated before is where it was. */
-                if (!in->memory_known && !in->we_narrowed && !is_everywhere(in))
+                if (!in->memory_known && !in->we_narrowed && !place_is_everywhere(in))
                         return step_pull_uncounted(in);
-                return step(is_to_follow(in) ? STEP_PULL : STEP_DONE);
+                return step(files_are_to_follow(in) ? STEP_PULL : STEP_DONE);
         }
         if (!in->memory_known && acts_on_processes(in))
-                return is_to_be_opened(in)
+                return mems_are_to_be_opened(in)
                                ? step_open(in)
                                : step_for(STEP_PARTLY, REASON_MEMORY_UNREADABLE, memory_unknown);
         if (!in->memory_known && !in->in_scope)
@@ -337,7 +337,8 @@ static Step step_bind(const StepInput *in) {
                 return step_pull_uncounted(in);
         if (!in->fits && !in->in_scope) {
                 /* As preferred as it can be: a part is better than nothing. */
-                if (in->has_room && in->placement->migrate == MIGRATE_GENTLE && !is_exhausted(in))
+                if (in->has_room && in->placement->migrate == MIGRATE_GENTLE &&
+                    !passes_are_exhausted(in))
                         return step(STEP_PULL);
                 return step_for(STEP_PARTLY, REASON_NO_ROOM,
                                 "its memory does not fit on its nodes: preferred instead of bound "
@@ -356,50 +357,16 @@ static Step step_bind(const StepInput *in) {
         return write_mems(in, STEP_NARROW, &nodes);
 }
 
-static Step step_memory(const StepInput *in) {
-        Step next;
-
-        switch (in->placement->memory) {
-        case MEMORY_NONE:
-                return is_to_be_opened(in) ? step_open(in) : step(STEP_DONE);
-        case MEMORY_PREFERRED:
-                return step_preferred(in);
-        case MEMORY_BIND:
-                if (in->backend != BACKEND_AFFINITY)
-                        return step_bind(in);
-                /* Nothing can hold the memory there: the nearest thing is done, and reported. */
-                next = step_preferred(in);
-                return next.kind != STEP_DONE
-                               ? next
-                               : step_for(STEP_PARTLY, REASON_NOT_STRICT,
-                                          "memory: bind is treated as preferred, because the "
-                                          "backend affinity cannot bind memory");
-        }
-        return step_for(STEP_REFUSE, REASON_OTHER, "unknown memory mode");
-}
-
-static Step step_cpus(const StepInput *in) {
-        static const char *const no_effect[] = {
-                [BACKEND_AUTO] = "AllowedCPUs= was set and had no effect; does a slice above the "
-                                 "unit allow less?",
-                [BACKEND_SYSTEMD] = "AllowedCPUs= was set and had no effect; does a slice above "
-                                    "the unit allow less?",
-                [BACKEND_CGROUP1] = "it was moved to its own cpuset and did not stay there; does "
-                                    "another manager move it?",
-                [BACKEND_AFFINITY] = "the CPUs of its threads were set and had no effect; does its "
-                                     "cpuset cgroup allow less?",
-        };
-
-        if (in->cpu_writes >= STEP_WRITES_MAX ||
-            (in->cpus_applied &&
-             is_kept_out(in, ID_VIEW(&in->placement->cpus), ID_VIEW(&in->binding->cpus_above))))
-                return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT, no_effect[in->backend]);
-        if (in->repairs >= STEP_REPAIRS_MAX)
-                return step_for(
-                        STEP_PARTLY, REASON_CONTESTED,
-                        "something else keeps changing its CPUs; backing off for one minute");
-        return step(STEP_SET_CPUS);
-}
+static const char *const cpus_without_effect[] = {
+        [BACKEND_AUTO] = "AllowedCPUs= was set and had no effect; does a slice above the unit "
+                         "allow less?",
+        [BACKEND_SYSTEMD] = "AllowedCPUs= was set and had no effect; does a slice above the unit "
+                            "allow less?",
+        [BACKEND_CGROUP1] = "it was moved to its own cpuset and did not stay there; does another "
+                            "manager move it?",
+        [BACKEND_AFFINITY] = "the CPUs of its threads were set and had no effect; does its cpuset "
+                             "cgroup allow less?",
+};
 
 static const char inner_group[] =
         "a cgroup that it created below its unit allows its processes other CPUs or memory nodes: "
@@ -407,8 +374,8 @@ static const char inner_group[] =
 
 Step step_next(const StepInput *in) {
         const Binding *binding = in->binding;
+        Step next = step_for(STEP_REFUSE, REASON_OTHER, "unknown memory mode");
         NodeSet nodes;
-        Step next;
 
         if (id_set_is_empty(&in->placement->nodes))
                 return step_for(STEP_WATCH, *in->placement->reason ? REASON_NO_PLACE : REASON_NONE,
@@ -426,15 +393,44 @@ Step step_next(const StepInput *in) {
         /* Of affinity, what a thread was before it is first set does not count. */
         if (!step_cpus_in_force(in->backend, binding, in->placement) ||
             (!in->cpus_applied && in->backend == BACKEND_AFFINITY &&
-             binding->n_threads_off_cpus > 0))
-                return step_cpus(in);
+             binding->n_threads_off_cpus > 0)) {
+                if (in->cpu_writes >= STEP_WRITES_MAX ||
+                    (in->cpus_applied &&
+                     is_kept_out(in, ID_VIEW(&in->placement->cpus), ID_VIEW(&binding->cpus_above))))
+                        return step_for(STEP_REFUSE, REASON_SLICE_TOO_TIGHT,
+                                        cpus_without_effect[in->backend]);
+                if (in->repairs >= STEP_REPAIRS_MAX)
+                        return step_for(STEP_PARTLY, REASON_CONTESTED,
+                                        "something else keeps changing its CPUs; backing off for "
+                                        "one minute");
+                return step(STEP_SET_CPUS);
+        }
         /* Nothing can be moved to where that group does not let it be. */
         nodes = home_of(in);
         id_set_intersect(&nodes, &binding->mems);
         if (binding->inner_group[0] != '\0' && in->placement->memory != MEMORY_NONE &&
             !id_set_is_subset(&nodes, &binding->inner_mems))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
-        next = step_memory(in);
+        switch (in->placement->memory) {
+        case MEMORY_NONE:
+                next = mems_are_to_be_opened(in) ? step_open(in) : step(STEP_DONE);
+                break;
+        case MEMORY_PREFERRED:
+                next = step_preferred(in);
+                break;
+        case MEMORY_BIND:
+                if (in->backend != BACKEND_AFFINITY) {
+                        next = step_bind(in);
+                        break;
+                }
+                /* Nothing can hold the memory there: the nearest thing is done, and reported. */
+                next = step_preferred(in);
+                if (next.kind == STEP_DONE)
+                        return step_for(STEP_PARTLY, REASON_NOT_STRICT,
+                                        "memory: bind is treated as preferred, because the backend "
+                                        "affinity cannot bind memory");
+                break;
+        }
         if (next.kind == STEP_DONE && binding->inner_group[0] != '\0' &&
             !id_set_equal(&binding->inner_cpus, &binding->cpus))
                 return step_for(STEP_PARTLY, REASON_INNER_GROUP, inner_group);
