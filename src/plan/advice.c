@@ -62,7 +62,7 @@ typedef struct AdviceScope {
 } AdviceScope;
 
 /* What the process does that runs now: it may have read the number of CPUs before it was bound. */
-static const char *gomaxprocs_note(const AdviceSubject *subject) {
+static const char *subject_gomaxprocs_note(const AdviceSubject *subject) {
         if (subject->pid == 0)
                 return "";
         if (subject->gomaxprocs == 0 && subject->go == GO_FOLLOWS)
@@ -84,7 +84,7 @@ static const char *gomaxprocs_note(const AdviceSubject *subject) {
                "does not set the number itself.";
 }
 
-static bool shares_cpus(const AdviceSubject *subject) {
+static bool subject_shares_cpus(const AdviceSubject *subject) {
         return subject->cpu_share < subject->n_cpus;
 }
 
@@ -94,11 +94,11 @@ static bool give_go_threads(const AdviceScope *scope, Advice *advice) {
         const uint32_t n = subject->product == PRODUCT_PD ? subject->n_cpus : subject->cpu_share;
 
         advice->value = n;
-        advice->note = gomaxprocs_note(subject);
+        advice->note = subject_gomaxprocs_note(subject);
         if (subject->pid > 0 && subject->gomaxprocs == n)
                 advice->effect = HOLDS_ALREADY;
         /* Does the process count on CPUs that it had before it was bound? */
-        return shares_cpus(subject) ||
+        return subject_shares_cpus(subject) ||
                (subject->pid > 0 &&
                 (subject->gomaxprocs > 0 ? subject->gomaxprocs != n
                                          : subject->go == GO_ONCE && subject->bound_after_start));
@@ -109,7 +109,7 @@ static uint64_t memory_limit_bytes(const AdviceSubject *subject) {
 }
 
 /* 0: not known. */
-static uint32_t version_of(const AdviceSubject *subject) {
+static uint32_t subject_version(const AdviceSubject *subject) {
         return subject->said ? subject->said->version : 0;
 }
 
@@ -120,24 +120,14 @@ static bool give_memory_limit(const AdviceScope *scope, Advice *advice) {
         if (bytes < ADVICE_MEMORY_LIMIT_MIN)
                 advice->reason = "The minimum that TiDB accepts: 80 % of {memory_part} is less, "
                                  "and too little for a TiDB server.";
-        if (version_of(scope->subject) >= ADVICE_ARBITRATOR_VERSION)
+        if (subject_version(scope->subject) >= ADVICE_ARBITRATOR_VERSION)
                 advice->note = "With the memory arbitrator (tidb_mem_arbitrator_mode) 95 % suits.";
         return scope->subject->memory_share_bytes > 0 && !scope->subject->limited;
 }
 
-/* By published measurements, memory grows from 1 to 8 times as GOGC goes from 100 to 1000; values
- * between are interpolated linearly. UINT64_MAX: more than any machine has. */
-static uint64_t gogc_need(uint64_t base, uint64_t gogc) {
-        uint64_t slope = (ADVICE_GOGC_GROWTH - 1) * (gogc - 100);
-
-        if (base > UINT64_MAX / (ADVICE_GOGC_GROWTH + 1))
-                return UINT64_MAX;
-        return base + base / 900 * slope + base % 900 * slope / 900;
-}
-
 /* The known memory of PD, HAProxy, JVMs and others on the subject's nodes, divided by the number of
  * instances that share these nodes. */
-static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
+static uint64_t subject_light_bytes(const AdviceReport *report, const AdviceSubject *subject) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < report->n_subjects; i++) {
@@ -158,9 +148,13 @@ static uint64_t light_bytes(const AdviceReport *report, const AdviceSubject *sub
 static bool give_gogc(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
         const uint64_t limit = memory_limit_bytes(subject);
-        const uint64_t room = limit - advice_min(limit, light_bytes(scope->report, subject));
+        const uint64_t room =
+                limit - advice_min(limit, subject_light_bytes(scope->report, subject));
         const uint64_t base = advice_max(subject->need_bytes, ADVICE_GOGC_BASE_BYTES);
-        const uint64_t need = gogc_need(base, ADVICE_GOGC_MOST);
+        /* By published measurements; UINT64_MAX: more than any machine has. */
+        const uint64_t need = base <= UINT64_MAX / (ADVICE_GOGC_GROWTH + 1)
+                                      ? base * ADVICE_GOGC_GROWTH
+                                      : UINT64_MAX;
 
         advice->base_bytes = base;
         advice->cost_bytes = need - base;
@@ -172,19 +166,19 @@ static bool give_gogc(const AdviceScope *scope, Advice *advice) {
                                  "case from 4365 to 7205 TPS (100 to 1000, 2 to 16 GB). It needs "
                                  "up to {cost} in addition to the {base} that it uses now.";
         return need <= room &&
-               (version_of(subject) == 0 || version_of(subject) >= ADVICE_GOGC_VERSION);
+               (subject_version(subject) == 0 || subject_version(subject) >= ADVICE_GOGC_VERSION);
 }
 
-static bool needs_readpool(const AdviceSubject *subject) {
-        return shares_cpus(subject) || subject->bound_after_start;
+static bool subject_needs_readpool(const AdviceSubject *subject) {
+        return subject_shares_cpus(subject) || subject->bound_after_start;
 }
 
 static bool give_readpool(const AdviceScope *scope, Advice *advice) {
-        if (version_of(scope->subject) >= ADVICE_CPU_THRESHOLD_VERSION)
+        if (subject_version(scope->subject) >= ADVICE_CPU_THRESHOLD_VERSION)
                 return false;
         advice->value =
                 advice_max(advice_percent_of(scope->subject->cpu_share, 80), ADVICE_READPOOL_LEAST);
-        return needs_readpool(scope->subject);
+        return subject_needs_readpool(scope->subject);
 }
 
 /* The CPUs that it sees follow its affinity (SysQuota::cpu_cores_quota()). */
@@ -192,7 +186,8 @@ static bool give_cpu_threshold(const AdviceScope *scope, Advice *advice) {
         const AdviceSubject *subject = scope->subject;
 
         advice->value = advice_max(80 * (uint64_t)subject->cpu_share / subject->cpus_seen, 1);
-        return version_of(subject) >= ADVICE_CPU_THRESHOLD_VERSION && needs_readpool(subject);
+        return subject_version(subject) >= ADVICE_CPU_THRESHOLD_VERSION &&
+               subject_needs_readpool(subject);
 }
 
 /* TiKV, BackupConfig: half of the CPUs that it sees when it starts, 1 to 8. */
@@ -203,7 +198,7 @@ static bool give_backup(const AdviceScope *scope, Advice *advice) {
 
 /* On CPUs of its own TiKV's defaults suit: they count the CPUs that it has when it starts. */
 static bool give_on_few_cpus(const AdviceScope *scope, _unused_ Advice *advice) {
-        return scope->subject->cpu_share <= ADVICE_FEW_CPUS && shares_cpus(scope->subject);
+        return scope->subject->cpu_share <= ADVICE_FEW_CPUS && subject_shares_cpus(scope->subject);
 }
 
 static bool give_grpc(const AdviceScope *scope, Advice *advice) {
@@ -236,7 +231,7 @@ static bool give_pool(const AdviceScope *scope, _unused_ Advice *advice) {
 
 /* --- A13: the label by which PD keeps the replicas of a region on different hosts --- */
 
-static bool has_said(const AdviceSubject *subject) {
+static bool subject_has_said(const AdviceSubject *subject) {
         return subject->said && subject->said->n_settings > 0;
 }
 
@@ -258,7 +253,7 @@ static bool give_label(const AdviceScope *scope, Advice *advice) {
                                                     SERVER_LOCATION_LABELS);
         (void)snprintf(advice->text, sizeof(advice->text), "%s",
                        report->host ? report->host : "(the name of this host)");
-        return has_said(scope->subject) && host_has_several_tikv(report) &&
+        return subject_has_said(scope->subject) && host_has_several_tikv(report) &&
                !server_report_tells_host(scope->subject->said, labels);
 }
 
@@ -266,7 +261,7 @@ static bool give_location_labels(const AdviceScope *scope, Advice *advice) {
         const char *labels = server_report_find(scope->subject->said, SERVER_LOCATION_LABELS);
 
         (void)strcpy(advice->text, "host");
-        return has_said(scope->subject) && host_has_several_tikv(scope->report) &&
+        return subject_has_said(scope->subject) && host_has_several_tikv(scope->report) &&
                (!labels || labels[0] == '\0');
 }
 
@@ -331,7 +326,7 @@ static bool give_jvm(const AdviceScope *scope, Advice *advice) {
 
 /* In the order in which they are reported. `give` fills in the value, and what is different from
  * the usual; it returns whether the setting is advised. */
-static const struct {
+typedef struct AdviceRow {
         Product product;
         AdviceRule rule;
         const char *setting;
@@ -342,7 +337,9 @@ static const struct {
         const char *reason;
         uint64_t value; /* 0: `give` fills it in */
         bool at_most;   /* less is as good */
-} advice_rules[] = {
+} AdviceRow;
+
+static const AdviceRow advice_rules[] = {
         { PRODUCT_TIDB, ADVICE_MAX_PROCS, "performance.max-procs", IN_CONFIG, ADVICE_INTEGER,
           HOLDS_RESTART, give_go_threads,
           "It has {cpu_part}. Without the setting it runs as many threads as it sees CPUs when it "
@@ -446,7 +443,7 @@ static const struct {
 };
 
 /* Has the server said that it has it so, or, where less is as good, less? 0 is no limit. */
-static bool is_so_already(const Advice *advice, bool at_most) {
+static bool advice_is_so_already(const Advice *advice, bool at_most) {
         uint64_t value;
 
         if (!advice->now)
@@ -462,35 +459,9 @@ static bool is_so_already(const Advice *advice, bool at_most) {
         return value == advice->value || (at_most && value > 0 && value < advice->value);
 }
 
-static int apply_rules(AdviceReport *report, size_t index) {
-        const AdviceScope scope = { .report = report, .subject = &report->subjects[index] };
-
-        for (size_t i = 0; i < ELEMENTSOF(advice_rules); i++) {
-                Advice advice = { .rule = advice_rules[i].rule,
-                                  .subject = index,
-                                  .setting = advice_rules[i].setting,
-                                  .where = advice_rules[i].where,
-                                  .unit = advice_rules[i].unit,
-                                  .effect = advice_rules[i].effect,
-                                  .value = advice_rules[i].value,
-                                  .reason = advice_rules[i].reason,
-                                  .note = "" };
-
-                if (advice_rules[i].product != scope.subject->product ||
-                    !advice_rules[i].give(&scope, &advice))
-                        continue;
-                if (advice.where == IN_CONFIG)
-                        advice.now = server_report_find(scope.subject->said, advice.setting);
-                if (!is_so_already(&advice, advice_rules[i].at_most) &&
-                    advice_report_add(report, &advice) < 0)
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
 /* --- what is an instance's own of the CPUs and the memory where it is placed --- */
 
-static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subject) {
+static void subject_init(const AdviceInput *input, size_t i, AdviceSubject *subject) {
         const ServerInstance *instance = &input->instances[i];
         const PlacementChoice *choice = &input->plan->choices[i];
         const Placement *placement = &choice->placement;
@@ -526,12 +497,12 @@ static void init_subject(const AdviceInput *input, size_t i, AdviceSubject *subj
 }
 
 /* TiDB and TiKV instances that are placed share the memory and CPUs of their nodes. */
-static bool is_sharer(const AdviceSubject *subject) {
+static bool subject_is_sharer(const AdviceSubject *subject) {
         return product_info(subject->product)->heavy && subject->unplaced[0] == '\0';
 }
 
 /* The part of a CPU that is the subject's: its weight is divided among all of its CPUs. */
-static uint32_t cpu_share(const AdviceReport *report, const AdviceSubject *subject) {
+static uint32_t subject_cpu_share(const AdviceReport *report, const AdviceSubject *subject) {
         const double own = (double)subject->weight / subject->n_cpus;
         double share = 0;
 
@@ -541,7 +512,7 @@ static uint32_t cpu_share(const AdviceReport *report, const AdviceSubject *subje
                 for (size_t i = 0; i < report->n_subjects; i++) {
                         const AdviceSubject *other = &report->subjects[i];
 
-                        if (is_sharer(other) && id_set_has(&other->cpus, (uint32_t)cpu))
+                        if (subject_is_sharer(other) && id_set_has(&other->cpus, (uint32_t)cpu))
                                 all += (double)other->weight / other->n_cpus;
                 }
                 share += own / all; /* the instance itself is one of the sharers */
@@ -551,8 +522,8 @@ static uint32_t cpu_share(const AdviceReport *report, const AdviceSubject *subje
 }
 
 /* Likewise of a node's memory. */
-static uint64_t memory_share(const AdviceInput *input, const AdviceReport *report,
-                             const AdviceSubject *subject) {
+static uint64_t subject_memory_share(const AdviceInput *input, const AdviceReport *report,
+                                     const AdviceSubject *subject) {
         uint64_t bytes = 0;
 
         for (size_t i = 0; i < input->topology->n_nodes; i++) {
@@ -565,7 +536,7 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
                 for (size_t k = 0; k < report->n_subjects; k++) {
                         const AdviceSubject *other = &report->subjects[k];
 
-                        if (is_sharer(other) && id_set_has(&other->nodes, node->id))
+                        if (subject_is_sharer(other) && id_set_has(&other->nodes, node->id))
                                 all += ADVICE_WEIGHT_PARTS * other->weight /
                                        id_set_count(&other->nodes);
                 }
@@ -576,17 +547,17 @@ static uint64_t memory_share(const AdviceInput *input, const AdviceReport *repor
         return bytes;
 }
 
-static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
+static int subject_weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
         AdviceSubject *subject = &report->subjects[index];
         const ServerInstance *instance = &input->instances[index];
         uint32_t quota;
 
         subject->cpu_share = subject->n_cpus;
         subject->memory_share_bytes = subject->memory_bytes;
-        if (is_sharer(subject)) {
-                subject->cpu_share = cpu_share(report, subject);
+        if (subject_is_sharer(subject)) {
+                subject->cpu_share = subject_cpu_share(report, subject);
                 if (subject->memory_bytes > 0)
-                        subject->memory_share_bytes = memory_share(input, report, subject);
+                        subject->memory_share_bytes = subject_memory_share(input, report, subject);
         }
         /* What its unit sets itself. */
         quota = (uint32_t)advice_max(instance->cpu_quota / 100, 1);
@@ -609,7 +580,7 @@ static int weigh(const AdviceInput *input, AdviceReport *report, size_t index) {
 
                 if (i == index)
                         continue;
-                if (is_sharer(other) && id_set_intersects(&subject->nodes, &other->nodes))
+                if (subject_is_sharer(other) && id_set_intersects(&subject->nodes, &other->nodes))
                         subject->sharers[subject->n_sharers++] = i;
                 if (subject->device && other->device && strcmp(subject->device, other->device) == 0)
                         subject->device_sharers[subject->n_device_sharers++] = i;
@@ -623,7 +594,6 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                 .daemon_binds = input->daemon_binds,
                 .host = input->host,
         };
-        int r = 0;
 
         if (input->plan->n_choices != input->n_instances)
                 return -EINVAL;
@@ -631,17 +601,37 @@ int advice_build(const AdviceInput *input, AdviceReport *ret) {
                 return -ENOMEM;
         report.n_subjects = input->n_instances;
         for (size_t i = 0; i < report.n_subjects; i++)
-                init_subject(input, i, &report.subjects[i]);
-        for (size_t i = 0; i < report.n_subjects && r >= 0; i++)
-                r = weigh(input, &report, i);
-        for (size_t i = 0; i < report.n_subjects && r >= 0; i++) {
+                subject_init(input, i, &report.subjects[i]);
+        for (size_t i = 0; i < report.n_subjects; i++)
+                if (subject_weigh(input, &report, i) < 0)
+                        return -ENOMEM;
+        for (size_t i = 0; i < report.n_subjects; i++) {
                 const AdviceSubject *subject = &report.subjects[i];
+                const AdviceScope scope = { .report = &report, .subject = subject };
 
-                if (subject->unplaced[0] == '\0' && subject->n_cpus > 0)
-                        r = apply_rules(&report, i);
+                if (subject->unplaced[0] != '\0' || subject->n_cpus == 0)
+                        continue;
+                for (size_t k = 0; k < ELEMENTSOF(advice_rules); k++) {
+                        const AdviceRow *rule = &advice_rules[k];
+                        Advice advice = { .rule = rule->rule,
+                                          .subject = i,
+                                          .setting = rule->setting,
+                                          .where = rule->where,
+                                          .unit = rule->unit,
+                                          .effect = rule->effect,
+                                          .value = rule->value,
+                                          .reason = rule->reason,
+                                          .note = "" };
+
+                        if (rule->product != subject->product || !rule->give(&scope, &advice))
+                                continue;
+                        if (advice.where == IN_CONFIG)
+                                advice.now = server_report_find(subject->said, advice.setting);
+                        if (!advice_is_so_already(&advice, rule->at_most) &&
+                            advice_report_add(&report, &advice) < 0)
+                                return -ENOMEM;
+                }
         }
-        if (r < 0)
-                return r;
         *ret = TAKE_STRUCT(report);
         return 0;
 }

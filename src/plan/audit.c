@@ -40,7 +40,7 @@ static Product audit_product(const AuditInstance *i) {
 
 enum { SIZE_SLACK_PERCENT = 10, SIZE_SLACK_MIB = 128 };
 
-static void hidden_nodes(Audit *a) {
+static void audit_hidden_nodes(Audit *a) {
         const uint32_t sockets = a->in->facts ? a->in->facts->n_packages : 0;
         const size_t nodes = a->in->topology->n_nodes;
 
@@ -58,7 +58,7 @@ static void hidden_nodes(Audit *a) {
                    sockets, nodes, nodes == 1 ? "" : "s");
 }
 
-static void node_sizes(Audit *a) {
+static void audit_node_sizes(Audit *a) {
         const Node *large = NULL, *small = NULL;
         uint64_t slack_bytes;
 
@@ -89,7 +89,7 @@ static void node_sizes(Audit *a) {
 }
 
 /* Also nodes with CPUs and no memory at all. */
-static void nodes_without_memory(Audit *a) {
+static void audit_nodes_without_memory(Audit *a) {
         _cleanup_text_ Text found = { 0 };
 
         topology_append_unused(a->in->topology, &a->nodes, &found);
@@ -101,7 +101,7 @@ static void nodes_without_memory(Audit *a) {
                            text_new("put memory into the slots of each node"), "%s", found.data);
 }
 
-static void trust(Audit *a) {
+static void audit_trust(Audit *a) {
         audit_hold(a, AUDIT_TOPOLOGY);
         for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
                 _cleanup_text_ Text note = { 0 };
@@ -126,7 +126,7 @@ enum { SWAPPINESS_MAX = 10 };
 /* Documentation/admin-guide/sysctl/kernel.rst: bits. */
 enum { BALANCING_NORMAL = 1, BALANCING_TIERS = 2 };
 
-static void sysctls_at_most(Audit *a) {
+static void audit_sysctls_at_most(Audit *a) {
         const struct {
                 AuditRule rule;
                 const char *key;
@@ -152,7 +152,7 @@ static void sysctls_at_most(Audit *a) {
 
 enum { MIN_FREE_NODE_MIB = 1024, MIN_FREE_MOST_PART = 20, MIN_FREE_HOST_MIB = 16384 };
 
-static void min_free(Audit *a) {
+static void audit_min_free(Audit *a) {
         const Topology *topology = a->in->topology;
         uint64_t mib = 0, wanted_mib = 0;
 
@@ -174,7 +174,7 @@ static void min_free(Audit *a) {
                    a->in->facts->min_free_kib, wanted_mib << 10);
 }
 
-static void numa_balancing(Audit *a) {
+static void audit_numa_balancing(Audit *a) {
         const int value = a->in->facts->numa_balancing;
 
         if (value == HOST_FACT_UNKNOWN)
@@ -200,7 +200,7 @@ static void numa_balancing(Audit *a) {
 }
 
 /* Demotion does not look at cpusets before Linux 6.16 (vmscan.c, demote_folio_list()). */
-static void demotion(Audit *a) {
+static void audit_demotion(Audit *a) {
         const Topology *topology = a->in->topology;
         bool slow = false;
 
@@ -217,7 +217,7 @@ static void demotion(Audit *a) {
                 "before Linux 6.16 also those of instances that are bound strictly to others");
 }
 
-static void swap(Audit *a) {
+static void audit_swap(Audit *a) {
         const HostFacts *facts = a->in->facts;
 
         if (facts->swap_known)
@@ -228,7 +228,7 @@ static void swap(Audit *a) {
                    "%" PRIu64 " MiB of swap are in use", facts->swap_used_bytes >> 20);
 }
 
-static void huge_pages(Audit *a) {
+static void audit_huge_pages(Audit *a) {
         const char *value = a->in->facts->huge_pages;
 
         if (!*value)
@@ -242,7 +242,7 @@ static void huge_pages(Audit *a) {
                    "transparent huge pages are '%s'; TiDB and TiKV want 'never'", value);
 }
 
-static void governor(Audit *a) {
+static void audit_governor(Audit *a) {
         const HostFacts *facts = a->in->facts;
 
         if (!facts->governor_known)
@@ -258,7 +258,7 @@ static void governor(Audit *a) {
                    facts->governor_cpu, facts->governor);
 }
 
-static void cpuset(Audit *a) {
+static void audit_cpuset(Audit *a) {
         const PolicySet *set = a->in->policies;
         bool wanted = false;
 
@@ -290,7 +290,7 @@ static void cpuset(Audit *a) {
                    wanted ? ", although a policy has memory: bind" : "");
 }
 
-static void kernel(Audit *a) {
+static void audit_kernel(Audit *a) {
         const HostFacts *facts = a->in->facts;
 
         if (facts->kernel_known)
@@ -312,17 +312,9 @@ static void kernel(Audit *a) {
 
 enum { SOFTIRQ_PERCENT = 10, IRQBALANCE_WANTED_MBPS = 10000, IRQBALANCE_UNWANTED_MBPS = 100000 };
 
-static bool holds_data(const Audit *a, const Device *disk) {
-        for (size_t i = 0; i < a->in->n_instances; i++)
-                if (a->in->instances[i].disks &&
-                    device_list_find(a->in->instances[i].disks, DEVICE_DISK, disk->name))
-                        return true;
-        return false;
-}
-
 /* In a guest no device has a node: one finding for all, and only for those on which something
  * depends. */
-static void unknown_nodes(Audit *a) {
+static void audit_unknown_nodes(Audit *a) {
         const PolicySet *set = a->in->policies;
         const WordList *chosen = &set->host.reserve.devices;
         /* Does something of the policies depend on where network cards are? */
@@ -344,9 +336,14 @@ static void unknown_nodes(Audit *a) {
                                  ? word_list_has(chosen, d->name) ||
                                            (d->master && word_list_has(chosen, d->master))
                                  : d->default_route);
+                bool matters = d->kind != DEVICE_DISK && wants_cards && is_chosen;
 
-                if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function ||
-                    !(d->kind == DEVICE_DISK ? holds_data(a, d) : wants_cards && is_chosen))
+                /* A disk matters where an instance has its data on it. */
+                for (size_t k = 0; d->kind == DEVICE_DISK && k < a->in->n_instances; k++)
+                        matters |=
+                                a->in->instances[k].disks &&
+                                device_list_find(a->in->instances[k].disks, DEVICE_DISK, d->name);
+                if (d->node != DEVICE_NODE_UNKNOWN || !d->pci || d->virtual_function || !matters)
                         continue;
                 text_appendf(&names, "%s%s", first ? ", " : "", d->name);
                 first = first ? first : d;
@@ -364,7 +361,7 @@ static void unknown_nodes(Audit *a) {
 
 /* Instances on the node that serves the network's interrupts, although another node is free.
  * Where that node has CPUs for the interrupts, it is meant to be shared. */
-static void nic_node(Audit *a) {
+static void audit_nic_node(Audit *a) {
         const char *remedy = id_set_intersects(&a->in->reserved, &a->in->nic_nodes)
                                      ? "its policy names that node: change place.nodes or instances"
                                      : "host: {reserve: {nodes: nic}} in a policy file";
@@ -389,7 +386,7 @@ static void nic_node(Audit *a) {
 }
 
 /* Soft interrupts' share of a node's CPU time between two readings, in percent. */
-static void softirq(Audit *a) {
+static void audit_softirq(Audit *a) {
         for (size_t i = 0; a->in->nodes && i < a->in->topology->n_nodes; i++) {
                 const NodeCounters *before = &a->in->nodes_before[i], *now = &a->in->nodes[i];
                 const Node *node = &a->in->topology->nodes[i];
@@ -416,7 +413,7 @@ static void softirq(Audit *a) {
         }
 }
 
-static void interrupts(Audit *a) {
+static void audit_interrupts(Audit *a) {
         const CpuSet cpus = id_set_minus(&a->cpus, &a->in->reserved_cpus);
 
         if (!a->in->irqs || a->in->n_instances == 0)
@@ -441,7 +438,7 @@ static void interrupts(Audit *a) {
         }
 }
 
-static void irqbalance(Audit *a) {
+static void audit_irqbalance(Audit *a) {
         uint32_t mbps = 0; /* of the fastest card */
         bool wanted, runs;
 
@@ -500,7 +497,7 @@ static void append_size(uint64_t bytes, Text *text) {
 
 /* Without settings of their own, except for those that they were asked for. Servers that are on
  * several nodes are named once. */
-static void server_sizes(Audit *a) {
+static void audit_server_sizes(Audit *a) {
         _cleanup_text_ Text before = { 0 }, found = { 0 };
 
         for (size_t k = 0; k < a->in->topology->n_nodes; k++) {
@@ -541,7 +538,7 @@ static void server_sizes(Audit *a) {
                            found.data ? found.data : "");
 }
 
-static void node_exceeded(Audit *a, const AuditInstance *i) {
+static void audit_node_exceeded(Audit *a, const AuditInstance *i) {
         const uint64_t bytes = topology_memory_bytes(a->in->topology, &i->nodes);
 
         if (i->policy->memory != MEMORY_BIND || i->need_bytes == 0 || bytes == 0)
@@ -556,23 +553,7 @@ static void node_exceeded(Audit *a, const AuditInstance *i) {
                    i->name, i->need_bytes >> 20, bytes >> 20);
 }
 
-/* For its next start as well, and with what others that are bound within the same nodes may still
- * touch there. */
-static HugeNeed wanted_within(const Audit *a, const AuditInstance *self) {
-        HugeNeed need = huge_need_of_restart(self->huge);
-
-        for (size_t k = 0; k < a->in->n_instances; k++) {
-                const AuditInstance *other = &a->in->instances[k];
-
-                if (other != self && other->placed && other->huge &&
-                    other->policy->memory == MEMORY_BIND &&
-                    id_set_is_subset(&other->nodes, &self->nodes))
-                        huge_need_add_untouched(&need, other->huge);
-        }
-        return need;
-}
-
-static void huge_pool(Audit *a, const AuditInstance *i) {
+static void audit_huge_pool(Audit *a, const AuditInstance *i) {
         const uint32_t node = (uint32_t)id_set_next(&i->nodes, 0);
         char nodes[ID_SET_LIST_MAX], path[128];
         const HugePool *pool;
@@ -583,7 +564,17 @@ static void huge_pool(Audit *a, const AuditInstance *i) {
         if (!a->in->pools || !i->huge || i->huge->n == 0 || i->policy->memory != MEMORY_BIND)
                 return;
         audit_hold(a, AUDIT_HUGE_POOL);
-        need = wanted_within(a, i);
+        /* For its next start as well, and with what others that are bound within the same nodes may
+         * still touch there. */
+        need = huge_need_of_restart(i->huge);
+        for (size_t k = 0; k < a->in->n_instances; k++) {
+                const AuditInstance *other = &a->in->instances[k];
+
+                if (other != i && other->placed && other->huge &&
+                    other->policy->memory == MEMORY_BIND &&
+                    id_set_is_subset(&other->nodes, &i->nodes))
+                        huge_need_add_untouched(&need, other->huge);
+        }
         if (!huge_pools_lack(a->in->pools, a->in->topology, &need, &i->nodes, &s))
                 return;
         pool = huge_pools_find(a->in->pools, s.page_bytes);
@@ -603,7 +594,7 @@ static void huge_pool(Audit *a, const AuditInstance *i) {
                    i->name, s.page_bytes >> 10, s.n_wanted, nodes, s.n_free, s.n_elsewhere);
 }
 
-static void storage_node(Audit *a, const AuditInstance *i) {
+static void audit_storage_node(Audit *a, const AuditInstance *i) {
         char nodes[ID_SET_LIST_MAX];
         const Device *disk;
 
@@ -631,7 +622,7 @@ static bool writes_much(const AuditInstance *i) {
         return i->device && (product == PRODUCT_TIKV || product == PRODUCT_PD);
 }
 
-static void shared_disk(Audit *a, const AuditInstance *i) {
+static void audit_shared_disk(Audit *a, const AuditInstance *i) {
         if (!writes_much(i))
                 return;
         audit_hold(a, AUDIT_SHARED_DISK);
@@ -704,7 +695,7 @@ static void append_set(const char *what, IdView set, Text *text) {
 
 /* The daemon cannot change a memory policy that a process has set itself, and the kernel (6.2 and
  * later) keeps the CPUs that a thread has chosen. */
-static void bound_by_hand(Audit *a, const AuditInstance *i) {
+static void audit_bound_by_hand(Audit *a, const AuditInstance *i) {
         const StartSource start = i->by_hand.start, memory_start = i->memory_source;
         char cpus[ID_SET_LIST_MAX] = "";
         _cleanup_text_ Text sets = { 0 };
@@ -750,7 +741,7 @@ static void bound_by_hand(Audit *a, const AuditInstance *i) {
                            i->memory_policy, hand_of(i, memory_start));
 }
 
-static void reserved_cpus(Audit *a, const AuditInstance *i) {
+static void audit_reserved_cpus(Audit *a, const AuditInstance *i) {
         const bool listed = id_set_intersects(&i->cpus, &a->in->reserved_cpus);
         CpuSet taken = i->allowed_cpus;
         char cpus[ID_SET_LIST_MAX] = "";
@@ -771,7 +762,7 @@ static void reserved_cpus(Audit *a, const AuditInstance *i) {
                    cpus);
 }
 
-static void gomaxprocs(Audit *a, const AuditInstance *i) {
+static void audit_gomaxprocs(Audit *a, const AuditInstance *i) {
         const CpuSet left = by_hand_left(&i->by_hand, &i->cpus);
         const uint32_t n = id_set_count(&left);
         char *remedy;
@@ -798,7 +789,7 @@ static void gomaxprocs(Audit *a, const AuditInstance *i) {
 
 /* TiKV makes its read pool when it starts, of 80 % of the CPUs that it sees then and at least 4
  * threads (UnifiedReadPoolConfig). */
-static void kept_pools(Audit *a, const AuditInstance *i) {
+static void audit_kept_pools(Audit *a, const AuditInstance *i) {
         const uint32_t n = id_set_count(&i->cpus), most = n > 4 ? n : 4;
 
         if (i->n_read_threads == 0 || n == 0)
@@ -816,7 +807,7 @@ static void kept_pools(Audit *a, const AuditInstance *i) {
 }
 
 /* Judged of the TiKV servers that were asked. */
-static void labels(Audit *a) {
+static void audit_labels(Audit *a) {
         const char *locations = NULL;
         _cleanup_text_ Text names = { 0 };
         size_t n = 0, n_asked = 0;
@@ -858,7 +849,7 @@ static void labels(Audit *a) {
                            n);
 }
 
-static void lost_cpus(Audit *a, const AuditInstance *i) {
+static void audit_lost_cpus(Audit *a, const AuditInstance *i) {
         CpuSet lost = topology_withheld_cpus(a->in->topology);
         char cpus[ID_SET_LIST_MAX] = "";
 
@@ -876,7 +867,7 @@ static void lost_cpus(Audit *a, const AuditInstance *i) {
                    cpus, i->name);
 }
 
-static void offline_cpus(Audit *a) {
+static void audit_offline_cpus(Audit *a) {
         /* A node that cannot be read, or whose CPUs are another node's, leaves CPUs
          * without a node; these count as offline in the topology. */
         bool untrusted = !id_set_is_empty(&a->in->topology->lost_nodes);
@@ -894,7 +885,7 @@ static void offline_cpus(Audit *a) {
                    "CPUs %s are offline%s", cpus, untrusted ? ", or no node lists them" : "");
 }
 
-static void taken_cpus(Audit *a) {
+static void audit_taken_cpus(Audit *a) {
         const Topology *t = a->in->topology;
         char cpus[ID_SET_LIST_MAX] = "";
 
@@ -910,7 +901,7 @@ static void taken_cpus(Audit *a) {
                    *t->taken_by ? ", " : "", t->taken_by);
 }
 
-static void starts(Audit *a) {
+static void audit_starts(Audit *a) {
         if (a->in->units)
                 audit_hold(a, AUDIT_START);
         for (size_t i = 0; i < a->in->n_units; i++)
@@ -922,20 +913,21 @@ static void starts(Audit *a) {
 /* --- all rules, in the order of their findings --- */
 
 static void (*const rules_of_facts[])(Audit *a) = {
-        numa_balancing,  demotion, min_free, huge_pages, swap,
-        sysctls_at_most, governor, kernel,   cpuset,
+        audit_numa_balancing,  audit_demotion, audit_min_free, audit_huge_pages, audit_swap,
+        audit_sysctls_at_most, audit_governor, audit_kernel,   audit_cpuset,
 };
 
 static void (*const rules_of_machine[])(Audit *a) = {
-        server_sizes, hidden_nodes, node_sizes, nodes_without_memory, trust,        unknown_nodes,
-        nic_node,     softirq,      interrupts, irqbalance,           offline_cpus, taken_cpus,
-        starts,       labels,
+        audit_server_sizes, audit_hidden_nodes,  audit_node_sizes,   audit_nodes_without_memory,
+        audit_trust,        audit_unknown_nodes, audit_nic_node,     audit_softirq,
+        audit_interrupts,   audit_irqbalance,    audit_offline_cpus, audit_taken_cpus,
+        audit_starts,       audit_labels,
 };
 
 /* Of an instance that is placed. */
 static void (*const rules_of_instance[])(Audit *a, const AuditInstance *i) = {
-        node_exceeded, huge_pool,  storage_node, bound_by_hand,
-        reserved_cpus, gomaxprocs, kept_pools,   lost_cpus,
+        audit_node_exceeded, audit_huge_pool,  audit_storage_node, audit_bound_by_hand,
+        audit_reserved_cpus, audit_gomaxprocs, audit_kept_pools,   audit_lost_cpus,
 };
 
 int audit_build(const AuditInput *input, AuditReport *ret) {
@@ -956,7 +948,7 @@ int audit_build(const AuditInput *input, AuditReport *ret) {
 
                 for (size_t k = 0; instance->placed && k < ELEMENTSOF(rules_of_instance); k++)
                         rules_of_instance[k](&a, instance);
-                shared_disk(&a, instance);
+                audit_shared_disk(&a, instance);
         }
         r = a.report.error;
         if (r < 0)
