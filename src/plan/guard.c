@@ -95,31 +95,26 @@ static uint64_t untaken_bytes(const GuardReading *r) {
         return r->free_bytes + r->inactive_file_bytes + r->active_file_bytes;
 }
 
-/* The memory that the mover may have moved since then. A pass may have ended or begun meanwhile.
- * The mover's own count is lower: pages that NUMA balancing has marked move when the mover queries
- * them. */
-static uint64_t lost_to_mover(const GuardReading *then, const GuardReading *now) {
-        const uint64_t rate = then->pull_bytes_per_sec > now->pull_bytes_per_sec
-                                      ? then->pull_bytes_per_sec
-                                      : now->pull_bytes_per_sec;
-        const double most = (double)rate * (double)(now->usec - then->usec) / 1e6;
-        const uint64_t lost = fit_minus(untaken_bytes(then), untaken_bytes(now));
-
-        return (double)lost < most ? lost : (uint64_t)most;
-}
-
 static void add_reading(GuardNode *node, const GuardReading *reading) {
+        const GuardReading *last = node->n_readings > 0 ? reading_at(node, 0) : NULL;
         uint64_t pulled = 0;
 
-        if (node->n_readings > 0) {
-                const GuardReading *last = reading_at(node, 0);
+        if (last && reading->usec <= last->usec)
+                return;
+        if (last && reading->usec - last->usec > GAP_USEC) {
+                node->n_readings = 0;
+        } else if (last) {
+                /* The memory that the mover may have moved since then. A pass may have ended or
+                 * begun meanwhile. The mover's own count is lower: pages that NUMA balancing has
+                 * marked move when the mover queries them. */
+                const uint64_t rate = last->pull_bytes_per_sec > reading->pull_bytes_per_sec
+                                              ? last->pull_bytes_per_sec
+                                              : reading->pull_bytes_per_sec;
+                const double most = (double)rate * (double)(reading->usec - last->usec) / 1e6;
+                const uint64_t lost = fit_minus(untaken_bytes(last), untaken_bytes(reading));
 
-                if (reading->usec <= last->usec)
-                        return;
-                if (reading->usec - last->usec > GAP_USEC)
-                        node->n_readings = 0;
-                else
-                        pulled = node->pulled_bytes[node->newest] + lost_to_mover(last, reading);
+                pulled = node->pulled_bytes[node->newest] +
+                         ((double)lost < most ? lost : (uint64_t)most);
         }
         node->newest = (node->newest + 1) % GUARD_READINGS;
         node->readings[node->newest] = *reading;
@@ -263,18 +258,6 @@ bool guard_has_rested(const GuardOutlook *home, uint64_t calm_usec, uint64_t *si
 
 /* --- the node to widen to --- */
 
-static uint16_t distance_to(const GuardSearch *s, uint32_t node) {
-        uint16_t least = UINT16_MAX;
-
-        ID_SET_FOREACH(from, s->home) {
-                const uint16_t distance = topology_distance(s->topology, (uint32_t)from, node);
-
-                if (distance < least)
-                        least = distance;
-        }
-        return least;
-}
-
 static bool may_be_chosen(const GuardSearch *s, const NodeRoom *r, bool home) {
         const Node *node = topology_find(s->topology, r->node);
 
@@ -293,8 +276,15 @@ static uint32_t room_rank(const GuardSearch *s, const NodeRoom *r, uint64_t most
                                    (room < s->want_bytes && room < most_bytes / 2),
                        reserved = id_set_has(s->reserved, r->node),
                        is_small = lasts_not && room < most_bytes / 2;
+        uint16_t least = UINT16_MAX;
 
-        return lasts_not << 18 | reserved << 17 | is_small << 16 | distance_to(s, r->node);
+        ID_SET_FOREACH(from, s->home) {
+                const uint16_t distance = topology_distance(s->topology, (uint32_t)from, r->node);
+
+                if (distance < least)
+                        least = distance;
+        }
+        return lasts_not << 18 | reserved << 17 | is_small << 16 | least;
 }
 
 /* Among the nodes on which instances can be placed, or among the others. */

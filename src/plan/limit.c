@@ -87,11 +87,6 @@ GuardReading limit_reading(const LimitMemory *m, uint64_t limit_bytes, uint64_t 
         };
 }
 
-/* Nine tenths. */
-static bool holds_too_much(const LimitInput *in) {
-        return limit_held_bytes(in->memory) >= part_of(in->wanted_bytes, 9, 10);
-}
-
 static LimitStep limit_step(LimitAction action, LimitState state) {
         return (LimitStep){ .action = action, .state = state };
 }
@@ -136,7 +131,9 @@ LimitStep limit_next(const LimitInput *in) {
                                           : LIMIT_RECLAIM,
                                   state);
         }
-        if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) && holds_too_much(in))
+        /* It holds too much. */
+        if (!(in->is_ours && m->limit_bytes < in->wanted_bytes) &&
+            limit_held_bytes(m) >= part_of(in->wanted_bytes, 9, 10))
                 return limit_step(LIMIT_DO_NOTHING,
                                   in->ours_bytes == in->wanted_bytes ? LIMIT_LIFTED : LIMIT_HELD);
         if (!in->may_change || !in->guarded)

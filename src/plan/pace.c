@@ -7,25 +7,22 @@ void pace_init(Pace *pace, double usual) {
         *pace = (Pace){ .usual = usual };
 }
 
-static void note_waiting(Pace *pace, double waiting) {
-        pace->calm = 0;
-        pace->vain =
-                pace->lowered && waiting >= pace->at_lowering * PACE_HELPED ? pace->vain + 1 : 0;
-        if (pace->vain >= PACE_VAIN) {
-                pace->usual = waiting;
-                pace->vain = 0;
-                pace->lowered = false;
-                return;
-        }
-        if (pace->shift < PACE_SHIFT_MAX)
-                pace->shift++;
-        pace->at_lowering = waiting;
-        pace->lowered = true;
-}
-
 void pace_note(Pace *pace, double waiting) {
         if (waiting > pace->usual + PACE_MARGIN) {
-                note_waiting(pace, waiting);
+                const bool vain = pace->lowered && waiting >= pace->at_lowering * PACE_HELPED;
+
+                pace->calm = 0;
+                pace->vain = vain ? pace->vain + 1 : 0;
+                if (pace->vain >= PACE_VAIN) {
+                        pace->usual = waiting;
+                        pace->vain = 0;
+                        pace->lowered = false;
+                        return;
+                }
+                if (pace->shift < PACE_SHIFT_MAX)
+                        pace->shift++;
+                pace->at_lowering = waiting;
+                pace->lowered = true;
                 return;
         }
         pace->vain = 0;

@@ -115,18 +115,34 @@ static double change_of(double before, double after, bool relative) {
         return relative ? after / before - 1 : after - before;
 }
 
-/* 0 or -ENOMEM; `d` has the medians and the change. */
-static int find_interval(const Half halves[N_TRIAL_HALVES], bool relative, double level,
-                         uint64_t seed, TrialDifference *d) {
+int trial_compare(const TrialSeries *series, bool relative, double level, uint64_t seed,
+                  TrialDifference *ret) {
         const double outside = (1 - level) / 2, wanted = ceil(RESAMPLES_OUTSIDE / outside);
         const size_t n = wanted < RESAMPLES_MIN   ? RESAMPLES_MIN
                          : wanted > RESAMPLES_MAX ? RESAMPLES_MAX
                                                   : (size_t)wanted;
         const size_t tail = (size_t)(outside * (double)n);
-        const Half *smaller = &halves[halves[TRIAL_AFTER].n < halves[TRIAL_BEFORE].n];
-        _cleanup_free_ double *changes = calloc(n, sizeof(*changes));
+        TrialDifference d = { .change = NAN, .low = NAN, .high = NAN };
+        _cleanup_free_ double *changes = NULL;
+        Half halves[N_TRIAL_HALVES];
+        const Half *smaller;
         double spread;
 
+        for (TrialHalf half = 0; half < N_TRIAL_HALVES; half++) {
+                half_init(&halves[half], series, half);
+                d.median[half] = halves[half].median;
+        }
+        d.known = halves[TRIAL_BEFORE].n >= TRIAL_SAMPLES_MIN &&
+                  halves[TRIAL_AFTER].n >= TRIAL_SAMPLES_MIN &&
+                  (!relative || d.median[TRIAL_BEFORE] > 0);
+        if (d.known)
+                d.change = change_of(d.median[TRIAL_BEFORE], d.median[TRIAL_AFTER], relative);
+        if (!d.known || level <= 0) {
+                *ret = d;
+                return 0;
+        }
+        /* The interval. */
+        changes = calloc(n, sizeof(*changes));
         if (!changes)
                 return -ENOMEM;
         for (size_t i = 0; i < n; i++) {
@@ -141,34 +157,14 @@ static int find_interval(const Half halves[N_TRIAL_HALVES], bool relative, doubl
         /* What is drawn from few samples, in blocks, varies less than the median does: the first
          * factor is what Student's distribution is wider than the normal one at 95 %, the second
          * is for the blocks. The test of this file is what they were chosen by. */
+        smaller = &halves[halves[TRIAL_AFTER].n < halves[TRIAL_BEFORE].n];
         spread = (1 + 2.0 / (double)smaller->n) /
                  sqrt(1 - 2 * (double)smaller->block / (double)smaller->n);
-        d->low = d->change - (d->change - changes[tail]) * spread;
-        d->high = d->change + (changes[n - 1 - tail] - d->change) * spread;
-        d->shown = (d->low > 0 || d->high < 0) && fabs(d->change) >= TRIAL_CHANGE_MIN;
+        d.low = d.change - (d.change - changes[tail]) * spread;
+        d.high = d.change + (changes[n - 1 - tail] - d.change) * spread;
+        d.shown = (d.low > 0 || d.high < 0) && fabs(d.change) >= TRIAL_CHANGE_MIN;
+        *ret = d;
         return 0;
-}
-
-int trial_compare(const TrialSeries *series, bool relative, double level, uint64_t seed,
-                  TrialDifference *ret) {
-        TrialDifference d = { .change = NAN, .low = NAN, .high = NAN };
-        Half halves[N_TRIAL_HALVES];
-        int r = 0;
-
-        for (TrialHalf half = 0; half < N_TRIAL_HALVES; half++) {
-                half_init(&halves[half], series, half);
-                d.median[half] = halves[half].median;
-        }
-        d.known = halves[TRIAL_BEFORE].n >= TRIAL_SAMPLES_MIN &&
-                  halves[TRIAL_AFTER].n >= TRIAL_SAMPLES_MIN &&
-                  (!relative || d.median[TRIAL_BEFORE] > 0);
-        if (d.known)
-                d.change = change_of(d.median[TRIAL_BEFORE], d.median[TRIAL_AFTER], relative);
-        if (d.known && level > 0)
-                r = find_interval(halves, relative, level, seed, &d);
-        if (r >= 0)
-                *ret = d;
-        return r;
 }
 
 /* --- the verdict --- */
@@ -189,27 +185,24 @@ static int compare_all(TrialInstance *instance, double level, uint64_t seed) {
         return r;
 }
 
-/* "tikv-20160: CPU time a query -12.3 % (95 % interval -14.0 to -10.8)" */
-static void append_difference(Text *text, const TrialInstance *instance, TrialMeasure measure) {
-        const TrialDifference *d = &instance->differences[measure];
-
-        text_appendf(text, "%s%s of ", text->length > 0 ? ", " : "",
-                     trial_measure_to_string(measure));
-        text_append_printable(text, instance->name);
-        text_appendf(text, " %+.1f %% (%+.1f to %+.1f)", d->change * 100, d->low * 100,
-                     d->high * 100);
-}
-
 static void append_verdict(const TrialInstance *instances, size_t n, TrialJudgement *j) {
         _cleanup_text_ Text better = { 0 }, worse = { 0 };
         size_t n_changed = 0;
 
         for (size_t i = 0; i < n; i++) {
-                for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++)
-                        if (is_headline(&instances[i], m) && instances[i].differences[m].shown)
-                                append_difference(instances[i].differences[m].change < 0 ? &better
-                                                                                         : &worse,
-                                                  &instances[i], m);
+                for (TrialMeasure m = 0; m < N_TRIAL_MEASURES; m++) {
+                        const TrialDifference *d = &instances[i].differences[m];
+                        Text *text = d->change < 0 ? &better : &worse;
+
+                        if (!is_headline(&instances[i], m) || !d->shown)
+                                continue;
+                        /* "CPU time a query of tikv-20160 -12.3 % (-14.0 to -10.8)" */
+                        text_appendf(text, "%s%s of ", text->length > 0 ? ", " : "",
+                                     trial_measure_to_string(m));
+                        text_append_printable(text, instances[i].name);
+                        text_appendf(text, " %+.1f %% (%+.1f to %+.1f)", d->change * 100,
+                                     d->low * 100, d->high * 100);
+                }
                 n_changed += instances[i].load_changed;
         }
         j->verdict = j->n_headline == 0  ? TRIAL_UNKNOWN
