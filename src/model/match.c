@@ -161,20 +161,12 @@ static size_t count_literals(const char *glob) {
         return n;
 }
 
-static bool glob_matches(const char *glob, const char *unit) {
-        return fnmatch(glob, unit, 0) == 0;
-}
-
 static bool glob_names(const char *glob, const char *unit) {
-        return glob && count_literals(glob) >= LITERALS_MIN && glob_matches(glob, unit);
-}
-
-static bool can_hold(const Policy *policy, const char *unit) {
-        return !policy->match.unit || glob_matches(policy->match.unit, unit);
+        return glob && count_literals(glob) >= LITERALS_MIN && fnmatch(glob, unit, 0) == 0;
 }
 
 static bool policy_names(const Policy *policy, const char *unit) {
-        if (!can_hold(policy, unit))
+        if (!unit_matches(policy->match.unit, unit))
                 return false;
         if (glob_names(policy->match.unit, unit))
                 return true;
@@ -259,8 +251,7 @@ static bool user_holds(const PolicyMatch *match, bool uid_known, uid_t uid) {
 
 static const NodeSet *nodes_of(const Policy *policy, const char *unit) {
         for (size_t i = 0; i < policy->n_instances; i++)
-                if (!policy->instances[i].match.unit ||
-                    glob_matches(policy->instances[i].match.unit, unit))
+                if (unit_matches(policy->instances[i].match.unit, unit))
                         return &policy->instances[i].nodes;
         return &policy->place.nodes;
 }
@@ -280,7 +271,8 @@ static const char *find_doubt(const PolicySet *policies, const Policy *chosen, c
                 const char *exe = p->match.exe;
                 bool overlap, covered;
 
-                if (p == chosen || !can_hold(p, unit) || !user_holds(&p->match, uid_known, uid) ||
+                if (p == chosen || !unit_matches(p->match.unit, unit) ||
+                    !user_holds(&p->match, uid_known, uid) ||
                     (p->memory == chosen->memory && has_explicit_nodes(p, unit) &&
                      has_explicit_nodes(chosen, unit) &&
                      id_set_equal(nodes_of(p, unit), nodes_of(chosen, unit))))
@@ -335,14 +327,12 @@ void instance_counts_done(InstanceCounts *counts) {
         *counts = (InstanceCounts){ 0 };
 }
 
-static bool count_is_before(const InstanceCount *a, size_t policy, uid_t uid) {
-        return a->policy < policy || (a->policy == policy && a->uid < uid);
-}
-
 /* The index of the entry, or where it would be. */
 static size_t counts_find(const InstanceCounts *c, size_t policy, uid_t uid, bool *ret_found) {
         const size_t at =
-                ARRAY_LOWER_BOUND(c->n_counts, i, count_is_before(&c->counts[i], policy, uid));
+                ARRAY_LOWER_BOUND(c->n_counts, i,
+                                  c->counts[i].policy < policy || (c->counts[i].policy == policy &&
+                                                                   c->counts[i].uid < uid));
 
         *ret_found = at < c->n_counts && c->counts[at].policy == policy && c->counts[at].uid == uid;
         return at;

@@ -206,32 +206,29 @@ static const Row rows[] = {
         { PROCESSOR_HISILICON, 0, 0xd01, 0xd01, { .source = NULL } },
 };
 
-static bool row_fits_processor(const Row *row, const Processor *p) {
-        return row->vendor == p->vendor && row->family == p->family &&
-               p->model >= row->first_model && p->model <= row->last_model;
-}
-
 int access_events_find(const Processor *processor, AccessEvents *ret) {
         for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-                if (!row_fits_processor(&rows[i], processor))
+                const Row *row = &rows[i];
+
+                if (row->vendor != processor->vendor || row->family != processor->family ||
+                    processor->model < row->first_model || processor->model > row->last_model)
                         continue;
-                if (!rows[i].found.source)
+                if (!row->found.source)
                         return -EOPNOTSUPP;
-                *ret = rows[i].found;
+                *ret = row->found;
                 return 0;
         }
         return -ENOENT;
 }
 
-static bool event_equal(const AccessEvent *a, const AccessEvent *b) {
-        return a->given == b->given &&
-               (!a->given || (a->type == b->type && a->config == b->config));
-}
-
 bool access_events_equal(const AccessEvents *a, const AccessEvents *b) {
-        for (Locality l = 0; l < N_LOCALITIES; l++)
-                if (!event_equal(&a->events[l], &b->events[l]))
+        for (Locality l = 0; l < N_LOCALITIES; l++) {
+                const AccessEvent *x = &a->events[l], *y = &b->events[l];
+
+                if (x->given != y->given ||
+                    (x->given && (x->type != y->type || x->config != y->config)))
                         return false;
+        }
         return !a->source == !b->source && (!a->source || strcmp(a->source, b->source) == 0);
 }
 

@@ -32,12 +32,6 @@ void requests_remove(Requests *requests, size_t index) {
         ARRAY_REMOVE(requests->list, requests->n, index);
 }
 
-static bool is_glob(const char *glob) {
-        const size_t length = strlen(glob);
-
-        return length > 0 && length <= REQUEST_NAME_MAX && !utf8_has_control(glob);
-}
-
 /* "*" concerns everything that was requested before, any other glob what is written the same. */
 static bool glob_voids(const char *glob, const Request *earlier) {
         return strcmp(glob, "*") == 0 || strcmp(glob, earlier->glob) == 0;
@@ -51,11 +45,12 @@ static bool list_releases_any(const Requests *requests) {
 }
 
 int requests_add(Requests *requests, const char *glob, bool released) {
+        const size_t length = strlen(glob);
         size_t n_void = 0;
         Request *list;
         char *copy;
 
-        if (!is_glob(glob))
+        if (length == 0 || length > REQUEST_NAME_MAX || utf8_has_control(glob))
                 return -EINVAL;
         for (size_t i = 0; i < requests->n; i++)
                 n_void += glob_voids(glob, &requests->list[i]);
