@@ -20,19 +20,6 @@ unsigned output_width(void) {
         return width_of(STDOUT_FILENO);
 }
 
-static int put(const char *data, size_t length) {
-        int r;
-
-        errno = 0;
-        if (fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0)
-                return 0;
-        r = errno != 0 ? -errno : -EIO;
-        if (r != -EPIPE)
-                (void)fprintf(stderr, "tidbnumactl: writing to standard output: %s\n",
-                              strerror(-r));
-        return r;
-}
-
 bool output_colors(void) {
         const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
@@ -59,29 +46,12 @@ static size_t color_length(const char *string) {
         return string[n] == 'm' ? n + 1 : 0;
 }
 
-/* Names are escaped already; this escapes what a caller forgot. */
-static void append_visible(const Text *text, bool colors, Text *ret) {
-        const char *rest = text_string(text);
-
-        while (*rest) {
-                const size_t n = strcspn(rest, "\x1b"), color = color_length(rest + n);
-
-                utf8_append_visible(ret, rest, n, "\n\t");
-                rest += n;
-                if (*rest && color > 0 && colors)
-                        text_append_bytes(ret, rest, color);
-                else if (*rest && color == 0)
-                        utf8_append_visible(ret, rest, 1, "");
-                rest += color > 0 ? color : *rest != '\0';
-        }
-}
-
 static bool begins_letter(char c) {
         return ((unsigned char)c & 0xc0) != 0x80;
 }
 
 /* Appends a line of `n` bytes, in which sequences of colours have no width. */
-static void append_line(const char *line, size_t n, unsigned width, Text *ret) {
+static void line_append_wrapped(const char *line, size_t n, unsigned width, Text *ret) {
         const size_t indent = strspn(line, " ");
         size_t column = 0, blank = 0, begin = 0;
 
@@ -107,24 +77,27 @@ static void append_line(const char *line, size_t n, unsigned width, Text *ret) {
         text_append_bytes(ret, line + begin, n - begin);
 }
 
-static void append_ascii(const char *string, Text *ret) {
-        for (; *string; string++)
-                if (!((unsigned char)*string & 0x80))
-                        text_append_bytes(ret, string, 1);
-                else if (begins_letter(*string))
-                        text_append(ret, strncmp(string, "…", strlen("…")) == 0 ? "~" : "?");
-}
-
 void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *ret) {
         _cleanup_text_ Text visible = { 0 }, lines = { 0 };
 
-        append_visible(text, colors, &visible);
+        /* Names are escaped already; this escapes what a caller forgot. */
+        for (const char *rest = text_string(text); *rest;) {
+                const size_t n = strcspn(rest, "\x1b"), color = color_length(rest + n);
+
+                utf8_append_visible(&visible, rest, n, "\n\t");
+                rest += n;
+                if (*rest && color > 0 && colors)
+                        text_append_bytes(&visible, rest, color);
+                else if (*rest && color == 0)
+                        utf8_append_visible(&visible, rest, 1, "");
+                rest += color > 0 ? color : *rest != '\0';
+        }
         text_append(&lines, "");
         for (const char *line = text_string(&visible); *line;) {
                 const size_t n = strcspn(line, "\n");
 
                 if (width > 0)
-                        append_line(line, n, width, &lines);
+                        line_append_wrapped(line, n, width, &lines);
                 else
                         text_append_bytes(&lines, line, n);
                 text_append(&lines, line[n] ? "\n" : "");
@@ -133,9 +106,26 @@ void output_fit(const Text *text, unsigned width, bool colors, bool utf8, Text *
         if (utf8)
                 text_append_text(ret, &lines);
         else
-                append_ascii(text_string(&lines), ret);
+                for (const char *c = text_string(&lines); *c; c++)
+                        if (!((unsigned char)*c & 0x80))
+                                text_append_bytes(ret, c, 1);
+                        else if (begins_letter(*c))
+                                text_append(ret, strncmp(c, "…", strlen("…")) == 0 ? "~" : "?");
         if (visible.error < 0 || lines.error < 0 || text->error < 0)
                 ret->error = -ENOMEM;
+}
+
+static int put(const char *data, size_t length) {
+        int r;
+
+        errno = 0;
+        if (fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0)
+                return 0;
+        r = errno != 0 ? -errno : -EIO;
+        if (r != -EPIPE)
+                (void)fprintf(stderr, "tidbnumactl: writing to standard output: %s\n",
+                              strerror(-r));
+        return r;
 }
 
 int output_text(const Text *text) {
