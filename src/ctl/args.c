@@ -236,16 +236,6 @@ static const char *commands_in(unsigned all, char buffer[static OPTIONS_COMMANDS
         return buffer;
 }
 
-static const char *options_commands_of(const OptionRow *row,
-                                       char buffer[static OPTIONS_COMMANDS_MAX]) {
-        unsigned all = 0;
-
-        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                if (strcmp(option_rows[i].name, row->name) == 0)
-                        all |= option_rows[i].commands;
-        return commands_in(all, buffer);
-}
-
 /* `column`: of the end of the first line. */
 static void append_lines(const char *help, int column, Text *text) {
         for (const char *line = help; line;) {
@@ -276,35 +266,7 @@ static const OptionRow *find_option(const char *word) {
         return NULL;
 }
 
-/* An option that is another one for other commands is named once. */
-static void append_option_of_all(const OptionRow *row, Text *text) {
-        if (find_option(row->name) != row)
-                return;
-        append_option(row, text);
-        for (const OptionRow *r = row + 1; r < option_rows + ELEMENTSOF(option_rows); r++) {
-                char names[OPTIONS_COMMANDS_MAX];
-
-                if (strcmp(r->name, row->name) != 0)
-                        continue;
-                text_appendf(text, "%*swith %s, an option of %s:\n", HELP_COLUMN, "", r->argument,
-                             commands_in(r->commands, names));
-                append_lines(r->help, 0, text);
-        }
-}
-
-static void append_command(const CommandRow *row, Text *text) {
-        const size_t before = text->length;
-        int column;
-
-        text_appendf(text, "  %s %s", row->name, row->arguments);
-        column = (int)(text->length - before);
-        /* A terminal counts letters, not bytes. */
-        if (strstr(row->arguments, "…"))
-                column -= (int)strlen("…") - 1;
-        text_appendf(text, "%*s%s\n", HELP_COLUMN + 3 - column, "", row->summary);
-}
-
-static void options_append_help(Text *text) {
+static void append_help_of_all(Text *text) {
         text_append(text,
                     "tidbnumactl COMMAND [OPTION…]\n"
                     "\n"
@@ -313,27 +275,62 @@ static void options_append_help(Text *text) {
                     "change something.\n"
                     "\n"
                     "Commands:\n");
-        for (unsigned c = 0; c < N_COMMANDS; c++)
-                append_command(&commands[c], text);
+        for (unsigned c = 0; c < N_COMMANDS; c++) {
+                const CommandRow *row = &commands[c];
+                const size_t before = text->length;
+                int column;
+
+                text_appendf(text, "  %s %s", row->name, row->arguments);
+                column = (int)(text->length - before);
+                /* A terminal counts letters, not bytes. */
+                if (strstr(row->arguments, "…"))
+                        column -= (int)strlen("…") - 1;
+                text_appendf(text, "%*s%s\n", HELP_COLUMN + 3 - column, "", row->summary);
+        }
         text_append(text, "\nOptions:\n");
-        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                append_option_of_all(&option_rows[i], text);
+        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++) {
+                const OptionRow *row = &option_rows[i];
+
+                /* An option that is another one for other commands is named once. */
+                if (find_option(row->name) != row)
+                        continue;
+                append_option(row, text);
+                for (size_t k = i + 1; k < ELEMENTSOF(option_rows); k++) {
+                        char names[OPTIONS_COMMANDS_MAX];
+
+                        if (strcmp(option_rows[k].name, row->name) != 0)
+                                continue;
+                        text_appendf(text, "%*swith %s, an option of %s:\n", HELP_COLUMN, "",
+                                     option_rows[k].argument,
+                                     commands_in(option_rows[k].commands, names));
+                        append_lines(option_rows[k].help, 0, text);
+                }
+        }
         text_append(text, "\nExamples:\n");
         for (unsigned c = 0; c < N_COMMANDS; c++)
                 text_append(text, commands[c].examples);
         text_append(text, "\nSee tidbnumactl(8) and tidbnumad.d(5).\n");
 }
 
-static void options_append_command_help(Command command, Text *text) {
-        const CommandRow *row = &commands[command];
+/* Prints the version or the help. Returns as args_parse(). */
+static int answer(const Args *args, bool has_command) {
+        const CommandRow *command = &commands[args->command];
+        _cleanup_text_ Text text = { 0 };
 
-        text_appendf(text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", row->name,
-                     *row->arguments ? " " : "", row->arguments, row->text);
-        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
-                if (option_rows[i].commands & (1u << command))
-                        append_option(&option_rows[i], text);
-        text_appendf(text, "\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n",
-                     row->examples);
+        if (args->version)
+                text_append(&text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
+        else if (!has_command)
+                append_help_of_all(&text);
+        else {
+                text_appendf(&text, "tidbnumactl %s [OPTION…]%s%s\n\n%s\n", command->name,
+                             *command->arguments ? " " : "", command->arguments, command->text);
+                for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
+                        if (option_rows[i].commands & (1u << args->command))
+                                append_option(&option_rows[i], &text);
+                text_appendf(&text, "\nExamples:\n%s\nSee tidbnumactl(8) and tidbnumad.d(5).\n",
+                             command->examples);
+        }
+        return output_text(&text);
 }
 
 enum { OPTIONS_MAX = 32, FIRST_OPTION = 0x100 };
@@ -390,33 +387,6 @@ static int add_policy_file(Args *args, const char *path, const char *what) {
                         path, what);
 }
 
-static int take_option(Args *args, const OptionRow *row) {
-        void *field = (char *)args + row->field;
-
-        if (field == (void *)args->policy_dirs)
-                return add_word(args, args->policy_dirs, &args->n_policy_dirs, ARGS_POLICY_DIRS_MAX,
-                                optarg, "--policy-dir");
-        if (field == (void *)args->policy_files)
-                return add_policy_file(args, optarg, "--policy");
-        if (row->argument)
-                *(const char **)field = optarg;
-        else
-                *(bool *)field = true;
-        return 1;
-}
-
-static int answer(const Args *args, bool has_command) {
-        _cleanup_text_ Text text = { 0 };
-
-        if (args->version)
-                text_append(&text, "tidbnumactl " TIDBNUMAD_VERSION "\n");
-        else if (has_command)
-                options_append_command_help(args->command, &text);
-        else
-                options_append_help(&text);
-        return output_text(&text);
-}
-
 /* getopt_long(3) has rejected the option and suggests none: print a similar one of this command. It
  * also rejects an option whose argument is missing: that one is spelled correctly. */
 static void suggest_option(const Args *args, const char *word) {
@@ -433,15 +403,8 @@ static void suggest_option(const Args *args, const char *word) {
                 output_line(stderr, "Did you mean '--%s'?", similar.nearest);
 }
 
-static int refuse_option(const Args *args, const OptionRow *row) {
-        char names[OPTIONS_COMMANDS_MAX];
-
-        return REFUSE(args, "%s has no option --%s; it is an option of %s",
-                      commands[args->command].name, row->name, options_commands_of(row, names));
-}
-
 /* Of two options of one name, each takes the one that its command has. */
-static bool is_other_commands(Command command, const OptionRow *row) {
+static bool option_is_another_commands(Command command, const OptionRow *row) {
         for (size_t i = 0; i < ELEMENTSOF(option_rows) && !(row->commands & (1u << command)); i++)
                 if (&option_rows[i] != row && strcmp(option_rows[i].name, row->name) == 0 &&
                     (option_rows[i].commands & (1u << command)))
@@ -449,29 +412,26 @@ static bool is_other_commands(Command command, const OptionRow *row) {
         return false;
 }
 
-static void fill_getopt(Command command, struct option *options) {
+/* argv[0] is the command's name. Returns as args_parse(). */
+static int parse_options(Args *args, int argc, char *argv[]) {
+        const unsigned command = 1u << args->command;
+        struct option options[OPTIONS_MAX] = { 0 };
         size_t n_options = 0;
+        int id, r = 1;
 
         for (size_t i = 0; i < ELEMENTSOF(option_rows) && n_options + 1 < OPTIONS_MAX; i++)
-                if (!is_other_commands(command, &option_rows[i]))
+                if (!option_is_another_commands(args->command, &option_rows[i]))
                         options[n_options++] =
                                 (struct option){ .name = option_rows[i].name,
                                                  .has_arg = option_rows[i].argument
                                                                     ? required_argument
                                                                     : no_argument,
                                                  .val = FIRST_OPTION + (int)i };
-}
-
-/* argv[0] is the command's name. Returns as args_parse(). */
-static int parse_options(Args *args, int argc, char *argv[]) {
-        struct option options[OPTIONS_MAX] = { 0 };
-        int id, r;
-
-        fill_getopt(args->command, options);
         optind = 0; /* glibc: reset getopt for a repeated call */
         while ((id = getopt_long(argc, argv, args->command == COMMAND_STATUS ? "hq" : "h", options,
                                  NULL)) >= 0) {
                 const OptionRow *row = id >= FIRST_OPTION ? &option_rows[id - FIRST_OPTION] : NULL;
+                void *field = row ? (char *)args + row->field : NULL;
 
                 if (id == 'h')
                         args->help = true;
@@ -480,9 +440,26 @@ static int parse_options(Args *args, int argc, char *argv[]) {
                 else if (!row) { /* getopt_long() has printed the error */
                         suggest_option(args, argv[optind > 1 ? optind - 1 : 1]);
                         return try_help(args);
-                } else if (!(row->commands & (1u << args->command)))
-                        return refuse_option(args, row);
-                else if ((r = take_option(args, row)) < 0)
+                } else if (!(row->commands & command)) {
+                        char names[OPTIONS_COMMANDS_MAX];
+                        unsigned all = 0;
+
+                        for (size_t i = 0; i < ELEMENTSOF(option_rows); i++)
+                                if (strcmp(option_rows[i].name, row->name) == 0)
+                                        all |= option_rows[i].commands;
+                        return REFUSE(args, "%s has no option --%s; it is an option of %s",
+                                      commands[args->command].name, row->name,
+                                      commands_in(all, names));
+                } else if (field == (void *)args->policy_dirs)
+                        r = add_word(args, args->policy_dirs, &args->n_policy_dirs,
+                                     ARGS_POLICY_DIRS_MAX, optarg, "--policy-dir");
+                else if (field == (void *)args->policy_files)
+                        r = add_policy_file(args, optarg, "--policy");
+                else if (row->argument)
+                        *(const char **)field = optarg;
+                else
+                        *(bool *)field = true;
+                if (r < 0)
                         return r;
                 if (args->help || args->version)
                         return answer(args, true);
@@ -494,56 +471,14 @@ static int refuse_argument(const Args *args, const char *word) {
         return REFUSE(args, "%s takes no argument '%s'", commands[args->command].name, word);
 }
 
-static int take_subject(Args *args, int n, char *words[]) {
-        if (n == 0)
-                return REFUSE(args, "%s what? Expected the name of an instance%s",
-                              commands[args->command].name,
-                              args->command == COMMAND_EXPLAIN ? ", a process number or a unit"
-                                                               : " or a process number");
-        args->subject = words[0];
-        return n == 1 ? 1 : refuse_argument(args, words[1]);
-}
-
-/* Takes the arguments after the options. */
-static int take_arguments(Args *args, int n, char *words[]) {
-        int r = 1;
-
-        switch (args->command) {
-        case COMMAND_VALIDATE:
-                for (int i = 0; i < n && r > 0; i++)
-                        r = add_policy_file(args, words[i], "files");
-                return r;
-        case COMMAND_EXPLAIN:
-        case COMMAND_LOCALITY:
-                return take_subject(args, n, words);
-        case COMMAND_STATUS:
-        case COMMAND_TOP:
-        case COMMAND_REPLAN:
-        case COMMAND_RELEASE:
-                for (int i = 0; i < n && r > 0; i++)
-                        r = add_word(args, args->names, &args->n_names, ARGS_NAMES_MAX, words[i],
-                                     "instances");
-                return r;
-        default:
-                return n == 0 ? 1 : refuse_argument(args, words[0]);
-        }
-}
-
-static const char *machine_given(const Args *args) {
-        return args->sysroot ? "--sysroot" : args->topology ? "--topology" : NULL;
-}
-
-static const char *planned_otherwise(const Args *args) {
-        return args->instances     ? "--instances"
-               : args->against     ? "--against"
-               : args->explain     ? "--explain"
-               : args->export_path ? "--export"
-                                   : NULL;
-}
-
-/* Options that exclude each other. */
-static int check_pairs(const Args *args) {
-        const char *other = planned_otherwise(args), *machine = machine_given(args);
+/* Options that exclude or need each other. */
+static int check(const Args *args) {
+        const char *machine = args->sysroot ? "--sysroot" : args->topology ? "--topology" : NULL;
+        const char *other = args->instances     ? "--instances"
+                            : args->against     ? "--against"
+                            : args->explain     ? "--explain"
+                            : args->export_path ? "--export"
+                                                : NULL;
         const struct {
                 const char *a, *b;
                 bool both;
@@ -565,21 +500,13 @@ static int check_pairs(const Args *args) {
                 if (pairs[i].both)
                         return REFUSE(args, "%s cannot be combined with %s", pairs[i].a,
                                       pairs[i].b);
-        return 1;
-}
-
-static int check(const Args *args) {
-        const int r = check_pairs(args);
-
-        if (r < 0)
-                return r;
         if (args->command == COMMAND_RELEASE && args->n_names == 0 && !args->all)
                 return REFUSE(args, "release what? Expected names of instances, or --all");
         if (args->command == COMMAND_EXPLAIN && args->topology && !args->instances)
                 return REFUSE(
                         args,
                         "no process runs on --topology; give imagined instances with --instances");
-        if (args->tiup_file && !args->hosts && !machine_given(args))
+        if (args->tiup_file && !args->hosts && !machine)
                 return REFUSE(args, "--tiup needs --hosts, the folder with the machines of the "
                                     "cluster, or --topology or --sysroot, where all are alike");
         if (args->command == COMMAND_PLAN && !args->tiup_file &&
@@ -589,15 +516,6 @@ static int check(const Args *args) {
                               : args->hosts ? "--hosts"
                                             : "--afresh");
         return 1;
-}
-
-static void set_default_dirs(Args *args) {
-        static const char *const dirs[] = { "/usr/lib/tidbnumad.d",
-                                            TIDBNUMAD_SYSCONFDIR "/tidbnumad.d",
-                                            "/run/tidbnumad.d" };
-
-        for (size_t i = 0; i < ELEMENTSOF(dirs); i++)
-                args->policy_dirs[args->n_policy_dirs++] = dirs[i];
 }
 
 /* Options may also stand before the command. */
@@ -619,7 +537,11 @@ static void put_command_first(int argc, char *argv[]) {
 }
 
 int args_parse(Args *args, int argc, char *argv[]) {
-        int r;
+        static const char *const default_dirs[] = { "/usr/lib/tidbnumad.d",
+                                                    TIDBNUMAD_SYSCONFDIR "/tidbnumad.d",
+                                                    "/run/tidbnumad.d" };
+        char **words;
+        int n, r;
 
         *args = (Args){ .runtime_dir = "/run/tidbnumad" };
         if (argc < 2) {
@@ -642,17 +564,51 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 return refuse_command(argv[1]);
         argv[1] = (char *)"tidbnumactl"; /* the program's name in getopt_long()'s messages */
         r = parse_options(args, argc - 1, argv + 1);
-        if (r > 0)
-                r = take_arguments(args, argc - 1 - optind, argv + 1 + optind);
+        if (r <= 0)
+                return r;
+        /* The arguments after the options. */
+        n = argc - 1 - optind;
+        words = argv + 1 + optind;
+        switch (args->command) {
+        case COMMAND_VALIDATE:
+                for (int i = 0; i < n && r > 0; i++)
+                        r = add_policy_file(args, words[i], "files");
+                break;
+        case COMMAND_EXPLAIN:
+        case COMMAND_LOCALITY:
+                if (n == 0)
+                        return REFUSE(args, "%s what? Expected the name of an instance%s",
+                                      commands[args->command].name,
+                                      args->command == COMMAND_EXPLAIN
+                                              ? ", a process number or a unit"
+                                              : " or a process number");
+                args->subject = words[0];
+                if (n > 1)
+                        return refuse_argument(args, words[1]);
+                break;
+        case COMMAND_STATUS:
+        case COMMAND_TOP:
+        case COMMAND_REPLAN:
+        case COMMAND_RELEASE:
+                for (int i = 0; i < n && r > 0; i++)
+                        r = add_word(args, args->names, &args->n_names, ARGS_NAMES_MAX, words[i],
+                                     "instances");
+                break;
+        default:
+                if (n > 0)
+                        return refuse_argument(args, words[0]);
+        }
         if (r > 0)
                 r = check(args);
+        if (r < 0)
+                return r;
         if (args->watch)
                 args->command = COMMAND_TOP;
         if (args->n_names == 0 &&
             ((args->all && args->command == COMMAND_RELEASE) || args->command == COMMAND_REPLAN))
                 args->names[args->n_names++] = "*";
         args->policy_is_set = args->n_policy_dirs + args->n_policy_files > 0;
-        if (!args->policy_is_set)
-                set_default_dirs(args);
-        return r;
+        for (size_t i = 0; i < ELEMENTSOF(default_dirs) && !args->policy_is_set; i++)
+                args->policy_dirs[args->n_policy_dirs++] = default_dirs[i];
+        return 1;
 }
