@@ -26,38 +26,32 @@ enum { SETTINGS_DEPTH = 8 };
 static const char *const gomaxprocs_metrics[] = { "go_sched_gomaxprocs_threads",
                                                   "tidb_server_maxprocs" };
 
-/* Of "--status=10080", "-status 10080" (`next` follows it). NULL: it is another option. */
-static const char *value_of(const char *argument, const char *option, const char *next) {
-        const size_t length = strlen(option);
-
-        if (*argument++ != '-')
-                return NULL;
-        argument += *argument == '-';
-        if (strncmp(argument, option, length) != 0)
-                return NULL;
-        if (argument[length] == '=')
-                return argument + length + 1;
-        return argument[length] == '\0' ? next : NULL;
-}
-
 /* The last value of an option on a command line, "--status=10080" or "-status 10080"; NULL: it is
  * not given. */
 static const char *argument_of(const char *bytes, size_t size, const char *option) {
+        const size_t length = strlen(option);
         const char *argument = cmdline_next(bytes, size, NULL), *next, *found = NULL;
 
         for (; argument; argument = next) {
-                const char *value;
+                const char *name = argument + 1;
 
                 next = cmdline_next(bytes, size, argument);
-                value = value_of(argument, option, next);
-                found = value ? value : found;
+                if (*argument != '-')
+                        continue;
+                name += *name == '-';
+                if (strncmp(name, option, length) != 0)
+                        continue;
+                if (name[length] == '=')
+                        found = name + length + 1;
+                else if (name[length] == '\0' && next)
+                        found = next;
         }
         return found;
 }
 
 /* --- where it answers --- */
 
-static bool is_of_host(const HttpAddress *address) {
+static bool address_is_of_host(const HttpAddress *address) {
         struct ifaddrs *list = NULL;
         bool found = false;
 
@@ -80,10 +74,19 @@ static bool is_of_host(const HttpAddress *address) {
 
 /* "10080", "0.0.0.0:20180", "[::]:20180", "http://10.0.1.5:2379,…". A wildcard or a host name is
  * asked at the loopback interface: no name is looked up. */
-static const char *parse_address(const char *value, HttpAddress *ret) {
+const char *ask_address_parse(Product product, const char *bytes, size_t size, HttpAddress *ret) {
+        const ProductStatus *status = &product_info(product)->status;
+        const char *value = NULL;
         char text[128], *host, *port;
         uint64_t number;
 
+        if (!status->address)
+                return "its program is none whose status port is known: name one with metrics in "
+                       "its policy";
+        for (size_t i = 0; status->options[i] && !value; i++)
+                value = argument_of(bytes, size, status->options[i]);
+        if (!value || !*value)
+                value = status->address;
         if (strncmp(value, "https://", 8) == 0)
                 return "its status port uses TLS";
         value += strncmp(value, "http://", 7) == 0 ? 7 : 0;
@@ -113,19 +116,7 @@ static const char *parse_address(const char *value, HttpAddress *ret) {
                         *ret = http_loopback((uint16_t)number);
         } else
                 *ret = http_loopback((uint16_t)number);
-        return is_of_host(ret) ? NULL : "its status address is not of this host";
-}
-
-const char *ask_address_parse(Product product, const char *bytes, size_t size, HttpAddress *ret) {
-        const ProductStatus *status = &product_info(product)->status;
-        const char *value = NULL;
-
-        if (!status->address)
-                return "its program is none whose status port is known: name one with metrics in "
-                       "its policy";
-        for (size_t i = 0; status->options[i] && !value; i++)
-                value = argument_of(bytes, size, status->options[i]);
-        return parse_address(value && *value ? value : status->address, ret);
+        return address_is_of_host(ret) ? NULL : "its status address is not of this host";
 }
 
 const char *ask_address_find(const Sysroot *sysroot, const HostInstance *o, uint16_t port,
@@ -206,13 +197,6 @@ static int read_until_found(const char *bytes, size_t size, void *userdata) {
         return asked->gomaxprocs > 0 || asked->said.version > 0;
 }
 
-static int ask_metrics(Asking *a) {
-        PromReader reader = { .handler = take_metric, .userdata = a->asked };
-
-        return http_get(&a->address, "/metrics", &metrics_limits, read_until_found, &reader,
-                        &a->status);
-}
-
 static int collect(const char *bytes, size_t size, void *userdata) {
         Text *text = userdata;
 
@@ -231,21 +215,6 @@ static json_t *ask_json(Asking *a, const char *path, int *ret_error) {
         if (*ret_error >= 0 && !root)
                 *ret_error = -EILSEQ;
         return root;
-}
-
-static int ask_version(Asking *a) {
-        const char *version;
-        json_t *root;
-        int r;
-
-        if (!a->paths->version_path)
-                return 0;
-        root = ask_json(a, a->paths->version_path, &r);
-        version = json_string_value(json_object_get(root, "version"));
-        if (version)
-                a->asked->said.version = server_version_parse(version);
-        json_decref(root);
-        return r;
 }
 
 /* A list of words, as PD's location-labels; others have no value that is compared. */
@@ -295,52 +264,29 @@ static int add_settings(ServerReport *report, const char *section, json_t *objec
         return 0;
 }
 
-static int ask_settings(Asking *a) {
-        int r;
-        json_t *root = ask_json(a, a->paths->config_path, &r);
-
-        if (root)
-                r = add_settings(&a->asked->said, "", root, SETTINGS_DEPTH);
-        json_decref(root);
-        return r;
-}
-
 /* After one question that it does not answer it is not asked another one: it may be slow. */
-static int ask_all(const Sysroot *sysroot, const HostInstance *o, Asked *ret) {
-        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
-        Asking a = { .paths = &product_info(product)->status, .asked = ret };
-        _cleanup_text_ Text why = { 0 };
-        const char *no_address;
-        int r = 0;
+static int ask_questions(Asking *a) {
+        ServerReport *said = &a->asked->said;
+        PromReader reader = { .handler = take_metric, .userdata = a->asked };
+        int r = http_get(&a->address, "/metrics", &metrics_limits, read_until_found, &reader,
+                         &a->status);
 
-        if (!sysroot->live || !a.paths->config_path)
-                return 0;
-        no_address = ask_address_find(sysroot, o, 0, &a.address);
-        if (no_address)
-                text_append(&why, no_address);
-        else {
-                r = ask_metrics(&a);
-                if (r >= 0)
-                        r = ask_version(&a);
-                if (r >= 0)
-                        r = ask_settings(&a);
-                if (r < 0 && r != -ENOMEM)
-                        ask_append_failure(&why, &a.address, r, a.status);
+        if (r >= 0 && a->paths->version_path) {
+                json_t *root = ask_json(a, a->paths->version_path, &r);
+                const char *version = json_string_value(json_object_get(root, "version"));
+
+                if (version)
+                        said->version = server_version_parse(version);
+                json_decref(root);
         }
-        if (r == -ENOMEM || why.error < 0)
-                return -ENOMEM;
-        if (why.length > 0)
-                output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
-                            why.data);
-        return 0;
-}
+        if (r >= 0) {
+                json_t *root = ask_json(a, a->paths->config_path, &r);
 
-static GoCount go_count_of(const HostInstance *o) {
-        GoVersion version;
-
-        if (go_version_read(o->members[0].handle, &version) < 0)
-                return GO_UNKNOWN;
-        return go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
+                if (root)
+                        r = add_settings(said, "", root, SETTINGS_DEPTH);
+                json_decref(root);
+        }
+        return r;
 }
 
 void asked_done(Asked *asked) {
@@ -348,10 +294,29 @@ void asked_done(Asked *asked) {
 }
 
 int ask_server(const Sysroot *sysroot, const HostInstance *o, bool ask, Asked *ret) {
-        int r;
+        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
+        Asking a = { .paths = &product_info(product)->status, .asked = ret };
+        _cleanup_text_ Text why = { 0 };
+        GoVersion version;
+        int r = 0;
 
-        *ret = (Asked){ .go = go_count_of(o) };
-        r = ask ? ask_all(sysroot, o, ret) : 0;
+        *ret = (Asked){ .go = GO_UNKNOWN };
+        if (go_version_read(o->members[0].handle, &version) >= 0)
+                ret->go = go_version_follows_cpus(&version) ? GO_FOLLOWS : GO_ONCE;
+        if (ask && sysroot->live && a.paths->config_path) {
+                const char *no_address = ask_address_find(sysroot, o, 0, &a.address);
+
+                if (no_address)
+                        text_append(&why, no_address);
+                else
+                        r = ask_questions(&a);
+                if (r < 0 && r != -ENOMEM)
+                        ask_append_failure(&why, &a.address, r, a.status);
+                r = r == -ENOMEM || why.error < 0 ? -ENOMEM : 0;
+                if (r == 0 && why.length > 0)
+                        output_line(stderr, "note: %s is not asked for its settings: %s", o->name,
+                                    why.data);
+        }
         ret->gomaxprocs_reported = ret->gomaxprocs > 0;
         if (!ret->gomaxprocs_reported)
                 ret->gomaxprocs = instances_gomaxprocs(o);
