@@ -46,32 +46,8 @@ static void check_done(Check *check) {
         free(check->units);
 }
 
-/* For a dump, which does not change, takes the times since its boot. */
-static int read_nodes(const Machine *machine, Check *check) {
-        const struct timespec pause = { .tv_sec = INTERVAL_SECONDS };
-        const size_t n = machine->topology.n_nodes;
-        int r;
-
-        check->before = calloc(n + 1, sizeof(*check->before));
-        check->now = calloc(n + 1, sizeof(*check->now));
-        if (!check->before || !check->now)
-                return -ENOMEM;
-        r = node_load(&machine->sysroot, &machine->topology, &check->times, check->before);
-        if (r < 0)
-                return r;
-        if (!machine->live) {
-                memcpy(check->now, check->before, n * sizeof(*check->now));
-                for (size_t i = 0; i < n; i++)
-                        memset(check->before[i].cpu_seconds, 0,
-                               sizeof(check->before[i].cpu_seconds));
-                return 0;
-        }
-        (void)nanosleep(&pause, NULL);
-        return node_load(&machine->sysroot, &machine->topology, &check->times, check->now);
-}
-
 /* A dump may lack the file that tells of the hierarchies of cgroup v1. */
-static bool is_cpuset_known(const Sysroot *sysroot, BackendKind kind) {
+static bool cpuset_is_known(const Sysroot *sysroot, BackendKind kind) {
         const CgroupVersion version = cgroup_version(sysroot);
 
         if (sysroot->live || kind != BACKEND_AFFINITY || version == CGROUP_V2)
@@ -79,68 +55,45 @@ static bool is_cpuset_known(const Sysroot *sysroot, BackendKind kind) {
         return version == CGROUP_V1 && faccessat(sysroot->proc_fd, "self/mountinfo", F_OK, 0) == 0;
 }
 
-/* Asks the daemon, or as the daemon does: whether the controller can be used shows in trying. */
-static void read_cpuset(const Machine *machine, HostFacts *ret) {
-        const Sysroot *sysroot = &machine->sysroot;
-        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
-        const char *weaker;
-        const BackendKind kind = machine_backend(machine, BACKEND_AUTO, &weaker);
-
-        ret->cpuset_known = is_cpuset_known(sysroot, kind);
-        ret->cpuset = kind == BACKEND_SYSTEMD || kind == BACKEND_CGROUP1;
-        if (kind == BACKEND_AFFINITY && weaker &&
-            cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0)
-                (void)snprintf(ret->cpuset_closed, sizeof(ret->cpuset_closed), "%s", mount.point);
-}
-
 static int read_machine(const Machine *machine, Check *check) {
-        int r = read_nodes(machine, check);
+        const struct timespec pause = { .tv_sec = INTERVAL_SECONDS };
+        const Sysroot *sysroot = &machine->sysroot;
+        const Topology *topology = &machine->topology;
+        _cleanup_cgroup1_mount_ Cgroup1Mount mount = { 0 };
+        HostFacts *facts = &check->facts;
+        BackendKind kind;
+        const char *weaker;
+        int r;
 
+        check->before = calloc(topology->n_nodes + 1, sizeof(*check->before));
+        check->now = calloc(topology->n_nodes + 1, sizeof(*check->now));
+        if (!check->before || !check->now)
+                return -ENOMEM;
+        r = node_load(sysroot, topology, &check->times, check->before);
+        if (r >= 0 && machine->live) {
+                (void)nanosleep(&pause, NULL);
+                r = node_load(sysroot, topology, &check->times, check->now);
+        }
         if (r < 0)
                 return r;
-        host_facts_load(&machine->sysroot, &machine->topology, &check->facts);
-        read_cpuset(machine, &check->facts);
-        r = irq_host_load(&machine->sysroot, NULL, 0, &check->irqs);
+        /* For a dump, which does not change, takes the times since its boot. */
+        for (size_t i = 0; i < topology->n_nodes && !machine->live; i++) {
+                check->now[i] = check->before[i];
+                memset(check->before[i].cpu_seconds, 0, sizeof(check->before[i].cpu_seconds));
+        }
+        host_facts_load(sysroot, topology, facts);
+        /* Asks the daemon, or as the daemon does: whether the controller can be used shows in
+         * trying. */
+        kind = machine_backend(machine, BACKEND_AUTO, &weaker);
+        facts->cpuset_known = cpuset_is_known(sysroot, kind);
+        facts->cpuset = kind == BACKEND_SYSTEMD || kind == BACKEND_CGROUP1;
+        if (kind == BACKEND_AFFINITY && weaker &&
+            cgroup1_mount_read(sysroot, "cpuset", &mount) >= 0)
+                (void)snprintf(facts->cpuset_closed, sizeof(facts->cpuset_closed), "%s",
+                               mount.point);
+        r = irq_host_load(sysroot, NULL, 0, &check->irqs);
         check->irqs_known = r >= 0;
         return r == -ENOMEM ? r : 0;
-}
-
-/* Read again, now that it is known which pages are where they belong. */
-static void read_huge(const Situation *s, const HostInstance *o, HugeNeed *need,
-                      AuditInstance *ret) {
-        const Members members = facts_members(&o->facts, &s->machine->sysroot);
-        HugeMaps maps;
-
-        if (!o->huge_known || members_read_huge_maps(&members, &ret->nodes, &maps) < 0)
-                return;
-        *need = huge_maps_need(&maps, &s->pools);
-        ret->huge = need;
-}
-
-static AuditInstance instance(const Situation *s, size_t i) {
-        const HostInstance *o = &s->instances.instances[i];
-        const Members members = facts_members(&o->facts, &s->machine->sysroot);
-        const PlanReportInstance *row = &s->report.instances[i];
-        const InstanceInfo *published = row->published;
-        AuditInstance new = { .instance = s->servers[i],
-                              .placed = plan_report_places(row),
-                              .disk_nodes = row->in->device_nodes };
-
-        if (new.placed) {
-                new.nodes = row->choice->placement.nodes;
-                new.cpus = row->choice->placement.cpus;
-        }
-        if (!s->runs) {
-                new.device = NULL; /* what is imagined holds nothing there */
-                return new;
-        }
-        new.start_known = published && published->start_cpus_by;
-        new.memory_source = start_source_from_string(published ? published->start_memory_by : NULL);
-        new.allowed_cpus = o->cpus;
-        new.memory_policy = o->memory_policy;
-        new.disks = &o->disks;
-        new.n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
-        return new;
 }
 
 static int read_units(const Snapshot *status, Check *check) {
@@ -166,7 +119,7 @@ static int read_units(const Snapshot *status, Check *check) {
         return 0;
 }
 
-static int collect(const Situation *s, Check *check) {
+static int load_instances(const Situation *s, Check *check) {
         const size_t n = s->report.n_instances;
 
         check->instances = calloc(n + 1, sizeof(*check->instances));
@@ -175,43 +128,38 @@ static int collect(const Situation *s, Check *check) {
                 return -ENOMEM;
         check->n_instances = n;
         for (size_t i = 0; i < n; i++) {
-                check->instances[i] = instance(s, i);
-                if (s->runs)
-                        read_huge(s, &s->instances.instances[i], &check->huge[i],
-                                  &check->instances[i]);
+                const HostInstance *o = &s->instances.instances[i];
+                const Members members = facts_members(&o->facts, &s->machine->sysroot);
+                const PlanReportInstance *row = &s->report.instances[i];
+                const InstanceInfo *published = row->published;
+                AuditInstance *new = &check->instances[i];
+                HugeMaps maps;
+
+                *new = (AuditInstance){ .instance = s->servers[i],
+                                        .placed = plan_report_places(row),
+                                        .disk_nodes = row->in->device_nodes };
+                if (new->placed) {
+                        new->nodes = row->choice->placement.nodes;
+                        new->cpus = row->choice->placement.cpus;
+                }
+                if (!s->runs) {
+                        new->device = NULL; /* what is imagined holds nothing there */
+                        continue;
+                }
+                new->start_known = published && published->start_cpus_by;
+                new->memory_source =
+                        start_source_from_string(published ? published->start_memory_by : NULL);
+                new->allowed_cpus = o->cpus;
+                new->memory_policy = o->memory_policy;
+                new->disks = &o->disks;
+                new->n_read_threads = members_count_threads(&members, TIKV_READ_THREADS);
+                /* Read again, now that it is known which pages are where they belong. */
+                if (o->huge_known && members_read_huge_maps(&members, &new->nodes, &maps) >= 0) {
+                        check->huge[i] = huge_maps_need(&maps, &s->pools);
+                        new->huge = &check->huge[i];
+                }
         }
         return 0;
-}
-
-static int build(const Situation *s, const Check *check, AuditReport *ret) {
-        const AuditInput input = { .topology = &s->machine->topology,
-                                   .devices = &s->machine->devices,
-                                   .facts = s->machine->runs ? &check->facts : NULL,
-                                   .irqs = check->irqs_known ? &check->irqs : NULL,
-                                   .nodes_before = check->before,
-                                   .nodes = check->now,
-                                   .pools = &s->pools,
-                                   .policies = &s->policies->set,
-                                   .instances = check->instances,
-                                   .n_instances = check->n_instances,
-                                   .units = check->units,
-                                   .n_units = check->n_units,
-                                   .nic_nodes = s->report.nic_nodes,
-                                   .reserved = s->report.reserved,
-                                   .reserved_cpus = s->report.reserved_cpus };
-
-        return audit_build(&input, ret);
-}
-
-static int print(const Args *args, const AuditReport *report) {
-        _cleanup_text_ Text text = { 0 };
-
-        if (args->json) {
-                audit_json(&(Json){ .text = &text }, report);
-                return output_json(&text);
-        }
-        audit_render_text(report, output_width(), output_colors(), &text);
-        return output_text(&text);
 }
 
 int command_check(const Args *args) {
@@ -219,6 +167,7 @@ int command_check(const Args *args) {
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         _cleanup_audit_report_ AuditReport report = { 0 };
         _cleanup_(check_done) Check check = { 0 };
+        _cleanup_text_ Text text = { 0 };
         int r = situation_open_machine(args, &machine);
 
         if (r >= 0)
@@ -227,15 +176,36 @@ int command_check(const Args *args) {
                 r = read_machine(&machine, &check);
         if (r >= 0 && machine.daemon_runs)
                 r = read_units(&machine.status, &check);
-        if (r < 0)
-                return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
-        r = situation_load_servers(&s);
         if (r >= 0)
-                r = collect(&s, &check);
+                r = situation_load_servers(&s);
         if (r >= 0)
-                r = build(&s, &check, &report);
-        if (r >= 0)
-                r = print(args, &report);
+                r = load_instances(&s, &check);
+        if (r >= 0) {
+                const AuditInput input = { .topology = &machine.topology,
+                                           .devices = &machine.devices,
+                                           .facts = machine.runs ? &check.facts : NULL,
+                                           .irqs = check.irqs_known ? &check.irqs : NULL,
+                                           .nodes_before = check.before,
+                                           .nodes = check.now,
+                                           .pools = &s.pools,
+                                           .policies = &s.policies->set,
+                                           .instances = check.instances,
+                                           .n_instances = check.n_instances,
+                                           .units = check.units,
+                                           .n_units = check.n_units,
+                                           .nic_nodes = s.report.nic_nodes,
+                                           .reserved = s.report.reserved,
+                                           .reserved_cpus = s.report.reserved_cpus };
+
+                r = audit_build(&input, &report);
+        }
+        if (r >= 0 && args->json) {
+                audit_json(&(Json){ .text = &text }, &report);
+                r = output_json(&text);
+        } else if (r >= 0) {
+                audit_render_text(&report, output_width(), output_colors(), &text);
+                r = output_text(&text);
+        }
         if (r < 0)
                 return r == -ENOMEM ? r : CHECK_EXIT_NOT_JUDGED;
         switch (audit_report_worst(&report)) {
