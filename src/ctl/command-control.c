@@ -68,41 +68,38 @@ static void print_error(const char *sentence) {
         output_lines(stderr, &text);
 }
 
-static int take_error(const sd_bus_error *error) {
-        if (sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) ||
-            sd_bus_error_has_name(error, SD_BUS_ERROR_DISCONNECTED) ||
-            sd_bus_error_get_errno(error) == ECONNRESET) {
+static int on_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error *unused) {
+        const sd_bus_error *error = sd_bus_message_get_error(reply);
+        Control *c = userdata;
+        const char *line;
+        int r;
+
+        c->answered = true;
+        if (error && (sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) ||
+                      sd_bus_error_has_name(error, SD_BUS_ERROR_DISCONNECTED) ||
+                      sd_bus_error_get_errno(error) == ECONNRESET)) {
                 print_error("the daemon has ended meanwhile, or does not answer: journalctl -u "
                             "tidbnumad");
-                return COMMAND_EXIT_REFUSED;
+                c->status = COMMAND_EXIT_REFUSED;
+                return 1;
         }
-        print_error(error->message ? error->message : error->name);
-        return sd_bus_error_has_name(error, CONTROL_ERROR_LATE) ? COMMAND_EXIT_REFUSED
-                                                                : EXIT_FAILURE;
-}
-
-static int take_lines(sd_bus_message *reply, WordList *ret) {
-        const char *line;
-        int r = sd_bus_message_enter_container(reply, 'a', "s");
-
+        if (error) {
+                print_error(error->message ? error->message : error->name);
+                c->status = sd_bus_error_has_name(error, CONTROL_ERROR_LATE) ? COMMAND_EXIT_REFUSED
+                                                                             : EXIT_FAILURE;
+                return 1;
+        }
+        r = sd_bus_message_enter_container(reply, 'a', "s");
         while (r >= 0 && (r = sd_bus_message_read_basic(reply, 's', &line)) > 0)
-                if (ret)
-                        r = word_list_add(ret, line);
+                if (c->lines)
+                        r = word_list_add(c->lines, line);
                 else
                         output_line(strncmp(line, "note: ", 6) == 0 ||
                                                     strncmp(line, "warning: ", 9) == 0
                                             ? stderr
                                             : stdout,
                                     "%s", line);
-        return r < 0 ? r : EXIT_SUCCESS;
-}
-
-static int on_reply(sd_bus_message *reply, void *userdata, _unused_ sd_bus_error *unused) {
-        const sd_bus_error *error = sd_bus_message_get_error(reply);
-        Control *c = userdata;
-
-        c->answered = true;
-        c->status = error ? take_error(error) : take_lines(reply, c->lines);
+        c->status = r < 0 ? r : EXIT_SUCCESS;
         return 1;
 }
 
@@ -119,20 +116,6 @@ static int on_message(sd_bus_message *message, _unused_ void *userdata,
                 output_lines(stderr, &lines);
         }
         return 0;
-}
-
-static int await_answer(Control *c, sd_bus *bus) {
-        while (!c->answered) {
-                int r = sd_bus_process(bus, NULL);
-
-                if (r == 0 && !c->answered)
-                        r = sd_bus_wait(bus, UINT64_MAX);
-                if (r < 0 && !c->answered && r != -EINTR) {
-                        print_error("the daemon has ended meanwhile: journalctl -u tidbnumad");
-                        return COMMAND_EXIT_REFUSED;
-                }
-        }
-        return c->status;
 }
 
 /* --- the call --- */
@@ -158,7 +141,16 @@ static int call_on(const Args *args, sd_bus *bus, const char *method, bool has_a
                             args->runtime_dir, CONTROL_SOCKET, strerror(-r));
                 return r;
         }
-        return await_answer(&c, bus);
+        while (!c.answered) {
+                r = sd_bus_process(bus, NULL);
+                if (r == 0 && !c.answered)
+                        r = sd_bus_wait(bus, UINT64_MAX);
+                if (r < 0 && !c.answered && r != -EINTR) {
+                        print_error("the daemon has ended meanwhile: journalctl -u tidbnumad");
+                        return COMMAND_EXIT_REFUSED;
+                }
+        }
+        return c.status;
 }
 
 int control_session_call(const Args *args, sd_bus *bus, const char *method, WordList *ret) {
@@ -180,9 +172,29 @@ static int call(const Args *args, const char *method, bool has_arguments) {
         return r != 0 ? r : call_on(args, bus, method, has_arguments, NULL);
 }
 
-/* --- a dry run: from what the daemon publishes --- */
+/* --- the commands --- */
 
-static bool is_known(const Snapshot *status, const char *name) {
+int command_reload(const Args *args) {
+        return call(args, "Reload", false);
+}
+
+int command_pause(const Args *args) {
+        if (!args->dry_run)
+                return call(args, "Pause", false);
+        output_line(stdout, "Would pause: nothing is changed then until 'tidbnumactl resume' or "
+                            "the next boot.");
+        return EXIT_SUCCESS;
+}
+
+int command_resume(const Args *args) {
+        if (!args->dry_run)
+                return call(args, "Resume", false);
+        output_line(stdout, "Would resume what 'tidbnumactl pause' has stopped.");
+        return EXIT_SUCCESS;
+}
+
+/* By what the daemon publishes. */
+static bool subject_is_known(const Snapshot *status, const char *name) {
         const WordList glob = { .words = (char **)&name, .n_words = 1 };
         bool known = word_list_names(&glob, RELEASE_HOST, NULL);
 
@@ -196,16 +208,18 @@ static bool is_known(const Snapshot *status, const char *name) {
         return known;
 }
 
-static int preview_release(const Args *args) {
+int command_release(const Args *args) {
         const WordList globs = { .words = (char **)args->names, .n_words = args->n_names };
         _cleanup_status_ Snapshot status = { 0 };
         size_t n = 0;
 
+        if (!args->dry_run)
+                return call(args, args->undo ? "Bind" : "Release", true);
         if (status_file_read(args->runtime_dir, &status) < 0 ||
             daemon_process_find(args->runtime_dir, &status) <= 0)
                 return report_no_daemon(args);
         for (size_t i = 0; i < args->n_names; i++)
-                if (!is_known(&status, args->names[i])) {
+                if (!subject_is_known(&status, args->names[i])) {
                         output_line(stderr,
                                     "tidbnumactl: no instance, unit or device is named '%s'; "
                                     "tidbnumactl status lists all",
@@ -241,68 +255,10 @@ static int preview_release(const Args *args) {
         return EXIT_SUCCESS;
 }
 
-/* --- the commands --- */
-
-int command_reload(const Args *args) {
-        return call(args, "Reload", false);
-}
-
-int command_pause(const Args *args) {
-        if (!args->dry_run)
-                return call(args, "Pause", false);
-        output_line(stdout, "Would pause: nothing is changed then until 'tidbnumactl resume' or "
-                            "the next boot.");
-        return EXIT_SUCCESS;
-}
-
-int command_resume(const Args *args) {
-        if (!args->dry_run)
-                return call(args, "Resume", false);
-        output_line(stdout, "Would resume what 'tidbnumactl pause' has stopped.");
-        return EXIT_SUCCESS;
-}
-
-int command_release(const Args *args) {
-        return args->dry_run ? preview_release(args)
-                             : call(args, args->undo ? "Bind" : "Release", true);
-}
-
 /* --- replan: shows what a new plan would move, and requests the moves --- */
 
-static int check_names(const Args *args, const Situation *s) {
-        for (size_t k = 0; k < args->n_names; k++) {
-                const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
-                bool found = s->report.n_instances == 0;
-
-                for (size_t i = 0; i < s->report.n_instances && !found; i++)
-                        found = word_list_names(&glob, s->report.instances[i].in->name,
-                                                s->report.instances[i].in->unit);
-                if (!found) {
-                        output_line(stderr,
-                                    "tidbnumactl: no instance or unit is named '%s'; tidbnumactl "
-                                    "status lists all",
-                                    args->names[k]);
-                        return -ENOENT;
-                }
-        }
-        return 0;
-}
-
-static int show(const PlanChange *changes, size_t n) {
-        _cleanup_text_ Text text = { 0 };
-
-        if (n == 0)
-                text_append(&text, "Nothing would move: each bound instance is where a new plan "
-                                   "puts it.\n");
-        else {
-                text_append(&text, "A new plan would move:\n\n");
-                plan_table_changes(changes, n, output_width(), &text);
-        }
-        return output_text(&text);
-}
-
 /* 1: yes; 0: no; -EINVAL: there is no terminal. */
-static int ask(void) {
+static int confirm_replan(void) {
         char answer[16] = "";
 
         if (!isatty(STDIN_FILENO)) {
@@ -318,33 +274,15 @@ static int ask(void) {
         return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static int replan(const Args *args, const Situation *s) {
-        _cleanup_free_ PlanChange *changes = NULL;
-        size_t n_all = 0, n = 0;
-        int r = check_names(args, s);
-
-        if (r >= 0)
-                r = situation_compare(NULL, s, &changes, &n_all);
-        /* What is not bound now is not moved by a new plan, but bound by it. */
-        for (size_t i = 0; i < n_all && r >= 0; i++)
-                if (!id_set_is_empty(&changes[i].from))
-                        changes[n++] = changes[i];
-        if (r >= 0)
-                r = show(changes, n);
-        if (r < 0 || n == 0 || args->dry_run)
-                return r;
-        r = args->yes ? 1 : ask();
-        if (r == 0)
-                output_line(stdout, "Nothing was changed.");
-        return r <= 0 ? r : call(args, "Replan", true);
-}
-
 int command_replan(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args,
                                             .machine = &machine,
                                             .replan = { .words = (char **)args->names,
                                                         .n_words = args->n_names } };
+        _cleanup_free_ PlanChange *changes = NULL;
+        _cleanup_text_ Text text = { 0 };
+        size_t n_all = 0, n = 0;
         int r = situation_open_machine(args, &machine);
 
         if (r >= 0 && !machine.daemon_runs) {
@@ -367,5 +305,42 @@ int command_replan(const Args *args) {
         }
         if (r >= 0)
                 r = situation_load(&s);
-        return r < 0 ? r : replan(args, &s);
+        if (r < 0)
+                return r;
+        for (size_t k = 0; k < args->n_names; k++) {
+                const WordList glob = { .words = (char **)&args->names[k], .n_words = 1 };
+                bool found = s.report.n_instances == 0;
+
+                for (size_t i = 0; i < s.report.n_instances && !found; i++)
+                        found = word_list_names(&glob, s.report.instances[i].in->name,
+                                                s.report.instances[i].in->unit);
+                if (!found) {
+                        output_line(stderr,
+                                    "tidbnumactl: no instance or unit is named '%s'; tidbnumactl "
+                                    "status lists all",
+                                    args->names[k]);
+                        return -ENOENT;
+                }
+        }
+        r = situation_compare(NULL, &s, &changes, &n_all);
+        if (r < 0)
+                return r;
+        /* What is not bound now is not moved by a new plan, but bound by it. */
+        for (size_t i = 0; i < n_all; i++)
+                if (!id_set_is_empty(&changes[i].from))
+                        changes[n++] = changes[i];
+        if (n == 0)
+                text_append(&text, "Nothing would move: each bound instance is where a new plan "
+                                   "puts it.\n");
+        else {
+                text_append(&text, "A new plan would move:\n\n");
+                plan_table_changes(changes, n, output_width(), &text);
+        }
+        r = output_text(&text);
+        if (r < 0 || n == 0 || args->dry_run)
+                return r;
+        r = args->yes ? 1 : confirm_replan();
+        if (r == 0)
+                output_line(stdout, "Nothing was changed.");
+        return r <= 0 ? r : call(args, "Replan", true);
 }
