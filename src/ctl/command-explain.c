@@ -21,32 +21,10 @@
 
 /* --- why a policy matches a process, or why not --- */
 
-static const char *key_name(MatchKey key) {
-        switch (key) {
-        case MATCH_KEY_EXE:
-                return "exe";
-        case MATCH_KEY_UNIT:
-                return "unit";
-        case MATCH_KEY_ARGS:
-                return "args";
-        case MATCH_KEY_USER:
-                return "user";
-        case MATCH_KEY_CONTAINERS:
-                return "containers";
-        case MATCH_KEY_NONE:
-                break;
-        }
-        return NULL;
-}
-
-static void render_user(const PolicyMatch *match, const Process *process, Text *text) {
-        if (!match->uid_known)
-                text_appendf(text, "user is %s, which this host does not know", match->user);
-        else
-                text_appendf(text,
-                             "user is %s (%u), but the process runs as user %u; it is ignored",
-                             match->user, (unsigned)match->uid, (unsigned)process->uid);
-}
+static const char *const key_names[] = {
+        [MATCH_KEY_NONE] = NULL,   [MATCH_KEY_EXE] = "exe",   [MATCH_KEY_UNIT] = "unit",
+        [MATCH_KEY_ARGS] = "args", [MATCH_KEY_USER] = "user", [MATCH_KEY_CONTAINERS] = "containers",
+};
 
 void verdict_render(const Policy *policy, const Process *process, bool taken, Text *text) {
         const PolicyMatch *match = &policy->match;
@@ -73,7 +51,14 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
                              process->args ? "is another" : "cannot be read; run it as root");
                 break;
         case MATCH_KEY_USER:
-                render_user(match, process, text);
+                if (!match->uid_known)
+                        text_appendf(text, "user is %s, which this host does not know",
+                                     match->user);
+                else
+                        text_appendf(
+                                text,
+                                "user is %s (%u), but the process runs as user %u; it is ignored",
+                                match->user, (unsigned)match->uid, (unsigned)process->uid);
                 break;
         case MATCH_KEY_CONTAINERS:
                 text_appendf(text,
@@ -84,44 +69,11 @@ void verdict_render(const Policy *policy, const Process *process, bool taken, Te
         }
 }
 
-static void add_place(Table *table, const Policy *policy) {
-        if (policy->line > 0)
-                table_addf(table, "%s:%u", policy->file, policy->line);
-        else
-                table_add(table, "built in");
-}
-
-static void render_owner(const PolicySet *policies, const Process *process, const Policy *published,
-                         Text *text) {
-        const Policy *owner = match_process(policies, process);
-        bool also = false;
-
-        if (!owner && published) {
-                text_append(text, "\nThe daemon reports that it belongs to the policy ");
-                text_append_printable(text, published->name);
-                text_append(text, ".\n");
-                return;
-        }
-        if (!owner) {
-                text_append(text, "\nNo policy matches it.\n");
-                return;
-        }
-        text_append(text, "\nIt belongs to the policy ");
-        text_append_printable(text, owner->name);
-        for (const Policy *p = owner + 1; p < policies->policies + policies->n_policies; p++) {
-                if (match_failing_key(&p->match, process) != MATCH_KEY_NONE)
-                        continue;
-                text_append(text, also ? ", " : ", the first that matches; also matches ");
-                text_append_printable(text, p->name);
-                also = true;
-        }
-        text_append(text, ".\n");
-}
-
 void verdict_render_all(const PolicySet *policies, const Process *process, const Policy *published,
                         unsigned width, Text *text) {
         static const char *const headings[] = { "POLICY", "FROM", "VERDICT" };
         const Policy *owner = match_process(policies, process);
+        bool also = false;
         _cleanup_text_ Text cell = { 0 };
         _cleanup_table_ Table table;
 
@@ -130,13 +82,33 @@ void verdict_render_all(const PolicySet *policies, const Process *process, const
                 const Policy *policy = &policies->policies[i];
 
                 table_add(&table, policy->name);
-                add_place(&table, policy);
+                if (policy->line > 0)
+                        table_addf(&table, "%s:%u", policy->file, policy->line);
+                else
+                        table_add(&table, "built in");
                 text_reset(&cell);
                 verdict_render(policy, process, owner && owner < policy, &cell);
                 table_add(&table, text_string(&cell));
         }
         table_render(&table, width, text);
-        render_owner(policies, process, published, text);
+        if (owner) {
+                text_append(text, "\nIt belongs to the policy ");
+                text_append_printable(text, owner->name);
+                for (const Policy *p = owner + 1; p < policies->policies + policies->n_policies;
+                     p++) {
+                        if (match_failing_key(&p->match, process) != MATCH_KEY_NONE)
+                                continue;
+                        text_append(text, also ? ", " : ", the first that matches; also matches ");
+                        text_append_printable(text, p->name);
+                        also = true;
+                }
+                text_append(text, ".\n");
+        } else if (published) {
+                text_append(text, "\nThe daemon reports that it belongs to the policy ");
+                text_append_printable(text, published->name);
+                text_append(text, ".\n");
+        } else
+                text_append(text, "\nNo policy matches it.\n");
         if (cell.error < 0)
                 text->error = cell.error;
 }
@@ -155,7 +127,7 @@ void verdict_json(Json *json, const PolicySet *policies, const Process *process)
                         json_put_string(json, "file", policy->file);
                         json_put_integer(json, "line", policy->line);
                         json_put_bool(json, "matches", key == MATCH_KEY_NONE);
-                        json_put_string(json, "key", key_name(key));
+                        json_put_string(json, "key", key_names[key]);
                         json_put_text(json, "text", &text);
                 }
 }
@@ -210,34 +182,14 @@ static int find_in_unit(const Sysroot *sysroot, const char *unit, Process *ret) 
         return r < 0 ? r : -ESRCH;
 }
 
-/* For an instance the process that the command line names, else its oldest one. */
-static const Process *process_of(const HostInstance *running, const char *subject) {
-        uint64_t pid;
-
-        for (size_t i = 0; parse_u64(subject, &pid) == 0 && i < running->n_members; i++)
-                if ((uint64_t)running->members[i].process.id.pid == pid)
-                        return &running->members[i].process;
-        return &running->members[0].process;
-}
-
-/* Escapes names, because processes choose them and a terminal interprets control characters. */
-static void append_names(const Situation *s, Text *text) {
-        const size_t n = s->report.n_instances;
-
-        text_append(text, n == 0 ? "; no policy matches a process here" : "; there are: ");
-        for (size_t i = 0; i < n; i++) {
-                text_append(text, i > 0 ? ", " : "");
-                text_append_printable(text, s->report.instances[i].in->name);
-        }
-}
-
-static int refuse(const Situation *s, const char *subject, int error) {
+static int refuse_subject(const Situation *s, const char *subject, int error) {
         const bool hidden = s->instances.n_denied > 0 && geteuid() != 0;
+        const size_t n = s->report.n_instances;
         Suggestion similar = { .word = subject };
         _cleanup_text_ Text text = { 0 };
         bool denied = error == -EACCES || error == -EPERM;
 
-        for (size_t i = 0; i < s->report.n_instances && !denied; i++)
+        for (size_t i = 0; i < n && !denied; i++)
                 suggest(&similar, s->report.instances[i].in->name);
         denied |= !similar.nearest && hidden;
         if (denied)
@@ -246,15 +198,21 @@ static int refuse(const Situation *s, const char *subject, int error) {
                 text_append(&text, ", did you mean '");
                 text_append_printable(&text, similar.nearest);
                 text_append(&text, "'?");
-        } else
-                append_names(s, &text);
+        } else {
+                text_append(&text, n == 0 ? "; no policy matches a process here" : "; there are: ");
+                /* Processes choose their names, and a terminal interprets control characters. */
+                for (size_t i = 0; i < n; i++) {
+                        text_append(&text, i > 0 ? ", " : "");
+                        text_append_printable(&text, s->report.instances[i].in->name);
+                }
+        }
         if (text.error < 0)
                 return text.error;
         output_line(stderr, "tidbnumactl: no instance, process or unit '%s'%s", subject, text.data);
         return denied ? -EACCES : -ENOENT;
 }
 
-static int find(const Situation *s, Found *ret) {
+static int find_subject(const Situation *s, Found *ret) {
         const char *subject = s->args->subject;
         const HostInstance *running =
                 s->runs ? host_instances_find_subject(&s->instances, subject) : NULL;
@@ -264,7 +222,12 @@ static int find(const Situation *s, Found *ret) {
 
         if (running) {
                 ret->row = situation_find(s, running->name);
-                ret->process = process_of(running, subject);
+                /* The process that the command line names, else the oldest one. */
+                ret->process = &running->members[0].process;
+                if (parse_u64(subject, &pid) == 0)
+                        for (size_t i = 0; i < running->n_members; i++)
+                                if ((uint64_t)running->members[i].process.id.pid == pid)
+                                        ret->process = &running->members[i].process;
                 return 0;
         }
         ret->row = situation_find(s, subject);
@@ -284,22 +247,35 @@ static int find(const Situation *s, Found *ret) {
         if (ret->unit)
                 return 0;
         if (r < 0)
-                return r == -ENOMEM ? r : refuse(s, subject, r);
+                return r == -ENOMEM ? r : refuse_subject(s, subject, r);
         ret->process = &ret->own;
         ignored = host_instances_find_pid(&s->ignored, ret->own.id.pid);
         ret->full = ignored ? ignored->policy : NULL;
         return 0;
 }
 
-static void render_process(const Process *p, Text *text) {
-        text_appendf(text, "Process %d: ", p->id.pid);
-        text_append_printable(text, p->exe);
-        text_append(text, ", ");
-        text_append_printable(text, p->unit ? p->unit : "no unit");
-        text_appendf(text, ", user %u\n\n", (unsigned)p->uid);
+/* Without being weighed. */
+static bool instance_keeps_place(const PlanReportInstance *row) {
+        return plan_report_places(row) &&
+               (row->choice->basis == BASIS_KEPT || (row->choice->basis == BASIS_CHOSEN &&
+                                                     (row->bound || row->choice->grounds.outdone)));
 }
 
-static void render_state(const Situation *s, const PlanReportInstance *row, Text *text) {
+static void render_place(const Situation *s, const PlanReportInstance *row,
+                         const PlanReportInstance *again, Text *text) {
+        text_append_printable(text, row->in->name);
+        if (!plan_report_places(row))
+                text_append(text, " is not placed");
+        else {
+                text_append(text, " belongs on ");
+                plan_words_nodes(&row->choice->placement.nodes, text);
+        }
+        text_append(text, ": ");
+        plan_words_why(row, text);
+        text_append(text, "\n");
+        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
+                if (row->choice->warnings & (1u << bit))
+                        text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
         if (row->pid > 0) {
                 text_append(text, "Now: ");
                 situation_append_now(s, row, text);
@@ -322,71 +298,30 @@ static void render_state(const Situation *s, const PlanReportInstance *row, Text
                 }
                 text_append(text, "\n");
         }
-}
+        if (again && again->choice->basis == BASIS_CHOSEN) {
+                const bool stays = id_set_equal(&row->choice->placement.nodes,
+                                                &again->choice->placement.nodes);
 
-/* Without being weighed. */
-static bool keeps_its_place(const PlanReportInstance *row) {
-        return plan_report_places(row) &&
-               (row->choice->basis == BASIS_KEPT || (row->choice->basis == BASIS_CHOSEN &&
-                                                     (row->bound || row->choice->grounds.outdone)));
-}
-
-static void render_again(const PlanReportInstance *row, const PlanReportInstance *again,
-                         Text *text) {
-        const bool stays =
-                id_set_equal(&row->choice->placement.nodes, &again->choice->placement.nodes);
-
-        if (again->choice->basis != BASIS_CHOSEN)
-                return;
-        text_append(text, stays ? "Placed again, it would stay there: "
-                                : "Placed again, it would come to ");
-        if (!stays) {
-                plan_words_nodes(&again->choice->placement.nodes, text);
-                text_append(text, ": ");
+                text_append(text, stays ? "Placed again, it would stay there: "
+                                        : "Placed again, it would come to ");
+                if (!stays) {
+                        plan_words_nodes(&again->choice->placement.nodes, text);
+                        text_append(text, ": ");
+                }
+                plan_words_why(again, text);
+                if (!stays) {
+                        text_append(text, "; tidbnumactl replan ");
+                        text_append_printable(text, row->in->name);
+                        text_append(text, " moves it");
+                }
+                text_append(text, "\n");
         }
-        plan_words_why(again, text);
-        if (!stays) {
-                text_append(text, "; tidbnumactl replan ");
-                text_append_printable(text, row->in->name);
-                text_append(text, " moves it");
-        }
-        text_append(text, "\n");
-}
-
-static void render_place(const Situation *s, const PlanReportInstance *row,
-                         const PlanReportInstance *again, Text *text) {
-        text_append_printable(text, row->in->name);
-        if (!plan_report_places(row))
-                text_append(text, " is not placed");
-        else {
-                text_append(text, " belongs on ");
-                plan_words_nodes(&row->choice->placement.nodes, text);
-        }
-        text_append(text, ": ");
-        plan_words_why(row, text);
-        text_append(text, "\n");
-        for (unsigned bit = 0; bit < N_PLACEMENT_WARNINGS; bit++)
-                if (row->choice->warnings & (1u << bit))
-                        text_appendf(text, "warning: %s\n", placement_warning_to_string(1u << bit));
-        render_state(s, row, text);
-        if (again)
-                render_again(row, again, text);
-        else
+        if (!again)
                 again = row;
         if (again->choice->n_alternatives > 0)
                 text_append(text, "Alternatives:\n");
         plan_table_alternatives(again, text);
         plan_table_criteria(again, 1, text);
-}
-
-static void render_full(const Found *found, Text *text) {
-        text_append(text, "It is ignored: the policy ");
-        text_append_printable(text, found->full->name);
-        text_appendf(text,
-                     " has %" PRIu32
-                     " instances of user %u already (max_instances). It is accepted when one of "
-                     "these ends, or when max_instances is raised.\n",
-                     found->full->max_instances, (unsigned)found->process->uid);
 }
 
 static void append_list(const char *what, IdView ids, Text *text) {
@@ -428,19 +363,30 @@ static void render_unit(const UnitInfo *u, Text *text) {
 }
 
 static int print_text(const Situation *s, const Found *found, const PlanReportInstance *again) {
+        const Process *p = found->process;
         _cleanup_text_ Text text = { 0 };
 
         if (found->unit)
                 render_unit(found->unit, &text);
-        if (found->process) {
-                render_process(found->process, &text);
-                verdict_render_all(&s->policies->set, found->process,
-                                   found->row ? found->row->in->policy : NULL, output_width(),
-                                   &text);
+        if (p) {
+                text_appendf(&text, "Process %d: ", p->id.pid);
+                text_append_printable(&text, p->exe);
+                text_append(&text, ", ");
+                text_append_printable(&text, p->unit ? p->unit : "no unit");
+                text_appendf(&text, ", user %u\n\n", (unsigned)p->uid);
+                verdict_render_all(&s->policies->set, p, found->row ? found->row->in->policy : NULL,
+                                   output_width(), &text);
         }
-        if (found->full)
-                render_full(found, &text);
-        if (found->process && found->row)
+        if (found->full) {
+                text_append(&text, "It is ignored: the policy ");
+                text_append_printable(&text, found->full->name);
+                text_appendf(&text,
+                             " has %" PRIu32
+                             " instances of user %u already (max_instances). It is accepted when "
+                             "one of these ends, or when max_instances is raised.\n",
+                             found->full->max_instances, (unsigned)p->uid);
+        }
+        if (p && found->row)
                 text_append(&text, "\n");
         if (found->row)
                 render_place(s, found->row, again, &text);
@@ -492,9 +438,9 @@ int command_explain(const Args *args) {
         if (r >= 0)
                 r = situation_load(&s);
         if (r >= 0)
-                r = find(&s, &found);
+                r = find_subject(&s, &found);
         /* What speaks for the place of such an instance shows when it is placed again. */
-        if (r >= 0 && found.row && keeps_its_place(found.row)) {
+        if (r >= 0 && found.row && instance_keeps_place(found.row)) {
                 char *name = (char *)found.row->in->name;
 
                 anew.replan = (WordList){ .words = &name, .n_words = 1 };
