@@ -159,27 +159,6 @@ static int cannot(const char *what, const char *path, int error) {
         return error;
 }
 
-static int fill(const char *output, const Situation *s, int out) {
-        _cleanup_temporary_folder_ TemporaryFolder g = TEMPORARY_FOLDER_NONE;
-        int r = temporary_folder_make(&g);
-
-        if (r < 0)
-                return r;
-        r = dump_machine(&s->machine->sysroot, g.fd);
-        if (r >= 0)
-                r = add_processes(&g, &s->machine->sysroot, &s->instances);
-        if (r >= 0)
-                r = add_processes(&g, &s->machine->sysroot, &s->ignored);
-        if (r >= 0)
-                r = add_policies(&g, s->policies);
-        if (r >= 0)
-                r = add_reports(&g, s->args->runtime_dir);
-        if (r < 0)
-                return cannot("write to", g.path, r);
-        r = archive_pack(&g, out);
-        return r < 0 ? cannot("run tar for", output, r) : 0;
-}
-
 /* Of several hosts and days side by side: "tidbnumad-gather-db7-20261127.tar.gz". */
 typedef char ArchiveName[HOST_NAME_MAX + 64];
 
@@ -203,6 +182,7 @@ int command_gather(const Args *args) {
         const char *output = args->output ? args->output : archive_name(name);
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
+        _cleanup_temporary_folder_ TemporaryFolder folder = TEMPORARY_FOLDER_NONE;
         _cleanup_close_ int out = -EBADF;
         int r;
 
@@ -213,7 +193,25 @@ int command_gather(const Args *args) {
         if (r >= 0 && situation_load(&s) == -ENOMEM)
                 r = -ENOMEM; /* with invalid policies there are no processes, but everything else */
         if (r >= 0)
-                r = fill(output, &s, out);
+                r = temporary_folder_make(&folder);
+        if (r >= 0) {
+                r = dump_machine(&machine.sysroot, folder.fd);
+                if (r >= 0)
+                        r = add_processes(&folder, &machine.sysroot, &s.instances);
+                if (r >= 0)
+                        r = add_processes(&folder, &machine.sysroot, &s.ignored);
+                if (r >= 0)
+                        r = add_policies(&folder, s.policies);
+                if (r >= 0)
+                        r = add_reports(&folder, args->runtime_dir);
+                if (r < 0)
+                        (void)cannot("write to", folder.path, r);
+        }
+        if (r >= 0) {
+                r = archive_pack(&folder, out);
+                if (r < 0)
+                        (void)cannot("run tar for", output, r);
+        }
         if (r < 0) {
                 (void)unlink(output);
                 return r;
