@@ -60,17 +60,9 @@ static void widen(double *halfwidth, Estimate estimate) {
                 *halfwidth = other;
 }
 
-static void widen_all(LocalityReport *s, const Draws *draws) {
-        for (size_t i = 0; i < s->topology->n_nodes; i++) {
-                widen(&s->halfwidth, estimate_share(draws->by_node[i].n_anon, draws->n_anon,
-                                                    draws->n_hidden, draws->whole));
-                widen(&s->file_halfwidth, sampler_file_on(draws, i));
-                widen(&s->shmem_halfwidth, sampler_shmem_on(draws, i));
-        }
-}
-
-static int draw(Subject *s, const ProcHandle *process) {
-        const Topology *topology = s->report.topology;
+static int draw_pages(Subject *s, const ProcHandle *process) {
+        LocalityReport *report = &s->report;
+        const Topology *topology = report->topology;
         _cleanup_free_ NodeMemory *by_node = calloc(topology->n_nodes, sizeof(*by_node));
         _cleanup_draws_ Draws draws = { 0 };
         ProcMemory memory;
@@ -88,60 +80,55 @@ static int draw(Subject *s, const ProcHandle *process) {
                 s->by_node[i].anon_bytes += by_node[i].anon_bytes;
                 s->by_node[i].file_bytes += by_node[i].file_bytes;
                 s->by_node[i].shmem_bytes += by_node[i].shmem_bytes;
+                widen(&report->halfwidth, estimate_share(draws.by_node[i].n_anon, draws.n_anon,
+                                                         draws.n_hidden, draws.whole));
+                widen(&report->file_halfwidth, sampler_file_on(&draws, i));
+                widen(&report->shmem_halfwidth, sampler_shmem_on(&draws, i));
         }
-        s->report.n_pages += draws.n_anon;
-        widen_all(&s->report, &draws);
+        report->n_pages += draws.n_anon;
         return 0;
 }
 
-/* Prints the error. -EPERM and -EACCES: only the owner and root may read this. */
-static int report_cannot(pid_t pid, int error) {
-        if (error == -EPERM || error == -EACCES)
-                output_line(stderr,
-                            "tidbnumactl: process %d belongs to another user; run it as root", pid);
-        else if (error == -ESRCH || error == -ESTALE)
-                output_line(stderr, "tidbnumactl: process %d has ended", pid);
-        else
-                output_line(stderr, "tidbnumactl: the memory of process %d cannot be read: %s", pid,
-                            strerror(-error));
-        return error;
-}
-
-static int read_members(Subject *s, const Args *args, const Member *members, size_t n) {
-        LocalityReport *report = &s->report;
-        int r = 0;
-
-        report->by_node = s->by_node = calloc(report->topology->n_nodes + 1, sizeof(*s->by_node));
-        report->pids = s->pids = calloc(n + 1, sizeof(*s->pids));
-        if (!s->by_node || !s->pids)
-                return -ENOMEM;
-        report->halfwidth = report->file_halfwidth = report->shmem_halfwidth =
-                args->exact ? 0 : (double)NAN;
-        for (size_t i = 0; i < n; i++) {
-                r = args->exact ? numa_maps_read(members[i].handle, add_mapping, s)
-                                : draw(s, members[i].handle);
-                if (r < 0)
-                        return r == -ENOMEM ? r : report_cannot(members[i].handle->pid, r);
-                s->pids[report->n_pids++] = members[i].handle->pid;
-        }
-        return 0;
-}
-
+/* Prints the report, or the error. -EPERM and -EACCES: only the owner and root may read this. */
 static int report_on(const Args *args, const Topology *topology, const char *name,
                      const Member *members, size_t n) {
         _cleanup_(subject_done) Subject s = {
                 .report = { .name = name, .exact = args->exact, .topology = topology }
         };
+        LocalityReport *report = &s.report;
         _cleanup_text_ Text text = { 0 };
-        int r = read_members(&s, args, members, n);
 
-        if (r < 0)
-                return r;
+        report->by_node = s.by_node = calloc(topology->n_nodes + 1, sizeof(*s.by_node));
+        report->pids = s.pids = calloc(n + 1, sizeof(*s.pids));
+        if (!s.by_node || !s.pids)
+                return -ENOMEM;
+        report->halfwidth = report->file_halfwidth = report->shmem_halfwidth =
+                args->exact ? 0 : (double)NAN;
+        for (size_t i = 0; i < n; i++) {
+                const ProcHandle *process = members[i].handle;
+                const int r = args->exact ? numa_maps_read(process, add_mapping, &s)
+                                          : draw_pages(&s, process);
+
+                if (r == -EPERM || r == -EACCES)
+                        output_line(
+                                stderr,
+                                "tidbnumactl: process %d belongs to another user; run it as root",
+                                process->pid);
+                else if (r == -ESRCH || r == -ESTALE)
+                        output_line(stderr, "tidbnumactl: process %d has ended", process->pid);
+                else if (r < 0 && r != -ENOMEM)
+                        output_line(stderr,
+                                    "tidbnumactl: the memory of process %d cannot be read: %s",
+                                    process->pid, strerror(-r));
+                if (r < 0)
+                        return r;
+                s.pids[report->n_pids++] = process->pid;
+        }
         if (args->json) {
-                locality_json(&(Json){ .text = &text }, &s.report);
+                locality_json(&(Json){ .text = &text }, report);
                 return output_json(&text);
         }
-        locality_render(&s.report, &text);
+        locality_render(report, &text);
         return output_text(&text);
 }
 
@@ -154,7 +141,7 @@ static int refuse(const char *subject) {
 }
 
 /* Works for any process, without policies and without a daemon. */
-static int of_process(const Args *args, uint64_t pid) {
+static int report_process(const Args *args, uint64_t pid) {
         _cleanup_sysroot_ Sysroot sysroot = SYSROOT_NONE;
         _cleanup_topology_ Topology topology = { 0 };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
@@ -187,12 +174,16 @@ static int of_process(const Args *args, uint64_t pid) {
         return report_on(args, &topology, slash ? slash + 1 : args->subject, &member, 1);
 }
 
-static int of_instance(const Args *args) {
+int command_locality(const Args *args) {
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_situation_ Situation s = { .args = args, .machine = &machine };
         const HostInstance *running;
-        int r = situation_open_machine(args, &machine);
+        uint64_t pid;
+        int r;
 
+        if (parse_u64(args->subject, &pid) == 0)
+                return report_process(args, pid);
+        r = situation_open_machine(args, &machine);
         if (r >= 0)
                 r = situation_load(&s);
         if (r < 0)
@@ -209,10 +200,4 @@ static int of_instance(const Args *args) {
                 return refuse(args->subject);
         return report_on(args, &machine.topology, running->name, running->members,
                          running->n_members);
-}
-
-int command_locality(const Args *args) {
-        uint64_t pid;
-
-        return parse_u64(args->subject, &pid) == 0 ? of_process(args, pid) : of_instance(args);
 }
