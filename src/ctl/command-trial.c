@@ -89,18 +89,6 @@ static const struct {
         [PRODUCT_PD] = { NULL, "pd_server_handle_tso_duration_seconds" },
 };
 
-/* By the policy, else see ask_address_find(). NULL, or why there is none, in words. */
-static const char *trial_port_find(const Sysroot *sysroot, const HostInstance *o, TrialPort *ret) {
-        const PolicyMetrics *metrics = &o->policy->metrics;
-        const Product product = product_of(o->members[0].process.exe, NULL, o->unit);
-
-        *ret = metrics->port > 0
-                       ? (TrialPort){ .count = metrics->count, .duration = metrics->duration }
-                       : (TrialPort){ .count = queries[product].count,
-                                      .duration = queries[product].duration };
-        return ask_address_find(sysroot, o, metrics->port, &ret->address);
-}
-
 /* --- a reading --- */
 
 static void take_sample(const PromSample *sample, void *userdata) {
@@ -121,29 +109,25 @@ static const PromMetric *queries_of(const TrialReading *reading) {
         return reading->count.name ? &reading->count : &reading->duration;
 }
 
-static void explain_answer(TrialSource *source, int r, unsigned status, uint64_t n_malformed) {
-        text_reset(&source->why);
-        if (r < 0) {
-                ask_append_failure(&source->why, &source->port.address, r, status);
-                return;
-        }
-        text_appendf(&source->why, "its port %u does not report %s%s",
-                     http_port(&source->port.address),
-                     source->port.count ? source->port.count : source->port.duration,
-                     n_malformed > 0 ? ", and other text than metrics" : "");
-}
-
 static void read_queries(TrialSource *source) {
         PromReader reader = { .handler = take_sample, .userdata = &source->now };
+        const TrialPort *port = &source->port;
         unsigned status = 0;
         int r;
 
-        source->now.count.name = source->port.count;
-        source->now.duration.name = source->port.duration;
-        r = http_get(&source->port.address, "/metrics", &limits, take_bytes, &reader, &status);
+        source->now.count.name = port->count;
+        source->now.duration.name = port->duration;
+        r = http_get(&port->address, "/metrics", &limits, take_bytes, &reader, &status);
         source->now.has_queries = r == 0 && queries_of(&source->now)->found;
-        if (!source->now.has_queries)
-                explain_answer(source, r, status, reader.n_malformed);
+        if (source->now.has_queries)
+                return;
+        text_reset(&source->why);
+        if (r < 0)
+                ask_append_failure(&source->why, &port->address, r, status);
+        else
+                text_appendf(&source->why, "its port %u does not report %s%s",
+                             http_port(&port->address), port->count ? port->count : port->duration,
+                             reader.n_malformed > 0 ? ", and other text than metrics" : "");
 }
 
 /* Of the unit's own group: a session's pressure is that of all who are in it. */
@@ -167,31 +151,6 @@ static void read_pressure(const Sysroot *sysroot, const HostInstance *o, TrialRe
         ret->has_pressure = true;
         ret->cpu_pressure_seconds = seconds[0];
         ret->memory_pressure_seconds = seconds[1];
-}
-
-/* Takes a reading. -ESRCH: the instance has ended, or was started again. An unreachable port is no
- * error, and `why` has what is wrong with it. */
-static int trial_source_read(TrialSource *source, const Sysroot *sysroot,
-                             const InstanceInfo *published) {
-        const HostInstance *o = source->observed;
-        const double ticks = (double)sysconf(_SC_CLK_TCK);
-
-        source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6 };
-        if (!published || published->pid != o->members[0].process.id.pid)
-                return -ESRCH;
-        for (size_t i = 0; i < o->n_members; i++) {
-                ProcStat stat;
-                const int r = proc_stat_read(o->members[i].handle, 0, &stat);
-
-                if (r < 0 && i == 0)
-                        return r;
-                if (r >= 0)
-                        source->now.cpu_seconds += (double)stat.cpu_ticks / ticks;
-        }
-        read_pressure(sysroot, o, &source->now);
-        if (source->port.address.any.sa_family != AF_UNSPEC)
-                read_queries(source);
-        return 0;
 }
 
 static void add(TrialSeries *series, TrialHalf half, double value) {
@@ -279,21 +238,6 @@ static void trial_done(Trial *t) {
 
 /* --- waiting --- */
 
-/* One line that is written over, at a terminal; elsewhere each phase once. */
-static void show_progress(Trial *t, const char *what, uint64_t left_usec) {
-        const uint64_t seconds = (left_usec + SECOND - 1) / SECOND;
-
-        if (!isatty(STDERR_FILENO))
-                return;
-        t->shows_progress = true;
-        if (left_usec > 0)
-                (void)fprintf(stderr, "\r\x1b[K%s; %" PRIu64 " min %02" PRIu64 " s left", what,
-                              seconds / 60, seconds % 60);
-        else
-                (void)fprintf(stderr, "\r\x1b[K%s", what);
-        (void)fflush(stderr);
-}
-
 static void end_progress(Trial *t) {
         if (t->shows_progress)
                 (void)fputs("\r\x1b[K", stderr);
@@ -306,9 +250,20 @@ static int wait_until(Trial *t, uint64_t due_usec, const char *what, uint64_t en
                 struct pollfd fds[] = { { .fd = t->signals, .events = POLLIN },
                                         { .fd = sd_bus_get_fd(t->bus), .events = POLLIN } };
                 const uint64_t now = clock_monotonic_usec();
+                const uint64_t left = end_usec > now ? (end_usec - now + SECOND - 1) / SECOND : 0;
                 uint64_t wait_usec = due_usec > now ? due_usec - now : 0;
 
-                show_progress(t, what, end_usec > now ? end_usec - now : 0);
+                /* One line that is written over, at a terminal; elsewhere each phase once. */
+                if (isatty(STDERR_FILENO)) {
+                        t->shows_progress = true;
+                        if (left > 0)
+                                (void)fprintf(stderr,
+                                              "\r\x1b[K%s; %" PRIu64 " min %02" PRIu64 " s left",
+                                              what, left / 60, left % 60);
+                        else
+                                (void)fprintf(stderr, "\r\x1b[K%s", what);
+                        (void)fflush(stderr);
+                }
                 if (wait_usec > SECOND)
                         wait_usec = SECOND;
                 if (poll(fds, ELEMENTSOF(fds), (int)((wait_usec + 999) / 1000)) < 0 &&
@@ -358,20 +313,38 @@ static int report_ended(Trial *t, const char *name) {
         return -ESRCH;
 }
 
-/* -ESRCH: an instance has ended or was started again, which was said. */
+/* Takes a reading of all instances and CPUs. An unreachable port is no error, and `why` of its
+ * source has what is wrong with it. -ESRCH: an instance has ended or was started again, which was
+ * said. */
 static int read_all(Trial *t, bool first, TrialHalf half) {
+        const double ticks = (double)sysconf(_SC_CLK_TCK);
         int r = read_status(t);
 
         read_softirq(t, first, half);
         for (size_t i = 0; i < t->names.n_words && r >= 0; i++) {
-                const InstanceInfo *published = status_file_find(&t->status, t->names.words[i]);
+                const char *name = t->names.words[i];
+                const InstanceInfo *published = status_file_find(&t->status, name);
+                TrialSource *source = &t->sources[i];
+                const HostInstance *o = source->observed;
 
-                r = trial_source_read(&t->sources[i], &t->machine.sysroot, published);
-                if (r >= 0) {
-                        t->sources[i].readable = t->sources[i].readable && !first;
-                        trial_source_sample(&t->sources[i], half, published, &t->all[i]);
-                } else if (r == -ESRCH)
-                        return report_ended(t, t->names.words[i]);
+                source->now = (TrialReading){ .seconds = (double)clock_monotonic_usec() / 1e6 };
+                if (!published || published->pid != o->members[0].process.id.pid)
+                        return report_ended(t, name);
+                for (size_t k = 0; k < o->n_members; k++) {
+                        ProcStat stat;
+
+                        r = proc_stat_read(o->members[k].handle, 0, &stat);
+                        if (r < 0 && k == 0)
+                                return r == -ESRCH ? report_ended(t, name) : r;
+                        if (r >= 0)
+                                source->now.cpu_seconds += (double)stat.cpu_ticks / ticks;
+                }
+                r = 0; /* another process of it may end */
+                read_pressure(&t->machine.sysroot, o, &source->now);
+                if (source->port.address.any.sa_family != AF_UNSPEC)
+                        read_queries(source);
+                source->readable = source->readable && !first;
+                trial_source_sample(source, half, published, &t->all[i]);
         }
         return r;
 }
@@ -394,41 +367,47 @@ static int measure(Trial *t, TrialHalf half) {
 
 /* --- binding --- */
 
-/* 1: all are bound; 0: not yet; -EPERM, -ESRCH: one never will be, which was said. */
-static int look_at_binding(Trial *t, size_t *ret_n, uint64_t *ret_pending) {
-        size_t n = 0;
-        uint64_t pending = 0;
-        int r = read_status(t);
-
-        for (size_t i = 0; r >= 0 && i < t->names.n_words; i++) {
-                const InstanceInfo *p = status_file_find(&t->status, t->names.words[i]);
-
-                if (!p || p->pid != t->sources[i].observed->members[0].process.id.pid)
-                        return report_ended(t, t->names.words[i]);
-                if (p->state == INSTANCE_REFUSED) {
-                        end_progress(t);
-                        output_line(stderr, "tidbnumactl: %s is not bound: %s", t->names.words[i],
-                                    p->reason);
-                        return -EPERM;
-                }
-                n += p->state == INSTANCE_BOUND || p->state == INSTANCE_WIDENED ||
-                     p->state == INSTANCE_PARTLY;
-                pending += p->pending_bytes;
-        }
-        *ret_n = n;
-        *ret_pending = pending;
-        return r < 0 ? r : n == t->names.n_words;
-}
-
-static int await_bound(Trial *t) {
-        size_t n_before = SIZE_MAX, n = 0;
-        uint64_t pending_before = 0, pending = 0, moved_usec = clock_monotonic_usec();
+/* Has the daemon bind all instances, and waits until they are. -EPERM, -ESRCH: one never will be,
+ * which was said. */
+static int bind_all(Trial *t) {
+        WordList lines = { 0 };
+        size_t n_before = SIZE_MAX;
+        uint64_t pending_before = 0, moved_usec;
         int r;
 
-        while ((r = look_at_binding(t, &n, &pending)) == 0) {
+        end_progress(t);
+        r = control_session_call(t->args, t->bus, "TrialBind", &lines);
+        word_list_done(&lines);
+        if (r != 0)
+                return r;
+        moved_usec = clock_monotonic_usec();
+        for (;;) {
                 _cleanup_text_ Text what = { 0 };
-                const uint64_t now = clock_monotonic_usec();
+                uint64_t pending = 0, now;
+                size_t n = 0;
 
+                r = read_status(t);
+                if (r < 0)
+                        return r;
+                for (size_t i = 0; i < t->names.n_words; i++) {
+                        const char *name = t->names.words[i];
+                        const InstanceInfo *p = status_file_find(&t->status, name);
+
+                        if (!p || p->pid != t->sources[i].observed->members[0].process.id.pid)
+                                return report_ended(t, name);
+                        if (p->state == INSTANCE_REFUSED) {
+                                end_progress(t);
+                                output_line(stderr, "tidbnumactl: %s is not bound: %s", name,
+                                            p->reason);
+                                return -EPERM;
+                        }
+                        n += p->state == INSTANCE_BOUND || p->state == INSTANCE_WIDENED ||
+                             p->state == INSTANCE_PARTLY;
+                        pending += p->pending_bytes;
+                }
+                if (n == t->names.n_words)
+                        return 0;
+                now = clock_monotonic_usec();
                 if (n != n_before || pending != pending_before)
                         moved_usec = now;
                 n_before = n;
@@ -447,17 +426,6 @@ static int await_bound(Trial *t) {
                 if (r < 0)
                         return r;
         }
-        return r < 0 ? r : 0;
-}
-
-static int bind_all(Trial *t) {
-        WordList lines = { 0 };
-        int r;
-
-        end_progress(t);
-        r = control_session_call(t->args, t->bus, "TrialBind", &lines);
-        word_list_done(&lines);
-        return r != 0 ? r : await_bound(t);
 }
 
 /* --- the report --- */
@@ -591,42 +559,6 @@ static int print_json(const Trial *t, bool reverted) {
 
 /* --- the command --- */
 
-static int read_duration(const Args *args, Trial *t) {
-        uint64_t usec = DURATION_DEFAULT;
-
-        if (args->duration && (parse_duration(args->duration, &usec) < 0 || usec < DURATION_MIN ||
-                               usec > DURATION_MAX)) {
-                output_line(stderr,
-                            "tidbnumactl: --for '%s', expected a time from 1min to 24h with its "
-                            "unit, such as 10min",
-                            args->duration);
-                return COMMAND_EXIT_USAGE;
-        }
-        t->half_usec = usec / 2;
-        t->sample_usec = t->half_usec / SAMPLES_WANTED;
-        t->sample_usec = t->sample_usec < SAMPLE_MIN   ? SAMPLE_MIN
-                         : t->sample_usec > SAMPLE_MAX ? SAMPLE_MAX
-                                                       : t->sample_usec;
-        if (t->half_usec / t->sample_usec > TRIAL_SAMPLES_MAX)
-                t->sample_usec = t->half_usec / TRIAL_SAMPLES_MAX;
-        t->n_samples = (size_t)(t->half_usec / t->sample_usec);
-        return 0;
-}
-
-/* What asks to end is read when it is convenient: it ends a wait. */
-static int open_signals(Trial *t) {
-        sigset_t set;
-
-        sigemptyset(&set);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGHUP);
-        if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-                return -errno;
-        t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        return t->signals < 0 ? -errno : 0;
-}
-
 /* The instances that the daemon would bind, as processes that this command reads itself. */
 static int find_instances(Trial *t) {
         int r = machine_open(t->args, &t->machine);
@@ -650,13 +582,23 @@ static int find_instances(Trial *t) {
                 const char *name = t->names.words[i], *why;
                 const InstanceInfo *published = status_file_find(&t->status, name);
                 TrialSource *s = &t->sources[i];
+                const PolicyMetrics *metrics;
+                Product product;
 
                 s->observed = host_instances_find_subject(&t->observed, name);
                 if (!s->observed || !published)
                         return report_ended(t, name);
                 t->all[i].name = name;
                 id_set_union(&t->cpus, &published->cpus);
-                why = trial_port_find(&t->machine.sysroot, s->observed, &s->port);
+                /* By the policy, else see ask_address_find(). */
+                metrics = &s->observed->policy->metrics;
+                product = product_of(s->observed->members[0].process.exe, NULL, s->observed->unit);
+                s->port = metrics->port > 0 ? (TrialPort){ .count = metrics->count,
+                                                           .duration = metrics->duration }
+                                            : (TrialPort){ .count = queries[product].count,
+                                                           .duration = queries[product].duration };
+                why = ask_address_find(&t->machine.sysroot, s->observed, metrics->port,
+                                       &s->port.address);
                 if (why) {
                         s->port.address = (HttpAddress){ .any.sa_family = AF_UNSPEC };
                         text_append(&s->why, why);
@@ -688,30 +630,6 @@ static int check_ports(Trial *t) {
         return r;
 }
 
-static int judge(Trial *t) {
-        int r = trial_judge(t->all, t->names.n_words, SEED, &t->judgement);
-
-        return r < 0 ? r
-                     : trial_compare(&t->softirq, false, t->judgement.level, SEED,
-                                     &t->softirq_difference);
-}
-
-/* Once the trial has begun: 0: the judgement is there. */
-static int run_halves(Trial *t) {
-        int r = find_instances(t);
-
-        if (r >= 0)
-                r = check_ports(t);
-        if (r == 0)
-                r = measure(t, TRIAL_BEFORE);
-        if (r == 0)
-                r = bind_all(t);
-        if (r == 0)
-                r = measure(t, TRIAL_AFTER);
-        end_progress(t);
-        return r == 0 ? judge(t) : r;
-}
-
 /* Without a judgement: has the daemon restore everything, and prints what it answers. */
 static int break_off(Trial *t, int error) {
         WordList lines = { 0 };
@@ -733,33 +651,71 @@ static int break_off(Trial *t, int error) {
         return r == 0 && error == -ENOMEM ? error : COMMAND_EXIT_REFUSED;
 }
 
-static int conclude(Trial *t) {
-        const bool worse = t->judgement.verdict == TRIAL_WORSE,
-                   reverts = worse && t->args->revert_if_worse;
-        const int ended = control_session_call(t->args, t->bus, reverts ? "TrialEnd" : "TrialKeep",
-                                               &t->outcome);
-        const int r = t->args->json ? print_json(t, reverts && ended == 0) : print_text(t);
-
-        if (r < 0 || ended != 0)
-                return r < 0 ? r : ended;
-        return worse                                   ? COMMAND_EXIT_WORSE
-               : t->judgement.verdict == TRIAL_UNKNOWN ? COMMAND_EXIT_REFUSED
-                                                       : EXIT_SUCCESS;
-}
-
 int command_trial(const Args *args) {
         _cleanup_(trial_done)
                 Trial t = { .args = args, .signals = -EBADF, .machine = MACHINE_NONE };
-        int r = read_duration(args, &t);
+        uint64_t usec = DURATION_DEFAULT;
+        sigset_t signals;
+        bool worse, reverts;
+        int ended, r;
 
-        if (r == 0)
-                r = open_signals(&t);
-        if (r == 0)
-                r = control_session_open(args, &t.bus);
+        if (args->duration && (parse_duration(args->duration, &usec) < 0 || usec < DURATION_MIN ||
+                               usec > DURATION_MAX)) {
+                output_line(stderr,
+                            "tidbnumactl: --for '%s', expected a time from 1min to 24h with its "
+                            "unit, such as 10min",
+                            args->duration);
+                return COMMAND_EXIT_USAGE;
+        }
+        t.half_usec = usec / 2;
+        t.sample_usec = t.half_usec / SAMPLES_WANTED;
+        t.sample_usec = t.sample_usec < SAMPLE_MIN   ? SAMPLE_MIN
+                        : t.sample_usec > SAMPLE_MAX ? SAMPLE_MAX
+                                                     : t.sample_usec;
+        if (t.half_usec / t.sample_usec > TRIAL_SAMPLES_MAX)
+                t.sample_usec = t.half_usec / TRIAL_SAMPLES_MAX;
+        t.n_samples = (size_t)(t.half_usec / t.sample_usec);
+
+        /* What asks to end is read when it is convenient: it ends a wait. */
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGHUP);
+        if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+                return -errno;
+        t.signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (t.signals < 0)
+                return -errno;
+
+        r = control_session_open(args, &t.bus);
         if (r == 0)
                 r = control_session_call(args, t.bus, "TrialBegin", &t.names);
         if (r != 0)
                 return r == EXIT_FAILURE ? COMMAND_EXIT_REFUSED : r;
-        r = run_halves(&t);
-        return r != 0 ? break_off(&t, r) : conclude(&t);
+        r = find_instances(&t);
+        if (r >= 0)
+                r = check_ports(&t);
+        if (r == 0)
+                r = measure(&t, TRIAL_BEFORE);
+        if (r == 0)
+                r = bind_all(&t);
+        if (r == 0)
+                r = measure(&t, TRIAL_AFTER);
+        end_progress(&t);
+        if (r == 0)
+                r = trial_judge(t.all, t.names.n_words, SEED, &t.judgement);
+        if (r == 0)
+                r = trial_compare(&t.softirq, false, t.judgement.level, SEED,
+                                  &t.softirq_difference);
+        if (r != 0)
+                return break_off(&t, r);
+        worse = t.judgement.verdict == TRIAL_WORSE;
+        reverts = worse && args->revert_if_worse;
+        ended = control_session_call(args, t.bus, reverts ? "TrialEnd" : "TrialKeep", &t.outcome);
+        r = args->json ? print_json(&t, reverts && ended == 0) : print_text(&t);
+        if (r < 0 || ended != 0)
+                return r < 0 ? r : ended;
+        return worse                                  ? COMMAND_EXIT_WORSE
+               : t.judgement.verdict == TRIAL_UNKNOWN ? COMMAND_EXIT_REFUSED
+                                                      : EXIT_SUCCESS;
 }
