@@ -24,7 +24,7 @@ static void notes_done(Text (*notes)[N_NOTES]) {
                 text_done(&(*notes)[i]);
 }
 
-static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
+static bool policy_is_matched(const Policy *policy, const PolicyInstance *entry, void *userdata) {
         const HostInstances *running = userdata;
 
         for (size_t i = 0; i < running->n_instances; i++) {
@@ -35,35 +35,6 @@ static bool is_matched(const Policy *policy, const PolicyInstance *entry, void *
                         return true;
         }
         return false;
-}
-
-/* Without access to processes, nothing is known of them. */
-static int warn_idle(const Machine *machine, Policies *p, Text *notes) {
-        _cleanup_host_instances_ HostInstances running = { 0 };
-        int r = instances_find(&machine->sysroot, &p->set, NULL, &running);
-
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        if (running.n_denied == 0 || geteuid() == 0)
-                policy_check_matched(&p->set, is_matched, &running, &p->files, &p->warnings);
-        else
-                text_append(notes, "without root, policies that match no process are not reported");
-        return p->warnings.error;
-}
-
-/* The nodes that policies name for instances, leaving no choice. */
-static NodeSet named_nodes(const PolicySet *set) {
-        NodeSet nodes = { 0 };
-
-        for (size_t i = 0; i < set->n_policies; i++) {
-                const Policy *policy = &set->policies[i];
-
-                if (!policy->place.count_is_set)
-                        id_set_union(&nodes, &policy->place.nodes);
-                for (size_t k = 0; k < policy->n_instances; k++)
-                        id_set_union(&nodes, &policy->instances[k].nodes);
-        }
-        return nodes;
 }
 
 /* A reload would refuse what the files have lost since they came into force, see tidbnumad.d(5). */
@@ -155,6 +126,8 @@ int command_validate(const Args *args) {
         _cleanup_(notes_done) Text notes[N_NOTES] = { 0 };
         _cleanup_machine_ Machine machine = MACHINE_NONE;
         _cleanup_policies_ Policies policies = { 0 };
+        _cleanup_host_instances_ HostInstances running = { 0 };
+        const PolicySet *set = &policies.set;
         bool valid;
         int r = machine_open(args, &machine);
 
@@ -164,15 +137,33 @@ int command_validate(const Args *args) {
         if (r >= 0 && machine.live && args->n_policy_dirs > 0)
                 r = check_lost(args, &policies);
         valid = r >= 0;
-        if (r == 0 && machine.live && !policies_are_built_in(&policies))
-                r = warn_idle(&machine, &policies, &notes[NOTE_WITHOUT_ROOT]);
-        if (valid && !policies_are_built_in(&policies)) {
-                const NodeSet named = named_nodes(&policies.set);
-
-                topology_append_unused(&machine.topology, &named, &notes[NOTE_UNUSED]);
+        if (r == 0 && machine.live && !policies_are_built_in(&policies)) {
+                r = instances_find(&machine.sysroot, set, NULL, &running);
+                /* Without access to processes, nothing is known of them. */
+                if (r >= 0 && (running.n_denied == 0 || geteuid() == 0))
+                        policy_check_matched(set, policy_is_matched, &running, &policies.files,
+                                             &policies.warnings);
+                else if (r >= 0)
+                        text_append(&notes[NOTE_WITHOUT_ROOT],
+                                    "without root, policies that match no process are not "
+                                    "reported");
+                if (r >= 0)
+                        r = policies.warnings.error;
         }
         if (r == -ENOMEM)
                 return r;
+        if (valid && !policies_are_built_in(&policies)) {
+                NodeSet named = { 0 }; /* the nodes that policies name for instances, leaving no
+                                        * choice */
+
+                for (size_t i = 0; i < set->n_policies; i++) {
+                        if (!set->policies[i].place.count_is_set)
+                                id_set_union(&named, &set->policies[i].place.nodes);
+                        for (size_t k = 0; k < set->policies[i].n_instances; k++)
+                                id_set_union(&named, &set->policies[i].instances[k].nodes);
+                }
+                topology_append_unused(&machine.topology, &named, &notes[NOTE_UNUSED]);
+        }
         r = args->json ? print_json(&policies, notes, valid) : print_text(&policies, notes, valid);
         if (r < 0)
                 return r;
