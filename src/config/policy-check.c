@@ -102,28 +102,19 @@ static bool covers_words(const WordList *wide, const WordList *narrow) {
         return true;
 }
 
-static const IrqPolicy *find_cover(const PolicySet *set, size_t narrow) {
-        const IrqPolicy *later = &set->irqs[narrow];
-
-        for (size_t i = 0; i < narrow; i++) {
-                const IrqPolicy *wide = &set->irqs[i];
-
-                if (covers_words(&wide->net, &later->net) &&
-                    covers_words(&wide->nvme, &later->nvme) &&
-                    covers_words(&wide->pci, &later->pci))
-                        return wide;
-        }
-        return NULL;
-}
-
 void policy_check_irqs(const PolicySet *set, const SourceFileList *files, Diagnostics *warnings) {
         for (size_t i = 0; i < set->n_irqs; i++) {
-                const IrqPolicy *irq = &set->irqs[i], *cover = find_cover(set, i);
+                const IrqPolicy *irq = &set->irqs[i], *cover = NULL;
                 const SourceFile *file = source_file_find(files, irq->file);
                 SourceSpan at = { irq->line, irq->column, 0 };
 
                 if (!file || irq->net.n_words + irq->nvme.n_words + irq->pci.n_words == 0)
                         continue; /* it was refused */
+                for (size_t k = 0; k < i && !cover; k++)
+                        if (covers_words(&set->irqs[k].net, &irq->net) &&
+                            covers_words(&set->irqs[k].nvme, &irq->nvme) &&
+                            covers_words(&set->irqs[k].pci, &irq->pci))
+                                cover = &set->irqs[k];
                 if (cover)
                         diagnostics_add_at(
                                 warnings, file, at,
@@ -217,22 +208,28 @@ static uint32_t most_of_a_package(const Topology *topology, const NodeSet *nodes
         return most;
 }
 
-static uint32_t count_homes(const Topology *topology, const NodeSet *nodes) {
-        NodeSet homes = topology_homes(topology);
-
-        id_set_intersect(&homes, nodes);
-        return id_set_count(&homes);
-}
-
-/* No instance could be placed, so that the policy would do nothing. */
-static void check_count(const Check *c, const NodeSet *open) {
+/* Refuses what leaves no instance a place, so that the policy would do nothing. */
+static void check_choice(const Check *c) {
         const Place *place = &c->policy->place;
-        bool listed = !id_set_is_empty(&place->nodes);
+        const bool listed = !id_set_is_empty(&place->nodes);
         const char *less = id_set_is_empty(&place->avoid) ? "" : " less `place.avoid`";
         const char *from = listed ? "`place.nodes`" : "this machine";
         SourceSpan at = policy_draft_span(c->draft, COUNT);
-        uint32_t n = id_set_count(open);
+        NodeSet open = place->nodes, homes;
+        uint32_t n;
 
+        if (!listed && !c->topology)
+                return;
+        if (!listed)
+                open = topology_nodes(c->topology);
+        id_set_subtract(&open, &place->avoid);
+        n = id_set_count(&open);
+        if (n == 0) {
+                REFUSE(c, policy_draft_span(c->draft, AVOID),
+                       "`" AVOID "` excludes %s, expected that a node remains",
+                       listed ? "all of `place.nodes`" : "all nodes of this machine");
+                return;
+        }
         if (!place->count_is_set || place->count == PLACE_COUNT_AUTO)
                 return;
         if (place->count > n) {
@@ -240,55 +237,24 @@ static void check_count(const Check *c, const NodeSet *open) {
                        place->count, from, less, n);
                 return;
         }
-        if (c->topology && place->count > count_homes(c->topology, open)) {
+        if (!c->topology)
+                return;
+        homes = topology_homes(c->topology);
+        id_set_intersect(&homes, &open);
+        if (place->count > id_set_count(&homes)) {
                 WARN(c, at,
                      "`" COUNT
                      "` is %u, and %s%s has %u with CPUs and memory now, expected at most that",
-                     place->count, from, less, count_homes(c->topology, open));
+                     place->count, from, less, id_set_count(&homes));
                 return;
         }
-        if (!c->topology || !place->same_package)
-                return;
-        n = most_of_a_package(c->topology, open);
-        if (place->count > n)
+        n = most_of_a_package(c->topology, &open);
+        if (place->same_package && place->count > n)
                 REFUSE(c, at,
                        "`" COUNT "` is %u, and no socket of %s%s has more than %u, expected at "
                        "most that, or `same_package: false`%s",
                        place->count, from, less, n,
                        place->same_package_is_set ? "" : " (it is true by default)");
-}
-
-static void check_choice(const Check *c) {
-        const Place *place = &c->policy->place;
-        bool listed = !id_set_is_empty(&place->nodes);
-        NodeSet open = place->nodes;
-
-        if (!listed && !c->topology)
-                return;
-        if (!listed)
-                open = topology_nodes(c->topology);
-        id_set_subtract(&open, &place->avoid);
-        if (id_set_is_empty(&open))
-                REFUSE(c, policy_draft_span(c->draft, AVOID),
-                       "`" AVOID "` excludes %s, expected that a node remains",
-                       listed ? "all of `place.nodes`" : "all nodes of this machine");
-        else
-                check_count(c, &open);
-}
-
-static void check_avoid(const Check *c) {
-        NodeSet absent = c->policy->place.avoid, all;
-        char list[ID_SET_LIST_MAX];
-
-        if (!c->topology)
-                return;
-        all = topology_nodes(c->topology);
-        id_set_union(&all, &c->topology->hidden_nodes);
-        id_set_subtract(&absent, &all);
-        if (!id_set_is_empty(&absent))
-                WARN(c, policy_draft_span(c->draft, AVOID),
-                     "`" AVOID "` names node %s, which this machine does not have",
-                     render(ID_VIEW(&absent), list));
 }
 
 /* As the placement takes it: nodes without CPUs or of an unknown socket do not count. */
@@ -308,43 +274,10 @@ static bool spans_packages(const Topology *topology, const NodeSet *nodes) {
         return false;
 }
 
-static void check_package(const Check *c, const NodeSet *nodes, SourceSpan at) {
-        char list[ID_SET_LIST_MAX];
-
-        if (!c->topology || !c->policy->place.same_package_is_set ||
-            !c->policy->place.same_package || !spans_packages(c->topology, nodes))
-                return;
-        REFUSE(c, at,
-               "nodes %s belong to several sockets, and `same_package: true` is in line %u, "
-               "expected nodes of one socket",
-               render(ID_VIEW(nodes), list), policy_draft_span(c->draft, SAME_PACKAGE).line);
-}
-
 /* A CPU that is offline belongs to a node that is not known. */
 static bool lists_cpus(const Check *c) {
         return c->topology && c->policy->cpus.choice == CPUS_LIST &&
                !id_set_intersects(&c->policy->cpus.list, &c->topology->offline_cpus);
-}
-
-/* A node that only has memory needs none. */
-static void check_cpus_of_each(const Check *c, const NodeSet *nodes, SourceSpan at) {
-        char list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
-
-        for (size_t i = 0; lists_cpus(c) && i < c->topology->n_nodes; i++) {
-                const Node *node = &c->topology->nodes[i];
-                NodeSet alone = { 0 };
-
-                if (!id_set_has(nodes, node->id) || id_set_is_empty(&node->cpus) ||
-                    id_set_intersects(&node->cpus, &c->policy->cpus.list))
-                        continue;
-                id_set_add(&alone, node->id);
-                REFUSE(c, policy_draft_span(c->draft, CPUS),
-                       "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
-                       "as well, or nodes without that one",
-                       render(ID_VIEW(&alone), list), at.line,
-                       render(ID_VIEW(&node->cpus), inside));
-                return;
-        }
 }
 
 /* The nodes to choose are those of the listed CPUs. */
@@ -363,53 +296,65 @@ static void check_cpus_of_choice(const Check *c) {
                        n, n == 1 ? "" : "s", policy_draft_span(c->draft, COUNT).line, place->count);
 }
 
-/* The node of a CPU that is offline is not known. */
-static bool check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
+/* The node of a CPU that is offline is not known: such a CPU may be one of these nodes. */
+static void check_cpus(const Check *c, const NodeSet *nodes, SourceSpan at) {
         char outside[ID_SET_LIST_MAX], list[ID_SET_LIST_MAX], inside[ID_SET_LIST_MAX];
         CpuSet theirs, lacking = c->policy->cpus.list;
 
         if (!c->topology || c->policy->cpus.choice != CPUS_LIST)
-                return true;
+                return;
         theirs = topology_cpus_of(c->topology, nodes);
         id_set_subtract(&lacking, &theirs);
         id_set_subtract(&lacking, &c->topology->offline_cpus);
-        if (id_set_is_empty(&lacking))
-                return true;
-        REFUSE(c, policy_draft_span(c->draft, CPUS),
-               "`" CPUS
-               "` names CPU %s, which node %s in line %u does not have, expected some of %s",
-               render(ID_VIEW(&lacking), outside), render(ID_VIEW(nodes), list), at.line,
-               render(ID_VIEW(&theirs), inside));
-        return false;
-}
-
-/* As the planner refuses an instance on these nodes. No error: CPUs and memory come and go, and one
- * policy must not keep all others from coming into force. */
-static bool check_refusals(const Check *c, const NodeSet *nodes, SourceSpan at) {
-        NodeSet with_memory = topology_memory_nodes(c->topology);
-        const CpuSet cpus = topology_cpus_of(c->topology, nodes);
-        char list[ID_SET_LIST_MAX];
-
-        if (id_set_is_empty(&cpus)) {
-                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
-                     placement_refusal_to_string(REFUSAL_NO_CPU));
-                return false;
+        if (!id_set_is_empty(&lacking)) {
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` names CPU %s, which node %s in line %u does not have, expected "
+                       "some of %s",
+                       render(ID_VIEW(&lacking), outside), render(ID_VIEW(nodes), list), at.line,
+                       render(ID_VIEW(&theirs), inside));
+                return;
         }
-        if (c->policy->memory != MEMORY_BIND || id_set_intersects(&with_memory, nodes))
-                return true;
-        WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
-             placement_refusal_to_string(REFUSAL_NO_MEMORY));
-        return false;
+        for (size_t i = 0; lists_cpus(c) && i < c->topology->n_nodes; i++) {
+                const Node *node = &c->topology->nodes[i];
+                NodeSet alone = { 0 };
+
+                /* A node that only has memory needs none. */
+                if (!id_set_has(nodes, node->id) || id_set_is_empty(&node->cpus) ||
+                    id_set_intersects(&node->cpus, &c->policy->cpus.list))
+                        continue;
+                id_set_add(&alone, node->id);
+                REFUSE(c, policy_draft_span(c->draft, CPUS),
+                       "`" CPUS "` has no CPU of node %s, which line %u names, expected some of %s "
+                       "as well, or nodes without that one",
+                       render(ID_VIEW(&alone), list), at.line,
+                       render(ID_VIEW(&node->cpus), inside));
+                return;
+        }
 }
 
-/* Beside a node that only has memory, one without memory is named on purpose. */
+/* First as the planner refuses an instance on these nodes. No error: CPUs and memory come and go,
+ * and one policy must not keep all others from coming into force. */
 static void check_memory(const Check *c, const NodeSet *nodes, SourceSpan at) {
+        PlacementRefusal refusal = REFUSAL_NONE;
         char list[ID_SET_LIST_MAX];
-        NodeSet empty = { 0 };
+        NodeSet with_memory, empty = { 0 };
+        CpuSet cpus;
         bool paired = false;
 
-        if (!c->topology || !check_refusals(c, nodes, at))
+        if (!c->topology)
                 return;
+        with_memory = topology_memory_nodes(c->topology);
+        cpus = topology_cpus_of(c->topology, nodes);
+        if (id_set_is_empty(&cpus))
+                refusal = REFUSAL_NO_CPU;
+        else if (c->policy->memory == MEMORY_BIND && !id_set_intersects(&with_memory, nodes))
+                refusal = REFUSAL_NO_MEMORY;
+        if (refusal != REFUSAL_NONE) {
+                WARN(c, at, POLICY_PLACES_NOTHING " %s: %s", render(ID_VIEW(nodes), list),
+                     placement_refusal_to_string(refusal));
+                return;
+        }
+        /* Beside a node that only has memory, one without memory is named on purpose. */
         for (size_t i = 0; i < c->topology->n_nodes; i++) {
                 const Node *node = &c->topology->nodes[i];
 
@@ -428,8 +373,8 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                         Diagnostics *warnings) {
         const Check c = { draft, &draft->policy, topology, errors, warnings };
         const Place *place = &draft->policy.place;
+        NodeSet seen = { 0 }, absent = place->avoid, all;
         char list[ID_SET_LIST_MAX];
-        NodeSet seen = { 0 };
 
         if (!c.policy->match.unit && !c.policy->match.user)
                 WARN(&c, draft->at,
@@ -442,17 +387,30 @@ static void check_draft(const PolicyDraft *draft, const Topology *topology, Diag
                         if (check_entry(draft, i, j, errors, warnings))
                                 break;
         check_choice(&c);
-        check_avoid(&c);
+        if (topology) {
+                all = topology_nodes(topology);
+                id_set_union(&all, &topology->hidden_nodes);
+                id_set_subtract(&absent, &all);
+                if (!id_set_is_empty(&absent))
+                        WARN(&c, policy_draft_span(draft, AVOID),
+                             "`" AVOID "` names node %s, which this machine does not have",
+                             render(ID_VIEW(&absent), list));
+        }
         check_cpus_of_choice(&c);
         for (size_t k = 0; k < draft_n_explicit(draft); k++) {
                 SourceSpan at;
                 const NodeSet *nodes = draft_explicit(c.draft, k, &at);
                 NodeSet avoided = place->avoid, again = seen;
 
-                check_package(&c, nodes, at);
+                if (topology && place->same_package_is_set && place->same_package &&
+                    spans_packages(topology, nodes))
+                        REFUSE(&c, at,
+                               "nodes %s belong to several sockets, and `same_package: true` is in "
+                               "line %u, expected nodes of one socket",
+                               render(ID_VIEW(nodes), list),
+                               policy_draft_span(draft, SAME_PACKAGE).line);
                 check_memory(&c, nodes, at);
-                if (check_cpus(&c, nodes, at))
-                        check_cpus_of_each(&c, nodes, at);
+                check_cpus(&c, nodes, at);
                 if (k >= c.policy->n_instances)
                         continue;
                 id_set_intersect(&avoided, nodes);
@@ -509,45 +467,42 @@ void policy_check_reserve(const Reserve *reserve, const PolicyPlace places[stati
 
 /* --- two policies --- */
 
-static void report_conflict(const PolicyDraft *earlier, const PolicyDraft *later,
-                            const NodeSet *nodes, Diagnostics *errors, Diagnostics *warnings) {
-        const Policy *a = &earlier->policy, *b = &later->policy;
-        bool meant = a->place.share_is_set && b->place.share_is_set;
-        char list[ID_SET_LIST_MAX];
-        SourceSpan at = later->at;
-
-        for (size_t i = 0; i < draft_n_explicit(later); i++)
-                if (id_set_intersects(draft_explicit(later, i, &at), nodes))
-                        break;
-        diagnostics_add_at(meant ? errors : warnings, later->file, at,
-                           "policy `%s` names node %s, and so does policy `%s` (%s:%u); both are "
-                           "exclusive%s, expected different nodes, or `share: shared`",
-                           b->name, render(ID_VIEW(nodes), list), a->name, a->file, a->line,
-                           meant ? "" : ", as they are by default");
-}
-
 static void check_pairs(const PolicyMerge *merge, Diagnostics *errors, Diagnostics *warnings) {
         _cleanup_free_ NodeSet *nodes = calloc(merge->n_drafts + 1, sizeof(*nodes));
+        char list[ID_SET_LIST_MAX];
 
         if (!nodes) {
                 errors->error = -ENOMEM;
                 return;
         }
         for (size_t j = 0; j < merge->n_drafts; j++) {
-                const PolicyDraft *draft = &merge->drafts[j];
+                const PolicyDraft *later = &merge->drafts[j];
+                const Policy *b = &later->policy;
 
-                if (draft->faulty || draft->policy.place.share != SHARE_EXCLUSIVE)
+                if (later->faulty || b->place.share != SHARE_EXCLUSIVE)
                         continue;
-                for (size_t i = 0; i < draft_n_explicit(draft); i++) {
+                for (size_t i = 0; i < draft_n_explicit(later); i++) {
                         SourceSpan at;
 
-                        id_set_union(&nodes[j], draft_explicit(draft, i, &at));
+                        id_set_union(&nodes[j], draft_explicit(later, i, &at));
                 }
                 for (size_t i = 0; i < j; i++) {
                         const NodeSet both = id_set_and(&nodes[i], &nodes[j]);
+                        const Policy *a = &merge->drafts[i].policy;
+                        bool meant = a->place.share_is_set && b->place.share_is_set;
+                        SourceSpan at = later->at;
 
-                        if (!id_set_is_empty(&both))
-                                report_conflict(&merge->drafts[i], draft, &both, errors, warnings);
+                        if (id_set_is_empty(&both))
+                                continue;
+                        for (size_t k = 0; k < draft_n_explicit(later); k++)
+                                if (id_set_intersects(draft_explicit(later, k, &at), &both))
+                                        break;
+                        diagnostics_add_at(
+                                meant ? errors : warnings, later->file, at,
+                                "policy `%s` names node %s, and so does policy `%s` (%s:%u); both "
+                                "are exclusive%s, expected different nodes, or `share: shared`",
+                                b->name, render(ID_VIEW(&both), list), a->name, a->file, a->line,
+                                meant ? "" : ", as they are by default");
                 }
         }
 }

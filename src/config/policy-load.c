@@ -253,44 +253,35 @@ static size_t nearness(const char *a, const char *b) {
         return n;
 }
 
-/* The place where a key of that name would be right: the nearest one, the first among equals. */
-static const PolicyKey *find_elsewhere(const char *parent, const char *name) {
-        const PolicyKey *keys, *found = NULL;
-        size_t n = policy_keys(&keys);
+static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
+        /* What an operator requests of the running daemon is no policy: a broken file would disarm
+         * it. */
+        static const struct {
+                const char *path, *name, *instead;
+        } commands[] = {
+                { "enforcement", "release", "tidbnumactl release NAME" },
+                { "enforcement", "replan", "tidbnumactl replan NAME" },
+        };
+        const PolicyKey *nearest, *elsewhere = NULL, *keys;
+        const size_t n = policy_keys(&keys);
+        _cleanup_text_ Text expected = { 0 };
+        char where[POLICY_KEY_PATH_MAX + 8], shown[YAML_SHOWN_MAX];
 
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(policy_key_leaf(&keys[i]), name) == 0 &&
-                    (!found || nearness(keys[i].path, parent) > nearness(found->path, parent)))
-                        found = &keys[i];
-        return found;
-}
-
-/* What an operator requests of the running daemon is no policy: a broken file would disarm it. */
-static const struct {
-        const char *path, *name, *instead;
-} commands[] = {
-        { "enforcement", "release", "tidbnumactl release NAME" },
-        { "enforcement", "replan", "tidbnumactl replan NAME" },
-};
-
-static bool refuse_command(Loader *l, const Section *s, const YamlNode *at) {
         for (size_t i = 0; i < ELEMENTSOF(commands); i++)
                 if (strcmp(s->path, commands[i].path) == 0 &&
                     strcmp(at->text, commands[i].name) == 0) {
                         REFUSE(l, at, "`%s.%s` is no key of a policy, expected the command: %s",
                                s->path, commands[i].name, commands[i].instead);
-                        return true;
+                        return;
                 }
-        return false;
-}
-
-static void refuse_unknown(Loader *l, Section *s, const YamlNode *at) {
-        const PolicyKey *nearest = policy_key_nearest(s->path, at->text);
-        const PolicyKey *elsewhere = nearest ? NULL : find_elsewhere(s->path, at->text), *keys;
-        const size_t n = policy_keys(&keys);
-        _cleanup_text_ Text expected = { 0 };
-        char where[POLICY_KEY_PATH_MAX + 8], shown[YAML_SHOWN_MAX];
-
+        nearest = policy_key_nearest(s->path, at->text);
+        /* The place where a key of that name would be right: the nearest one, the first among
+         * equals. */
+        for (size_t i = 0; !nearest && i < n; i++)
+                if (strcmp(policy_key_leaf(&keys[i]), at->text) == 0 &&
+                    (!elsewhere ||
+                     nearness(keys[i].path, s->path) > nearness(elsewhere->path, s->path)))
+                        elsewhere = &keys[i];
         (void)snprintf(where, sizeof(where), *s->path ? "in `%s`" : "at the top%s", s->path);
         if (nearest) {
                 text_appendf(&expected, "did you mean `%s`?", policy_key_leaf(nearest));
@@ -331,7 +322,7 @@ static int load_pair(Loader *l, Section *s, const YamlNode *at, const YamlNode *
                                "unknown key `%s` in `%s`, expected quotes around a list with "
                                "commas inside braces",
                                yaml_show(at->text, shown), s->path);
-                else if (!refuse_command(l, s, at))
+                else
                         refuse_unknown(l, s, at);
                 return 0;
         }

@@ -132,26 +132,6 @@ static json_t *value_of(const PolicyKey *key) {
         }
 }
 
-/* In JSON syntax: numbers, booleans and empty lists are written without quotes. */
-static json_t *default_of(const PolicyKey *key) {
-        bool plain =
-                key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
-                key->type == POLICY_KEY_NUMBER ||
-                (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(key->default_text, "auto") != 0) ||
-                strcmp(key->default_text, "[]") == 0;
-
-        return plain ? json_loads(key->default_text, JSON_DECODE_ANY, NULL)
-                     : json_string(key->default_text);
-}
-
-static json_t *description_of(const PolicyKey *key) {
-        char allowed[POLICY_KEY_ALLOWED_MAX];
-        _cleanup_text_ Text text = { 0 };
-
-        text_appendf(&text, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
-        return text.error < 0 ? NULL : json_string(text.data);
-}
-
 /* Takes over `members`. jansson has a function for it since 2.12. */
 static int add_members(json_t *schema, json_t *members) {
         int r = json_object_update(schema, members);
@@ -163,11 +143,25 @@ static int add_members(json_t *schema, json_t *members) {
 static json_t *object_of(const char *parent);
 
 static json_t *key_schema(const PolicyKey *key) {
-        json_t *schema = json_pack("{s:o}", "description", description_of(key));
-        char entry[POLICY_KEY_PATH_MAX];
+        const char *text = key->default_text;
+        char entry[POLICY_KEY_PATH_MAX], allowed[POLICY_KEY_ALLOWED_MAX];
+        _cleanup_text_ Text description = { 0 };
+        json_t *schema;
 
-        if (key->default_text)
-                check(json_object_set_new(schema, "default", default_of(key)));
+        text_appendf(&description, "%s Value: %s.", key->help, policy_key_allowed(key, allowed));
+        check(description.error);
+        schema = json_pack("{s:s}", "description", description.data);
+        if (text) {
+                /* In JSON syntax: numbers, booleans and empty lists are written without quotes. */
+                bool plain = key->type == POLICY_KEY_BOOL || key->type == POLICY_KEY_COUNT ||
+                             key->type == POLICY_KEY_NUMBER ||
+                             (key->type == POLICY_KEY_AUTO_NUMBER && strcmp(text, "auto") != 0) ||
+                             strcmp(text, "[]") == 0;
+
+                check(json_object_set_new(schema, "default",
+                                          plain ? json_loads(text, JSON_DECODE_ANY, NULL)
+                                                : json_string(text)));
+        }
         (void)snprintf(entry, sizeof(entry), "%s[]", key->path);
         if (key->type == POLICY_KEY_SECTION)
                 check(add_members(schema, object_of(key->path)));

@@ -228,23 +228,6 @@ static int add_ids(const char *text, const char *too_high, IdTarget target,
         return 0;
 }
 
-static int add_word(const PolicyKey *key, const char *text, WordList *target,
-                    const char **ret_reason) {
-        char address[POLICY_PCI_ADDRESS_LENGTH + 1];
-
-        *ret_reason = policy_text_fault(key->type, text);
-        if (*ret_reason)
-                return -EINVAL;
-        if (key->type != POLICY_KEY_PCI_ADDRESSES)
-                return word_list_add(target, text);
-        /* The kernel's form: with the domain, in small letters. */
-        (void)snprintf(address, sizeof(address), "%s%s",
-                       strlen(text) < POLICY_PCI_ADDRESS_LENGTH ? "0000:" : "", text);
-        for (char *p = address; *p; p++)
-                *p = (char)tolower((unsigned char)*p);
-        return word_list_add(target, address);
-}
-
 bool policy_list_is(const PolicyKey *key) {
         return key->type >= POLICY_KEY_NODES && key->type <= POLICY_KEY_PCI_ADDRESSES;
 }
@@ -271,6 +254,8 @@ void policy_list_clear(const PolicyKey *key, void *target) {
 }
 
 int policy_list_add(const PolicyKey *key, const char *text, void *target, const char **ret_reason) {
+        char address[POLICY_PCI_ADDRESS_LENGTH + 1];
+
         *ret_reason = NULL;
         switch (key->type) {
         case POLICY_KEY_NODES:
@@ -282,8 +267,19 @@ int policy_list_add(const PolicyKey *key, const char *text, void *target, const 
         case POLICY_KEY_STEER:
                 return add_ids(text, no_cpu, ID_TARGET(&((IrqPolicy *)target)->cpus), ret_reason);
         default:
-                return add_word(key, text, target, ret_reason);
+                break;
         }
+        *ret_reason = policy_text_fault(key->type, text);
+        if (*ret_reason)
+                return -EINVAL;
+        if (key->type != POLICY_KEY_PCI_ADDRESSES)
+                return word_list_add(target, text);
+        /* The kernel's form: with the domain, in small letters. */
+        (void)snprintf(address, sizeof(address), "%s%s",
+                       strlen(text) < POLICY_PCI_ADDRESS_LENGTH ? "0000:" : "", text);
+        for (char *p = address; *p; p++)
+                *p = (char)tolower((unsigned char)*p);
+        return word_list_add(target, address);
 }
 
 IdView policy_list_ids(const PolicyKey *key, const void *target, bool *ret_cpus) {

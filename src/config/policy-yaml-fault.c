@@ -290,7 +290,26 @@ static void refuse_directive(const Fault *f) {
         REFUSE_CONTEXT(f, "a line that begins with %%; remove it, or begin it with # as a comment");
 }
 
-static void refuse_syntax(const Fault *f) {
+/* A character that is no text has no mark, only the offset of its bytes. */
+static void refuse_bytes(const Fault *f) {
+        size_t offset = f->parser->problem_offset < f->file->size ? f->parser->problem_offset
+                                                                  : f->file->size;
+        const char *end = f->file->text + offset, *start = end;
+        size_t line = 0;
+
+        while (start > f->file->text && start[-1] != '\n')
+                start--;
+        for (const char *p = f->file->text; p < start; p++)
+                line += *p == '\n';
+        if (strstr(f->parser->problem, "control characters"))
+                REFUSE_AT(f, line, utf8_count(start, end), "a control character; remove it");
+        else
+                REFUSE_AT(f, line, utf8_count(start, end),
+                          "not UTF-8 text; save the file as UTF-8");
+}
+
+void policy_yaml_refuse_syntax(const SourceFile *file, const yaml_parser_t *parser,
+                               Diagnostics *errors) {
         static const struct {
                 const char *problem, *context; /* parts of libyaml's words; NULL: any */
                 void (*refuse)(const Fault *);
@@ -322,50 +341,28 @@ static void refuse_syntax(const Fault *f) {
                 { "expected <document start>", NULL, NULL,
                   "not part of the lines above, expected all top-level keys in one column" },
         };
-        const char *problem = f->parser->problem, *context = f->parser->context;
+        const char *problem = parser->problem, *context = parser->context, *p;
+        Fault f = { .file = file, .parser = parser, .errors = errors };
 
+        f.line = find_line(file, parser->problem_mark.line);
+        p = find_column(&f.line, parser->problem_mark.column);
+        f.at = p < f.line.end ? *p : '\0';
+        if (parser->error == YAML_READER_ERROR) {
+                refuse_bytes(&f);
+                return;
+        }
+        if (refuse_lookalike(&f))
+                return;
         for (size_t i = 0; i < ELEMENTSOF(faults); i++) {
                 if ((faults[i].problem && !strstr(problem, faults[i].problem)) ||
                     (faults[i].context && !(context && strstr(context, faults[i].context))))
                         continue;
                 if (faults[i].refuse)
-                        faults[i].refuse(f);
+                        faults[i].refuse(&f);
                 else
-                        REFUSE(f, "%s", faults[i].message);
+                        REFUSE(&f, "%s", faults[i].message);
                 return;
         }
-        REFUSE(f, "%s; check the indentation and the quotes of this line and the one above",
+        REFUSE(&f, "%s; check the indentation and the quotes of this line and the one above",
                problem);
-}
-
-/* A character that is no text has no mark, only the offset of its bytes. */
-static void refuse_bytes(const Fault *f) {
-        size_t offset = f->parser->problem_offset < f->file->size ? f->parser->problem_offset
-                                                                  : f->file->size;
-        const char *end = f->file->text + offset, *start = end;
-        size_t line = 0;
-
-        while (start > f->file->text && start[-1] != '\n')
-                start--;
-        for (const char *p = f->file->text; p < start; p++)
-                line += *p == '\n';
-        if (strstr(f->parser->problem, "control characters"))
-                REFUSE_AT(f, line, utf8_count(start, end), "a control character; remove it");
-        else
-                REFUSE_AT(f, line, utf8_count(start, end),
-                          "not UTF-8 text; save the file as UTF-8");
-}
-
-void policy_yaml_refuse_syntax(const SourceFile *file, const yaml_parser_t *parser,
-                               Diagnostics *errors) {
-        Fault f = { .file = file, .parser = parser, .errors = errors };
-        const char *p;
-
-        f.line = find_line(file, parser->problem_mark.line);
-        p = find_column(&f.line, parser->problem_mark.column);
-        f.at = p < f.line.end ? *p : '\0';
-        if (parser->error == YAML_READER_ERROR)
-                refuse_bytes(&f);
-        else if (!refuse_lookalike(&f))
-                refuse_syntax(&f);
 }

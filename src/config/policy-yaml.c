@@ -86,19 +86,6 @@ static int build_scalar(Builder *b, const yaml_event_t *event, YamlNode *node) {
         return node->text ? 0 : -ENOMEM;
 }
 
-static const yaml_char_t *anchor_of(const yaml_event_t *event) {
-        switch (event->type) {
-        case YAML_SCALAR_EVENT:
-                return event->data.scalar.anchor;
-        case YAML_SEQUENCE_START_EVENT:
-                return event->data.sequence_start.anchor;
-        case YAML_MAPPING_START_EVENT:
-                return event->data.mapping_start.anchor;
-        default:
-                return NULL;
-        }
-}
-
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node);
 
 static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, YamlNode *node) {
@@ -128,9 +115,19 @@ static int build_children(Builder *b, yaml_event_type_t end, unsigned depth, Yam
 
 /* Recursion is bounded by YAML_DEPTH_MAX. */
 static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, YamlNode *node) {
-        const yaml_char_t *anchor = anchor_of(event);
+        const yaml_char_t *anchor = NULL, *tag = NULL;
 
         node->at = span_of(event);
+        if (event->type == YAML_SCALAR_EVENT) {
+                anchor = event->data.scalar.anchor;
+                tag = event->data.scalar.tag;
+        } else if (event->type == YAML_SEQUENCE_START_EVENT) {
+                anchor = event->data.sequence_start.anchor;
+                tag = event->data.sequence_start.tag;
+        } else if (event->type == YAML_MAPPING_START_EVENT) {
+                anchor = event->data.mapping_start.anchor;
+                tag = event->data.mapping_start.tag;
+        }
         if (anchor) {
                 node->anchor = strdup((const char *)anchor);
                 if (!node->anchor)
@@ -146,9 +143,7 @@ static int build_node(Builder *b, const yaml_event_t *event, unsigned depth, Yam
                              YAML_NODES_MAX);
                 return -EINVAL;
         }
-        if ((event->type == YAML_SCALAR_EVENT && event->data.scalar.tag) ||
-            (event->type == YAML_SEQUENCE_START_EVENT && event->data.sequence_start.tag) ||
-            (event->type == YAML_MAPPING_START_EVENT && event->data.mapping_start.tag))
+        if (tag)
                 REFUSE_EVENT(b, event, "a tag (`!`), expected the value alone");
         switch (event->type) {
         case YAML_SCALAR_EVENT:

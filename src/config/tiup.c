@@ -143,10 +143,11 @@ static int add_settings(const YamlNode *mapping, const char *prefix, TiupServer 
         return 0;
 }
 
-/* What is set for all servers of a component counts as well: TiUP puts `config` over it. */
-static int read_server_configs(const Reader *r, const ProductTiup *tiup, TiupServer *server) {
-        const YamlNode *all = yaml_find(r->root, "server_configs");
+static int read_settings(const Reader *r, const ProductTiup *tiup, const YamlNode *entry,
+                         TiupServer *server) {
+        const YamlNode *all = yaml_find(r->root, "server_configs"), *config = NULL;
 
+        /* What is set for all servers of a component counts as well: TiUP puts `config` over it. */
         for (size_t i = 0; all && all->kind == YAML_KIND_MAPPING && i < all->n_children; i += 2) {
                 const char *key = all->children[i].text;
 
@@ -155,12 +156,6 @@ static int read_server_configs(const Reader *r, const ProductTiup *tiup, TiupSer
                     add_settings(&all->children[i + 1], "", server) < 0)
                         return -ENOMEM;
         }
-        return 0;
-}
-
-static int read_config(const YamlNode *entry, TiupServer *server) {
-        const YamlNode *config = NULL;
-
         for (size_t i = 0; i < entry->n_children; i += 2)
                 if (entry->children[i].kind == YAML_KIND_SCALAR &&
                     strcmp(entry->children[i].text, "config") == 0)
@@ -199,17 +194,6 @@ static uint32_t parse_quota(const char *text) {
         return parse_u64(digits, &percent) == 0 ? (uint32_t)percent : 0;
 }
 
-/* Its own before those of all servers. */
-static void read_limits(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const YamlNode *own = yaml_find(entry, "resource_control");
-        const YamlNode *all = yaml_find(r->global, "resource_control");
-        const char *memory = yaml_find_text(own, "memory_limit"),
-                   *quota = yaml_find_text(own, "cpu_quota");
-
-        server->memory_limit = parse_limit(memory ? memory : yaml_find_text(all, "memory_limit"));
-        server->cpu_quota = parse_quota(quota ? quota : yaml_find_text(all, "cpu_quota"));
-}
-
 /* What numactl(8) takes beside a list: its meaning depends on the host, or on who starts it. */
 static bool is_numactl_word(const char *text) {
         static const char *const prefixes[] = { "!",   "+",      "netdev:", "file:",
@@ -221,25 +205,15 @@ static bool is_numactl_word(const char *text) {
         return strcmp(text, "all") == 0 || strcmp(text, "same") == 0;
 }
 
-static void read_nodes(const Reader *r, const YamlNode *entry, TiupServer *server) {
-        const YamlNode *nodes = yaml_find(entry, "numa_node"),
-                       *own = yaml_find_own(entry, "numa_node");
-
-        if (!nodes)
-                return;
-        if (nodes->kind == YAML_KIND_SCALAR && is_numactl_word(nodes->text))
-                server->nodes_unknown = true;
-        else if (nodes->kind != YAML_KIND_SCALAR ||
-                 (*nodes->text && id_set_parse_list(nodes->text, &server->nodes) < 0))
-                REFUSE(r, nodes->at,
-                       "`numa_node` is not a list of nodes, expected such as \"0,1\"");
-        if (own)
-                server->numa_at = own->at;
-}
-
 /* `host`: the name of another server's host, for what `entry` describes on each; NULL: its own. */
 static int read_server(const Reader *r, Product product, const YamlNode *entry, const char *host) {
         const ProductInfo *info = product_info(product);
+        const YamlNode *nodes = yaml_find(entry, "numa_node"),
+                       *own_nodes = yaml_find_own(entry, "numa_node");
+        const YamlNode *own = yaml_find(entry, "resource_control"),
+                       *all = yaml_find(r->global, "resource_control");
+        const char *memory = yaml_find_text(own, "memory_limit"),
+                   *quota = yaml_find_text(own, "cpu_quota");
         TiupTopology *t = r->topology;
         TiupServer *server;
 
@@ -264,14 +238,22 @@ static int read_server(const Reader *r, Product product, const YamlNode *entry, 
                                info->tiup.port_keys[k]);
                 server->ports[k] = (uint16_t)port;
         }
-        read_nodes(r, entry, server);
-        read_limits(r, entry, server);
+        if (nodes && nodes->kind == YAML_KIND_SCALAR && is_numactl_word(nodes->text))
+                server->nodes_unknown = true;
+        else if (nodes && (nodes->kind != YAML_KIND_SCALAR ||
+                           (*nodes->text && id_set_parse_list(nodes->text, &server->nodes) < 0)))
+                REFUSE(r, nodes->at,
+                       "`numa_node` is not a list of nodes, expected such as \"0,1\"");
+        if (nodes && own_nodes)
+                server->numa_at = own_nodes->at;
+        /* The entry's own limits come before those of all servers. */
+        server->memory_limit = parse_limit(memory ? memory : yaml_find_text(all, "memory_limit"));
+        server->cpu_quota = parse_quota(quota ? quota : yaml_find_text(all, "cpu_quota"));
         server->name = text_new("%s-%u", info->name, server->ports[0]);
         server->unit = text_new("%s-%u.service", info->name, server->ports[0]);
         if (!server->host || !server->name || !server->unit ||
             (info->tiup.has_data_dir && read_data_dirs(r, entry, server) < 0) ||
-            (!host &&
-             (read_server_configs(r, &info->tiup, server) < 0 || read_config(entry, server) < 0)))
+            (!host && read_settings(r, &info->tiup, entry, server) < 0))
                 return -ENOMEM;
         for (size_t i = 0; i + 1 < t->n_servers; i++)
                 if (strcmp(t->servers[i].host, server->host) == 0 &&
@@ -299,21 +281,14 @@ static bool has_host(const Reader *r, const YamlNode *entry) {
         return false;
 }
 
-/* The product whose servers the section lists; PRODUCT_OTHER: none. */
-static Product product_of_section(const char *section) {
-        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS; i++) {
-                const char *name = product_info(i)->tiup.section;
-
-                if (name && strcmp(name, section) == 0 && text_ends_with(name, SERVERS))
-                        return i;
-        }
-        return PRODUCT_OTHER;
-}
-
 static int read_section(Reader *r, const YamlNode *key, const YamlNode *list) {
-        const Product product = product_of_section(key->text);
+        Product product = PRODUCT_OTHER; /* whose servers the section lists */
         TiupTopology *t = r->topology;
 
+        for (Product i = PRODUCT_OTHER + 1; i < N_PRODUCTS && product == PRODUCT_OTHER; i++)
+                if (text_equal(product_info(i)->tiup.section, key->text) &&
+                    text_ends_with(key->text, SERVERS))
+                        product = i;
         if (product != PRODUCT_OTHER && list->kind != YAML_KIND_LIST &&
             list->kind != YAML_KIND_EMPTY)
                 REFUSE(r, list->at, "`%s` is not a list, expected one entry a server", key->text);
@@ -344,29 +319,10 @@ static bool is_exporter_ignored(const YamlNode *root, const char *host) {
         return false;
 }
 
-/* TiUP runs exporters on the hosts of all servers, but for those with a server that says
- * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()); also without `monitored`, whose ports
- * have defaults (pkg/cluster/spec, MonitoredOptions). */
-static int read_monitored(Reader *r, const YamlNode *root, const YamlNode *monitored) {
-        const size_t n = r->topology->n_servers;
-
-        for (size_t i = 0; i < n; i++) {
-                const char *host = r->topology->servers[i].host;
-                bool wanted = !is_exporter_ignored(root, host);
-
-                for (size_t k = 0; k < i; k++)
-                        wanted &= strcmp(r->topology->servers[k].host, host) != 0;
-                for (Product p = PRODUCT_OTHER + 1; wanted && p < N_PRODUCTS; p++)
-                        if (text_equal(product_info(p)->tiup.section, "monitored") &&
-                            read_server(r, p, monitored, host) < 0)
-                                return -ENOMEM;
-        }
-        return 0;
-}
-
 static int read_root(Reader *r, const YamlNode *root) {
         const YamlNode none = { .kind = YAML_KIND_EMPTY, .at = root->at };
         const YamlNode *monitored = yaml_find(root, "monitored");
+        size_t n;
 
         if (root->kind != YAML_KIND_MAPPING) {
                 REFUSE(r, root->at,
@@ -380,8 +336,21 @@ static int read_root(Reader *r, const YamlNode *root) {
                 if (root->children[i].kind == YAML_KIND_SCALAR &&
                     read_section(r, &root->children[i], &root->children[i + 1]) < 0)
                         return -ENOMEM;
-        if (read_monitored(r, root, monitored ? monitored : &none) < 0)
-                return -ENOMEM;
+        /* TiUP runs exporters on the hosts of all servers, but for those with a server that says
+         * `ignore_exporter` (pkg/cluster/manager, getMonitorHosts()); also without `monitored`,
+         * whose ports have defaults (pkg/cluster/spec, MonitoredOptions). */
+        n = r->topology->n_servers;
+        for (size_t i = 0; i < n; i++) {
+                const char *host = r->topology->servers[i].host;
+                bool wanted = !is_exporter_ignored(root, host);
+
+                for (size_t k = 0; k < i; k++)
+                        wanted &= strcmp(r->topology->servers[k].host, host) != 0;
+                for (Product p = PRODUCT_OTHER + 1; wanted && p < N_PRODUCTS; p++)
+                        if (text_equal(product_info(p)->tiup.section, "monitored") &&
+                            read_server(r, p, monitored ? monitored : &none, host) < 0)
+                                return -ENOMEM;
+        }
         if (r->topology->n_servers == 0 && r->errors->n_messages == 0)
                 REFUSE(r, root->at,
                        "no servers, expected such as `pd_servers`, `tidb_servers` or "
