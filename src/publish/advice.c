@@ -116,11 +116,6 @@ static void append_names(Text *text, const AdviceReport *report, const size_t *i
         }
 }
 
-static void append_cpus(Text *text, const AdviceSubject *subject) {
-        text_appendf(text, "%u CPU%s of ", subject->n_cpus, subject->n_cpus == 1 ? "" : "s");
-        append_nodes(text, subject);
-}
-
 static void append_shared(Text *text, const AdviceReport *report, const AdviceSubject *subject) {
         if (subject->n_sharers == 0)
                 return;
@@ -128,26 +123,22 @@ static void append_shared(Text *text, const AdviceReport *report, const AdviceSu
         append_names(text, report, subject->sharers, subject->n_sharers);
 }
 
-static void append_cpu_part(Text *text, const AdviceReport *report, const AdviceSubject *subject) {
-        const bool part = subject->cpu_share < subject->n_cpus;
-
-        if (part)
-                text_appendf(text, "%u of the ", subject->cpu_share);
-        append_cpus(text, subject);
-        if (part)
-                append_shared(text, report, subject);
-}
-
 static void append_placeholder(Text *text, const AdviceReport *report, const Advice *advice,
                                const char *name, size_t length) {
         const AdviceSubject *subject = &report->subjects[advice->subject];
 
 #define IS(word) (length == strlen(word) && memcmp(name, word, length) == 0)
-        if (IS("cpus"))
-                append_cpus(text, subject);
-        else if (IS("cpu_part"))
-                append_cpu_part(text, report, subject);
-        else if (IS("memory_part")) {
+        if (IS("cpus") || IS("cpu_part")) {
+                const bool part = IS("cpu_part") && subject->cpu_share < subject->n_cpus;
+
+                if (part)
+                        text_appendf(text, "%u of the ", subject->cpu_share);
+                text_appendf(text, "%u CPU%s of ", subject->n_cpus,
+                             subject->n_cpus == 1 ? "" : "s");
+                append_nodes(text, subject);
+                if (part)
+                        append_shared(text, report, subject);
+        } else if (IS("memory_part")) {
                 const bool part = subject->memory_share_bytes < subject->memory_bytes;
 
                 text_append(text, part ? "its " : "the ");
@@ -516,11 +507,18 @@ static void append_numa(Text *text, const ProductTiup *tiup, const AdviceSubject
         append_comment_text(text, "    ", &line);
 }
 
-/* How it is written where TiUP has no key for it. */
-static void append_elsewhere(Text *text, const char *indent, const Advice *advice) {
+/* The reason and, where TiUP has no key for it, how the value is written. */
+static void append_reason(Text *text, const char *indent, const AdviceReport *report,
+                          const Advice *advice) {
         const bool sql = advice->where == IN_SQL, environment = advice->where == IN_ENVIRONMENT;
         const char *quote = environment && advice->unit == ADVICE_TEXT ? "\"" : "";
+        _cleanup_text_ Text line = { 0 };
 
+        text_appendf(&line, "%s: ", advice_rule_to_id(advice->rule));
+        advice_text_append_reason(&line, report, advice);
+        append_comment_text(text, indent, &line);
+        if (advice->where == IN_CONFIG)
+                return;
         text_appendf(text, "%s#   ", indent);
         if (advice->where == IN_ARGUMENTS) { /* TiUP makes them of the entry's host */
                 text_append(text, "host: ");
@@ -535,17 +533,6 @@ static void append_elsewhere(Text *text, const char *indent, const Advice *advic
         advice_text_append_value(text, advice);
         text_append(text, sql ? "\";\n" : quote);
         text_append(text, sql ? "" : "\n");
-}
-
-static void append_reason(Text *text, const char *indent, const AdviceReport *report,
-                          const Advice *advice) {
-        _cleanup_text_ Text line = { 0 };
-
-        text_appendf(&line, "%s: ", advice_rule_to_id(advice->rule));
-        advice_text_append_reason(&line, report, advice);
-        append_comment_text(text, indent, &line);
-        if (advice->where != IN_CONFIG)
-                append_elsewhere(text, indent, advice);
 }
 
 static void append_config(Text *text, const AdviceReport *report, size_t index) {
@@ -604,28 +591,6 @@ static bool is_in_topology(Product product) {
         return text_ends_with(tiup->section, "_servers") && tiup->has_numa_node;
 }
 
-/* What has no section: HAProxy and JVMs, which TiUP does not know, and what has no nodes. */
-static void append_rest(Text *text, const AdviceReport *report) {
-        for (size_t i = 0; i < report->n_subjects; i++) {
-                const AdviceSubject *subject = &report->subjects[i];
-
-                if (subject->unplaced[0] != '\0' &&
-                    (is_in_topology(subject->product) || subject->product == PRODUCT_HAPROXY ||
-                     subject->product == PRODUCT_JAVA)) {
-                        append_name(text, "", subject, " is left out:");
-                        append_comment(text, "", subject->unplaced);
-                } else if (subject->product == PRODUCT_HAPROXY) {
-                        append_name(text, "", subject,
-                                    " is not managed by TiUP. For the section global of its "
-                                    "haproxy.cfg:");
-                        append_others(text, "", report, i);
-                } else if (subject->product == PRODUCT_JAVA) {
-                        append_name(text, "", subject, " is not managed by TiUP. For its unit:");
-                        append_others(text, "", report, i);
-                }
-        }
-}
-
 int advice_render_tiup(const AdviceReport *report, const char *host, Text *text) {
         bool any = false;
 
@@ -658,7 +623,26 @@ int advice_render_tiup(const AdviceReport *report, const char *host, Text *text)
                         append_others(text, "    ", report, i);
                 }
         }
-        append_rest(text, report);
+        /* What has no section: HAProxy and JVMs, which TiUP does not know, and what has no nodes.
+         */
+        for (size_t i = 0; i < report->n_subjects; i++) {
+                const AdviceSubject *subject = &report->subjects[i];
+
+                if (subject->unplaced[0] != '\0' &&
+                    (is_in_topology(subject->product) || subject->product == PRODUCT_HAPROXY ||
+                     subject->product == PRODUCT_JAVA)) {
+                        append_name(text, "", subject, " is left out:");
+                        append_comment(text, "", subject->unplaced);
+                } else if (subject->product == PRODUCT_HAPROXY) {
+                        append_name(text, "", subject,
+                                    " is not managed by TiUP. For the section global of its "
+                                    "haproxy.cfg:");
+                        append_others(text, "", report, i);
+                } else if (subject->product == PRODUCT_JAVA) {
+                        append_name(text, "", subject, " is not managed by TiUP. For its unit:");
+                        append_others(text, "", report, i);
+                }
+        }
         if (!any)
                 text_append(text, "{}\n");
         return text->error;
@@ -684,30 +668,6 @@ static void append_setting(Text *text, const Advice *advice) {
         text_append(text, quote);
 }
 
-/* Inserts before the first key of the existing `config`. */
-static int extend_config(const TiupServer *server, const AdviceReport *report, size_t index,
-                         SourceEditList *edits) {
-        const SourceSpan at = { server->config_at.line, server->config_at.column, 0 };
-        _cleanup_text_ Text text = { 0 };
-
-        for (size_t i = 0; i < report->n_items; i++) {
-                if (!is_wanted(server, &report->items[i], index))
-                        continue;
-                append_setting(&text, &report->items[i]);
-                append_line(&text, at.column);
-        }
-        return text.length == 0 && text.error == 0 ? 0 : source_edit_add(edits, at, &text);
-}
-
-static size_t count_kept(const TiupServer *server, const AdviceReport *report, size_t index) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < report->n_items; i++)
-                n += report->items[i].subject == index && report->items[i].where == IN_CONFIG &&
-                     tiup_server_sets(server, report->items[i].setting);
-        return n;
-}
-
 int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index, bool afresh,
               SourceEditList *edits, TiupFilled *ret) {
         const AdviceSubject *subject = &report->subjects[index];
@@ -720,8 +680,11 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
         *ret = (TiupFilled){ 0 };
         if (server->on_each_host)
                 return 0;
-        *ret = (TiupFilled){ .skipped = !server->in_lines || !server->config_fits,
-                             .n_kept = count_kept(server, report, index) };
+        ret->skipped = !server->in_lines || !server->config_fits;
+        for (size_t i = 0; i < report->n_items; i++)
+                ret->n_kept += report->items[i].subject == index &&
+                               report->items[i].where == IN_CONFIG &&
+                               tiup_server_sets(server, report->items[i].setting);
         if (!server->in_lines || subject->unplaced[0] != '\0')
                 return 0;
         append_line(&text, server->at.column);
@@ -745,9 +708,20 @@ int tiup_fill(const TiupServer *server, const AdviceReport *report, size_t index
                 append_node_list(&text, &subject->nodes);
                 text_append(&text, "\"");
         }
-        if (r >= 0 && server->config_fits && server->config_at.line > 0)
-                r = extend_config(server, report, index, edits);
-        else if (server->config_fits) {
+        if (r >= 0 && server->config_fits && server->config_at.line > 0) {
+                /* Before the first key of the existing `config`. */
+                const SourceSpan at = { server->config_at.line, server->config_at.column, 0 };
+                _cleanup_text_ Text keys = { 0 };
+
+                for (size_t i = 0; i < report->n_items; i++) {
+                        if (!is_wanted(server, &report->items[i], index))
+                                continue;
+                        append_setting(&keys, &report->items[i]);
+                        append_line(&keys, at.column);
+                }
+                if (keys.length > 0 || keys.error != 0)
+                        r = source_edit_add(edits, at, &keys);
+        } else if (server->config_fits) {
                 bool open = false;
 
                 for (size_t i = 0; i < report->n_items; i++) {

@@ -14,22 +14,6 @@ static uint64_t node_bytes(const LocalityNode *node) {
         return node->anon_bytes + node->file_bytes + node->shmem_bytes + node->huge_bytes;
 }
 
-static LocalityNode locality_sum(const LocalityReport *report) {
-        LocalityNode all = { 0 };
-
-        for (size_t i = 0; i < report->topology->n_nodes; i++) {
-                all.anon_bytes += report->by_node[i].anon_bytes;
-                all.file_bytes += report->by_node[i].file_bytes;
-                all.shmem_bytes += report->by_node[i].shmem_bytes;
-                all.huge_bytes += report->by_node[i].huge_bytes;
-        }
-        return all;
-}
-
-static double bytes_share(uint64_t bytes, uint64_t all) {
-        return all == 0 ? 0 : (double)bytes / (double)all;
-}
-
 static void add_kinds(Table *table, const LocalityNode *node) {
         plan_words_add_bytes(table, node_bytes(node));
         plan_words_add_bytes(table, node->anon_bytes);
@@ -71,21 +55,28 @@ static void render_heading(const LocalityReport *report, Text *text) {
 void locality_render(const LocalityReport *report, Text *text) {
         static const char *const headings[] = { "NODE", "",     "SHARE", "ALL",
                                                 "ANON", "FILE", "SHMEM", "HUGE" };
-        const LocalityNode all = locality_sum(report);
+        LocalityNode all = { 0 };
         _cleanup_table_ Table table;
 
+        for (size_t i = 0; i < report->topology->n_nodes; i++) {
+                all.anon_bytes += report->by_node[i].anon_bytes;
+                all.file_bytes += report->by_node[i].file_bytes;
+                all.shmem_bytes += report->by_node[i].shmem_bytes;
+                all.huge_bytes += report->by_node[i].huge_bytes;
+        }
         text_reset(text);
         render_heading(report, text);
         table_init(&table, headings, ELEMENTSOF(headings));
         for (size_t i = 0; i < report->topology->n_nodes; i++) {
                 const LocalityNode *node = &report->by_node[i];
-                double part;
+                double part = 0;
                 char bar[BAR_WIDTH + 1];
                 size_t n;
 
                 table_addf(&table, "%" PRIu32, report->topology->nodes[i].id);
                 /* Any share above zero is visible: the smallest one gets a mark too. */
-                part = bytes_share(node_bytes(node), node_bytes(&all));
+                if (node_bytes(&all) > 0)
+                        part = (double)node_bytes(node) / (double)node_bytes(&all);
                 n = (size_t)(part * BAR_WIDTH + 0.5);
                 n = n == 0 && part > 0 ? 1 : n;
                 memset(bar, '.', BAR_WIDTH);

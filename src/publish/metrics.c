@@ -396,22 +396,17 @@ static void render_node_events(const Metric *metric, const Snapshot *snapshot, T
 
 /* --- interrupts --- */
 
-static uint64_t count_vectors(const IrqDeviceInfo *d) {
-        uint64_t sum = 0;
-
-        for (unsigned s = 0; s < N_IRQ_STATES; s++)
-                sum += d->vectors[s];
-        return sum;
-}
-
 /* All states of each device: an alert wants to see the nought, too. */
 static void render_irq_vectors(const Metric *metric, const Snapshot *snapshot, Text *text) {
         const IrqInfo *irq = &snapshot->irq;
 
         for (size_t i = 0; i < irq->n_devices; i++) {
                 const IrqDeviceInfo *d = &irq->devices[i];
+                uint64_t sum = 0;
 
-                for (unsigned s = 0; count_vectors(d) > 0 && s < N_IRQ_STATES; s++) {
+                for (unsigned s = 0; s < N_IRQ_STATES; s++)
+                        sum += d->vectors[s];
+                for (unsigned s = 0; sum > 0 && s < N_IRQ_STATES; s++) {
                         append_labels(text, metric, "device", d->name, "state",
                                       irq_state_to_string((IrqState)s), NULL);
                         append_count(text, d->vectors[s]);

@@ -480,49 +480,39 @@ static bool is_shown(const IrqPlanDevice *device) {
         return device->reason != IRQ_REASON_NO_ENTRY;
 }
 
-/* The interrupts of all devices with that decision: "17 of eth0", "24 of eth0 and 3 other devices".
+/* Of each decision the interrupts of all devices: "17 of eth0", "24 of eth0 and 3 other devices".
  */
-static size_t append_decided(const IrqPlan *plan, IrqDecision decision, CpuSet *cpus, Text *text) {
-        const char *first = NULL;
-        size_t n = 0, n_devices = 0;
-
-        for (size_t i = 0; i < plan->n_devices; i++) {
-                const IrqPlanDevice *device = &plan->devices[i];
-                size_t n_of = 0;
-
-                for (size_t k = 0; k < device->device->n_vectors && is_shown(device); k++)
-                        if (device->vectors[k].decision == decision) {
-                                id_set_union(cpus, &device->vectors[k].cpus);
-                                n_of++;
-                        }
-                first = first || n_of == 0 ? first : device->device->name;
-                n_devices += n_of > 0;
-                n += n_of;
-        }
-        if (n == 0)
-                return 0;
-        text_appendf(text, "%zu of ", n);
-        text_append_printable(text, first);
-        if (n_devices > 1)
-                text_appendf(text, " and %zu other device%s", n_devices - 1,
-                             n_devices == 2 ? "" : "s");
-        return n;
-}
-
 void irq_plan_line(const IrqPlan *plan, Text *text) {
-        size_t n_shown = 0, n = 0;
+        size_t n_shown = 0, n_parts = 0;
         CpuSet cpus = { 0 };
 
         for (size_t i = 0; i < plan->n_devices; i++)
                 n_shown += is_shown(&plan->devices[i]);
         text_append(text, "Interrupts: ");
         for (int decision = IRQ_STEERED; decision >= IRQ_LEFT; decision--) {
-                _cleanup_text_ Text part = { 0 };
+                const char *first = NULL;
+                size_t n = 0, n_devices = 0;
 
-                if (append_decided(plan, decision, &cpus, &part) == 0)
+                for (size_t i = 0; i < plan->n_devices; i++) {
+                        const IrqPlanDevice *device = &plan->devices[i];
+                        size_t n_of = 0;
+
+                        for (size_t k = 0; k < device->device->n_vectors && is_shown(device); k++)
+                                if ((int)device->vectors[k].decision == decision) {
+                                        id_set_union(&cpus, &device->vectors[k].cpus);
+                                        n_of++;
+                                }
+                        first = first || n_of == 0 ? first : device->device->name;
+                        n_devices += n_of > 0;
+                        n += n_of;
+                }
+                if (n == 0)
                         continue;
-                text_append(text, n++ > 0 ? ", " : "");
-                text_append_text(text, &part);
+                text_appendf(text, "%s%zu of ", n_parts++ > 0 ? ", " : "", n);
+                text_append_printable(text, first);
+                if (n_devices > 1)
+                        text_appendf(text, " and %zu other device%s", n_devices - 1,
+                                     n_devices == 2 ? "" : "s");
                 if (decision != IRQ_STEERED)
                         text_appendf(text, " %s", irq_decision_to_string(decision));
                 else {
@@ -530,7 +520,7 @@ void irq_plan_line(const IrqPlan *plan, Text *text) {
                         plan_words_set(ID_VIEW(&cpus), text);
                 }
         }
-        text_append(text, n > 0         ? "\n"
+        text_append(text, n_parts > 0   ? "\n"
                           : n_shown > 0 ? "none to steer\n"
                                         : "no device matches an entry of irq\n");
 }

@@ -63,22 +63,11 @@ void status_put_warnings(Json *json, const char *key, uint32_t warnings) {
 
 static void put_object(Json *json, const char *key, const FieldTable *table, const void *object);
 
-static void put_counts(Json *json, const Field *f, const uint64_t *counts) {
-        JSON_OBJECT(json, f->key)
-                for (unsigned k = 0; k < f->n_words; k++)
-                        if (counts[k] > 0 || !(f->flags & FIELD_NOT_ZERO))
-                                json_put_count(json, f->to_string(k), counts[k]);
-}
-
-static void put_list(Json *json, const Field *f, const char *rows, size_t n) {
-        JSON_ARRAY(json, f->key, i, n)
-                put_object(json, NULL, f->of, rows + i * f->of->struct_size);
-}
-
 static void put_field(Json *json, const Field *f, const void *object) {
         const void *at = CONST_MEMBER(char, object, f->offset);
         const size_t n = f->n_offset ? *CONST_MEMBER(size_t, object, f->n_offset) : 0;
         const Snapshot *snapshot = object; /* for FIELD_IN_FORCE */
+        const uint64_t *counts = at;       /* for FIELD_COUNTS and FIELD_SUM */
         uint64_t sum = 0;
 
         switch (f->kind) {
@@ -102,10 +91,14 @@ static void put_field(Json *json, const Field *f, const void *object) {
         case FIELD_WORD:
                 return json_put_string(json, f->key, f->to_string(*(const unsigned *)at));
         case FIELD_COUNTS:
-                return put_counts(json, f, at);
+                JSON_OBJECT(json, f->key)
+                        for (unsigned k = 0; k < f->n_words; k++)
+                                if (counts[k] > 0 || !(f->flags & FIELD_NOT_ZERO))
+                                        json_put_count(json, f->to_string(k), counts[k]);
+                return;
         case FIELD_SUM:
                 for (size_t i = 0; i < f->size / sizeof(uint64_t); i++)
-                        sum += ((const uint64_t *)at)[i];
+                        sum += counts[i];
                 return json_put_count(json, f->key, sum);
         case FIELD_STRINGS:
                 return json_put_strings(json, f->key, *(const char *const *const *)at, n);
@@ -116,7 +109,10 @@ static void put_field(Json *json, const Field *f, const void *object) {
         case FIELD_OBJECT:
                 return put_object(json, f->key, f->of, at);
         case FIELD_LIST:
-                return put_list(json, f, *(const char *const *)at, n);
+                JSON_ARRAY(json, f->key, i, n)
+                        put_object(json, NULL, f->of,
+                                   *(const char *const *)at + i * f->of->struct_size);
+                return;
         case FIELD_TIME:
                 return put_time(json, f->key, *(const double *)at);
         case FIELD_REMEDY:

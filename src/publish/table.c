@@ -209,25 +209,13 @@ static const char *color_of(const char *word) {
         return NULL;
 }
 
-static int table_set_cell(const Table *table, const Layout *layout, struct libscols_line *line,
-                          size_t row, size_t i) {
-        const char *cell = table->cells[row + i];
-        const char *color = table->colors && i == table->state_column ? color_of(cell) : NULL;
-        _cleanup_text_ Text broken = { 0 };
-        int r;
+DEFINE_CLEANUP(struct libscols_table *, scols_unref_table)
 
-        text_append(&broken, "");
-        if (layout->squeezed)
-                append_broken(&broken, cell, layout->widths[i]);
-        else
-                text_append(&broken, cell);
-        r = broken.error < 0 ? broken.error : scols_line_set_data(line, i, broken.data);
-        if (r >= 0 && color)
-                r = scols_cell_set_color(scols_line_get_cell(line, i), color);
-        return r;
-}
+static int table_print(const Table *table, const Layout *layout, char **ret) {
+        _cleanup_(scols_unref_tablep) struct libscols_table *t = scols_new_table();
 
-static int table_fill(const Table *table, const Layout *layout, struct libscols_table *t) {
+        if (!t)
+                return -ENOMEM;
         for (size_t i = 0; i < table->n_columns; i++) {
                 struct libscols_column *column =
                         scols_table_new_column(t, table->cells[i], 0, SCOLS_FL_WRAP);
@@ -240,41 +228,31 @@ static int table_fill(const Table *table, const Layout *layout, struct libscols_
              row += table->n_columns) {
                 struct libscols_line *line = scols_table_new_line(t, NULL);
 
-                for (size_t i = 0; i < table->n_columns; i++)
-                        if (!line || table_set_cell(table, layout, line, row, i) < 0)
+                if (!line)
+                        return -ENOMEM;
+                for (size_t i = 0; i < table->n_columns; i++) {
+                        const char *cell = table->cells[row + i];
+                        const bool colored = table->colors && i == table->state_column;
+                        const char *color = colored ? color_of(cell) : NULL;
+                        _cleanup_text_ Text broken = { 0 };
+
+                        text_append(&broken, "");
+                        if (layout->squeezed)
+                                append_broken(&broken, cell, layout->widths[i]);
+                        else
+                                text_append(&broken, cell);
+                        if (broken.error < 0 || scols_line_set_data(line, i, broken.data) < 0 ||
+                            (color &&
+                             scols_cell_set_color(scols_line_get_cell(line, i), color) < 0))
                                 return -ENOMEM;
+                }
         }
-        return 0;
-}
-
-static int table_print(const Table *table, const Layout *layout, char **ret) {
-        struct libscols_table *t = scols_new_table();
-        int r = t ? table_fill(table, layout, t) : -ENOMEM;
-
-        if (r >= 0)
-                r = scols_table_set_column_separator(t, "  ");
-        if (r >= 0) {
-                (void)scols_table_enable_noencoding(t, 1); /* escaped when it was added */
-                (void)scols_table_enable_colors(t, table->colors);
-                (void)scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER); /* laid out already */
-                r = scols_print_table_to_string(t, ret);
-        }
-        scols_unref_table(t);
-        return r < 0 ? -ENOMEM : 0;
-}
-
-/* Without blanks at the ends of lines. */
-static void append_trimmed(Text *text, const char *lines) {
-        while (*lines) {
-                const size_t length = strcspn(lines, "\n");
-                size_t used = length;
-
-                while (used > 0 && lines[used - 1] == ' ')
-                        used--;
-                text_append_bytes(text, lines, used);
-                text_append(text, used > 0 ? "\n" : "");
-                lines += length + (lines[length] == '\n');
-        }
+        if (scols_table_set_column_separator(t, "  ") < 0)
+                return -ENOMEM;
+        (void)scols_table_enable_noencoding(t, 1); /* escaped when it was added */
+        (void)scols_table_enable_colors(t, table->colors);
+        (void)scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER); /* laid out already */
+        return scols_print_table_to_string(t, ret) < 0 ? -ENOMEM : 0;
 }
 
 void table_render(const Table *table, unsigned width, Text *text) {
@@ -292,8 +270,17 @@ void table_render(const Table *table, unsigned width, Text *text) {
         layout = lay_out(table, width);
         if (table_print(table, &layout, &lines) < 0)
                 text->error = -ENOMEM;
-        else
-                append_trimmed(text, lines);
+        /* Without blanks at the ends of lines. */
+        for (const char *line = lines; text->error == 0 && line && *line;) {
+                const size_t length = strcspn(line, "\n");
+                size_t used = length;
+
+                while (used > 0 && line[used - 1] == ' ')
+                        used--;
+                text_append_bytes(text, line, used);
+                text_append(text, used > 0 ? "\n" : "");
+                line += length + (line[length] == '\n');
+        }
         (void)uselocale(former);
         if (utf8)
                 freelocale(utf8);
