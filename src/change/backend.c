@@ -94,9 +94,18 @@ static int cgroup1_error(const Backend *backend, bool in_unit) {
                                           : backend_cgroup1_probe(backend->sysroot, in_unit);
 }
 
-/* What cannot be read is not taken for missing: with BACKEND_AUTO, a moment without descriptors
- * would otherwise bind everything by affinity until the next reload. */
-static const char *cgroup1_why_not(int error, BackendKind kind) {
+static const char *why_not(const Backend *backend, BackendKind kind, bool in_unit) {
+        const char *no_systemd;
+        int error;
+
+        if (kind == BACKEND_AFFINITY) /* as old as Linux 2.6 */
+                return NULL;
+        no_systemd = backend_systemd_why_not(backend->sysroot);
+        if (kind == BACKEND_SYSTEMD || (kind == BACKEND_AUTO && !no_systemd))
+                return no_systemd;
+        /* What cannot be read is not taken for missing: with BACKEND_AUTO, a moment without
+         * descriptors would otherwise bind everything by affinity until the next reload. */
+        error = cgroup1_error(backend, in_unit);
         if (error >= 0 || ((error == -ENOENT || backend_is_refusal(error)) && kind == BACKEND_AUTO))
                 return NULL;
         if (backend_is_refusal(error))
@@ -106,22 +115,6 @@ static const char *cgroup1_why_not(int error, BackendKind kind) {
                        ? "enforcement.backend is cgroup1, but no cpuset hierarchy of cgroup v1 is "
                          "mounted; use auto"
                        : "the hierarchies of cgroup v1 cannot be read; the daemon tries again";
-}
-
-static const char *why_not(const Backend *backend, BackendKind kind, bool in_unit) {
-        switch (kind) {
-        case BACKEND_SYSTEMD:
-                return backend_systemd_why_not(backend->sysroot);
-        case BACKEND_AUTO:
-                if (!backend_systemd_why_not(backend->sysroot))
-                        return NULL;
-                /* fall through */
-        case BACKEND_CGROUP1:
-                return cgroup1_why_not(cgroup1_error(backend, in_unit), kind);
-        case BACKEND_AFFINITY: /* as old as Linux 2.6 */
-                break;
-        }
-        return NULL;
 }
 
 static BackendKind best_kind(const Backend *backend, bool in_unit, const char **ret_weaker) {

@@ -84,29 +84,25 @@ static int groups_make_own(Groups *groups) {
         return r;
 }
 
-/* An empty one may be left from a former instance of that name, with the memory nodes that were
- * right for it. */
-static int groups_make(const Groups *groups, const char *instance) {
-        _cleanup_close_ int fd = -EBADF;
-        char name[CGROUP1_NAME_MAX], byte[2];
-        int r;
-
-        cgroup1_name(instance, name);
-        r = groups_open(groups->own_fd, name, true, &fd);
-        if (r < 0 || path_read(fd, byte, sizeof(byte), "cgroup.procs") != 0)
-                return r; /* it has processes */
-        r = groups_fill_from(groups->own_fd, fd, MEMS);
-        /* The gentle mover has that job: the kernel does it under the writer's feet. */
-        return r < 0 ? r : cgroup_write(fd, "cpuset.memory_migrate", "0");
-}
-
 int cgroup1_groups_make(const Sysroot *sysroot, const char *instance) {
         _cleanup_(groups_done) Groups groups = { -EBADF, -EBADF };
+        _cleanup_close_ int fd = -EBADF;
+        char name[CGROUP1_NAME_MAX], byte[2];
         int r = cgroup1_open(sysroot, "cpuset", &groups.root_fd);
 
         if (r >= 0)
                 r = groups_make_own(&groups);
-        return r < 0 ? r : groups_make(&groups, instance);
+        if (r < 0)
+                return r;
+        cgroup1_name(instance, name);
+        r = groups_open(groups.own_fd, name, true, &fd);
+        if (r < 0 || path_read(fd, byte, sizeof(byte), "cgroup.procs") != 0)
+                return r; /* it has processes */
+        /* An empty one may be left from a former instance of that name, with the memory nodes that
+         * were right for it. */
+        r = groups_fill_from(groups.own_fd, fd, MEMS);
+        /* The gentle mover has that job: the kernel does it under the writer's feet. */
+        return r < 0 ? r : cgroup_write(fd, "cpuset.memory_migrate", "0");
 }
 
 int cgroup1_groups_remove(const Sysroot *sysroot) {

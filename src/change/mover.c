@@ -19,14 +19,6 @@ typedef struct PageBatch {
         bool dense; /* it is one chunk and all of it, so that it may be one huge page */
 } PageBatch;
 
-static size_t count_home(const int *where, size_t n, const NodeSet *nodes) {
-        size_t home = 0;
-
-        for (size_t i = 0; i < n; i++)
-                home += where[i] >= 0 && id_set_has(nodes, (uint32_t)where[i]);
-        return home;
-}
-
 /* A page that is present and shows no node: marked by NUMA balancing, most of them. For a marked
  * huge page the kernel reports -EFAULT, as for the zero page, which is touched in vain. */
 static bool is_hidden(int where) {
@@ -73,7 +65,12 @@ static int reveal_hidden(Mover *mover, const PageBatch *batch, const NodeSet *no
         r = pages_query(pid, n_hidden, hidden, seen);
         if (r < 0)
                 return r;
-        *moved_pages += moved != PAGES_UNKNOWN ? moved : count_home(seen, n_hidden, nodes);
+        if (moved == PAGES_UNKNOWN) {
+                moved = 0;
+                for (size_t i = 0; i < n_hidden; i++)
+                        moved += seen[i] >= 0 && id_set_has(nodes, (uint32_t)seen[i]);
+        }
+        *moved_pages += moved;
         for (size_t i = 0, k = 0; i < n; i++)
                 if (is_hidden(where[i]))
                         where[i] = seen[k++];
@@ -113,19 +110,6 @@ static int try_as_huge(pid_t pid, PageBatch *batch, const NodeSet *nodes, uint32
         return where >= 0 && id_set_has(nodes, (uint32_t)where);
 }
 
-static int move_pages_of(pid_t pid, PageBatch *batch, uint32_t target) {
-        int status[MOVER_BATCH_PAGES];
-
-        for (size_t i = 0; i < batch->n; i += MOVER_BATCH_PAGES) {
-                size_t n = batch->n - i < MOVER_BATCH_PAGES ? batch->n - i : MOVER_BATCH_PAGES;
-                int r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
 static void batch_count(MoverCounters *c, bool shared, size_t n_found, size_t n_left) {
         const uint64_t page = page_size_bytes();
 
@@ -142,16 +126,18 @@ static int64_t batch_move(Mover *mover, PageBatch *batch, const NodeSet *nodes, 
                           uint64_t *by_touch) {
         const pid_t pid = mover->process->pid;
         const size_t n_all = batch->n;
+        int status[MOVER_BATCH_PAGES], r;
         size_t n_found;
-        int r;
 
         r = batch_keep_outside(mover, batch, nodes, by_touch);
         if (r < 0 || batch->n == 0)
                 return r;
         n_found = batch->n;
         r = batch->dense && n_found == n_all ? try_as_huge(pid, batch, nodes, target) : 0;
-        if (r == 0)
-                r = move_pages_of(pid, batch, target);
+        for (size_t i = 0, n; r == 0 && i < batch->n; i += n) {
+                n = batch->n - i < MOVER_BATCH_PAGES ? batch->n - i : MOVER_BATCH_PAGES;
+                r = pages_move(pid, n, batch->addresses + i, target, batch->reach, status);
+        }
         /* The statuses may report busy for a page that did move: query the nodes again. */
         if (r >= 0)
                 r = batch_keep_outside(mover, batch, nodes, by_touch);
@@ -159,23 +145,6 @@ static int64_t batch_move(Mover *mover, PageBatch *batch, const NodeSet *nodes, 
                 return r;
         batch_count(&mover->counters, batch->shared, n_found, batch->n);
         return (int64_t)(n_found * page_size_bytes());
-}
-
-/* Moves those of the batch that are outside `nodes`, counts them in the mover, and empties it.
- * Returns the bytes to pay for, or a negative errno. */
-static int64_t batch_flush(Mover *mover, PageBatch *batch, const NodeSet *nodes, uint32_t target) {
-        uint64_t by_touch = 0;
-        int64_t bytes = 0;
-
-        /* The system calls take a pid: it must still be the one that we hold. */
-        if (batch->n > 0)
-                bytes = proc_is_alive(mover->process)
-                                ? batch_move(mover, batch, nodes, target, &by_touch)
-                                : -ESRCH;
-        batch_count(&mover->counters, batch->shared, by_touch, 0);
-        batch->n = 0;
-        batch->dense = false;
-        return bytes < 0 ? bytes : bytes + (int64_t)(by_touch * page_size_bytes());
 }
 
 /* --- scan: samples of the larger mappings ---
@@ -204,21 +173,6 @@ static int estimate_outside(pid_t pid, const Mapping *mapping, const NodeSet *no
         return 0;
 }
 
-/* Into its place among the sorted ones; the least falls out when there are too many. */
-static void mover_sort_in(Mover *mover, const Mapping *mapping, uint64_t outside_bytes) {
-        size_t at = mover->n_sorted;
-
-        while (at > 0 && mover->sorted[at - 1].outside_bytes < outside_bytes)
-                at--;
-        if (at == MOVER_SORTED_MAX)
-                return;
-        if (mover->n_sorted < MOVER_SORTED_MAX)
-                mover->n_sorted++;
-        memmove(&mover->sorted[at + 1], &mover->sorted[at],
-                (mover->n_sorted - 1 - at) * sizeof(mover->sorted[0]));
-        mover->sorted[at] = (SortedMapping){ .mapping = *mapping, .outside_bytes = outside_bytes };
-}
-
 /* Sorts the next MOVER_LINES mappings. Returns as mover_step(). */
 static int mover_scan(Mover *mover, const NodeSet *nodes) {
         if (!proc_is_alive(mover->process))
@@ -226,6 +180,7 @@ static int mover_scan(Mover *mover, const NodeSet *nodes) {
         for (unsigned i = 0; i < MOVER_LINES; i++) {
                 uint64_t outside_bytes;
                 Mapping mapping;
+                size_t at;
                 int r = maps_next(mover->maps, &mapping);
 
                 if (r < 0)
@@ -240,8 +195,21 @@ static int mover_scan(Mover *mover, const NodeSet *nodes) {
                 r = estimate_outside(mover->process->pid, &mapping, nodes, &outside_bytes);
                 if (r < 0)
                         return r;
-                if (outside_bytes > 0)
-                        mover_sort_in(mover, &mapping, outside_bytes);
+                if (outside_bytes == 0)
+                        continue;
+                /* Into its place among the sorted ones; the least falls out when there are too
+                 * many. */
+                at = mover->n_sorted;
+                while (at > 0 && mover->sorted[at - 1].outside_bytes < outside_bytes)
+                        at--;
+                if (at == MOVER_SORTED_MAX)
+                        continue;
+                if (mover->n_sorted < MOVER_SORTED_MAX)
+                        mover->n_sorted++;
+                memmove(&mover->sorted[at + 1], &mover->sorted[at],
+                        (mover->n_sorted - 1 - at) * sizeof(mover->sorted[0]));
+                mover->sorted[at] =
+                        (SortedMapping){ .mapping = mapping, .outside_bytes = outside_bytes };
         }
         return 1;
 }
@@ -302,10 +270,22 @@ static bool is_movable(const Mover *mover, const Mapping *mapping) {
                 (mapping->is_shmem || mapping->is_huge || takes_file(mover, mapping)));
 }
 
-static int next_of_rest(Mover *mover) {
+/* Goes to the next mapping, or skips one in which there is nothing to do. 0: there are no more. */
+static int next_mapping(Mover *mover) {
         Mapping mapping;
-        int r = maps_next(mover->maps, &mapping);
+        int r;
 
+        if (mover->phase != MOVER_REST && mover->next_sorted < mover->n_sorted) {
+                mover->mapping = mover->sorted[mover->next_sorted++].mapping;
+                mover->address = mover->mapping.start;
+                return 1;
+        }
+        if (mover->phase != MOVER_REST) {
+                r = maps_rewind(mover->maps);
+                mover->phase = MOVER_REST;
+                return r < 0 ? r : 1;
+        }
+        r = maps_next(mover->maps, &mapping);
         if (r <= 0)
                 return r;
         if (!is_movable(mover, &mapping) || mover_sorted_has(mover, &mapping))
@@ -313,22 +293,6 @@ static int next_of_rest(Mover *mover) {
         mover->mapping = mapping;
         mover->address = mapping.start;
         return 1;
-}
-
-/* Goes to the next mapping, or skips one in which there is nothing to do. 0: there are no more. */
-static int next_mapping(Mover *mover) {
-        int r;
-
-        if (mover->phase == MOVER_REST)
-                return next_of_rest(mover);
-        if (mover->next_sorted < mover->n_sorted) {
-                mover->mapping = mover->sorted[mover->next_sorted++].mapping;
-                mover->address = mover->mapping.start;
-                return 1;
-        }
-        r = maps_rewind(mover->maps);
-        mover->phase = MOVER_REST;
-        return r < 0 ? r : 1;
 }
 
 /* Skips empty address space, if the kernel supports it. 1: the walk is at a present page, or the
@@ -353,13 +317,6 @@ static uint64_t chunk_end(uint64_t address) {
         return (address / MOVER_CHUNK_BYTES + 1) * MOVER_CHUNK_BYTES;
 }
 
-/* Where the piece at the walk's address ends: at a chunk's border or with the mapping. */
-static uint64_t piece_end(const Mover *mover) {
-        const uint64_t border = chunk_end(mover->address);
-
-        return border < mover->mapping.end ? border : mover->mapping.end;
-}
-
 /* Entries of pages as of this step: what one reading shows is enough for all small mappings of a
  * chunk. */
 typedef struct Entries {
@@ -376,12 +333,23 @@ typedef struct Walk {
         Entries entries;
 } Walk;
 
+/* Moves those of the batch that are on other nodes, counts them in the mover, and empties it. */
 static int walk_flush(Walk *w, PageBatch *batch) {
-        int64_t bytes = batch_flush(w->mover, batch, w->nodes, w->target);
+        uint64_t by_touch = 0;
+        int64_t bytes = 0;
 
-        if (bytes > 0)
-                w->paid_bytes += (uint64_t)bytes;
-        return bytes < 0 ? (int)bytes : 0;
+        /* The system calls take a pid: it must still be the one that we hold. */
+        if (batch->n > 0)
+                bytes = proc_is_alive(w->mover->process)
+                                ? batch_move(w->mover, batch, w->nodes, w->target, &by_touch)
+                                : -ESRCH;
+        batch_count(&w->mover->counters, batch->shared, by_touch, 0);
+        batch->n = 0;
+        batch->dense = false;
+        if (bytes < 0)
+                return (int)bytes;
+        w->paid_bytes += (uint64_t)bytes + by_touch * page_size_bytes();
+        return 0;
 }
 
 /* Adds pages of one kind. Those of many small mappings are queried together; a whole chunk is
@@ -467,7 +435,8 @@ static int add_piece(Walk *w) {
                 w->scanned_bytes += MOVER_CHUNK_BYTES; /* it may have taken as long */
         if (r <= 0)
                 return r;
-        end = piece_end(mover);
+        end = chunk_end(mover->address);
+        end = end < mapping->end ? end : mapping->end;
         n = (size_t)((end - mover->address) / page_size_bytes());
         r = read_entries(w, end, &entries);
         if (r >= 0 && mapping->kind == MAPPING_PRIVATE)
@@ -481,37 +450,11 @@ static int add_piece(Walk *w) {
         return r;
 }
 
-/* Until something had to be moved, or enough was scanned. 0: the pass is complete. */
-static int walk(Walk *w, uint64_t scan_bytes) {
-        Mover *mover = w->mover;
-        int r = 1;
-
-        while (r > 0 && w->paid_bytes == 0 && w->scanned_bytes < scan_bytes) {
-                w->scanned_bytes += LINE_COST_BYTES;
-                if (mover->address >= mover->mapping.end) {
-                        r = next_mapping(mover);
-                        continue;
-                }
-                r = add_piece(w);
-                r = r < 0 ? r : 1;
-        }
-        return r;
-}
-
-/* Called at the end, and when a file of the process ends: is it still the same process? As long as
- * the address space exists, every address has an entry, mapped or not. */
-static int check_still_there(const Mover *mover) {
-        uint64_t entry;
-
-        if (!proc_is_alive(mover->process))
-                return -ESRCH;
-        return pagemap_read(mover->pagemap_fd, 0, 1, &entry);
-}
-
 int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t scan_bytes,
                uint64_t *ret_bytes) {
         Walk w = { .mover = mover, .nodes = nodes, .target = target };
-        int r, q;
+        uint64_t entry;
+        int r = 1, q;
 
         *ret_bytes = 0;
         if (mover->phase == MOVER_SCAN)
@@ -519,15 +462,27 @@ int mover_step(Mover *mover, const NodeSet *nodes, uint32_t target, uint64_t sca
         w.own.reach = mover->alone ? PAGES_ALL : PAGES_ALONE;
         w.shared.shared = true;
         w.shared.reach = PAGES_ALONE;
-        r = walk(&w, scan_bytes);
+        /* Until something had to be moved, or enough was scanned. 0: the pass is complete. */
+        while (r > 0 && w.paid_bytes == 0 && w.scanned_bytes < scan_bytes) {
+                w.scanned_bytes += LINE_COST_BYTES;
+                if (mover->address >= mover->mapping.end) {
+                        r = next_mapping(mover);
+                        continue;
+                }
+                r = add_piece(&w);
+                r = r < 0 ? r : 1;
+        }
         q = r < 0 ? 0 : walk_flush(&w, &w.own);
         if (r >= 0 && q >= 0)
                 q = walk_flush(&w, &w.shared);
         *ret_bytes = w.paid_bytes;
         if (r >= 0 && q < 0)
                 r = q;
+        /* At the end, and when a file of the process ends: is it still the same process? As long as
+         * the address space exists, every address has an entry, mapped or not. */
         if (r == 0 || r == -ESTALE) {
-                q = check_still_there(mover);
+                q = proc_is_alive(mover->process) ? pagemap_read(mover->pagemap_fd, 0, 1, &entry)
+                                                  : -ESRCH;
                 r = q < 0 ? q : r;
         }
         return r;

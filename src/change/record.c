@@ -647,15 +647,8 @@ static void append_property(json_t **list, const Kind *kind, const UndoRecord *r
                               from_values(&p->ours, kind->from_value));
 }
 
-static int read_file(const json_t *json, UndoProperty *p) {
-        if (json_is_null(json))
-                return 0;
-        p->file = calloc(1, sizeof(*p->file));
-        return p->file ? record_to_set(json, ID_TARGET(p->file)) : -ENOMEM;
-}
-
 static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) {
-        const json_t *origin = json_object_get(e->before, "origin");
+        const json_t *origin = json_object_get(e->before, "origin"), *file;
         const json_int_t value = json_is_integer(origin) ? json_integer_value(origin) : -1;
         const char *unit = undo_record_unit(r);
         UndoProperty *p = &r->properties[kind->property];
@@ -670,9 +663,13 @@ static int read_property(const RecordEntry *e, const Kind *kind, UndoRecord *r) 
             kind->to_value(json_object_get(e->before, kind->key), ID_TARGET(&before)) < 0 ||
             id_set_is_empty(&before) != (value == UNDO_UNSET))
                 return -EBADMSG;
-        error = kind->property == UNIT_LIMIT
-                        ? record_to_number(json_object_get(e->before, "since"), &p->since_ticks)
-                        : read_file(json_object_get(e->before, "file"), p);
+        file = json_object_get(e->before, "file");
+        if (kind->property == UNIT_LIMIT)
+                error = record_to_number(json_object_get(e->before, "since"), &p->since_ticks);
+        else if (!json_is_null(file)) {
+                p->file = calloc(1, sizeof(*p->file));
+                error = p->file ? record_to_set(file, ID_TARGET(p->file)) : -ENOMEM;
+        }
         if (error >= 0)
                 error = undo_property_set(p, ID_VIEW(&before), (UndoOrigin)value);
         return error < 0 ? error : to_values(e->ours, kind->to_value, &p->ours);
@@ -694,35 +691,23 @@ static json_t *from_mask(uint32_t mask) {
         return mask == UNDO_FOLLOWS ? json_null() : json_integer((json_int_t)mask);
 }
 
-/* [first, last, mask] each: thousands of threads are mostly one. */
-static json_t *from_threads(const UndoProcess *p) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < p->n_threads; i++) {
-                const UndoThreads *t = &p->threads[i];
-
-                list_append(&list, json_pack("[i, i, o]", t->first, t->last, from_mask(t->mask)));
-        }
-        return list;
-}
-
-static json_t *from_masks(const UndoProcess *p) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < p->n_masks; i++)
-                list_append(&list, record_from_set(ID_VIEW(&p->masks[i])));
-        return list;
-}
-
 static void append_threads(json_t **list, const Kind *kind, const UndoRecord *r) {
         for (size_t i = 0; i < r->n_processes; i++) {
                 const UndoProcess *p = &r->processes[i];
+                json_t *masks = json_array(), *threads = json_array();
 
+                for (size_t k = 0; k < p->n_masks; k++)
+                        list_append(&masks, record_from_set(ID_VIEW(&p->masks[k])));
+                /* [first, last, mask] each: thousands of threads are mostly one. */
+                for (size_t k = 0; k < p->n_threads; k++)
+                        list_append(&threads,
+                                    json_pack("[i, i, o]", p->threads[k].first, p->threads[k].last,
+                                              from_mask(p->threads[k].mask)));
                 record_append(list, kind->name, record_from_process(&p->id),
                               json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "noted",
                                         (json_int_t)p->noted_ticks, "masks_set", p->masks_set,
                                         "given", p->given, "leader", from_mask(p->leader), "masks",
-                                        from_masks(p), "threads", from_threads(p)),
+                                        masks, "threads", threads),
                               json_null());
                 if (p->cpuset)
                         record_append(list, KIND_CGROUP1, record_from_process(&p->id),
@@ -737,23 +722,6 @@ static int to_bool(const json_t *json, bool *ret) {
         return 0;
 }
 
-static int to_masks(const json_t *json, UndoProcess *p) {
-        const size_t n = json_array_size(json);
-
-        if (!json_is_array(json))
-                return -EBADMSG;
-        if (ARRAY_RESERVE(p->masks, p->masks_allocated, n) < 0)
-                return -ENOMEM;
-        for (; p->n_masks < n; p->n_masks++) {
-                CpuSet *mask = &p->masks[p->n_masks];
-
-                if (record_to_set(json_array_get(json, p->n_masks), ID_TARGET(mask)) < 0 ||
-                    id_set_is_empty(mask))
-                        return -EBADMSG;
-        }
-        return 0;
-}
-
 static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
         json_int_t value = json_is_integer(json) ? json_integer_value(json) : -1;
 
@@ -763,29 +731,10 @@ static int to_mask(const UndoProcess *p, const json_t *json, uint32_t *ret) {
         return 0;
 }
 
-static int to_threads(const json_t *json, UndoProcess *p) {
-        const size_t n = json_array_size(json);
-
-        if (!json_is_array(json))
-                return -EBADMSG;
-        if (ARRAY_RESERVE(p->threads, p->threads_allocated, n) < 0)
-                return -ENOMEM;
-        for (pid_t before = 0; p->n_threads < n; p->n_threads++) {
-                const json_t *entry = json_array_get(json, p->n_threads);
-                UndoThreads *t = &p->threads[p->n_threads];
-
-                if (json_array_size(entry) != 3 ||
-                    record_to_pid(json_array_get(entry, 0), &t->first) < 0 ||
-                    record_to_pid(json_array_get(entry, 1), &t->last) < 0 ||
-                    to_mask(p, json_array_get(entry, 2), &t->mask) < 0 || t->first <= before ||
-                    t->last < t->first)
-                        return -EBADMSG;
-                before = t->last;
-        }
-        return 0;
-}
-
 static int read_threads(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
+        const json_t *masks = json_object_get(e->before, "masks");
+        const json_t *threads = json_object_get(e->before, "threads");
+        const size_t n_masks = json_array_size(masks), n_threads = json_array_size(threads);
         UndoProcess *p;
         ProcessId id;
         int error;
@@ -797,12 +746,32 @@ static int read_threads(const RecordEntry *e, _unused_ const Kind *kind, UndoRec
                 return error;
         if (record_to_number(json_object_get(e->before, "noted"), &p->noted_ticks) < 0 ||
             to_bool(json_object_get(e->before, "masks_set"), &p->masks_set) < 0 ||
-            to_bool(json_object_get(e->before, "given"), &p->given) < 0)
+            to_bool(json_object_get(e->before, "given"), &p->given) < 0 || !json_is_array(masks) ||
+            !json_is_array(threads))
                 return -EBADMSG;
-        error = to_masks(json_object_get(e->before, "masks"), p);
-        if (error >= 0)
-                error = to_threads(json_object_get(e->before, "threads"), p);
-        return error < 0 ? error : to_mask(p, json_object_get(e->before, "leader"), &p->leader);
+        if (ARRAY_RESERVE(p->masks, p->masks_allocated, n_masks) < 0 ||
+            ARRAY_RESERVE(p->threads, p->threads_allocated, n_threads) < 0)
+                return -ENOMEM;
+        for (; p->n_masks < n_masks; p->n_masks++) {
+                CpuSet *mask = &p->masks[p->n_masks];
+
+                if (record_to_set(json_array_get(masks, p->n_masks), ID_TARGET(mask)) < 0 ||
+                    id_set_is_empty(mask))
+                        return -EBADMSG;
+        }
+        for (pid_t before = 0; p->n_threads < n_threads; p->n_threads++) {
+                const json_t *entry = json_array_get(threads, p->n_threads);
+                UndoThreads *t = &p->threads[p->n_threads];
+
+                if (json_array_size(entry) != 3 ||
+                    record_to_pid(json_array_get(entry, 0), &t->first) < 0 ||
+                    record_to_pid(json_array_get(entry, 1), &t->last) < 0 ||
+                    to_mask(p, json_array_get(entry, 2), &t->mask) < 0 || t->first <= before ||
+                    t->last < t->first)
+                        return -EBADMSG;
+                before = t->last;
+        }
+        return to_mask(p, json_object_get(e->before, "leader"), &p->leader);
 }
 
 static int read_cgroup1(const RecordEntry *e, _unused_ const Kind *kind, UndoRecord *r) {
@@ -861,21 +830,12 @@ static int to_u32(const json_t *json, uint32_t *ret) {
         return 0;
 }
 
-/* Only what could have been written by us is ever written to the kernel. */
-static int check_setting(const SettingKey *key, const char *before) {
-        char path[SETTING_TEXT_MAX];
-        SettingValue value;
-
-        return setting_path(key, path) < 0 || setting_is_queue(key->kind) != (key->ifindex > 0) ||
-                               strlen(before) >= SETTING_TEXT_MAX ||
-                               setting_parse(key->kind, before, &value) < 0
-                       ? -EBADMSG
-                       : 0;
-}
-
 static int read_setting(const RecordEntry *e, UndoRecord *r) {
         _cleanup_free_ char *device = NULL, *before = NULL, *pci = NULL;
+        char path[SETTING_TEXT_MAX];
         SettingKey key = { 0 };
+        SettingValue value;
+        const char *text;
         int error;
 
         if (setting_kind_from_string(e->kind, &key.kind) < 0 ||
@@ -890,9 +850,13 @@ static int read_setting(const RecordEntry *e, UndoRecord *r) {
         if (error < 0)
                 return error;
         key.device = device ? device : "";
-        error = undo_record_find_setting(r, &key) ? -EBADMSG
-                                                  : check_setting(&key, before ? before : "");
-        return error < 0 ? error : undo_record_add_setting(r, &key, pci, before ? before : "");
+        text = before ? before : "";
+        /* Only what could have been written by us is ever written to the kernel. */
+        if (undo_record_find_setting(r, &key) || setting_path(&key, path) < 0 ||
+            setting_is_queue(key.kind) != (key.ifindex > 0) || strlen(text) >= SETTING_TEXT_MAX ||
+            setting_parse(key.kind, text, &value) < 0)
+                return -EBADMSG;
+        return undo_record_add_setting(r, &key, pci, text);
 }
 
 static int read_irqbalance(const RecordEntry *e, UndoRecord *r) {

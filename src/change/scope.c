@@ -78,24 +78,13 @@ static bool file_is_unset(const char *file, char *text) {
         return true;
 }
 
-static bool file_sets_limit(int group_fd, const char *file) {
-        char text[4096];
-        struct stat st;
-
-        if (file_is_harmless(file) || fstatat(group_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISREG(st.st_mode) || !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
-                return false;
-        /* A file that cannot be read may contain a limit. */
-        if (path_read(group_fd, text, sizeof(text), "%s", file) < 0)
-                return true;
-        return !file_is_unset(file, text);
-}
-
 /* Does the group have limits or guarantees that a scope would not have? Those of the slice above
  * still apply. Every writable file is checked, because new kernels have new controllers. */
 static bool has_limits(int group_fd) {
         _cleanup_closedir_ DIR *dir = NULL;
         const struct dirent *entry;
+        char text[4096];
+        struct stat st;
         int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         dir = fd < 0 ? NULL : fdopendir(fd);
@@ -103,9 +92,18 @@ static bool has_limits(int group_fd) {
                 closep(&fd);
                 return true;
         }
-        while ((entry = readdir(dir)))
-                if (file_sets_limit(group_fd, entry->d_name))
+        while ((entry = readdir(dir))) {
+                const char *file = entry->d_name;
+
+                if (file_is_harmless(file) ||
+                    fstatat(group_fd, file, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+                    !(st.st_mode & S_IWUSR) || !(st.st_mode & S_IRUSR))
+                        continue;
+                /* A file that cannot be read may contain a limit. */
+                if (path_read(group_fd, text, sizeof(text), "%s", file) < 0 ||
+                    !file_is_unset(file, text))
                         return true;
+        }
         return false;
 }
 
@@ -178,23 +176,10 @@ const char *scope_lost_limit(const char *property) {
         return property ? limited : NULL;
 }
 
-static const char *refuses_group(const Sysroot *sysroot, const char *path) {
-        _cleanup_close_ int fd = -EBADF;
-        char value[8];
-
-        if (cgroup_open(sysroot, path, &fd) < 0)
-                return NULL; /* it has ended or is being moved: the next reconcile checks again */
-        /* systemd marks delegated groups with one of two attributes, depending on its version. */
-        if (fgetxattr(fd, "user.delegate", value, sizeof(value)) > 0 ||
-            fgetxattr(fd, "trusted.delegate", value, sizeof(value)) > 0)
-                return delegated;
-        if (has_limits(fd))
-                return limited;
-        return NULL;
-}
-
 static const char *target_refused(const Sysroot *sysroot, const BackendTarget *target) {
-        const char *home = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        const char *home = NULL, *why;
+        char value[8];
 
         for (size_t i = 0; i < target->n_members; i++) {
                 const Process *p = &target->members[i].process;
@@ -211,7 +196,16 @@ static const char *target_refused(const Sysroot *sysroot, const BackendTarget *t
         }
         if (!home)
                 return NULL;
-        return refuses_path(home) ? refuses_path(home) : refuses_group(sysroot, home);
+        why = refuses_path(home);
+        if (why)
+                return why;
+        if (cgroup_open(sysroot, home, &fd) < 0)
+                return NULL; /* it has ended or is being moved: the next reconcile checks again */
+        /* systemd marks delegated groups with one of two attributes, depending on its version. */
+        if (fgetxattr(fd, "user.delegate", value, sizeof(value)) > 0 ||
+            fgetxattr(fd, "trusted.delegate", value, sizeof(value)) > 0)
+                return delegated;
+        return has_limits(fd) ? limited : NULL;
 }
 
 const char *scope_refuses(const Sysroot *sysroot, const BackendTarget *target, Reason *ret_code) {
@@ -244,21 +238,10 @@ static bool was_pids_max_changed(const Sysroot *sysroot, const char *group, uint
         return strcmp(text, expected) != 0;
 }
 
-/* Two groups with the same limit together have twice the limit: so only the default limit is set
- * again. */
-static const char *former_limit(const Sysroot *sysroot, const UndoFormer *former,
-                                const char *group) {
-        if (former->limit)
-                return former->limit;
-        if ((former->default_tasks_max > 0 && former->tasks_max != former->default_tasks_max) ||
-            was_pids_max_changed(sysroot, group, former->tasks_max))
-                return scope_lost_limit("TasksMax");
-        return NULL;
-}
-
 const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
                              const BackendTarget *target, Reason *ret_code) {
         const Process *outside = scope_first_outside(target);
+        const UndoFormer *former = &record->former;
         const char *why;
 
         *ret_code = REASON_NONE;
@@ -268,13 +251,19 @@ const char *scope_refuses_by(const Sysroot *sysroot, const UndoRecord *record,
                 *ret_code = REASON_CONTESTED;
                 return "something else has moved it out of its scope";
         }
-        if (!record->former.known)
+        if (!former->known)
                 return NULL;
-        if (record->former.delegated) {
+        if (former->delegated) {
                 *ret_code = REASON_SHARED_UNIT;
                 return delegated;
         }
-        why = former_limit(sysroot, &record->former, outside->cgroup);
+        why = former->limit;
+        /* Two groups with the same limit together have twice the limit: so only the default limit
+         * is set again. */
+        if (!why &&
+            ((former->default_tasks_max > 0 && former->tasks_max != former->default_tasks_max) ||
+             was_pids_max_changed(sysroot, outside->cgroup, former->tasks_max)))
+                why = scope_lost_limit("TasksMax");
         if (why)
                 *ret_code = REASON_UNIT_LIMITS;
         return why;
@@ -347,20 +336,6 @@ static void on_default_tasks(int error, uint64_t tasks_max, void *userdata) {
         note->call->reply(error, "", note->call->userdata);
 }
 
-static int read_former(Backend *backend, const char *home, BackendNote *note, BackendCall *call) {
-        int r = backend_systemd_ensure_bus(backend);
-
-        if (r < 0)
-                return r;
-        note->backend = backend;
-        note->call = call;
-        r = note->record->former.known ? bus_scope_read_default_tasks(
-                                                 backend->bus, on_default_tasks, note, &call->slot)
-                                       : bus_scope_read(backend->bus, last_part(home, strlen(home)),
-                                                        on_former, note, &call->slot);
-        return r < 0 ? r : 0;
-}
-
 int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
                BackendCall *call) {
         const Process *first = scope_first_outside(target);
@@ -374,8 +349,20 @@ int scope_note(Backend *backend, const BackendTarget *target, BackendNote *note,
         if (r < 0)
                 return r;
         if (!record->former.known ||
-            (record->former.tasks_max != UINT64_MAX && record->former.default_tasks_max == 0))
-                return read_former(backend, first->cgroup, note, call);
+            (record->former.tasks_max != UINT64_MAX && record->former.default_tasks_max == 0)) {
+                r = backend_systemd_ensure_bus(backend);
+                if (r < 0)
+                        return r;
+                note->backend = backend;
+                note->call = call;
+                r = record->former.known
+                            ? bus_scope_read_default_tasks(backend->bus, on_default_tasks, note,
+                                                           &call->slot)
+                            : bus_scope_read(backend->bus,
+                                             last_part(first->cgroup, strlen(first->cgroup)),
+                                             on_former, note, &call->slot);
+                return r < 0 ? r : 0;
+        }
         if (record->scope)
                 return 1;
         r = render_name(target, name);
@@ -473,21 +460,17 @@ typedef struct Home {
         int fd;
 } Home;
 
-/* Since the list was read the process may have ended and its pid may be reused. */
-static bool process_is_inside(const ProcHandle *handle, const char *scope) {
-        const size_t length = strlen(scope);
-        _cleanup_free_ char *path = NULL;
-
-        return proc_cgroup_read(handle, &path) == 0 && strncmp(path, scope, length) == 0 &&
-               (path[length] == '\0' || path[length] == '/');
-}
-
 static int process_send_home(pid_t pid, void *userdata) {
         Home *home = userdata;
+        const size_t length = strlen(home->scope);
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
+        _cleanup_free_ char *path = NULL;
         int r = proc_open(home->backend->sysroot, pid, &handle);
 
-        if (r >= 0 && process_is_inside(&handle, home->scope))
+        /* Since the list was read the process may have ended and its pid may be reused. */
+        if (r >= 0 && proc_cgroup_read(&handle, &path) == 0 &&
+            strncmp(path, home->scope, length) == 0 &&
+            (path[length] == '\0' || path[length] == '/'))
                 r = process_attach(home->fd, &handle);
         return r;
 }

@@ -113,29 +113,25 @@ static int try_interface(const char *name, void *userdata) {
         return -EEXIST;
 }
 
-/* By its last known name; after a rename by its index. The caller closes the folder. */
-static int open_interface(const Sysroot *sysroot, const SettingKey *key) {
+/* The file is `ret_path` below the folder that is returned; the caller closes it. */
+static int open_folder(const Sysroot *sysroot, const SettingKey *key,
+                       char ret_path[static SETTING_TEXT_MAX]) {
         Search search = { .sysroot = sysroot, .ifindex = key->ifindex };
-        int r = try_interface(key->device, &search);
+        int r = setting_path(key, ret_path);
 
+        if (r < 0)
+                return r;
+        if (!setting_is_queue(key->kind)) {
+                r = openat(sysroot->proc_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+                return r < 0 ? -errno : r;
+        }
+        /* An interface by its last known name; after a rename by its index. */
+        r = try_interface(key->device, &search);
         if (r == 0)
                 r = path_foreach(sysroot->sys_fd, try_interface, &search, "class/net");
         if (r == -EEXIST)
                 return search.fd;
         return r == 0 || r == -ENOENT ? -ENODEV : r;
-}
-
-/* The file is `ret_path` below the folder that is returned; the caller closes it. */
-static int open_folder(const Sysroot *sysroot, const SettingKey *key,
-                       char ret_path[static SETTING_TEXT_MAX]) {
-        int r = setting_path(key, ret_path);
-
-        if (r < 0)
-                return r;
-        if (setting_is_queue(key->kind))
-                return open_interface(sysroot, key);
-        r = openat(sysroot->proc_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return r < 0 ? -errno : r;
 }
 
 /* --- the files --- */
@@ -202,25 +198,6 @@ static int write_value(const SettingOps *ops, const Sysroot *sysroot, const Sett
         return r < 0 ? r : ops->write(sysroot, key, text);
 }
 
-/* Tries the other CPUs that serve the device, one after the other. */
-static int write_elsewhere(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
-                           const SettingValue *wanted, const uint32_t *order, size_t n_order,
-                           SettingValue *ret) {
-        int r = -ENOSPC;
-
-        for (size_t i = 0; i < n_order && r == -ENOSPC; i++) {
-                SettingValue one = { 0 };
-
-                id_set_add(&one.cpus, order[i]);
-                if (setting_value_equal(&one, wanted))
-                        continue;
-                r = write_value(ops, sysroot, key, &one);
-                if (r >= 0)
-                        *ret = one;
-        }
-        return r;
-}
-
 int setting_apply(const SettingOps *ops, const Sysroot *sysroot, const SettingKey *key,
                   const SettingValue *wanted, const uint32_t *order, size_t n_order,
                   SettingValue *ret_ours) {
@@ -228,8 +205,17 @@ int setting_apply(const SettingOps *ops, const Sysroot *sysroot, const SettingKe
         char text[SETTING_TEXT_MAX];
         int r = write_value(ops, sysroot, key, wanted);
 
-        if (r == -ENOSPC && key->kind == SETTING_VECTOR)
-                r = write_elsewhere(ops, sysroot, key, wanted, order, n_order, &given);
+        /* Tries the other CPUs that serve the device, one after the other. */
+        for (size_t i = 0; r == -ENOSPC && key->kind == SETTING_VECTOR && i < n_order; i++) {
+                SettingValue one = { 0 };
+
+                id_set_add(&one.cpus, order[i]);
+                if (setting_value_equal(&one, wanted))
+                        continue;
+                r = write_value(ops, sysroot, key, &one);
+                if (r >= 0)
+                        given = one;
+        }
         if (r >= 0)
                 r = ops->read(sysroot, key, text);
         if (r >= 0)

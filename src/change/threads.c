@@ -230,31 +230,27 @@ static int note_cpuset(const UndoRecord *record, const ProcHandle *handle, UndoP
         return 0;
 }
 
-static int note_new(Backend *backend, UndoRecord *record, const Member *member,
-                    UndoProcess *entry) {
-        const UndoProcess *maker;
-        const CpuSet *mask;
-        int r = note_threads(backend, member, entry);
-
-        if (r < 0)
-                return r;
-        /* A thread gets the CPUs of the one that made it: a child of a bound process has ours. */
-        mask = undo_process_mask(entry, entry->id.pid, 0);
-        if (!mask || !undo_values_have(&record->given, ID_VIEW(mask)))
-                return 0;
-        maker = find_maker(record, member->handle, entry);
-        return maker ? undo_process_inherit(entry, maker) : 0;
-}
-
 static int note_process(Backend *backend, UndoRecord *record, const Member *member, unsigned what) {
         const ProcessId *id = &member->process.id;
         UndoProcess *entry = undo_record_find(record, id);
         int r = 0;
 
         if (!entry) {
+                const UndoProcess *maker;
+                const CpuSet *mask;
+
                 r = undo_record_add(record, id, &entry);
                 if (r >= 0)
-                        r = note_new(backend, record, member, entry);
+                        r = note_threads(backend, member, entry);
+                if (r < 0)
+                        return r;
+                /* A thread gets the CPUs of the one that made it: a child of a bound process has
+                 * ours. */
+                mask = undo_process_mask(entry, entry->id.pid, 0);
+                if (mask && undo_values_have(&record->given, ID_VIEW(mask))) {
+                        maker = find_maker(record, member->handle, entry);
+                        r = maker ? undo_process_inherit(entry, maker) : 0;
+                }
         }
         if (r >= 0 && (what & NOTE_CPUSET) && !entry->cpuset) {
                 r = note_cpuset(record, member->handle, entry);
@@ -329,15 +325,6 @@ static int restore_missed(RestorePass *pass, int error) {
         return 0;
 }
 
-/* By its number alone: a pass of the loop restores only some threads of a process, and finds those
- * of the passes before again, for each of which the kernel needs 50 times as long to show a file.
- */
-static bool has_what_it_had(const RestorePass *pass, pid_t tid, const CpuSet *now) {
-        const CpuSet *before = undo_process_mask(pass->entry, tid, 0);
-
-        return id_set_equal(now, before ? before : &pass->cpuset);
-}
-
 static int restore_thread(pid_t tid, void *userdata) {
         RestorePass *pass = userdata;
         const CpuSet *before;
@@ -348,7 +335,13 @@ static int restore_thread(pid_t tid, void *userdata) {
         r = affinity_read_thread(tid, &now);
         if (r < 0)
                 return restore_missed(pass, r);
-        if (!is_our_doing(pass, &now) || has_what_it_had(pass, tid, &now))
+        if (!is_our_doing(pass, &now))
+                return 0;
+        /* Has it what it had? By its number alone: a pass of the loop restores only some threads of
+         * a process, and finds those of the passes before again, for each of which the kernel needs
+         * 50 times as long to show a file. */
+        before = undo_process_mask(pass->entry, tid, 0);
+        if (id_set_equal(&now, before ? before : &pass->cpuset))
                 return 0;
         r = proc_stat_read(pass->handle, tid, &stat);
         if (r < 0)

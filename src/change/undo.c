@@ -159,21 +159,13 @@ static void drop_leftover(Undo *undo, size_t at) {
         undo->leftovers[at] = undo->leftovers[--undo->n_leftovers];
 }
 
-static bool take_leftover(Undo *undo, const char *file) {
-        for (size_t i = 0; i < undo->n_leftovers; i++)
-                if (strcmp(undo->leftovers[i], file) == 0) {
-                        drop_leftover(undo, i);
-                        return true;
-                }
-        return false;
-}
-
 /* By what makes it single: a service's name ends with .service, that of any other with a number. A
  * file that is already there was not read: a newer version of the daemon wrote it, and it is kept
  * for that one. */
 static int name_file(Undo *undo, UndoRecord *record) {
         _cleanup_free_ char *file = NULL;
         char name[CGROUP1_NAME_MAX];
+        bool was_read = false;
 
         if (record->file)
                 return 0;
@@ -182,8 +174,12 @@ static int name_file(Undo *undo, UndoRecord *record) {
         file = record->instance ? text_new("%s.json", name) : strdup(UNDO_HOST_FILE);
         if (!file)
                 return -ENOMEM;
-        if (!take_leftover(undo, file) &&
-            faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        for (size_t i = 0; i < undo->n_leftovers && !was_read; i++)
+                if (strcmp(undo->leftovers[i], file) == 0) {
+                        drop_leftover(undo, i);
+                        was_read = true;
+                }
+        if (!was_read && faccessat(undo->dir_fd, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 return -EEXIST;
         record->file = TAKE_PTR(file);
         return 0;
@@ -249,19 +245,8 @@ static bool is_named_folder(const Undo *undo, int runtime_fd) {
                ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-/* As undo_repair(), of one file. */
-static int repair_file(Undo *undo, UndoRecord *record) {
-        int r;
-
-        if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
-                return 0;
-        record->stale = true;
-        r = undo_write(undo, record);
-        return r < 0 ? r : 1;
-}
-
 int undo_repair(Undo *undo, int runtime_fd) {
-        int repaired = 0, error, r = 0, fd;
+        int repaired = 0, r = 0, fd;
 
         if (undo->dir_fd < 0)
                 return 0;
@@ -274,9 +259,17 @@ int undo_repair(Undo *undo, int runtime_fd) {
                 repaired = 1;
         }
         for (size_t i = 0; i <= undo->n_records; i++) {
-                error = repair_file(undo, i < undo->n_records ? undo->records[i] : &undo->host);
-                r = error < 0 ? error : r;
-                repaired |= error > 0;
+                UndoRecord *record = i < undo->n_records ? undo->records[i] : &undo->host;
+                int error;
+
+                if (!record->file || record->stale || is_as_written(undo->dir_fd, record))
+                        continue;
+                record->stale = true;
+                error = undo_write(undo, record);
+                if (error < 0)
+                        r = error;
+                else
+                        repaired = 1;
         }
         return r < 0 ? r : repaired;
 }
@@ -350,23 +343,21 @@ static int load_file(Undo *undo, const char *name, UndoRecord **ret) {
         return 0;
 }
 
-/* Somebody may want to know what it was: it may be all that tells what is bound. */
-static void put_aside(const Undo *undo, const char *name) {
-        _cleanup_free_ char *aside = text_new(".%s.bad", name);
-
-        if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
-                (void)unlinkat(undo->dir_fd, name, 0);
-}
-
 static int load_one(Undo *undo, const char *name, UndoBadFile bad_file, void *userdata) {
         UndoRecord *record;
         int r = load_file(undo, name, &record);
 
         if (r < 0) {
+                _cleanup_free_ char *aside = NULL;
+
                 bad_file(name, r, userdata);
-                if (!is_kept(r))
-                        put_aside(undo, name);
-                return r == -ENOMEM ? r : 0;
+                if (is_kept(r))
+                        return r == -ENOMEM ? r : 0;
+                /* Somebody may want to know what it was: it may be all that tells what is bound. */
+                aside = text_new(".%s.bad", name);
+                if (!aside || renameat(undo->dir_fd, name, undo->dir_fd, aside) < 0)
+                        (void)unlinkat(undo->dir_fd, name, 0);
+                return 0;
         }
         if (!record->instance) {
                 undo_record_done(&undo->host);

@@ -124,26 +124,25 @@ static int note_files(const Sysroot *sysroot, UndoRecord *record, const char *gr
         return 0;
 }
 
-/* A scope of ours was made with nothing set: a value there was set by an earlier run, whose
- * record is lost. */
-static int note_own_scope(UndoRecord *record, UnitProperty property, IdView value) {
-        UndoProperty *p = &record->properties[property];
-
-        record->stale = true;
-        (void)undo_property_set(p, (IdView){ NULL, 0 }, UNDO_UNSET);
-        return id_view_next(value, 0) < 0 ? 0 : undo_values_add(&p->ours, value);
-}
-
 int undo_note_unit(const Sysroot *sysroot, UndoRecord *record, const BusUnit *unit) {
         int r = 0;
 
         for (UnitProperty i = UNIT_CPUS; r >= 0 && i <= UNIT_MEMS; i++) {
                 const IdView value = unit_property_of(unit, i);
+                UndoProperty *p = &record->properties[i];
 
-                free(record->properties[i].file);
-                record->properties[i].file = NULL;
-                r = record->scope ? note_own_scope(record, i, value)
-                                  : note_property(sysroot, record, i, value);
+                free(p->file);
+                p->file = NULL;
+                if (!record->scope) {
+                        r = note_property(sysroot, record, i, value);
+                        continue;
+                }
+                /* A scope of ours was made with nothing set: a value there was set by an earlier
+                 * run, whose record is lost. */
+                record->stale = true;
+                (void)undo_property_set(p, (IdView){ NULL, 0 }, UNDO_UNSET);
+                if (id_view_next(value, 0) >= 0)
+                        r = undo_values_add(&p->ours, value);
         }
         if (r >= 0 && !record->scope)
                 r = note_files(sysroot, record, unit->group);
@@ -177,25 +176,21 @@ static int note(Backend *backend, const BackendTarget *target, BackendNote *note
         return r < 0 ? r : 0;
 }
 
-/* The group of the unit itself: its processes may be in groups below it. */
-static int open_unit(const Backend *backend, const BackendTarget *target, int *ret_fd) {
-        const char *path = target->n_members > 0 ? target->members[0].process.cgroup : NULL;
-        const size_t length = path ? unit_cgroup_length(path, target->unit) : 0;
-        _cleanup_free_ char *own = NULL;
-
-        if (length == 0)
-                return -ENXIO;
-        own = strndup(path, length);
-        return own ? cgroup_open(backend->sysroot, own, ret_fd) : -ENOMEM;
-}
-
 /* systemd takes up to two seconds to write a property, and longer on a host without memory: the
  * process would be stopped for so long. A second writer does not disturb systemd as long as the
  * property follows. */
 static int widen_mems(Backend *backend, const BackendTarget *target, const NodeSet *mems) {
+        const char *path = target->n_members > 0 ? target->members[0].process.cgroup : NULL;
+        const size_t length = path ? unit_cgroup_length(path, target->unit) : 0;
+        _cleanup_free_ char *own = NULL;
         _cleanup_close_ int fd = -EBADF;
-        int r = open_unit(backend, target, &fd);
+        int r;
 
+        /* The group of the unit itself: its processes may be in groups below it. */
+        if (length == 0)
+                return -ENXIO;
+        own = strndup(path, length);
+        r = own ? cgroup_open(backend->sysroot, own, &fd) : -ENOMEM;
         return r < 0 ? r : backend_write_mems(backend, target, fd, mems, true);
 }
 
