@@ -39,28 +39,27 @@ void lost_forget(Lost *lost, pid_t pid) {
                         lost->processes[i].id = (ProcessId){ 0 };
 }
 
-/* A child that was killed in the middle of a job has ended; see WORKER_EXCUSE_USEC. */
-static void lost_excuse(Lost *lost, const LostChild *child) {
-        LostProcess *process;
-
-        if (!child->stuck || clock_monotonic_usec() < child->since_usec + WORKER_EXCUSE_USEC)
-                return;
-        process = lost_find(lost, &child->process, worker_job_wait(child->job));
-        if (process)
-                process->excused = process->n <= WORKER_EXCUSED_MAX;
-}
-
 /* By pid, which is not reused before the child is reaped: pidfds need Linux 5.3. */
 static bool reap(pid_t pid) {
         return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
 static void lost_reap(Lost *lost) {
-        for (size_t i = lost->n_children; i > 0; i--)
-                if (reap(lost->children[i - 1].pid)) {
-                        lost_excuse(lost, &lost->children[i - 1]);
-                        ARRAY_REMOVE(lost->children, lost->n_children, i - 1);
-                }
+        for (size_t i = lost->n_children; i > 0; i--) {
+                const LostChild *child = &lost->children[i - 1];
+                LostProcess *process = NULL;
+
+                if (!reap(child->pid))
+                        continue;
+                /* A child that was killed in the middle of a job has ended; see WORKER_EXCUSE_USEC.
+                 */
+                if (child->stuck &&
+                    clock_monotonic_usec() >= child->since_usec + WORKER_EXCUSE_USEC)
+                        process = lost_find(lost, &child->process, worker_job_wait(child->job));
+                if (process)
+                        process->excused = process->n <= WORKER_EXCUSED_MAX;
+                ARRAY_REMOVE(lost->children, lost->n_children, i - 1);
+        }
 }
 
 /* One that hangs in the kernel may never end, so the timer tries again. */

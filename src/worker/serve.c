@@ -48,16 +48,6 @@ static void move_free(Move *move) {
         free(move);
 }
 
-static WorkerWalks *walks_free(WorkerWalks *walks) {
-        if (walks)
-                for (size_t i = 0; i < walks->n_moves; i++)
-                        move_free(walks->moves[i]);
-        if (walks)
-                free(walks->moves);
-        free(walks);
-        return NULL;
-}
-
 /* --- facts --- */
 
 static int keep_text(WorkerReply *reply, const char *text) {
@@ -151,14 +141,6 @@ static int draw(const WorkerRequest *request, const ProcHandle *handle, WorkerRe
 
 /* --- moving --- */
 
-static Move *find_move(WorkerWalks *walks, const ProcHandle *handle) {
-        for (size_t i = 0; i < walks->n_moves; i++)
-                if (walks->moves[i]->handle.pid == handle->pid &&
-                    walks->moves[i]->handle.start_ticks == handle->start_ticks)
-                        return walks->moves[i];
-        return NULL;
-}
-
 static void drop_move(WorkerWalks *walks, const Move *move) {
         for (size_t i = 0; i < walks->n_moves; i++)
                 if (walks->moves[i] == move) {
@@ -196,14 +178,17 @@ static int add_move(WorkerWalks *walks, const WorkerRequest *request, ProcHandle
 
 static int step(WorkerWalks **walks, const WorkerRequest *request, ProcHandle *handle,
                 WorkerReply *reply) {
-        Move *move;
+        Move *move = NULL;
         int r = 0;
 
         if (!*walks)
                 *walks = calloc(1, sizeof(**walks));
         if (!*walks)
                 return -ENOMEM;
-        move = find_move(*walks, handle);
+        for (size_t i = 0; i < (*walks)->n_moves && !move; i++)
+                if ((*walks)->moves[i]->handle.pid == handle->pid &&
+                    (*walks)->moves[i]->handle.start_ticks == handle->start_ticks)
+                        move = (*walks)->moves[i];
         if (move && move->pass != request->move.pass) {
                 drop_move(*walks, move);
                 move = NULL;
@@ -295,16 +280,6 @@ static void run_job(const Sysroot *sysroot, WorkerWalks **walks, const WorkerReq
 
 enum { FDS_MAX = 2 };
 
-/* What came with it: the directory, and a pidfd where the kernel has these. */
-static int take_fds(const struct cmsghdr *header, int fds[FDS_MAX]) {
-        size_t size = header ? header->cmsg_len - CMSG_LEN(0) : 0;
-
-        if (size != sizeof(int) && size != FDS_MAX * sizeof(int))
-                return -EBADMSG;
-        memcpy(fds, CMSG_DATA(header), size);
-        return 0;
-}
-
 /* Receives a message and the descriptors that come with it. 1; 0: the other end is closed. */
 static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
@@ -314,6 +289,8 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
                                   .msg_control = control,
                                   .msg_controllen = sizeof(control) };
         int fds[FDS_MAX] = { -EBADF, -EBADF };
+        const struct cmsghdr *header;
+        size_t size;
         ssize_t n;
 
         do
@@ -321,8 +298,12 @@ static int receive(int fd, WorkerRequest *request, ProcHandle *ret) {
         while (n < 0 && errno == EINTR);
         if (n <= 0)
                 return n < 0 ? -errno : 0;
-        if (take_fds(CMSG_FIRSTHDR(&message), fds) < 0 || (size_t)n != sizeof(*request))
+        /* What came with it: the directory, and a pidfd where the kernel has these. */
+        header = CMSG_FIRSTHDR(&message);
+        size = header ? header->cmsg_len - CMSG_LEN(0) : 0;
+        if ((size != sizeof(int) && size != FDS_MAX * sizeof(int)) || (size_t)n != sizeof(*request))
                 return -EBADMSG;
+        memcpy(fds, CMSG_DATA(header), size);
         *ret = (ProcHandle){ .live = true,
                              .pid = request->pid,
                              .dir_fd = fds[0],
@@ -417,6 +398,10 @@ int worker_serve(int fd) {
         r = answer(fd, reply);
         while (r >= 0 && (r = serve_one(fd, &sysroot, &walks, reply)) > 0)
                 ;
-        (void)walks_free(walks);
+        for (size_t i = 0; walks && i < walks->n_moves; i++)
+                move_free(walks->moves[i]);
+        if (walks)
+                free(walks->moves);
+        free(walks);
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -125,15 +125,14 @@ static void ticket_free(Workers *all, Ticket *t) {
         free(t);
 }
 
-static uint64_t ticket_keep_usec(const Ticket *t) {
-        return t->request.job == WORKER_PROBE ? WORKER_KEEP_PROBE_USEC : WORKER_KEEP_USEC;
-}
-
 /* The effect of a write counts, not its late answer. */
 static bool ticket_is_over(const Ticket *t, uint64_t now_usec) {
+        const uint64_t keep_usec =
+                t->request.job == WORKER_PROBE ? WORKER_KEEP_PROBE_USEC : WORKER_KEEP_USEC;
+
         return t->is_answered && !t->is_news &&
                (t->is_outdated || worker_lane_limits(worker_request_lane(&t->request))->own ||
-                now_usec >= t->answered_usec + ticket_keep_usec(t));
+                now_usec >= t->answered_usec + keep_usec);
 }
 
 static Ticket *ticket_find(Workers *all, const WorkerRequest *request) {
@@ -384,24 +383,18 @@ static int child_new(Workers *all, WorkerLane lane, Child **ret) {
         return 0;
 }
 
-static Child *lane_find_idle(const Workers *all, WorkerLane lane) {
-        Child *idle = NULL;
+/* 0: `*ret` is free for the next job; -EAGAIN: none is; -ECHILD: there is none, and none can be
+ * started. */
+static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
+        const size_t n = lane_count(all, lane, false);
+        Child *idle = NULL, *oldest = NULL;
 
         for (size_t i = 0; i < all->n_children; i++)
                 if (all->children[i]->lane == lane && !all->children[i]->ticket &&
                     (!idle || all->children[i]->process.ready))
                         idle = all->children[i];
-        return idle;
-}
-
-/* 0: `*ret` is free for the next job; -EAGAIN: none is; -ECHILD: there is none, and none can be
- * started. */
-static int lane_find_child(Workers *all, WorkerLane lane, Child **ret) {
-        const size_t n = lane_count(all, lane, false);
-        Child *oldest = NULL;
-
-        *ret = lane_find_idle(all, lane);
-        if (*ret)
+        *ret = idle;
+        if (idle)
                 return 0;
         if (!worker_lane_limits(lane)->own && lane_count(all, lane, true) > 0)
                 return -EAGAIN;
