@@ -5,92 +5,41 @@
 #include "config.h"
 #include "tidbnumad/daemon/host/host.h"
 
-static void help(void) {
-        puts("tidbnumad [OPTION…]\n"
-             "\n"
-             "Binds database processes and their memory to the NUMA nodes that the policies in\n"
-             "/etc/tidbnumad.d define. Normally started by systemd: systemctl enable --now "
-             "tidbnumad\n"
-             "\n"
-             "  -n, --dry-run          find, plan and report; change nothing\n"
-             "      --once             do what has to be done, publish, and exit\n"
-             "      --sysroot DIR      read DIR/proc and DIR/sys, the dump of another machine\n"
-             "                         (implies --dry-run)\n"
-             "      --policy-dir DIR   read policies here instead of the default folders;\n"
-             "                         may be given several times, later ones override\n"
-             "      --runtime-dir DIR  publish here (default: /run/tidbnumad; with --dry-run:\n"
-             "                         nothing is published)\n"
-             "      --debug            log each decision and its reason\n"
-             "  -h, --help             show this help\n"
-             "      --version          show the version\n"
-             "\n"
-             "Examples:\n"
-             "  tidbnumad --once --dry-run                    what would be done on this host "
-             "now?\n"
-             "  tidbnumad --once --sysroot /tmp/host7 --policy-dir ./policies --runtime-dir ./out\n"
-             "                                                the same for the dump of another "
-             "host\n"
-             "  curl --unix-socket /run/tidbnumad/metrics.sock http://localhost/metrics\n"
-             "\n"
-             "See tidbnumad(8) and tidbnumad.d(5).");
-}
-
-static int set_default_dirs(Args *args) {
-        static const char *const dirs[] = { "/usr/lib/tidbnumad.d",
-                                            TIDBNUMAD_SYSCONFDIR "/tidbnumad.d",
-                                            "/run/tidbnumad.d" };
-
-        for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-                args->policy_dirs[args->n_policy_dirs++] = dirs[i];
-        return 1;
-}
-
-static int add_policy_dir(Args *args, const char *dir) {
-        if (args->n_policy_dirs == ARGS_POLICY_DIRS_MAX) {
-                (void)fprintf(stderr, "tidbnumad: more than %d --policy-dir\n",
-                              ARGS_POLICY_DIRS_MAX);
-                return -EINVAL;
-        }
-        args->policy_dirs[args->n_policy_dirs++] = dir;
-        return 0;
-}
+static const char help[] =
+        "tidbnumad [OPTION…]\n"
+        "\n"
+        "Binds database processes and their memory to the NUMA nodes that the policies in\n"
+        "/etc/tidbnumad.d define. Normally started by systemd: systemctl enable --now "
+        "tidbnumad\n"
+        "\n"
+        "  -n, --dry-run          find, plan and report; change nothing\n"
+        "      --once             do what has to be done, publish, and exit\n"
+        "      --sysroot DIR      read DIR/proc and DIR/sys, the dump of another machine\n"
+        "                         (implies --dry-run)\n"
+        "      --policy-dir DIR   read policies here instead of the default folders;\n"
+        "                         may be given several times, later ones override\n"
+        "      --runtime-dir DIR  publish here (default: /run/tidbnumad; with --dry-run:\n"
+        "                         nothing is published)\n"
+        "      --debug            log each decision and its reason\n"
+        "  -h, --help             show this help\n"
+        "      --version          show the version\n"
+        "\n"
+        "Examples:\n"
+        "  tidbnumad --once --dry-run                    what would be done on this host "
+        "now?\n"
+        "  tidbnumad --once --sysroot /tmp/host7 --policy-dir ./policies --runtime-dir ./out\n"
+        "                                                the same for the dump of another "
+        "host\n"
+        "  curl --unix-socket /run/tidbnumad/metrics.sock http://localhost/metrics\n"
+        "\n"
+        "See tidbnumad(8) and tidbnumad.d(5).";
 
 enum { ARG_VERSION = 0x100, ARG_ONCE, ARG_SYSROOT, ARG_POLICY_DIR, ARG_RUNTIME_DIR, ARG_DEBUG };
 
-/* 1: go on; as args_parse(). */
-static int take_option(Args *args, int option) {
-        switch (option) {
-        case 'h':
-                help();
-                return 0;
-        case ARG_VERSION:
-                puts("tidbnumad " TIDBNUMAD_VERSION);
-                return 0;
-        case 'n':
-                args->dry_run = true;
-                return 1;
-        case ARG_ONCE:
-                args->once = true;
-                return 1;
-        case ARG_DEBUG:
-                args->debug = true;
-                return 1;
-        case ARG_SYSROOT:
-                args->sysroot = optarg;
-                args->dry_run = true;
-                return 1;
-        case ARG_POLICY_DIR:
-                return add_policy_dir(args, optarg) < 0 ? -EINVAL : 1;
-        case ARG_RUNTIME_DIR:
-                args->runtime_dir = optarg;
-                return 1;
-        default: /* getopt_long() has printed what was wrong */
-                (void)fprintf(stderr, "Try 'tidbnumad --help'.\n");
-                return -EINVAL;
-        }
-}
-
 int args_parse(Args *args, int argc, char *argv[]) {
+        static const char *const default_dirs[] = { "/usr/lib/tidbnumad.d",
+                                                    TIDBNUMAD_SYSCONFDIR "/tidbnumad.d",
+                                                    "/run/tidbnumad.d" };
         static const struct option options[] = {
                 { "help", no_argument, NULL, 'h' },
                 { "version", no_argument, NULL, ARG_VERSION },
@@ -102,14 +51,45 @@ int args_parse(Args *args, int argc, char *argv[]) {
                 { "runtime-dir", required_argument, NULL, ARG_RUNTIME_DIR },
                 { 0 },
         };
-        int option, r;
+        int option;
 
         *args = (Args){ 0 };
-        while ((option = getopt_long(argc, argv, "hn", options, NULL)) >= 0) {
-                r = take_option(args, option);
-                if (r <= 0)
-                        return r;
-        }
+        while ((option = getopt_long(argc, argv, "hn", options, NULL)) >= 0)
+                switch (option) {
+                case 'h':
+                        puts(help);
+                        return 0;
+                case ARG_VERSION:
+                        puts("tidbnumad " TIDBNUMAD_VERSION);
+                        return 0;
+                case 'n':
+                        args->dry_run = true;
+                        break;
+                case ARG_ONCE:
+                        args->once = true;
+                        break;
+                case ARG_DEBUG:
+                        args->debug = true;
+                        break;
+                case ARG_SYSROOT:
+                        args->sysroot = optarg;
+                        args->dry_run = true;
+                        break;
+                case ARG_POLICY_DIR:
+                        if (args->n_policy_dirs == ARGS_POLICY_DIRS_MAX) {
+                                (void)fprintf(stderr, "tidbnumad: more than %d --policy-dir\n",
+                                              ARGS_POLICY_DIRS_MAX);
+                                return -EINVAL;
+                        }
+                        args->policy_dirs[args->n_policy_dirs++] = optarg;
+                        break;
+                case ARG_RUNTIME_DIR:
+                        args->runtime_dir = optarg;
+                        break;
+                default: /* getopt_long() has printed what was wrong */
+                        (void)fprintf(stderr, "Try 'tidbnumad --help'.\n");
+                        return -EINVAL;
+                }
         if (optind < argc) {
                 (void)fprintf(stderr,
                               "tidbnumad: '%s' is not an option; this program takes no other "
@@ -119,5 +99,8 @@ int args_parse(Args *args, int argc, char *argv[]) {
         }
         if (!args->runtime_dir && !args->dry_run)
                 args->runtime_dir = "/run/tidbnumad";
-        return args->n_policy_dirs > 0 ? 1 : set_default_dirs(args);
+        if (args->n_policy_dirs == 0)
+                for (size_t i = 0; i < ELEMENTSOF(default_dirs); i++)
+                        args->policy_dirs[args->n_policy_dirs++] = default_dirs[i];
+        return 1;
 }

@@ -22,40 +22,13 @@ static int cannot_open(const Journal *journal, const char *path, int error) {
         return error;
 }
 
-static int is_in_use(const Journal *journal, const char *path, pid_t holder) {
-        char who[32] = "";
-
-        if (holder > 0)
-                (void)snprintf(who, sizeof(who), " (process %d)", holder);
-        journal_log(journal, LOG_ERR, NULL,
-                    "Another tidbnumad%s uses the runtime folder %s. Stop that one first "
-                    "(systemctl stop tidbnumad), or choose another folder with --runtime-dir; "
-                    "--dry-run without --runtime-dir uses none",
-                    who, path);
-        return -EBUSY;
-}
-
-static int take_lock(const Journal *journal, const char *path, int fd, int *ret_lock_fd) {
-        pid_t holder = 0;
-        int r = lock_file_take(fd, RUNTIME_DIR_LOCK, ret_lock_fd, &holder);
-
-        if (r == -EBUSY)
-                return is_in_use(journal, path, holder);
-        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
-                journal_log(journal, LOG_WARNING, NULL,
-                            "The lock file %s/%s cannot be used: %s. Do not start a second "
-                            "tidbnumad: it would not be detected",
-                            path, RUNTIME_DIR_LOCK, strerror(-r));
-                return 0;
-        }
-        return r < 0 ? cannot_open(journal, path, r) : 0;
-}
-
 /* Opens the runtime folder, creates it if it is missing, and locks it. Errors are logged. If the
  * disk is full or read-only, the daemon starts without the lock file, and that is logged. */
 static int runtime_dir_open(const Journal *journal, const char *path, int *ret_fd,
                             int *ret_lock_fd) {
         _cleanup_close_ int fd = -EBADF;
+        pid_t holder = 0;
+        char who[32] = "";
         int r;
 
         /* tmpfiles.d normally creates the folder; a run by hand has to. */
@@ -64,9 +37,24 @@ static int runtime_dir_open(const Journal *journal, const char *path, int *ret_f
         fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return cannot_open(journal, path, -errno);
-        r = take_lock(journal, path, fd, ret_lock_fd);
-        if (r < 0)
+        r = lock_file_take(fd, RUNTIME_DIR_LOCK, ret_lock_fd, &holder);
+        if (r == -EBUSY) {
+                if (holder > 0)
+                        (void)snprintf(who, sizeof(who), " (process %d)", holder);
+                journal_log(journal, LOG_ERR, NULL,
+                            "Another tidbnumad%s uses the runtime folder %s. Stop that one first "
+                            "(systemctl stop tidbnumad), or choose another folder with "
+                            "--runtime-dir; --dry-run without --runtime-dir uses none",
+                            who, path);
                 return r;
+        }
+        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS)
+                journal_log(journal, LOG_WARNING, NULL,
+                            "The lock file %s/%s cannot be used: %s. Do not start a second "
+                            "tidbnumad: it would not be detected",
+                            path, RUNTIME_DIR_LOCK, strerror(-r));
+        else if (r < 0)
+                return cannot_open(journal, path, r);
         *ret_fd = TAKE_FD(fd);
         return 0;
 }
@@ -93,34 +81,8 @@ void host_read_devices(Host *h) {
         host_queue(h, HOST_WORK_PLAN);
 }
 
-static void log_topology_notes(const Host *h) {
-        for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
-                _cleanup_text_ Text note = { 0 };
-
-                topology_append_note(&h->topology, i, &note);
-                if (note.length > 0 && note.error == 0)
-                        journal_log(&h->journal, LOG_WARNING, NULL, "Topology: %s", note.data);
-        }
-}
-
-static int read_machine(Host *h) {
-        const char *root = h->args->sysroot ? h->args->sysroot : "/";
-        int r;
-
-        r = sysroot_open(h->args->sysroot, &h->sysroot);
-        if (r < 0)
-                return fail(h, r, "Cannot open proc and sys below", root,
-                            "Give --sysroot the folder that contains both");
-        r = topology_load(&h->sysroot, &h->topology);
-        if (r < 0)
-                return fail(h, r, "Cannot read the topology below", root,
-                            "Is sys/devices/system/node there?");
-        log_topology_notes(h);
-        host_read_devices(h);
-        return node_watermarks_load(&h->sysroot, &h->topology, &h->high_watermark_bytes);
-}
-
 int host_open(Host *h, const Args *args) {
+        const char *root = args->sysroot ? args->sysroot : "/";
         int r;
 
         h->args = args;
@@ -129,7 +91,23 @@ int host_open(Host *h, const Args *args) {
         journal_init(&h->journal, args->debug);
         h->journal.limits = args->debug ? NULL : h->journal_limits;
         policy_set_init(&h->policies);
-        r = read_machine(h);
+        r = sysroot_open(args->sysroot, &h->sysroot);
+        if (r < 0)
+                return fail(h, r, "Cannot open proc and sys below", root,
+                            "Give --sysroot the folder that contains both");
+        r = topology_load(&h->sysroot, &h->topology);
+        if (r < 0)
+                return fail(h, r, "Cannot read the topology below", root,
+                            "Is sys/devices/system/node there?");
+        for (unsigned i = 0; i < TOPOLOGY_NOTES; i++) {
+                _cleanup_text_ Text note = { 0 };
+
+                topology_append_note(&h->topology, i, &note);
+                if (note.length > 0 && note.error == 0)
+                        journal_log(&h->journal, LOG_WARNING, NULL, "Topology: %s", note.data);
+        }
+        host_read_devices(h);
+        r = node_watermarks_load(&h->sysroot, &h->topology, &h->high_watermark_bytes);
         if (r >= 0 && args->runtime_dir)
                 r = runtime_dir_open(&h->journal, args->runtime_dir, &h->runtime_fd, &h->lock_fd);
         if (r >= 0)
@@ -243,29 +221,9 @@ static bool read_present(const Host *h, Hotplug *ret) {
                 path_read_list(sys_fd, &ret->memory, SYSTEM "node/has_normal_memory") >= 0);
 }
 
-static bool is_same_hardware(const Hotplug *a, const Hotplug *b) {
-        return id_set_equal(&a->cpus, &b->cpus) && id_set_equal(&a->nodes, &b->nodes) &&
-               id_set_equal(&a->memory, &b->memory);
-}
-
-static bool has_changed(const Hotplug *a, const Hotplug *b) {
-        return !is_same_hardware(a, b) || !id_set_equal(&a->offered, &b->offered);
-}
-
 /* --- changes --- */
 
-static void log_change(const Host *h, const Hotplug *now) {
-        char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
-
-        (void)id_set_render_list(&h->hotplug.cpus, before, sizeof(before));
-        (void)id_set_render_list(&now->cpus, cpus, sizeof(cpus));
-        (void)id_set_render_list(&now->memory, memory, sizeof(memory));
-        journal_log(&h->journal, LOG_NOTICE, NULL,
-                    "CPUs %s are online now, %s were before; memory is on nodes %s: planning again",
-                    cpus, before, memory);
-}
-
-static void log_taken(const Host *h, const Topology *fresh) {
+static void log_taken_cpus(const Host *h, const Topology *fresh) {
         char cpus[ID_SET_LIST_MAX];
 
         if (id_set_equal(&h->topology.taken_cpus, &fresh->taken_cpus))
@@ -281,23 +239,16 @@ static void log_taken(const Host *h, const Topology *fresh) {
                             cpus, *fresh->taken_by ? ", " : "", fresh->taken_by);
 }
 
-/* Arrays by node have one element for each node that was present at the start. */
-static void log_new_nodes(Host *h, const Topology *fresh) {
-        const NodeSet known = topology_nodes(&h->topology);
-        NodeSet come = topology_nodes(fresh);
-        char list[ID_SET_LIST_MAX];
-
-        id_set_subtract(&come, &known);
-        if (id_set_is_subset(&come, &h->hotplug.logged))
-                return;
-        id_set_union(&h->hotplug.logged, &come);
-        (void)id_set_render_list(&come, list, sizeof(list));
-        journal_log(&h->journal, LOG_NOTICE, NULL,
-                    "Nodes %s were added; they are used after the next start of the daemon", list);
+static void remember(Hotplug *hotplug, const Hotplug *now) {
+        hotplug->cpus = now->cpus;
+        hotplug->nodes = now->nodes;
+        hotplug->memory = now->memory;
+        hotplug->offered = now->offered;
+        hotplug->known = true;
 }
 
 /* A node that was removed stays in the list, without CPUs and memory. */
-static void take_over(Topology *topology, Topology *fresh) {
+static void topology_take_over(Topology *topology, Topology *fresh) {
         for (size_t i = 0; i < topology->n_nodes; i++) {
                 Node *node = &topology->nodes[i];
                 const Node *now = topology_find(fresh, node->id);
@@ -317,20 +268,20 @@ static void take_over(Topology *topology, Topology *fresh) {
         topology->mismasked_nodes = fresh->mismasked_nodes;
 }
 
-static void remember(Hotplug *hotplug, const Hotplug *now) {
-        hotplug->cpus = now->cpus;
-        hotplug->nodes = now->nodes;
-        hotplug->memory = now->memory;
-        hotplug->offered = now->offered;
-        hotplug->known = true;
-}
-
 void hotplug_check(Host *h) {
         _cleanup_topology_ Topology fresh = { 0 };
+        char before[ID_SET_LIST_MAX], cpus[ID_SET_LIST_MAX], memory[ID_SET_LIST_MAX];
+        NodeSet come, known;
         Hotplug now = { 0 };
+        bool same_hardware;
         int r;
 
-        if (!h->hotplug.known || !read_present(h, &now) || !has_changed(&h->hotplug, &now))
+        if (!h->hotplug.known || !read_present(h, &now))
+                return;
+        same_hardware = id_set_equal(&h->hotplug.cpus, &now.cpus) &&
+                        id_set_equal(&h->hotplug.nodes, &now.nodes) &&
+                        id_set_equal(&h->hotplug.memory, &now.memory);
+        if (same_hardware && id_set_equal(&h->hotplug.offered, &now.offered))
                 return;
         r = topology_load(&h->sysroot, &fresh);
         if (r < 0) {
@@ -340,11 +291,30 @@ void hotplug_check(Host *h) {
                             strerror(-r));
                 return;
         }
-        if (!is_same_hardware(&h->hotplug, &now))
-                log_change(h, &now);
-        log_taken(h, &fresh);
-        log_new_nodes(h, &fresh);
-        take_over(&h->topology, &fresh);
+        if (!same_hardware) {
+                (void)id_set_render_list(&h->hotplug.cpus, before, sizeof(before));
+                (void)id_set_render_list(&now.cpus, cpus, sizeof(cpus));
+                (void)id_set_render_list(&now.memory, memory, sizeof(memory));
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "CPUs %s are online now, %s were before; memory is on nodes %s: "
+                            "planning again",
+                            cpus, before, memory);
+        }
+        log_taken_cpus(h, &fresh);
+        come = topology_nodes(&fresh);
+        known = topology_nodes(&h->topology);
+        id_set_subtract(&come, &known);
+        if (!id_set_is_subset(&come, &h->hotplug.logged)) {
+                /* Arrays by node have one element for each node that was present at the start. */
+                char list[ID_SET_LIST_MAX];
+
+                id_set_union(&h->hotplug.logged, &come);
+                (void)id_set_render_list(&come, list, sizeof(list));
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "Nodes %s were added; they are used after the next start of the daemon",
+                            list);
+        }
+        topology_take_over(&h->topology, &fresh);
         h->backend.all_cpus = topology_cpus(&h->topology);
         h->backend.all_nodes = topology_memory_nodes(&h->topology);
         h->hotplug.come = now.cpus;

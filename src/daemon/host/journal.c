@@ -51,33 +51,8 @@ void journal_done(Journal *journal) {
         journal->to_journal = false;
 }
 
-/* Adds one field; `storage` keeps its text until it is sent. Values contain names and command
- * lines, which processes choose. */
-static void add_field(struct iovec *fields, int *n, Text *storage, const char *name,
-                      const char *value) {
-        if (!value)
-                return;
-        text_appendf(storage, "%s=", name);
-        text_append_printable(storage, value);
-        text_append(storage, "\n");
-        if (storage->error >= 0)
-                fields[(*n)++] =
-                        (struct iovec){ .iov_base = storage->data, .iov_len = storage->length };
-}
-
 /* One datagram, by the journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): no value has
  * a newline. sd_journal_sendv() would wait while journald takes nothing. */
-static int send_datagram(const Journal *journal, struct iovec *fields, int n) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        struct msghdr message = { .msg_name = &address,
-                                  .msg_namelen = sizeof(address),
-                                  .msg_iov = fields,
-                                  .msg_iovlen = (size_t)n };
-
-        (void)stpncpy(address.sun_path, journal->path, sizeof(address.sun_path) - 1);
-        return sendmsg(journal->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 static int send_to_journal(const Journal *journal, int priority, const JournalFields *f,
                            const char *message) {
         char number[2] = { (char)('0' + (priority & 7)), '\0' };
@@ -90,34 +65,37 @@ static int send_to_journal(const Journal *journal, int priority, const JournalFi
                 f->instance, f->policy, f->reason ? reason_to_string(f->reason) : NULL,
                 "tidbnumad"
         };
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
         struct iovec fields[ELEMENTSOF(names)];
+        struct msghdr datagram = { .msg_name = &address,
+                                   .msg_namelen = sizeof(address),
+                                   .msg_iov = fields };
         Text storage[ELEMENTSOF(names)] = { 0 };
-        int n = 0, r;
+        int r;
 
-        for (size_t i = 0; i < ELEMENTSOF(names); i++)
-                add_field(fields, &n, &storage[i], names[i], values[i]);
-        r = send_datagram(journal, fields, n);
+        (void)stpncpy(address.sun_path, journal->path, sizeof(address.sun_path) - 1);
+        /* Values contain names and command lines, which processes choose. */
+        for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+                if (!values[i])
+                        continue;
+                text_appendf(&storage[i], "%s=", names[i]);
+                text_append_printable(&storage[i], values[i]);
+                text_append(&storage[i], "\n");
+                if (storage[i].error >= 0)
+                        fields[datagram.msg_iovlen++] =
+                                (struct iovec){ .iov_base = storage[i].data,
+                                                .iov_len = storage[i].length };
+        }
+        r = sendmsg(journal->fd, &datagram, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
         for (size_t i = 0; i < ELEMENTSOF(names); i++)
                 text_done(&storage[i]);
         return r;
 }
 
-/* If the reader takes nothing, the line is lost. A pipe or terminal that is ready accepts a line of
- * this length without waiting. */
-static void write_to_stderr(Text *line) {
-        struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-
-        if (line->length > LINE_MAX_BYTES) {
-                line->length = LINE_MAX_BYTES;
-                line->data[LINE_MAX_BYTES - 1] = '\n';
-        }
-        if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT))
-                (void)!write(STDERR_FILENO, line->data, line->length);
-}
-
 static void put_line(const Journal *journal, int priority, const JournalFields *fields,
                      const char *message) {
         static const JournalFields none = { 0 };
+        struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
         _cleanup_text_ Text line = { 0 };
 
         if (journal->to_journal &&
@@ -125,13 +103,21 @@ static void put_line(const Journal *journal, int priority, const JournalFields *
                 return;
         text_append_printable(&line, message);
         text_append(&line, "\n");
-        if (line.error >= 0)
-                write_to_stderr(&line);
+        if (line.error < 0)
+                return;
+        if (line.length > LINE_MAX_BYTES) {
+                line.length = LINE_MAX_BYTES;
+                line.data[LINE_MAX_BYTES - 1] = '\n';
+        }
+        /* If the reader takes nothing, the line is lost. A pipe or terminal that is ready accepts a
+         * line of this length without waiting. */
+        if (poll(&p, 1, 0) > 0 && (p.revents & POLLOUT))
+                (void)!write(STDERR_FILENO, line.data, line.length);
 }
 
 /* --- limits --- */
 
-static void tell_left_out(const Journal *journal, JournalLimit *limit) {
+static void limit_tell_left_out(const Journal *journal, JournalLimit *limit) {
         const JournalFields fields = { .policy = *limit->policy ? limit->policy : NULL };
         char message[384];
 
@@ -148,17 +134,8 @@ static void tell_left_out(const Journal *journal, JournalLimit *limit) {
         put_line(journal, LOG_WARNING, &fields, message);
 }
 
-/* FNV-1a. `kind` NULL: all of the policy. */
-static uint64_t key_of(const char *policy, const char *kind) {
-        uint64_t hash = UINT64_C(14695981039346656037) ^ (uintptr_t)kind;
-
-        for (const char *p = policy; *p; p++)
-                hash = (hash ^ (uint8_t)*p) * UINT64_C(1099511628211);
-        return hash;
-}
-
 /* Its own one, else one whose minute is over, else one that it shares. */
-static JournalLimit *find_limit(const Journal *journal, uint64_t key, uint64_t now_usec) {
+static JournalLimit *limit_find(const Journal *journal, uint64_t key, uint64_t now_usec) {
         JournalLimit *over = NULL;
 
         for (size_t i = 0; i < JOURNAL_LIMITS; i++) {
@@ -172,14 +149,19 @@ static JournalLimit *find_limit(const Journal *journal, uint64_t key, uint64_t n
         return over ? over : &journal->limits[key % JOURNAL_LIMITS];
 }
 
-/* Counts a message. NULL: it is within the limit. */
-static JournalLimit *exceeded(const Journal *journal, const char *policy, const char *kind,
-                              unsigned max) {
-        const uint64_t now = clock_monotonic_usec(), key = key_of(policy, kind);
-        JournalLimit *limit = find_limit(journal, key, now);
+/* Counts a message of that kind, or, with NULL, of all kinds of the policy. Returns NULL if it is
+ * within the limit. */
+static JournalLimit *limit_exceeded(const Journal *journal, const char *policy, const char *kind,
+                                    unsigned max) {
+        const uint64_t now = clock_monotonic_usec();
+        uint64_t key = UINT64_C(14695981039346656037) ^ (uintptr_t)kind; /* FNV-1a */
+        JournalLimit *limit;
 
+        for (const char *p = policy; *p; p++)
+                key = (key ^ (uint8_t)*p) * UINT64_C(1099511628211);
+        limit = limit_find(journal, key, now);
         if (now >= limit->until_usec) {
-                tell_left_out(journal, limit);
+                limit_tell_left_out(journal, limit);
                 *limit = (JournalLimit){ .key = key, .until_usec = now + MINUTE_USEC };
                 (void)snprintf(limit->policy, sizeof(limit->policy), "%s", policy);
         }
@@ -189,22 +171,19 @@ static JournalLimit *exceeded(const Journal *journal, const char *policy, const 
         return limit;
 }
 
-static bool is_repeatable(int priority, const JournalFields *fields) {
-        return priority <= LOG_NOTICE && fields &&
-               (fields->repeats || fields->policy || fields->instance);
-}
-
 static bool is_left_out(const Journal *journal, int priority, const JournalFields *fields,
                         const char *format, const char *message) {
         const char *policy = fields && fields->policy ? fields->policy : "";
+        const bool is_repeatable = priority <= LOG_NOTICE && fields &&
+                                   (fields->repeats || fields->policy || fields->instance);
         JournalLimit *limit = NULL;
 
         if (!journal->limits || priority <= LOG_ERR)
                 return false;
-        if (is_repeatable(priority, fields))
-                limit = exceeded(journal, policy, format, JOURNAL_KIND_MAX);
+        if (is_repeatable)
+                limit = limit_exceeded(journal, policy, format, JOURNAL_KIND_MAX);
         if (!limit)
-                return exceeded(journal, policy, NULL, JOURNAL_LINES_MAX) != NULL;
+                return limit_exceeded(journal, policy, NULL, JOURNAL_LINES_MAX) != NULL;
         (void)snprintf(limit->last, sizeof(limit->last), "%s", message);
         return true;
 }
@@ -214,7 +193,7 @@ void journal_tell_left_out(const Journal *journal) {
 
         for (size_t i = 0; journal->limits && i < JOURNAL_LIMITS; i++)
                 if (now >= journal->limits[i].until_usec)
-                        tell_left_out(journal, &journal->limits[i]);
+                        limit_tell_left_out(journal, &journal->limits[i]);
 }
 
 void journal_log(const Journal *journal, int priority, const JournalFields *fields,
@@ -289,11 +268,6 @@ static int on_retry(sd_event_source *source, _unused_ uint64_t usec, void *userd
         return 0;
 }
 
-static int retry_later(Notifier *n) {
-        return n->retry ? event_source_arm_after(n->retry, RETRY_USEC)
-                        : event_source_add_after(n->event, &n->retry, RETRY_USEC, on_retry, n);
-}
-
 /* A state that waits is out of date: the new one takes its place. */
 void notify_state(Notifier *n, const char *format, ...) {
         char *text;
@@ -309,7 +283,9 @@ void notify_state(Notifier *n, const char *format, ...) {
                 return;
         free(n->pending);
         n->pending = NULL;
-        if (send_text(n, text) == -EAGAIN && retry_later(n) >= 0)
+        if (send_text(n, text) == -EAGAIN &&
+            (n->retry ? event_source_arm_after(n->retry, RETRY_USEC)
+                      : event_source_add_after(n->event, &n->retry, RETRY_USEC, on_retry, n)) >= 0)
                 n->pending = TAKE_PTR(text);
         free(text);
 }

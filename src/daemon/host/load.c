@@ -26,21 +26,10 @@ static void cannot_use_kept(const Host *h, const char *why) {
                     h->args->runtime_dir, POLICY_KEPT_FILE, why);
 }
 
-/* As strict as with the files of the policy folders: the machine may have changed. */
-static int parse_kept(Host *h, const SourceFileList *files, PolicySet *ret) {
-        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
-        int r = policy_set_parse(files, &h->topology, NULL, ret, &errors, &warnings);
-
-        if (r == -EINVAL)
-                cannot_use_kept(h, errors.n_messages > 0 ? errors.messages[0] : strerror(-r));
-        if (r < 0)
-                return r == -ENOMEM ? r : 0;
-        policy_users_look_up(ret, files, &h->sysroot, look_up, h, &warnings);
-        return 1;
-}
-
-/* At the start only. 1: there are some that can be used. */
+/* At the start only. 1: there are some that can be used. They are checked as strictly as the files
+ * of the policy folders: the machine may have changed. */
 static int read_kept(Host *h, PolicySet *ret) {
+        _cleanup_diagnostics_ Diagnostics errors = { 0 }, warnings = { 0 };
         _cleanup_source_file_list_ SourceFileList files = { 0 };
         int r = h->runtime_fd < 0 || h->policies_known ? 0
                                                        : policy_kept_read(h->runtime_fd, &files);
@@ -49,20 +38,15 @@ static int read_kept(Host *h, PolicySet *ret) {
                 cannot_use_kept(h, r == -EPERM     ? "it is not root's alone"
                                    : r == -EBADMSG ? "it is not what a daemon has written"
                                                    : strerror(-r));
-        return r > 0 ? parse_kept(h, &files, ret) : r == -ENOMEM ? r : 0;
-}
-
-static void keep(Host *h) {
-        int r = h->runtime_fd < 0 || h->args->dry_run
-                        ? 0
-                        : policy_kept_write(h->runtime_fd, &h->policy_files);
-
+        if (r <= 0)
+                return r == -ENOMEM ? r : 0;
+        r = policy_set_parse(&files, &h->topology, NULL, ret, &errors, &warnings);
+        if (r == -EINVAL)
+                cannot_use_kept(h, errors.n_messages > 0 ? errors.messages[0] : strerror(-r));
         if (r < 0)
-                journal_log(&h->journal, LOG_WARNING, NULL,
-                            "The policies cannot be kept in %s/%s: %s. If the policy files are "
-                            "refused at the next start, no policy will be in force",
-                            h->args->runtime_dir, POLICY_KEPT_FILE, strerror(-r));
-        source_file_list_done(&h->policy_files);
+                return r == -ENOMEM ? r : 0;
+        policy_users_look_up(ret, &files, &h->sysroot, look_up, h, &warnings);
+        return 1;
 }
 
 /* --- the files --- */
@@ -97,53 +81,8 @@ static int read_policies(Host *h, const PolicySet *former, PolicySet *ret) {
         return 0;
 }
 
-static void log_refused(Host *h) {
-        static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
-
-        /* Warnings about rejected files would only repeat the error. */
-        diagnostics_done(&h->policy_warnings);
-
-        for (size_t i = 0; i < h->policy_errors.n_messages; i++)
-                journal_log(&h->journal, LOG_ERR, &fields, "%s", h->policy_errors.messages[i]);
-        if (h->policies_known)
-                journal_log(&h->journal, LOG_NOTICE, NULL,
-                            "All policy files were refused; the previous policies stay in force "
-                            "(%zu policies). Correct the files and reload: systemctl reload "
-                            "tidbnumad",
-                            policy_set_count_written(&h->policies));
-        else
-                journal_log(
-                        &h->journal, LOG_NOTICE, NULL,
-                        "All policy files were refused. Correct the files and reload: systemctl "
-                        "reload tidbnumad");
-}
-
-static void log_kept(const Host *h) {
-        journal_log(&h->journal, LOG_WARNING, NULL,
-                    "The policies that were in force before this start are in force again (%zu "
-                    "policies, kept in %s/%s)",
-                    policy_set_count_written(&h->policies), h->args->runtime_dir, POLICY_KEPT_FILE);
-}
-
-static void log_loaded(const Host *h) {
-        static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
-
-        for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
-                journal_log(&h->journal, LOG_WARNING, NULL, "%s", h->policy_warnings.messages[i]);
-        if (policy_set_count_written(&h->policies) == 0)
-                journal_log(&h->journal, LOG_INFO, &fields,
-                            "No policies: the services of TiDB and its tools are watched, and "
-                            "nothing is changed. Write a policy in %s",
-                            h->args->policy_dirs[h->args->n_policy_dirs > 1 ? 1 : 0]);
-        else
-                journal_log(&h->journal, LOG_INFO, &fields, "Policies in force: %zu%s",
-                            policy_set_count_written(&h->policies),
-                            h->policies.mode == ENFORCEMENT_OBSERVE
-                                    ? " (enforcement.mode: observe: nothing will be changed)"
-                                    : "");
-}
-
 int load_policies(Host *h, PolicySet *ret) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_REFUSED };
         _cleanup_policy_set_ PolicySet fresh = { 0 }, kept = { 0 };
         int r, has_kept;
 
@@ -158,14 +97,31 @@ int load_policies(Host *h, PolicySet *ret) {
                                                     : NULL,
                                   &fresh);
         h->policy_load_success = r >= 0;
+        if (r >= 0) {
+                *ret = TAKE_STRUCT(fresh);
+                return 1;
+        }
         if (r == -ENOMEM)
                 return r;
-        if (r < 0)
-                log_refused(h);
+        /* Warnings about rejected files would only repeat the error. */
+        diagnostics_done(&h->policy_warnings);
+        for (size_t i = 0; i < h->policy_errors.n_messages; i++)
+                journal_log(&h->journal, LOG_ERR, &fields, "%s", h->policy_errors.messages[i]);
+        if (h->policies_known)
+                journal_log(&h->journal, LOG_NOTICE, NULL,
+                            "All policy files were refused; the previous policies stay in force "
+                            "(%zu policies). Correct the files and reload: systemctl reload "
+                            "tidbnumad",
+                            policy_set_count_written(&h->policies));
+        else
+                journal_log(
+                        &h->journal, LOG_NOTICE, NULL,
+                        "All policy files were refused. Correct the files and reload: systemctl "
+                        "reload tidbnumad");
         /* Who runs it once, by hand, reads what is wrong. */
-        if (r < 0 && (has_kept <= 0 || h->args->once))
+        if (has_kept <= 0 || h->args->once)
                 return 0;
-        *ret = r < 0 ? TAKE_STRUCT(kept) : TAKE_STRUCT(fresh);
+        *ret = TAKE_STRUCT(kept);
         return 1;
 }
 
@@ -177,21 +133,45 @@ static void swap_policies(Host *h, PolicySet *fresh) {
 }
 
 int load_take_over(Host *h, PolicySet *fresh) {
+        static const JournalFields fields = { .message_id = JOURNAL_POLICY_LOADED };
         const size_t n_before = policy_set_count_written(&h->policies);
+        const size_t n_now = policy_set_count_written(fresh);
+        int r = 0;
 
         swap_policies(h, fresh);
         h->policies_known = true;
         h->policies_kept = !h->policy_load_success;
         h->n_adopted = 0;
         if (h->policies_kept) {
-                log_kept(h);
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The policies that were in force before this start are in force again "
+                            "(%zu policies, kept in %s/%s)",
+                            n_now, h->args->runtime_dir, POLICY_KEPT_FILE);
                 return 0;
         }
-        keep(h);
-        if (n_before > 0 && policy_set_count_written(&h->policies) == 0)
+        if (h->runtime_fd >= 0 && !h->args->dry_run)
+                r = policy_kept_write(h->runtime_fd, &h->policy_files);
+        if (r < 0)
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "The policies cannot be kept in %s/%s: %s. If the policy files are "
+                            "refused at the next start, no policy will be in force",
+                            h->args->runtime_dir, POLICY_KEPT_FILE, strerror(-r));
+        source_file_list_done(&h->policy_files);
+        if (n_before > 0 && n_now == 0)
                 journal_log(&h->journal, LOG_WARNING, NULL,
                             "The last policy is gone: what was bound is released");
-        log_loaded(h);
+        for (size_t i = 0; i < h->policy_warnings.n_messages; i++)
+                journal_log(&h->journal, LOG_WARNING, NULL, "%s", h->policy_warnings.messages[i]);
+        if (n_now == 0)
+                journal_log(&h->journal, LOG_INFO, &fields,
+                            "No policies: the services of TiDB and its tools are watched, and "
+                            "nothing is changed. Write a policy in %s",
+                            h->args->policy_dirs[h->args->n_policy_dirs > 1 ? 1 : 0]);
+        else
+                journal_log(&h->journal, LOG_INFO, &fields, "Policies in force: %zu%s", n_now,
+                            h->policies.mode == ENFORCEMENT_OBSERVE
+                                    ? " (enforcement.mode: observe: nothing will be changed)"
+                                    : "");
         return 0;
 }
 
@@ -235,18 +215,6 @@ int load_adopt(Host *h, PolicySet *fresh) {
 #define REQUESTS_FILE "requests"
 #define REQUESTS_MAX_BYTES ((size_t)REQUESTS_MAX * (REQUEST_NAME_MAX + 16))
 
-/* To pause is the careful answer: nothing that was released is bound again. */
-static void cannot_read(Host *h, int error) {
-        h->requests.paused = true;
-        journal_log(&h->journal, LOG_WARNING, NULL,
-                    "What was requested before this start, in %s/%s, cannot be used: %s. The "
-                    "daemon is paused, because it may have been; run tidbnumactl resume",
-                    h->args->runtime_dir, REQUESTS_FILE,
-                    error == -EBADMSG ? "it is not what a daemon has written"
-                    : error == -EPERM ? "it is not root's alone"
-                                      : strerror(-error));
-}
-
 void requested_read(Host *h) {
         _cleanup_free_ char *text = NULL;
         size_t size;
@@ -259,9 +227,18 @@ void requested_read(Host *h) {
                 return;
         if (r >= 0)
                 r = requests_parse(text, size, &h->requests);
-        if (r < 0)
-                cannot_read(h, r);
-        else if (h->requests.trial == TRIAL_REQUEST_BINDS) {
+        if (r < 0) {
+                /* To pause is the careful answer: nothing that was released is bound again. */
+                h->requests.paused = true;
+                journal_log(&h->journal, LOG_WARNING, NULL,
+                            "What was requested before this start, in %s/%s, cannot be used: %s. "
+                            "The daemon is paused, because it may have been; run tidbnumactl "
+                            "resume",
+                            h->args->runtime_dir, REQUESTS_FILE,
+                            r == -EBADMSG ? "it is not what a daemon has written"
+                            : r == -EPERM ? "it is not root's alone"
+                                          : strerror(-r));
+        } else if (h->requests.trial == TRIAL_REQUEST_BINDS) {
                 h->requests.trial = TRIAL_REQUEST_ENDS;
                 journal_log(&h->journal, LOG_NOTICE, NULL,
                             "A trial was under way when the daemon ended: what it has bound is "
