@@ -19,17 +19,6 @@
 /* tidbnumad(8), EXIT STATUS. */
 enum { EXIT_NOT_BOUND = 3 };
 
-/* Each process takes two descriptors: systemd's soft limit of 1,024, which protects select(2),
- * would suffice for 500. */
-static void raise_descriptor_limit(void) {
-        struct rlimit limit;
-
-        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-                limit.rlim_cur = limit.rlim_max;
-                (void)setrlimit(RLIMIT_NOFILE, &limit);
-        }
-}
-
 static bool all_bound(const Registry *registry) {
         REGISTRY_FOREACH(i, registry)
         if (i->binding.step.kind == STEP_REFUSE || i->binding.step.kind == STEP_PARTLY)
@@ -70,17 +59,9 @@ static int run_once(Manager *m) {
                                                                             : EXIT_NOT_BOUND;
 }
 
-static int run_forever(Manager *m) {
-        int r;
-
-        r = notify_start_watchdog(&m->host.notifier);
-        if (r >= 0)
-                r = manager_loop(m);
-        return r < 0 ? r : EXIT_SUCCESS;
-}
-
 int main(int argc, char *argv[]) {
         _cleanup_(manager_freep) Manager *m = NULL;
+        struct rlimit files;
         Args args;
         sigset_t signals;
         int r;
@@ -95,7 +76,12 @@ int main(int argc, char *argv[]) {
         (void)sigaddset(&signals, SIGTERM);
         (void)sigaddset(&signals, SIGINT);
         (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-        raise_descriptor_limit();
+        /* Each process takes two descriptors: systemd's soft limit of 1,024, which protects
+         * select(2), would suffice for 500. */
+        if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+                files.rlim_cur = files.rlim_max;
+                (void)setrlimit(RLIMIT_NOFILE, &files);
+        }
         r = manager_new(&args, &m);
         if (r < 0)
                 return EXIT_FAILURE; /* the reason is on stderr */
@@ -103,8 +89,14 @@ int main(int argc, char *argv[]) {
                 r = unresponsive_start(&m->binding, "/proc/self/exe");
         if (r >= 0)
                 r = manager_start(m);
-        if (r >= 0)
-                r = args.once ? run_once(m) : run_forever(m);
+        if (r >= 0 && args.once)
+                r = run_once(m);
+        else if (r >= 0) {
+                r = notify_start_watchdog(&m->host.notifier);
+                if (r >= 0)
+                        r = manager_loop(m);
+                r = r < 0 ? r : EXIT_SUCCESS;
+        }
         if (r < 0) {
                 journal_log(&m->host.journal, LOG_ERR, NULL, "tidbnumad ends: %s", strerror(-r));
                 return EXIT_FAILURE;

@@ -153,22 +153,6 @@ static int on_term(sd_event_source *source, _unused_ const struct signalfd_sigin
         return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
-static int add_sources(Manager *m) {
-        int r;
-
-        r = event_source_add_after(m->host.event, &m->sampling.timer,
-                                   binding_interval_usec(&m->binding), on_sample, m);
-        if (r >= 0)
-                r = sampling_start(&m->sampling);
-        if (r >= 0)
-                r = sd_event_add_signal(m->host.event, NULL, SIGHUP, on_hup, m);
-        if (r >= 0)
-                r = sd_event_add_signal(m->host.event, NULL, SIGTERM, on_term, m);
-        if (r >= 0)
-                r = sd_event_add_signal(m->host.event, NULL, SIGINT, on_term, m);
-        return r;
-}
-
 int manager_start(Manager *m) {
         int r;
 
@@ -180,7 +164,16 @@ int manager_start(Manager *m) {
                 r = manager_adopt(m);
         if (r < 0)
                 return r;
-        r = add_sources(m);
+        r = event_source_add_after(m->host.event, &m->sampling.timer,
+                                   binding_interval_usec(&m->binding), on_sample, m);
+        if (r >= 0)
+                r = sampling_start(&m->sampling);
+        if (r >= 0)
+                r = sd_event_add_signal(m->host.event, NULL, SIGHUP, on_hup, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->host.event, NULL, SIGTERM, on_term, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->host.event, NULL, SIGINT, on_term, m);
         if (r >= 0)
                 r = undo_release_start(&m->undo);
         if (r >= 0)

@@ -33,32 +33,15 @@ static void arm_by(sd_event_source *timer, uint64_t delay_usec) {
                 (void)event_source_arm(timer, due);
 }
 
-static void arm_work(Manager *m) {
-        uint64_t due = INSTANCE_NEVER;
-
-        REGISTRY_FOREACH(i, &m->registry) {
-                if (i->binding.due_usec < due)
-                        due = i->binding.due_usec;
-                if (i->work & WORK_DISPATCHED) /* of what has run since the dispatch */
-                        due = 0;
-        }
-        if (due == INSTANCE_NEVER)
-                (void)sd_event_source_set_enabled(m->binding.work_timer, SD_EVENT_OFF);
-        else
-                (void)event_source_arm(m->binding.work_timer, due);
-}
-
-static bool gives_start_cpus(const Host *h) {
-        return h->ready && host_enforces(h) && backend_sets_threads(backend_kind(&h->backend)) &&
-               !requests_release_any(&h->requests); /* an instance has no name yet */
-}
-
 /* The policies, the CPUs of the host or what is enforced have changed: which CPUs processes are
  * given at their exec, see registry/start.h. */
 static void manager_announce_starts(Manager *m) {
-        const PolicySet *policies = &m->host.policies;
-        CpuSet *cpus =
-                gives_start_cpus(&m->host) ? calloc(policies->n_policies + 1, sizeof(*cpus)) : NULL;
+        const Host *h = &m->host;
+        const PolicySet *policies = &h->policies;
+        const bool gives_cpus =
+                h->ready && host_enforces(h) && backend_sets_threads(backend_kind(&h->backend)) &&
+                !requests_release_any(&h->requests); /* an instance has no name yet */
+        CpuSet *cpus = gives_cpus ? calloc(policies->n_policies + 1, sizeof(*cpus)) : NULL;
 
         for (size_t i = 0; cpus && i < policies->n_policies; i++)
                 (void)place_start_cpus(&m->placing, &policies->policies[i], &cpus[i]);
@@ -144,20 +127,6 @@ Instance *manager_free_instance(Instance *i) {
         return instance_free(i);
 }
 
-/* From the lowest module up. */
-static void dispatch(Manager *m, Instance *i, uint64_t now_usec) {
-        uint32_t work = instance_take(i, WORK_DISPATCHED);
-
-        if (work & WORK_LEFT)
-                undo_release_note_left(&m->undo, i);
-        if (work & (WORK_JOINED | WORK_LEFT))
-                undo_adopt(&m->undo, i);
-        if (work & WORK_STORAGE)
-                place_note_devices(&m->placing, i);
-        work |= instance_take(i, WORK_RECORD); /* by undo, just now */
-        binding_work(&m->binding, i, work, now_usec);
-}
-
 void manager_dispatch(Manager *m) {
         const uint64_t now = clock_monotonic_usec();
 
@@ -166,9 +135,21 @@ void manager_dispatch(Manager *m) {
                 access_end(&m->sampling, i);
                 manager_free_instance(i);
         }
-        REGISTRY_FOREACH(i, &m->registry)
-        if (i->work & WORK_DISPATCHED)
-                dispatch(m, i, now);
+        REGISTRY_FOREACH(i, &m->registry) {
+                uint32_t work = instance_take(i, WORK_DISPATCHED);
+
+                if (!work)
+                        continue;
+                /* From the lowest module up. */
+                if (work & WORK_LEFT)
+                        undo_release_note_left(&m->undo, i);
+                if (work & (WORK_JOINED | WORK_LEFT))
+                        undo_adopt(&m->undo, i);
+                if (work & WORK_STORAGE)
+                        place_note_devices(&m->placing, i);
+                work |= instance_take(i, WORK_RECORD); /* by undo, just now */
+                binding_work(&m->binding, i, work, now);
+        }
 }
 
 /* What systemctl status shows. ERRNO= is the only mark of a running unit that systemd shows beside
@@ -231,18 +212,6 @@ void manager_follow_requests(Manager *m, bool all) {
         manager_dispatch(m); /* what is published, or answered to the request, is true of it */
 }
 
-/* All processes have been looked at by the new policies. */
-static void finish_reload(Manager *m) {
-        m->host.reloading = false;
-        manager_follow_requests(m, false);
-        /* What it changes, such as the end of mode observe, shows in what is published, before
-         * systemd is notified of its end. */
-        reconcile_due(&m->binding, clock_monotonic_usec());
-        (void)publish_now(&m->report);
-        if (m->host.ready)
-                manager_notify(m, "READY=1\n");
-}
-
 /* A trial has ended, and all is given back: what was requested before it counts again. Where the
  * mode is enforce that is so at once, and what was released before is released again. */
 static bool trial_is_over(const Host *h, const Undoing *undo, const Interrupts *irq) {
@@ -300,9 +269,20 @@ int manager_finish_start(Manager *m) {
 }
 
 void manager_run_pass(Manager *m) {
+        uint64_t work_due = INSTANCE_NEVER;
+
         manager_dispatch(m);
-        if (m->host.reloading && !m->registry.scan_at_once)
-                finish_reload(m);
+        if (m->host.reloading && !m->registry.scan_at_once) {
+                /* All processes have been looked at by the new policies. */
+                m->host.reloading = false;
+                manager_follow_requests(m, false);
+                /* What it changes, such as the end of mode observe, shows in what is published,
+                 * before systemd is notified of its end. */
+                reconcile_due(&m->binding, clock_monotonic_usec());
+                (void)publish_now(&m->report);
+                if (m->host.ready)
+                        manager_notify(m, "READY=1\n");
+        }
         if (host_take(&m->host, HOST_WORK_ROUND))
                 begin_round(m);
         if (host_take(&m->host, HOST_WORK_TOPOLOGY)) {
@@ -311,8 +291,8 @@ void manager_run_pass(Manager *m) {
         }
         units_follow_event(&m->units);
         reconcile_first(&m->binding, clock_monotonic_usec());
-        fork_filter_update(
-                &m->registry); /* reads the children of new members, which takes longer */
+        /* Reads the children of new members, which takes longer. */
+        fork_filter_update(&m->registry);
         manager_dispatch(m);
         reconcile_first(&m->binding, clock_monotonic_usec());
         if (host_take(&m->host, HOST_WORK_OWNERS))
@@ -323,11 +303,20 @@ void manager_run_pass(Manager *m) {
                 reconcile_log_found(&m->binding);
         if (trial_is_over(&m->host, &m->undo, m->irq)) {
                 m->host.requests.trial = TRIAL_REQUEST_NONE;
-                (void)requested_write(
-                        &m->host); /* else a later daemon finds that nothing is left */
+                /* Else a later daemon finds that nothing is left. */
+                (void)requested_write(&m->host);
                 manager_follow_requests(m, true);
         }
-        arm_work(m);
+        REGISTRY_FOREACH(i, &m->registry) {
+                if (i->binding.due_usec < work_due)
+                        work_due = i->binding.due_usec;
+                if (i->work & WORK_DISPATCHED) /* of what has run since the dispatch */
+                        work_due = 0;
+        }
+        if (work_due == INSTANCE_NEVER)
+                (void)sd_event_source_set_enabled(m->binding.work_timer, SD_EVENT_OFF);
+        else
+                (void)event_source_arm(m->binding.work_timer, work_due);
         /* What a scan still finds is planned together. */
         if ((m->host.queued & HOST_WORK_PLAN) && !m->registry.scan_at_once)
                 arm_by(m->placing.timer, PLAN_DELAY_USEC);
@@ -342,15 +331,6 @@ void manager_run_pass(Manager *m) {
         }
 }
 
-static int follow_event(Manager *m) {
-        int r = 0;
-
-        manager_run_pass(m);
-        if (m->start_waits && !units_are_starting(&m->units))
-                r = manager_finish_start(m);
-        return r < 0 ? sd_event_exit(m->host.event, r) : 0;
-}
-
 /* Not a post source: for this, sd-event would query the kernel for events once more. */
 int manager_next(Manager *m, uint64_t timeout_usec) {
         int code, r;
@@ -360,7 +340,9 @@ int manager_next(Manager *m, uint64_t timeout_usec) {
         if (r <= 0 || host_take(&m->host, HOST_WORK_NONE) ||
             sd_event_get_exit_code(m->host.event, &code) >= 0)
                 return r;
-        return follow_event(m);
+        manager_run_pass(m);
+        r = m->start_waits && !units_are_starting(&m->units) ? manager_finish_start(m) : 0;
+        return r < 0 ? sd_event_exit(m->host.event, r) : 0;
 }
 
 int manager_loop(Manager *m) {
