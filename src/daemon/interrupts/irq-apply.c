@@ -85,26 +85,20 @@ static bool irq_setting_has_vector(const Interrupts *irq, const IrqHost *host,
                irq_is_of_pci(&irq->host->sysroot, key->device, key->number);
 }
 
-/* A vector whose mask the kernel rejects is not desired any more; keep its state as long as the
- * vector exists. */
-static bool setting_is_there(const Interrupts *irq, const IrqHost *host, const SettingKey *key) {
-        switch (key->kind) {
-        case SETTING_VECTOR:
-                return irq_setting_has_vector(irq, host, key);
-        case SETTING_XPS:
-        case SETTING_RPS:
-                return irq_host_find_interface(host, key->ifindex) != NULL;
-        default:
-                return true;
-        }
-}
-
 /* Removes the state of vectors and cards that are gone: the next one with that number or name is
- * another device. */
+ * another device. A vector whose mask the kernel rejects is not desired any more; its state stays
+ * as long as the vector exists. */
 void irq_settings_sweep(Interrupts *irq, const IrqHost *host) {
-        for (size_t i = irq->n_settings; i > 0; i--)
-                if (!setting_is_there(irq, host, &irq->settings[i - 1].key))
-                        irq_setting_forget(irq, &irq->settings[i - 1].key);
+        for (size_t i = irq->n_settings; i > 0; i--) {
+                const SettingKey *key = &irq->settings[i - 1].key;
+                const bool is_there = key->kind == SETTING_VECTOR
+                                              ? irq_setting_has_vector(irq, host, key)
+                                              : !setting_is_queue(key->kind) ||
+                                                        irq_host_find_interface(host, key->ifindex);
+
+                if (!is_there)
+                        irq_setting_forget(irq, key);
+        }
 }
 
 /* --- the original settings --- */
@@ -115,7 +109,7 @@ UndoRecord *irq_record(const Interrupts *irq) {
 
 /* To be called before a setting is changed for the first time. Negative errno: it must not be
  * changed. */
-static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
+static int setting_record(Interrupts *irq, const IrqDesired *w) {
         char before[SETTING_TEXT_MAX];
         const char *pci;
         int r;
@@ -125,31 +119,6 @@ static int irq_record_note(Interrupts *irq, const IrqDesired *w) {
         r = irq->ops->read(&irq->host->sysroot, &w->key, before);
         pci = setting_is_queue(w->key.kind) && w->device ? w->device->pci : NULL;
         return r < 0 ? r : undo_record_add_setting(irq_record(irq), &w->key, pci, before);
-}
-
-/* Removes the record of a setting that, as the kernel shows, was not changed. */
-static void irq_record_unnote(Interrupts *irq, const SettingKey *key) {
-        UndoRecord *record = irq_record(irq);
-        const UndoSetting *entry = undo_record_find_setting(record, key);
-        char now[SETTING_TEXT_MAX];
-
-        if (entry && irq->ops->read(&irq->host->sysroot, key, now) >= 0 &&
-            strcmp(now, entry->before) == 0)
-                undo_record_remove_setting(record, (size_t)(entry - record->settings));
-}
-
-/* Writes the record; a failure is logged once. Nothing may be changed unless this returns true. */
-static bool irq_record_before(Interrupts *irq) {
-        static const JournalFields fields = { .reason = REASON_RECORD_UNWRITABLE };
-        int r = undo_before(irq->undo, irq_record(irq), IRQ_CHANGE);
-
-        if (r < 0 && !irq->record_failed)
-                journal_log(&irq->host->journal, LOG_ERR, &fields,
-                            "The original settings of interrupts cannot be saved: %s. No interrupt "
-                            "is changed; %s",
-                            strerror(-r), reason_to_remedy(REASON_RECORD_UNWRITABLE));
-        irq->record_failed = r < 0;
-        return r >= 0;
 }
 
 /* The unit that sets what the daemon itself may not. */
@@ -172,7 +141,8 @@ static const IrqDevice *device_of(const IrqHost *host, const SettingKey *key, co
 }
 
 /* For messages: "eth0: interrupt 24 (eth0-rx-0)", "eth0: transmit queue 0". */
-static void describe(const IrqHost *host, const SettingKey *key, char *buffer, size_t size) {
+static void setting_describe(const IrqHost *host, const SettingKey *key, char *buffer,
+                             size_t size) {
         const IrqDevice *device;
         const char *handler;
 
@@ -206,29 +176,6 @@ static const char *likely_cause(const IrqHost *host, SettingKind kind) {
                        : "tuned, a script of the card's driver, or an administrator";
 }
 
-static void log_repair(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
-        static const JournalFields fields = { .message_id = JOURNAL_IRQ_CHANGED };
-        char what[256], found[SETTING_TEXT_MAX] = "";
-
-        irq->n_repairs++;
-        describe(host, &w->key, what, sizeof(what));
-        (void)setting_render(w->key.kind, &w->present, found);
-        journal_log(&irq->host->journal, LOG_NOTICE, &fields,
-                    "something else changed %s to %s (%s); restored", what, found,
-                    likely_cause(host, w->key.kind));
-}
-
-static void log_conflicting(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
-        static const JournalFields fields = { .message_id = JOURNAL_IRQ_CONTESTED,
-                                              .reason = REASON_CONTESTED };
-        char what[256];
-
-        describe(host, &w->key, what, sizeof(what));
-        journal_log(&irq->host->journal, LOG_WARNING, &fields,
-                    "something else keeps changing %s (%s); left alone for %u minutes", what,
-                    likely_cause(host, w->key.kind), (unsigned)(IRQ_YIELD_USEC / 60000000));
-}
-
 /* A device that has gone, or a mask that the kernel manages itself, is not a failure. */
 static bool setting_failure_is_news(const IrqSetting *s, int error) {
         if (s->logged || error == -ENOENT || error == -ENODEV)
@@ -252,7 +199,7 @@ static void log_failed(const Interrupts *irq, const IrqHost *host, IrqSetting *s
         if (!setting_failure_is_news(s, error))
                 return;
         s->logged = true;
-        describe(host, &s->key, what, sizeof(what));
+        setting_describe(host, &s->key, what, sizeof(what));
         if (by_unit)
                 journal_log(&irq->host->journal, LOG_WARNING, &fields,
                             "%s is not set, although its unit was started %u times; see "
@@ -284,20 +231,33 @@ static int set_by_unit(Interrupts *irq, const SettingKey *key, const char *text)
 
 /* --- applying --- */
 
-static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
-                      uint64_t now_usec) {
+static IrqStep setting_decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
+                              uint64_t now_usec) {
+        static const JournalFields changed = { .message_id = JOURNAL_IRQ_CHANGED };
+        static const JournalFields contested = { .message_id = JOURNAL_IRQ_CONTESTED,
+                                                 .reason = REASON_CONTESTED };
         IrqSetting *s = irq_setting_get(irq, &w->key);
+        char what[256], found[SETTING_TEXT_MAX] = "";
         IrqStep step;
 
         if (!s || !w->known)
                 return IRQ_STEP_WAIT;
         s->seen = true;
         step = irq_step_next(&s->progress, &w->value, &w->present, now_usec);
-        if (step == IRQ_STEP_REPAIR)
-                log_repair(irq, host, w);
-        else if (step == IRQ_STEP_YIELD)
-                log_conflicting(irq, host, w);
-        else if (step == IRQ_STEP_IN_FORCE) {
+        if (step == IRQ_STEP_REPAIR) {
+                irq->n_repairs++;
+                setting_describe(host, &w->key, what, sizeof(what));
+                (void)setting_render(w->key.kind, &w->present, found);
+                journal_log(&irq->host->journal, LOG_NOTICE, &changed,
+                            "something else changed %s to %s (%s); restored", what, found,
+                            likely_cause(host, w->key.kind));
+        } else if (step == IRQ_STEP_YIELD) {
+                setting_describe(host, &w->key, what, sizeof(what));
+                journal_log(&irq->host->journal, LOG_WARNING, &contested,
+                            "something else keeps changing %s (%s); left alone for %u minutes",
+                            what, likely_cause(host, w->key.kind),
+                            (unsigned)(IRQ_YIELD_USEC / 60000000));
+        } else if (step == IRQ_STEP_IN_FORCE) {
                 s->logged = false;
                 /* Applied by an earlier run, or by the administrator before: keep it in force. */
                 if (!s->progress.written)
@@ -309,6 +269,8 @@ static IrqStep decide(Interrupts *irq, const IrqHost *host, const IrqDesired *w,
 static void setting_write(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
         IrqSetting *s = irq_setting_get(irq, &w->key);
         const uint32_t *order = w->plan ? w->plan->order : NULL;
+        UndoRecord *record = irq_record(irq);
+        const UndoSetting *entry;
         char text[SETTING_TEXT_MAX];
         SettingValue ours;
         int r;
@@ -331,23 +293,38 @@ static void setting_write(Interrupts *irq, const IrqHost *host, const IrqDesired
         }
         irq_step_failed(&s->progress, &w->value, r, clock_monotonic_usec());
         log_failed(irq, host, s, r);
-        irq_record_unnote(irq, &w->key);
+        /* If the kernel shows that nothing was changed, there is nothing to undo. */
+        entry = undo_record_find_setting(record, &w->key);
+        if (entry && irq->ops->read(&irq->host->sysroot, &w->key, text) >= 0 &&
+            strcmp(text, entry->before) == 0)
+                undo_record_remove_setting(record, (size_t)(entry - record->settings));
 }
 
 void irq_put_on(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
+        static const JournalFields unwritable = { .reason = REASON_RECORD_UNWRITABLE };
         const uint64_t now = clock_monotonic_usec();
         _cleanup_free_ bool *chosen = calloc(desired->n_settings + 1, sizeof(*chosen));
         bool any = false;
+        int r;
 
         for (size_t i = 0; chosen && i < desired->n_settings; i++) {
                 const IrqDesired *w = &desired->settings[i];
-                const IrqStep step = decide(irq, host, w, now);
+                const IrqStep step = setting_decide(irq, host, w, now);
 
                 chosen[i] = (step == IRQ_STEP_WRITE || step == IRQ_STEP_REPAIR) &&
-                            irq_record_note(irq, w) >= 0;
+                            setting_record(irq, w) >= 0;
                 any |= chosen[i];
         }
-        if (!any || !irq_record_before(irq))
+        if (!any)
+                return;
+        r = undo_before(irq->undo, irq_record(irq), IRQ_CHANGE);
+        if (r < 0 && !irq->record_failed)
+                journal_log(&irq->host->journal, LOG_ERR, &unwritable,
+                            "The original settings of interrupts cannot be saved: %s. No interrupt "
+                            "is changed; %s",
+                            strerror(-r), reason_to_remedy(REASON_RECORD_UNWRITABLE));
+        irq->record_failed = r < 0;
+        if (r < 0)
                 return;
         for (size_t i = 0; i < desired->n_settings; i++)
                 if (chosen[i])
@@ -480,36 +457,36 @@ void irq_give_back(Interrupts *irq, const IrqHost *host, const IrqDesiredList *d
 
 /* --- verification: a mask may be set, and the interrupt fire elsewhere --- */
 
-static void log_misplaced(const Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
+void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_FAILED,
                                               .reason = REASON_NOT_FOLLOWED };
-        char what[256], mask[ID_SET_LIST_MAX];
 
-        describe(host, &w->key, what, sizeof(what));
-        (void)id_set_render_list(&w->present.cpus, mask, sizeof(mask));
-        journal_log(&irq->host->journal, LOG_WARNING, &fields,
-                    "%s still fires on other CPUs than its mask %s: %s; %s", what, mask,
-                    reason_to_string(REASON_NOT_FOLLOWED), reason_to_remedy(REASON_NOT_FOLLOWED));
-}
+        for (size_t i = 0; irq->last_known && i < desired->n_settings; i++) {
+                const IrqDesired *w = &desired->settings[i];
+                char what[256], mask[ID_SET_LIST_MAX];
+                IrqSetting *s;
 
-/* A mask that changed since the last reconcile proves nothing yet: irq_verify_course() checks that.
- */
-static void setting_verify(Interrupts *irq, const IrqHost *host, const IrqDesired *w) {
-        IrqSetting *s = (IrqSetting *)irq_setting_find(irq, &w->key);
-
-        if (!s || !s->progress.written || !setting_value_equal(&w->present, &s->progress.ours)) {
-                if (s)
+                if (w->key.kind != SETTING_VECTOR || !w->known)
+                        continue;
+                s = (IrqSetting *)irq_setting_find(irq, &w->key);
+                if (!s)
+                        continue;
+                /* A mask that changed since the last reconcile proves nothing yet:
+                 * irq_verify_course() checks that. */
+                if (!s->progress.written || !setting_value_equal(&w->present, &s->progress.ours)) {
                         s->verify = (IrqVerify){ 0 };
-                return;
+                        continue;
+                }
+                irq_verify_note(&s->verify,
+                                irq_verify_course(&irq->last, host, w->device, w->vector));
+                if (irq_verify_fails(&s->verify) && !s->misplaced_logged) {
+                        setting_describe(host, &w->key, what, sizeof(what));
+                        (void)id_set_render_list(&w->present.cpus, mask, sizeof(mask));
+                        journal_log(&irq->host->journal, LOG_WARNING, &fields,
+                                    "%s still fires on other CPUs than its mask %s: %s; %s", what,
+                                    mask, reason_to_string(REASON_NOT_FOLLOWED),
+                                    reason_to_remedy(REASON_NOT_FOLLOWED));
+                }
+                s->misplaced_logged = irq_verify_fails(&s->verify);
         }
-        irq_verify_note(&s->verify, irq_verify_course(&irq->last, host, w->device, w->vector));
-        if (irq_verify_fails(&s->verify) && !s->misplaced_logged)
-                log_misplaced(irq, host, w);
-        s->misplaced_logged = irq_verify_fails(&s->verify);
-}
-
-void irq_verify(Interrupts *irq, const IrqHost *host, const IrqDesiredList *desired) {
-        for (size_t i = 0; irq->last_known && i < desired->n_settings; i++)
-                if (desired->settings[i].key.kind == SETTING_VECTOR && desired->settings[i].known)
-                        setting_verify(irq, host, &desired->settings[i]);
 }

@@ -42,35 +42,24 @@ void irq_balance_done(IrqBalance *b) {
 
 /* --- its process --- */
 
-/* The process must be root's and have that name. -ESRCH: the pid belongs to another one. */
-static int balance_identify(const Interrupts *irq, pid_t pid, ProcessId *ret) {
-        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
-        char comm[64];
-        ssize_t n;
-        int r;
-
-        r = proc_open(&irq->host->sysroot, pid, &handle);
-        if (r < 0)
-                return r;
-        n = path_read_record(irq->host->sysroot.proc_fd, comm, sizeof(comm), "%d/comm", pid);
-        if (n < 0)
-                return (int)n;
-        if (strcmp(comm, "irqbalance") != 0)
-                return -ESRCH;
-        *ret = (ProcessId){ .pid = pid, .start_ticks = handle.start_ticks };
-        return 0;
-}
-
-/* Sets pid 0 if it does not run. Negative errno: unknown. */
+/* The process must be root's and have that name. Sets pid 0 if it does not run, or if its pid
+ * belongs to another process. Negative errno: unknown. */
 static int balance_find(const Interrupts *irq, ProcessId *ret) {
+        _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         ProcessId id = { 0 };
+        char comm[64];
         pid_t pid;
         int r = irqbalance_find(irq->balance.folder, &pid);
 
         if (r >= 0)
-                r = balance_identify(irq, pid, &id);
+                r = proc_open(&irq->host->sysroot, pid, &handle);
+        if (r >= 0)
+                r = (int)path_read_record(irq->host->sysroot.proc_fd, comm, sizeof(comm), "%d/comm",
+                                          pid);
         if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
                 return r;
+        if (r >= 0 && strcmp(comm, "irqbalance") == 0)
+                id = (ProcessId){ .pid = pid, .start_ticks = handle.start_ticks };
         *ret = id;
         return 0;
 }
@@ -140,28 +129,10 @@ void irq_balance_log_socketless(Interrupts *irq) {
                     b->socketless_pid, b->folder);
 }
 
-/* Logs that an old version keeps only the beginning of a long list. */
-static void log_not_kept(Interrupts *irq, const IrqbalanceSetup *now) {
-        IrqBalance *b = &irq->balance;
-        size_t n_kept = 0;
-
-        for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
-                n_kept += irqbalance_setup_has(now, b->setup.banned_irqs[i]);
-        if (!b->logged_not_kept)
-                journal_log(&irq->host->journal, LOG_WARNING, NULL,
-                            "irqbalance (process %d) accepted %zu of %zu interrupts that it must "
-                            "leave alone%s: its version accepts no longer list, or something else "
-                            "changed its settings. It may move the others",
-                            b->id.pid, n_kept, b->setup.n_banned_irqs,
-                            id_set_equal(&now->banned_cpus, &b->setup.banned_cpus)
-                                    ? ""
-                                    : ", and not these CPUs");
-        b->logged_not_kept = true;
-}
-
 static void balance_take_answer(Interrupts *irq) {
         IrqBalance *b = &irq->balance;
         IrqbalanceSetup setup = { 0 };
+        size_t n_kept = 0;
         int r = irqbalance_setup_parse(b->buffer ? b->buffer : "", b->length, &setup);
 
         balance_end_question(b);
@@ -169,8 +140,21 @@ static void balance_take_answer(Interrupts *irq) {
                 irq_balance_log_refused(irq, r);
                 return;
         }
-        if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup))
-                log_not_kept(irq, &setup);
+        if (b->sent_usec != 0 && !irqbalance_setup_equal(&b->setup, &setup)) {
+                /* An old version keeps only the beginning of a long list. */
+                for (size_t i = 0; i < b->setup.n_banned_irqs; i++)
+                        n_kept += irqbalance_setup_has(&setup, b->setup.banned_irqs[i]);
+                if (!b->logged_not_kept)
+                        journal_log(&irq->host->journal, LOG_WARNING, NULL,
+                                    "irqbalance (process %d) accepted %zu of %zu interrupts that "
+                                    "it must leave alone%s: its version accepts no longer list, or "
+                                    "something else changed its settings. It may move the others",
+                                    b->id.pid, n_kept, b->setup.n_banned_irqs,
+                                    id_set_equal(&setup.banned_cpus, &b->setup.banned_cpus)
+                                            ? ""
+                                            : ", and not these CPUs");
+                b->logged_not_kept = true;
+        }
         irqbalance_setup_done(&b->setup);
         b->setup = setup;
         b->setup_known = true;
@@ -216,27 +200,12 @@ static void balance_ask(Interrupts *irq, uint64_t now_usec) {
         }
 }
 
-static void balance_fill_facts(const IrqBalance *b, IrqbalanceFacts *ret) {
-        const size_t n = b->setup.n_banned_irqs;
-        uint32_t *irqs;
-
-        ret->pid = b->id.pid;
-        if (!b->setup_known || !(irqs = calloc(n + 1, sizeof(*irqs))))
-                return;
-        if (n > 0)
-                memcpy(irqs, b->setup.banned_irqs, n * sizeof(*irqs));
-        free(ret->banned_irqs);
-        ret->settings_known = true;
-        ret->sleep_seconds = b->setup.sleep_seconds;
-        ret->banned_cpus = b->setup.banned_cpus;
-        ret->banned_irqs = irqs;
-        ret->n_banned_irqs = n;
-}
-
 void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
+        uint32_t *irqs;
         ProcessId id;
+        size_t n;
 
         if (!irq->host->sysroot.live)
                 return;
@@ -247,8 +216,20 @@ void irq_balance_read(Interrupts *irq, IrqbalanceFacts *ret) {
         if (b->id.pid != 0 && b->fd < 0 && host_enforces(irq->host) && is_wanted(irq) &&
             now >= b->read_usec)
                 balance_ask(irq, now);
-        if (b->id.pid != 0)
-                balance_fill_facts(b, ret);
+        if (b->id.pid == 0)
+                return;
+        ret->pid = b->id.pid;
+        n = b->setup.n_banned_irqs;
+        if (!b->setup_known || !(irqs = calloc(n + 1, sizeof(*irqs))))
+                return;
+        if (n > 0)
+                memcpy(irqs, b->setup.banned_irqs, n * sizeof(*irqs));
+        free(ret->banned_irqs);
+        ret->settings_known = true;
+        ret->sleep_seconds = b->setup.sleep_seconds;
+        ret->banned_cpus = b->setup.banned_cpus;
+        ret->banned_irqs = irqs;
+        ret->n_banned_irqs = n;
 }
 
 /* --- what is wanted --- */
@@ -299,24 +280,12 @@ static int balance_record(Interrupts *irq) {
 }
 
 /* Takes over the list of `bans`, which count as irqbalance's settings until its next answer. */
-static void balance_assume(IrqBalance *b, IrqbalanceSetup *bans) {
-        const uint64_t now = clock_monotonic_usec();
-        const uint64_t sleep_seconds = b->setup.sleep_seconds;
-        const uint64_t rounds = READ_ROUNDS * sleep_seconds * UINT64_C(1000000);
-
-        irqbalance_setup_done(&b->setup);
-        b->setup = *bans;
-        b->setup.sleep_seconds = (uint32_t)sleep_seconds;
-        b->setup_known = true;
-        *bans = (IrqbalanceSetup){ 0 };
-        b->sent_usec = now;
-        b->read_usec = now + (rounds > IRQ_BALANCE_READ_USEC ? rounds : IRQ_BALANCE_READ_USEC);
-}
-
 static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
         char cpus[IRQBALANCE_COMMAND_MAX], irqs[IRQBALANCE_LONG_COMMAND_MAX];
         char list[ID_SET_LIST_MAX];
         IrqBalance *b = &irq->balance;
+        const uint32_t sleep_seconds = b->setup.sleep_seconds;
+        const uint64_t rounds_usec = UINT64_C(1000000) * READ_ROUNDS * sleep_seconds;
         size_t n_old;
         int r = irqbalance_render_cpus(&bans->banned_cpus, cpus);
 
@@ -333,34 +302,24 @@ static int balance_send_bans(Interrupts *irq, IrqbalanceSetup *bans) {
                     "irqbalance (process %d) was sent CPUs %s and %zu interrupts that it must "
                     "leave alone",
                     b->id.pid, *list ? list : "(none)", bans->n_banned_irqs);
-        balance_assume(b, bans);
+        irqbalance_setup_done(&b->setup);
+        b->setup = TAKE_STRUCT(*bans);
+        b->setup.sleep_seconds = sleep_seconds;
+        b->setup_known = true;
+        b->sent_usec = clock_monotonic_usec();
+        b->read_usec = b->sent_usec +
+                       (rounds_usec > IRQ_BALANCE_READ_USEC ? rounds_usec : IRQ_BALANCE_READ_USEC);
         return 0;
 }
 
 /* An old version keeps only the beginning of a long list: sending the list again would not help. */
-static bool has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
+static bool balance_has_all_it_can(const IrqBalance *b, const IrqbalanceSetup *bans) {
         char irqs[IRQBALANCE_LONG_COMMAND_MAX];
         IrqbalanceSetup begin = *bans;
 
         (void)irqbalance_render_irqs(bans->banned_irqs, bans->n_banned_irqs, irqs,
                                      &begin.n_banned_irqs);
         return b->sent_usec != 0 && irqbalance_setup_equal(&b->setup, &begin);
-}
-
-static void send_if_different(Interrupts *irq, const IrqPlanBalance *wanted,
-                              const IrqbalanceSetup *own) {
-        _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
-        IrqBalance *b = &irq->balance;
-        int r = balance_merge(own, wanted, &bans);
-
-        if (r < 0 || irqbalance_setup_equal(&b->setup, &bans) || has_all_it_can(b, &bans) ||
-            (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
-                return;
-        r = balance_record(irq);
-        if (r >= 0)
-                r = balance_send_bans(irq, &bans);
-        if (r < 0 && r != -EAGAIN)
-                irq_balance_log_refused(irq, r);
 }
 
 /* Sends what irqbalance had before. */
@@ -383,8 +342,10 @@ static int balance_restore_own(Interrupts *irq) {
 }
 
 void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
+        _cleanup_irqbalance_setup_ IrqbalanceSetup bans = { 0 };
         IrqBalance *b = &irq->balance;
         const UndoBalance *noted = &irq_record(irq)->irqbalance;
+        int r;
 
         /* A pending answer shows the former settings, and would be taken for its own. */
         if (b->id.pid == 0 || b->fd >= 0)
@@ -394,8 +355,16 @@ void irq_balance_send(Interrupts *irq, const IrqPlanBalance *wanted) {
                         (void)balance_restore_own(irq);
                 return;
         }
-        if (b->setup_known)
-                send_if_different(irq, wanted, noted->known ? &noted->own : &b->setup);
+        if (!b->setup_known ||
+            balance_merge(noted->known ? &noted->own : &b->setup, wanted, &bans) < 0 ||
+            irqbalance_setup_equal(&b->setup, &bans) || balance_has_all_it_can(b, &bans) ||
+            (b->sent_usec != 0 && clock_monotonic_usec() < b->sent_usec + SEND_INTERVAL_USEC))
+                return;
+        r = balance_record(irq);
+        if (r >= 0)
+                r = balance_send_bans(irq, &bans);
+        if (r < 0 && r != -EAGAIN)
+                irq_balance_log_refused(irq, r);
 }
 
 bool irq_balance_restore(Interrupts *irq) {

@@ -38,20 +38,10 @@ static void delivered_done(IrqDelivered *l) {
         *l = (IrqDelivered){ 0 };
 }
 
-/* Removes the counters of instances and devices that are gone. */
-static void sweep_delivered(Interrupts *irq) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < irq->n_delivered; i++)
-                if (irq->delivered[i].seen)
-                        irq->delivered[n++] = irq->delivered[i];
-                else
-                        delivered_done(&irq->delivered[i]);
-        irq->n_delivered = n;
-}
-
 void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *owners,
                           size_t n_owners) {
+        size_t n = 0;
+
         for (size_t i = 0; i < irq->n_delivered; i++)
                 irq->delivered[i].seen = false;
         for (size_t d = 0; d < host->n_devices; d++) {
@@ -68,7 +58,13 @@ void irq_report_delivered(Interrupts *irq, const IrqHost *host, const IrqOwner *
                                         irq_delivered(&irq->last, host, device, &owners[o].cpus);
                 }
         }
-        sweep_delivered(irq);
+        /* The counters of instances and devices that are gone are removed. */
+        for (size_t i = 0; i < irq->n_delivered; i++)
+                if (irq->delivered[i].seen)
+                        irq->delivered[n++] = irq->delivered[i];
+                else
+                        delivered_done(&irq->delivered[i]);
+        irq->n_delivered = n;
 }
 
 /* --- the devices --- */
@@ -99,7 +95,7 @@ bool irq_report_was_reset(const Interrupts *irq, const IrqDevice *d, uint64_t no
         return since != 0 && now_usec < since + RESET_USEC;
 }
 
-static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t index) {
+static IrqState vector_state(const Interrupts *irq, const IrqPlanDevice *p, size_t index) {
         const IrqVector *v = &p->device->vectors[index];
         const SettingKey key = { SETTING_VECTOR, irq_device_key(p->device), v->irq };
         const IrqPlanVector *planned = &p->vectors[index];
@@ -118,26 +114,14 @@ static IrqState state_of(const Interrupts *irq, const IrqPlanDevice *p, size_t i
         return IRQ_STATE_LEFT;
 }
 
-static IrqSummary summarise(const Interrupts *irq, const IrqPlanDevice *p) {
-        IrqSummary s = { .reason = p->reason,
-                         .reset_usec = last_reset(irq, p->device, clock_monotonic_usec()) };
-
-        for (size_t i = 0; p->vectors && i < p->device->n_vectors; i++) {
-                s.vectors[state_of(irq, p, i)]++;
-                if (p->vectors[i].decision == IRQ_STEERED)
-                        id_set_union(&s.cpus, &p->vectors[i].cpus);
-        }
-        return s;
-}
-
-static bool is_news(const IrqSummary *before, const IrqSummary *now) {
+static bool summary_is_news(const IrqSummary *before, const IrqSummary *now) {
         if (!before || before->unlogged)
                 return now->vectors[IRQ_STATE_STEERED] > 0 || now->reason != IRQ_REASON_NO_ENTRY;
         return before->reason != now->reason || !id_set_equal(&before->cpus, &now->cpus) ||
                memcmp(before->vectors, now->vectors, sizeof(now->vectors)) != 0;
 }
 
-static void log_device(const Interrupts *irq, const char *name, const IrqSummary *s) {
+static void summary_log(const Interrupts *irq, const char *name, const IrqSummary *s) {
         static const JournalFields fields = { .message_id = JOURNAL_IRQ_STEERED };
         char cpus[ID_SET_LIST_MAX];
 
@@ -162,15 +146,23 @@ void irq_report_devices(Interrupts *irq, const IrqPlan *plan) {
         IrqSummary *list = calloc(plan->n_devices + 1, sizeof(*list));
 
         for (size_t i = 0; list && i < plan->n_devices; i++) {
-                const int at = find_before(irq, plan->devices[i].device);
+                const IrqPlanDevice *p = &plan->devices[i];
+                const int at = find_before(irq, p->device);
                 const IrqSummary *before = at < 0 ? NULL : &irq->devices[at];
+                IrqSummary *now = &list[i];
 
-                list[i] = summarise(irq, &plan->devices[i]);
+                now->reason = p->reason;
+                now->reset_usec = last_reset(irq, p->device, clock_monotonic_usec());
+                for (size_t k = 0; p->vectors && k < p->device->n_vectors; k++) {
+                        now->vectors[vector_state(irq, p, k)]++;
+                        if (p->vectors[k].decision == IRQ_STEERED)
+                                id_set_union(&now->cpus, &p->vectors[k].cpus);
+                }
                 /* A card that was just added has no interface yet: the next reconcile logs it. */
-                list[i].unlogged = !before && list[i].reason == IRQ_REASON_OTHER_NETNS;
-                if (list[i].unlogged || !is_news(before, &list[i]))
+                now->unlogged = !before && now->reason == IRQ_REASON_OTHER_NETNS;
+                if (now->unlogged || !summary_is_news(before, now))
                         continue;
-                log_device(irq, plan->devices[i].device->name, &list[i]);
+                summary_log(irq, p->device->name, now);
                 host_queue(irq->host, HOST_WORK_PUBLISH);
         }
         free(irq->devices);

@@ -70,39 +70,21 @@ static int irq_events_start(Interrupts *irq) {
 #define FIND_IRQBALANCE_MAX_USEC (UINT64_C(600) * 1000 * 1000)
 enum { FIND_IRQBALANCE_SOON = 5 };
 
-/* --- owners of CPUs --- */
-
-static size_t collect_owners(const Interrupts *irq, IrqOwner *ret) {
-        size_t n = 0;
-
-        REGISTRY_FOREACH(instance, irq->registry) {
-                if (!instance->planned.known || id_set_is_empty(&instance->planned.placement.nodes))
-                        continue;
-                ret[n++] = (IrqOwner){ .name = instance->name,
-                                       .cpus = instance->planned.placement.cpus,
-                                       .shared = instance->policy->place.share == SHARE_SHARED };
-        }
-        return n;
-}
-
-/* FNV-1a; the order of instances does not matter. */
-static uint64_t sum_owner(const Instance *i) {
-        const CpuSet *cpus = &i->planned.placement.cpus;
-        uint64_t sum = UINT64_C(14695981039346656037);
-
-        for (size_t k = 0; k < ELEMENTSOF(cpus->words); k++)
-                sum = (sum ^ cpus->words[k]) * UINT64_C(1099511628211);
-        return (sum ^ i->policy->place.share) * UINT64_C(1099511628211);
-}
-
 void irq_note_owners(Interrupts *irq) {
-        uint64_t sum = 0;
+        uint64_t sum = 0; /* the order of instances does not matter */
 
         if (!irq)
                 return;
-        REGISTRY_FOREACH(i, irq->registry)
-        if (i->planned.known && !id_set_is_empty(&i->planned.placement.nodes))
-                sum += sum_owner(i);
+        REGISTRY_FOREACH(i, irq->registry) {
+                const CpuSet *cpus = &i->planned.placement.cpus;
+                uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+                if (!i->planned.known || id_set_is_empty(&i->planned.placement.nodes))
+                        continue;
+                for (size_t k = 0; k < ELEMENTSOF(cpus->words); k++)
+                        hash = (hash ^ cpus->words[k]) * UINT64_C(1099511628211);
+                sum += (hash ^ i->policy->place.share) * UINT64_C(1099511628211);
+        }
         if (sum != irq->owners_sum)
                 irq_events_reconcile_within(irq, OWNERS_DELAY_USEC);
         irq->owners_sum = sum;
@@ -110,34 +92,15 @@ void irq_note_owners(Interrupts *irq) {
 
 /* --- present state --- */
 
-/* A write that the kernel has rejected proves more than the file. */
-static void mark_managed(const Interrupts *irq, IrqHost *host) {
-        for (size_t i = 0; i < host->n_devices; i++)
-                for (size_t k = 0; k < host->devices[i].n_vectors; k++) {
-                        IrqVector *v = &host->devices[i].vectors[k];
-                        const SettingKey key = { SETTING_VECTOR, irq_device_key(&host->devices[i]),
-                                                 v->irq };
-                        const IrqSetting *s = irq_setting_find(irq, &key);
-
-                        if (s && s->progress.refused)
-                                v->managed = IRQ_MANAGED_YES;
-                }
-}
-
-/* It reads the name of each process of the host. Where no policy steers interrupts, only the report
- * has it. */
-static uint64_t search_pause_usec(const Interrupts *irq) {
-        const IrqBalance *b = &irq->balance;
-
-        return irq->host->policies.n_irqs > 0 &&
-                               (b->socketless_pid != 0 || b->n_searches < FIND_IRQBALANCE_SOON)
-                       ? FIND_IRQBALANCE_USEC
-                       : FIND_IRQBALANCE_MAX_USEC;
-}
-
 static void find_irqbalance(Interrupts *irq, IrqHost *host) {
         const uint64_t now = clock_monotonic_usec();
         IrqBalance *b = &irq->balance;
+        const pid_t before = b->socketless_pid;
+        /* A search reads the name of each process of the host. Where no policy steers interrupts,
+         * only the report has it. */
+        const bool often = irq->host->policies.n_irqs > 0 &&
+                           (before != 0 || b->n_searches < FIND_IRQBALANCE_SOON);
+        const uint64_t pause_usec = often ? FIND_IRQBALANCE_USEC : FIND_IRQBALANCE_MAX_USEC;
 
         irq_balance_read(irq, &host->irqbalance);
         if (host->irqbalance.pid != 0) {
@@ -146,9 +109,7 @@ static void find_irqbalance(Interrupts *irq, IrqHost *host) {
                 b->n_searches = 0;
                 return;
         }
-        if (b->searched_usec == 0 || now >= b->searched_usec + search_pause_usec(irq)) {
-                const pid_t before = b->socketless_pid;
-
+        if (b->searched_usec == 0 || now >= b->searched_usec + pause_usec) {
                 b->searched_usec = now;
                 b->n_searches++;
                 b->socketless_pid = irq_host_find_irqbalance(&irq->host->sysroot);
@@ -158,7 +119,7 @@ static void find_irqbalance(Interrupts *irq, IrqHost *host) {
         host->irqbalance.pid = b->socketless_pid;
 }
 
-static int load(Interrupts *irq, IrqHost *ret) {
+static int load_present(Interrupts *irq, IrqHost *ret) {
         int r = irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
                                       irq->host->policies.n_irqs, ret);
 
@@ -169,14 +130,24 @@ static int load(Interrupts *irq, IrqHost *ret) {
         irq->load_failed = r < 0;
         if (r < 0)
                 return r;
-        mark_managed(irq, ret);
+        for (size_t i = 0; i < ret->n_devices; i++)
+                for (size_t k = 0; k < ret->devices[i].n_vectors; k++) {
+                        IrqVector *v = &ret->devices[i].vectors[k];
+                        const SettingKey key = { SETTING_VECTOR, irq_device_key(&ret->devices[i]),
+                                                 v->irq };
+                        const IrqSetting *s = irq_setting_find(irq, &key);
+
+                        /* A write that the kernel has rejected proves more than the file. */
+                        if (s && s->progress.refused)
+                                v->managed = IRQ_MANAGED_YES;
+                }
         find_irqbalance(irq, ret);
         return 0;
 }
 
 /* --- desired state --- */
 
-static void drop_device(IrqPlan *plan, size_t index) {
+static void plan_drop_device(IrqPlan *plan, size_t index) {
         IrqPlanDevice *d = &plan->devices[index];
         IrqPlanBalance *bans = &plan->irqbalance;
         size_t n = 0;
@@ -198,25 +169,34 @@ static void drop_device(IrqPlan *plan, size_t index) {
 
 static int build_plan(Interrupts *irq, const IrqHost *host, IrqPlan *ret) {
         _cleanup_free_ IrqOwner *owners = calloc(irq->registry->n_instances + 1, sizeof(*owners));
-        const IrqPlanInput input = {
-                .topology = &irq->host->topology,
-                .host = host,
-                .policies = irq->host->policies.irqs,
-                .n_policies = irq->host->policies.n_irqs,
-                .reserved = irq->placing->reserved,
-                .reserved_cpus = irq->placing->reserved_cpus,
-                .owners = owners,
-                .n_owners = owners ? collect_owners(irq, owners) : 0,
-        };
-        int r = owners ? irq_plan_build(&input, ret) : -ENOMEM;
+        IrqPlanInput input = { .topology = &irq->host->topology,
+                               .host = host,
+                               .policies = irq->host->policies.irqs,
+                               .n_policies = irq->host->policies.n_irqs,
+                               .reserved = irq->placing->reserved,
+                               .reserved_cpus = irq->placing->reserved_cpus,
+                               .owners = owners };
+        int r;
 
+        if (!owners)
+                return -ENOMEM;
+        REGISTRY_FOREACH(i, irq->registry) {
+                const Placement *p = &i->planned.placement;
+
+                if (i->planned.known && !id_set_is_empty(&p->nodes))
+                        owners[input.n_owners++] =
+                                (IrqOwner){ .name = i->name,
+                                            .cpus = p->cpus,
+                                            .shared = i->policy->place.share == SHARE_SHARED };
+        }
+        r = irq_plan_build(&input, ret);
         if (r < 0)
                 return r;
         irq_report_delivered(irq, host, owners, input.n_owners);
         /* A release names devices as it names instances; "host" is what belongs to no instance. */
         for (size_t i = 0; i < ret->n_devices; i++)
                 if (undo_release_is_asked(irq->host, ret->devices[i].device->name, NULL))
-                        drop_device(ret, i);
+                        plan_drop_device(ret, i);
         if (undo_release_is_asked(irq->host, RELEASE_HOST, NULL))
                 ret->irqbalance.sent = false;
         return 0;
@@ -264,32 +244,15 @@ static bool may_change(const Interrupts *irq) {
         return host_enforces(irq->host) && irq->undo->records.dir_fd >= 0;
 }
 
-/* If new policies are invalid, those in force stay. At the start there are none, so it is unknown
- * whether a setting is still desired. */
-static void carry_out(Interrupts *irq, const IrqHost *host, const IrqPlan *plan,
-                      const IrqDesiredList *desired) {
-        if (!may_change(irq)) {
-                /* What an operator asks for is given back also while the daemon is paused. */
-                if (!host_obeys(irq->host) || irq->undo->records.dir_fd < 0 ||
-                    !irq_is_asked_back(irq, host))
-                        return;
-                irq_give_back(irq, host, desired, true);
-                irq_balance_send(irq, &plan->irqbalance);
-                return;
-        }
-        if (irq->host->policies_known)
-                irq_give_back(irq, host, desired, false);
-        irq_put_on(irq, host, desired);
-        if (irq->host->policies_known || plan->irqbalance.sent)
-                irq_balance_send(irq, &plan->irqbalance);
-}
-
 static int reconcile(Interrupts *irq) {
         _cleanup_irq_host_ IrqHost host = { 0 };
         _cleanup_irq_plan_ IrqPlan plan = { 0 };
         _cleanup_irq_desired_ IrqDesiredList desired = { 0 };
+        /* If new policies are invalid, those in force stay. At the start there are none, so it is
+         * unknown whether a setting is still desired. */
+        const bool desired_known = irq->host->policies_known;
         bool releasing;
-        int r = load(irq, &host);
+        int r = load_present(irq, &host);
 
         if (r >= 0)
                 r = build_plan(irq, &host, &plan);
@@ -301,7 +264,18 @@ static int reconcile(Interrupts *irq) {
                 return r;
         reset_driver_contention(irq, &host, clock_monotonic_usec());
         releasing = irq_host_is_releasing(irq);
-        carry_out(irq, &host, &plan, &desired);
+        if (may_change(irq)) {
+                if (desired_known)
+                        irq_give_back(irq, &host, &desired, false);
+                irq_put_on(irq, &host, &desired);
+                if (desired_known || plan.irqbalance.sent)
+                        irq_balance_send(irq, &plan.irqbalance);
+        } else if (host_obeys(irq->host) && irq->undo->records.dir_fd >= 0 &&
+                   irq_is_asked_back(irq, &host)) {
+                /* What an operator asks for is given back also while the daemon is paused. */
+                irq_give_back(irq, &host, &desired, true);
+                irq_balance_send(irq, &plan.irqbalance);
+        }
         if (releasing && !irq_host_is_releasing(irq)) /* tidbnumactl waits for it */
                 host_queue(irq->host, HOST_WORK_PUBLISH);
         irq_verify(irq, &host, &desired);
@@ -325,27 +299,23 @@ static int reconcile(Interrupts *irq) {
 #define STOP_TIMEOUT_USEC (UINT64_C(2) * 1000 * 1000)
 #define STOP_PAUSE_USEC (UINT64_C(100) * 1000)
 
-/* True: a unit or irqbalance has not done its part yet. */
-static bool restore_all(Interrupts *irq) {
+static void stop_continue(Interrupts *irq) {
         static const SettingKey by_unit = { .kind = SETTING_NUMA_BALANCING, .device = "" };
         const IrqDesiredList none = { 0 };
-        _cleanup_irq_host_ IrqHost host = { 0 };
-        bool waits = false;
-
-        /* Devices that cannot be read are not gone: their records stay. */
-        if (irq_record(irq)->n_settings > 0 &&
-            irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
-                                  irq->host->policies.n_irqs, &host) >= 0) {
-                irq_give_back(irq, &host, &none, false);
-                waits = undo_record_find_setting(irq_record(irq), &by_unit) != NULL;
-        }
-        return irq_balance_restore(irq) || waits;
-}
-
-static void stop_continue(Interrupts *irq) {
         const uint64_t now = clock_monotonic_usec();
-        bool waits = irq->stop_restores && restore_all(irq);
+        _cleanup_irq_host_ IrqHost host = { 0 };
+        bool waits = false; /* a unit or irqbalance has not done its part yet */
 
+        if (irq->stop_restores) {
+                /* Devices that cannot be read are not gone: their records stay. */
+                if (irq_record(irq)->n_settings > 0 &&
+                    irq_host_load_devices(&irq->host->sysroot, irq->host->policies.irqs,
+                                          irq->host->policies.n_irqs, &host) >= 0) {
+                        irq_give_back(irq, &host, &none, false);
+                        waits = undo_record_find_setting(irq_record(irq), &by_unit) != NULL;
+                }
+                waits |= irq_balance_restore(irq);
+        }
         waits |= irq_balance_is_asked(&irq->balance);
         if (waits && irq->timer && now < irq->stop_usec) {
                 irq->series = (IrqSeries){ 0 };
