@@ -18,62 +18,39 @@ static bool asks_again(int r) {
         return r == -EAGAIN || r == -EBUSY;
 }
 
-/* CPUs on which to read its command line: that touches a page of its memory. */
-static CpuSet cpus_of(const Registry *registry, const Instance *i) {
-        return id_set_is_empty(&i->binding.placement.nodes)
-                       ? topology_cpus_of(&registry->host->topology,
-                                          &i->binding.observed.last_nodes)
-                       : i->binding.placement.cpus;
-}
-
-static void log_storage(const Registry *registry, const Instance *i, int error,
-                        const StorageDevices *storage) {
-        const JournalFields fields = { .instance = i->name, .policy = i->policy->name };
-
-        if (error < 0)
-                journal_log(&registry->host->journal, LOG_DEBUG, &fields,
-                            "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
-                            strerror(-error));
-        else
-                journal_log(&registry->host->journal, LOG_DEBUG, &fields, "%s: %s", i->name,
-                            storage->chain);
-}
-
-/* Read again each time: a disk may be mounted over the directory later, and a link may change. */
-static int read_storage(const Registry *registry, Instance *i, const Members *members) {
-        _cleanup_storage_devices_ StorageDevices storage = { 0 };
-        int r = worker_read_storage(registry->host->workers, members, i->data_dir, &storage);
-
-        log_storage(registry, i, r, &storage);
-        if (r < 0)
-                return r;
-        free(i->storage);
-        i->storage = TAKE_PTR(storage.chain);
-        i->storage_nodes = storage.nodes;
-        i->storage_known = true;
-        instance_queue(i, WORK_STORAGE);
-        return 0;
-}
-
 int describe_storage(const Registry *registry, Instance *i) {
         const Members members = instance_members(i, &registry->host->sysroot);
-        const CpuSet cpus = cpus_of(registry, i);
-
+        _cleanup_storage_devices_ StorageDevices storage = { 0 };
+        /* On which to read its command line: that touches a page of its memory. */
+        const CpuSet cpus = id_set_is_empty(&i->binding.placement.nodes)
+                                    ? topology_cpus_of(&registry->host->topology,
+                                                       &i->binding.observed.last_nodes)
+                                    : i->binding.placement.cpus;
         int r = 0;
 
         if (!members_are_vouched_for(&members, i->policy))
                 return 0;
         if (!i->data_dir)
                 r = worker_read_data_dir(registry->host->workers, &members, &cpus, &i->data_dir);
-        if (i->data_dir && i->policy->place.near == NEAR_STORAGE)
-                r = read_storage(registry, i, &members);
-        return asks_again(r) ? r : 0;
-}
-
-static bool has_same_ports(const Instance *i, const ListenPorts *ports) {
-        return i->n_ports == ports->n_ports &&
-               (ports->n_ports == 0 ||
-                memcmp(i->ports, ports->ports, ports->n_ports * sizeof(uint16_t)) == 0);
+        if (!i->data_dir || i->policy->place.near != NEAR_STORAGE)
+                return asks_again(r) ? r : 0;
+        /* Read again each time: a disk may be mounted over the directory later, and a link may
+         * change. */
+        r = worker_read_storage(registry->host->workers, &members, i->data_dir, &storage);
+        if (r < 0) {
+                journal_log(&registry->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
+                            "%s: the disk under %s cannot be found: %s", i->name, i->data_dir,
+                            strerror(-r));
+                return asks_again(r) ? r : 0;
+        }
+        journal_log(&registry->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i), "%s: %s", i->name,
+                    storage.chain);
+        free(i->storage);
+        i->storage = TAKE_PTR(storage.chain);
+        i->storage_nodes = storage.nodes;
+        i->storage_known = true;
+        instance_queue(i, WORK_STORAGE);
+        return 0;
 }
 
 static bool is_placed_by_port(const Instance *i) {
@@ -88,7 +65,11 @@ static int describe_ports(Registry *registry, Instance *i) {
         const Members members = instance_members(i, &registry->host->sysroot);
         int r = worker_read_ports(registry->host->workers, &members, &ports);
 
-        if (r < 0 || has_same_ports(i, &ports))
+        if (r < 0)
+                return r;
+        if (i->n_ports == ports.n_ports &&
+            (ports.n_ports == 0 ||
+             memcmp(i->ports, ports.ports, ports.n_ports * sizeof(uint16_t)) == 0))
                 return r;
         /* A server that shuts down closes its ports: keep the last ones, which are part of its
          * name. */

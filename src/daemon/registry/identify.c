@@ -22,7 +22,7 @@ int identify_may_match(Registry *registry, pid_t pid) {
         return process_may_match(&registry->host->sysroot, pid, wants_exe, registry);
 }
 
-static void forget(Registry *registry, pid_t pid) {
+static void process_forget(Registry *registry, pid_t pid) {
         Instance *instance;
         size_t index;
 
@@ -44,7 +44,8 @@ static int on_process_exit(_unused_ sd_event_source *source, int fd, _unused_ ui
         return 0;
 }
 
-static int join(Registry *registry, Instance *instance, Process *process, ProcHandle *handle) {
+static int instance_join(Registry *registry, Instance *instance, Process *process,
+                         ProcHandle *handle) {
         const pid_t pid = process->id.pid;
         size_t at;
         int r;
@@ -65,42 +66,36 @@ static int join(Registry *registry, Instance *instance, Process *process, ProcHa
         return r;
 }
 
-static int found(Registry *registry, const Policy *policy, Process *process, ProcHandle *handle) {
-        Instance *instance;
-        int r;
-
-        r = instance_new(process, clock_monotonic_usec(), &instance);
-        if (r < 0)
-                return r;
-        instance->policy = policy;
-        instance->policy_index = (size_t)(policy - registry->host->policies.policies);
-        r = join(registry, instance, process, handle);
-        if (r >= 0)
-                r = registry_add(registry, instance);
-        if (r < 0)
-                instance_free(instance);
-        return r;
-}
-
 static int add_process(Registry *registry, const Policy *policy, Process *process,
                        ProcHandle *handle, const StartCpus *start) {
         const pid_t pid = process->id.pid;
-        Instance *instance = registry_find_owner(registry, process);
+        const uint64_t now = clock_monotonic_usec();
+        Instance *instance = registry_find_owner(registry, process), *fresh = NULL;
         _cleanup_free_ StartCpus *own = start->set ? malloc(sizeof(*own)) : NULL;
         size_t index;
         int r;
 
         if (start->set && !own)
                 return -ENOMEM;
-        r = instance ? join(registry, instance, process, handle)
-                     : found(registry, policy, process, handle);
-        if (r < 0)
+        if (!instance) {
+                r = instance_new(process, now, &fresh);
+                if (r < 0)
+                        return r;
+                fresh->policy = policy;
+                fresh->policy_index = (size_t)(policy - registry->host->policies.policies);
+        }
+        r = instance_join(registry, instance ? instance : fresh, process, handle);
+        if (r >= 0 && fresh)
+                r = registry_add(registry, fresh);
+        if (r < 0) {
+                instance_free(fresh);
                 return r;
+        }
         instance = registry_find_pid(registry, pid, &index);
         if (own)
                 *own = *start;
         instance->members[index].start = TAKE_PTR(own);
-        describe_again(registry, instance, clock_monotonic_usec());
+        describe_again(registry, instance, now);
         if (policy->place.near == NEAR_STORAGE && !instance->data_dir)
                 (void)describe_storage(registry, instance);
         journal_log(&registry->host->journal, LOG_DEBUG, NULL,
@@ -135,40 +130,6 @@ static int add_ignored(Registry *registry, const Policy *policy, MatchVerdict ve
         return 0;
 }
 
-/* Only for processes that would be new instances: more processes of an instance always join it. */
-static bool is_full(const Registry *registry, const Policy *policy, const Process *process) {
-        const size_t index = (size_t)(policy - registry->host->policies.policies);
-
-        return instance_counts_of(&registry->counts, index, process->uid) >=
-                       policy->max_instances &&
-               !registry_find_owner(registry, process);
-}
-
-/* The first scan that finds room makes it an instance. */
-static int ignore(Registry *registry, const Policy *policy, const Process *process) {
-        const JournalFields fields = { .policy = policy->name };
-        const size_t index = (size_t)(policy - registry->host->policies.policies);
-
-        if (instance_counts_log(&registry->counts, index, process->uid, INSTANCE_LIMIT_INSTANCES)) {
-                journal_log(&registry->host->journal, LOG_WARNING, &fields,
-                            "Policy '%s' has %u instances of user %u, its max_instances: process "
-                            "%d (%s) and further ones are ignored. If all of them are wanted, "
-                            "raise max_instances; else name the owner in `match: {user: ...}`",
-                            policy->name, policy->max_instances, process->uid, process->id.pid,
-                            process->exe);
-                host_queue(registry->host, HOST_WORK_PUBLISH);
-        }
-        return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_FULL);
-}
-
-/* Each process takes two descriptors. The rest is for counters of accesses, which take up to half
- * of all, and for what the daemon needs: workers, files, sockets. */
-static size_t count_places(void) {
-        struct rlimit limit;
-
-        return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 5;
-}
-
 /* Are as many processes watched as may be: of the instance that it would join, or of its policy and
  * user? */
 static bool is_crowded(Registry *registry, const Policy *policy, const Process *process) {
@@ -177,6 +138,8 @@ static bool is_crowded(Registry *registry, const Policy *policy, const Process *
         const size_t index =
                 owner ? owner->policy_index : (size_t)(policy - registry->host->policies.policies);
         const uid_t uid = owner ? owner->uid : process->uid;
+        size_t n_places = 0;
+        struct rlimit limit;
 
         if (owner && owner->n_members >= INSTANCE_PROCESSES_MAX) {
                 if (instance_counts_log(&registry->counts, index, uid, INSTANCE_LIMIT_PROCESSES))
@@ -187,7 +150,11 @@ static bool is_crowded(Registry *registry, const Policy *policy, const Process *
                                     owner->name, owner->n_members, process->id.pid, process->exe);
                 return true;
         }
-        if (instance_counts_have_place(&registry->counts, index, uid, count_places()))
+        /* Each process takes two descriptors. The rest is for counters of accesses, which take up
+         * to half of all, and for what the daemon needs: workers, files, sockets. */
+        if (getrlimit(RLIMIT_NOFILE, &limit) >= 0)
+                n_places = limit.rlim_cur / 5;
+        if (instance_counts_have_place(&registry->counts, index, uid, n_places))
                 return false;
         if (instance_counts_log(&registry->counts, index, uid, INSTANCE_LIMIT_PLACES))
                 journal_log(&registry->host->journal, LOG_WARNING, &fields,
@@ -242,29 +209,67 @@ static int check_mounts(Registry *registry, Process *process, const ProcHandle *
         return r;
 }
 
-static int sort_in(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
+/* Once it was known to have its own memory, it has that until its next exec. */
+static int is_vforked(Registry *registry, const ProcHandle *handle, const Process *process) {
+        int r;
+
+        if (process->forked_by == 0 || is_known(registry, process))
+                return 0;
+        r = worker_is_vforked(registry->host->workers, handle, process);
+        return is_unanswered(registry, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
+}
+
+/* Assigns a process that was just read. `*process` and `*handle` may be taken over. */
+static int process_assign(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
+        const PolicySet *policies = &registry->host->policies;
         const Policy *policy = NULL;
         StartCpus given;
         MatchVerdict verdict;
+        size_t index;
         int r;
 
+        scope_resolve(registry, process);
+        r = is_vforked(registry, handle, process);
+        if (r > 0)
+                process_forget(registry, process->id.pid);
+        if (r != 0)
+                return 0;
         r = identify_read_args(registry, process, handle);
         if (is_known(registry, process))
                 return 0;
-        forget(registry, process->id.pid);
+        process_forget(registry, process->id.pid);
         /* Without it a policy behind the right one would take the process, and keep it. */
         if (r < 0)
                 return 0;
         r = check_mounts(registry, process, handle);
         if (r < 0)
                 return r == -ENOMEM ? r : 0;
-        verdict = match_judge(&registry->host->policies, process, &policy);
+        verdict = match_judge(policies, process, &policy);
         if (verdict == MATCH_NONE)
                 return 0;
         if (verdict != MATCH_POLICY)
                 return add_ignored(registry, policy, verdict, process, handle);
-        if (is_full(registry, policy, process))
-                return ignore(registry, policy, process);
+        index = (size_t)(policy - policies->policies);
+        /* Only for processes that would be new instances: more processes of an instance always join
+         * it. */
+        if (instance_counts_of(&registry->counts, index, process->uid) >= policy->max_instances &&
+            !registry_find_owner(registry, process)) {
+                const JournalFields fields = { .policy = policy->name };
+
+                if (instance_counts_log(&registry->counts, index, process->uid,
+                                        INSTANCE_LIMIT_INSTANCES)) {
+                        journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                                    "Policy '%s' has %u instances of user %u, its max_instances: "
+                                    "process %d (%s) and further ones are ignored. If all of them "
+                                    "are wanted, raise max_instances; else name the owner in "
+                                    "`match: {user: ...}`",
+                                    policy->name, policy->max_instances, process->uid,
+                                    process->id.pid, process->exe);
+                        host_queue(registry->host, HOST_WORK_PUBLISH);
+                }
+                /* The first scan that finds room makes it an instance. */
+                return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_FULL);
+        }
         if (is_crowded(registry, policy, process))
                 return ignored_add_counted(&registry->ignored, process->id.pid, MATCH_CROWDED);
         start_take_over(registry, policy, process, start, &given);
@@ -289,41 +294,9 @@ static bool lives_on_without_its_first_thread(const Registry *registry, pid_t pi
                proc_is_alive(instance->members[index].handle);
 }
 
-static void cannot_identify(Registry *registry, pid_t pid, int error) {
-        static const JournalFields fields = { .repeats = true };
-
-        if (!registry->identify_failed)
-                journal_log(&registry->host->journal, LOG_WARNING, &fields,
-                            "Process %d cannot be read: %s. Trying again at each scan; further "
-                            "processes are not logged",
-                            pid, strerror(-error));
-        registry->identify_failed = true;
-}
-
-/* Once it was known to have its own memory, it has that until its next exec. */
-static int is_vforked(Registry *registry, const ProcHandle *handle, const Process *process) {
-        int r;
-
-        if (process->forked_by == 0 || is_known(registry, process))
-                return 0;
-        r = worker_is_vforked(registry->host->workers, handle, process);
-        return is_unanswered(registry, r) || r == -EHOSTDOWN ? -EBUSY : r > 0;
-}
-
-/* `*process` and `*handle` may be taken over. */
-static int identified(Registry *registry, Process *process, ProcHandle *handle, Start *start) {
-        int r;
-
-        registry->identify_failed = false;
-        scope_resolve(registry, process);
-        r = is_vforked(registry, handle, process);
-        if (r > 0)
-                forget(registry, process->id.pid);
-        return r != 0 ? 0 : sort_in(registry, process, handle, start);
-}
-
 /* `exe`: as it was just read; NULL: it was not. */
 static int consider(Registry *registry, pid_t pid, const char *exe, Start *start) {
+        static const JournalFields fields = { .repeats = true };
         _cleanup_proc_ ProcHandle handle = PROC_HANDLE_NONE;
         _cleanup_process_ Process process = { 0 };
         int r = process_identify(&registry->host->sysroot, pid, exe, wants_exe, registry, &handle,
@@ -332,7 +305,8 @@ static int consider(Registry *registry, pid_t pid, const char *exe, Start *start
         registry->n_considered++;
         switch (r) {
         case 0:
-                return identified(registry, &process, &handle, start);
+                registry->identify_failed = false;
+                return process_assign(registry, &process, &handle, start);
         case -ENOMEM:
                 return r;
         case -ESRCH:
@@ -340,12 +314,17 @@ static int consider(Registry *registry, pid_t pid, const char *exe, Start *start
         case -EACCES:
         case -EPERM:
                 if (!lives_on_without_its_first_thread(registry, pid))
-                        forget(registry, pid);
+                        process_forget(registry, pid);
                 return 0;
         case -EBUSY: /* in its exec, whose event will follow */
                 return 0;
         default: /* no descriptor free, a file that cannot be read: the next scan tries again */
-                cannot_identify(registry, pid, r);
+                if (!registry->identify_failed)
+                        journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                                    "Process %d cannot be read: %s. Trying again at each scan; "
+                                    "further processes are not logged",
+                                    pid, strerror(-r));
+                registry->identify_failed = true;
                 return 0;
         }
 }
@@ -375,7 +354,7 @@ int identify_exec(Registry *registry, pid_t pid) {
         int r = proc_exe_read(&registry->host->sysroot, pid, exe, sizeof(exe));
 
         if (r == -ESRCH || (r >= 0 && !wants_exe(exe, registry))) {
-                forget(registry, pid);
+                process_forget(registry, pid);
                 return 0;
         }
         scan_list_forget(&registry->scan, pid);

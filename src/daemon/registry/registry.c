@@ -99,16 +99,6 @@ bool registry_is_crowd(const Registry *registry, const Instance *i) {
 
 /* --- names --- */
 
-static void log_collision(const Registry *registry, const Instance *instance, const Instance *other,
-                          const char *name) {
-        const JournalFields fields = { .instance = name, .policy = instance->policy->name };
-
-        journal_log(&registry->host->journal, LOG_NOTICE, &fields,
-                    "process %d is named %s, because %s is already the name of process %d",
-                    instance->members[0].process.id.pid, name, other->name,
-                    other->members[0].process.id.pid);
-}
-
 typedef struct NameSearch {
         const Registry *registry;
         const Instance *instance;
@@ -127,10 +117,16 @@ static bool is_taken(const char *name, void *userdata) {
 
 static int choose_name(const Registry *registry, const Instance *instance, char **ret) {
         NameSearch search = { .registry = registry, .instance = instance };
+        JournalFields fields = { .policy = instance->policy->name };
         int r = facts_choose_name(&instance->facts, is_taken, &search, ret);
 
-        if (r >= 0 && search.holder && !registry_find_name(registry, *ret))
-                log_collision(registry, instance, search.holder, *ret);
+        if (r < 0 || !search.holder || registry_find_name(registry, *ret))
+                return r;
+        fields.instance = *ret;
+        journal_log(&registry->host->journal, LOG_NOTICE, &fields,
+                    "process %d is named %s, because %s is already the name of process %d",
+                    instance->members[0].process.id.pid, *ret, search.holder->name,
+                    search.holder->members[0].process.id.pid);
         return r;
 }
 
@@ -341,19 +337,6 @@ void ignored_done(IgnoredList *ignored) {
         *ignored = (IgnoredList){ 0 };
 }
 
-static int render_reason(const Process *process, const Policy *policy, MatchVerdict verdict,
-                         char **ret) {
-        int r = verdict == MATCH_OTHER_USER
-                        ? asprintf(ret, "it runs as user %u, and policy '%s' is for user %s",
-                                   process->uid, policy->name, policy->match.user)
-                        : asprintf(ret,
-                                   "it lives in another %s namespace, as a container does; `match: "
-                                   "{containers: true}` in policy '%s' would include it",
-                                   foreign_to_string(process->foreign), policy->name);
-
-        return r < 0 ? -ENOMEM : 0;
-}
-
 int ignored_add(IgnoredList *ignored, Process *process, ProcHandle *handle, const Policy *policy,
                 MatchVerdict verdict) {
         IgnoredProcess s = { .handle = PROC_HANDLE_NONE };
@@ -365,9 +348,15 @@ int ignored_add(IgnoredList *ignored, Process *process, ProcHandle *handle, cons
                 return -ENOSPC;
         if (ARRAY_RESERVE(ignored->processes, ignored->allocated, ignored->n_processes + 1) < 0)
                 return -ENOMEM;
-        r = render_reason(process, policy, verdict, &s.reason);
+        r = verdict == MATCH_OTHER_USER
+                    ? asprintf(&s.reason, "it runs as user %u, and policy '%s' is for user %s",
+                               process->uid, policy->name, policy->match.user)
+                    : asprintf(&s.reason,
+                               "it lives in another %s namespace, as a container does; `match: "
+                               "{containers: true}` in policy '%s' would include it",
+                               foreign_to_string(process->foreign), policy->name);
         if (r < 0)
-                return r;
+                return -ENOMEM;
         s.policy = strdup(policy->name);
         if (!s.policy) {
                 ignored_process_done(&s);
@@ -471,34 +460,29 @@ void scope_resolve(const Registry *registry, Process *process) {
         }
 }
 
-static void take_group(Process *process, char *cgroup) {
-        char *unit = NULL;
-
-        free(process->cgroup);
-        free(process->scope);
-        process->cgroup = cgroup;
-        process->scope = NULL;
-        if (unit_from_cgroup(cgroup, &unit) < 0)
-                return;
-        if (unit_is_own_scope(unit))
-                process->scope = unit;
-        else
-                free(unit);
-}
-
 void scope_follow(const Registry *registry, Instance *i) {
         if (instance_is_service(i) || backend_kind(&registry->host->backend) != BACKEND_SYSTEMD)
                 return;
         for (size_t k = 0; k < i->n_members; k++) {
                 Process *p = &i->members[k].process;
-                char *cgroup;
+                char *cgroup, *unit = NULL;
 
                 if (proc_cgroup_read(i->members[k].handle, &cgroup) < 0)
                         continue;
-                if (p->cgroup && strcmp(p->cgroup, cgroup) == 0)
+                if (p->cgroup && strcmp(p->cgroup, cgroup) == 0) {
                         free(cgroup);
+                        continue;
+                }
+                free(p->cgroup);
+                free(p->scope);
+                p->cgroup = cgroup;
+                p->scope = NULL;
+                if (unit_from_cgroup(cgroup, &unit) < 0)
+                        continue;
+                if (unit_is_own_scope(unit))
+                        p->scope = unit;
                 else
-                        take_group(p, cgroup);
+                        free(unit);
         }
 }
 
@@ -532,32 +516,27 @@ static int compare_pids(const void *a, const void *b) {
         return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Both are in the same order, so one walk over the two is enough. */
-static void take_over_passed(ScanList *list, const ScanList *former) {
-        size_t k = 0;
-
-        list->n_unread = 0;
-        for (size_t i = 0; i < list->n_entries; i++) {
-                ScanEntry *entry = &list->entries[i];
-
-                while (k < former->n_entries && former->entries[k].pid < entry->pid)
-                        k++;
-                if (k < former->n_entries && former->entries[k].pid == entry->pid &&
-                    former->entries[k].inode == entry->inode)
-                        *entry = former->entries[k];
-                list->n_unread += !entry->passed;
-        }
-}
-
 int scan_list_read(ScanList *list, const Sysroot *sysroot) {
         _cleanup_scan_list_ ScanList now = { 0 };
+        size_t k = 0;
         int r = proc_foreach_pid(sysroot, append_scanned, &now);
 
         if (r < 0)
                 return r;
         if (now.n_entries > 1)
                 qsort(now.entries, now.n_entries, sizeof(now.entries[0]), compare_pids);
-        take_over_passed(&now, list);
+        /* Takes over what is known of processes that are still there. Both lists are in the same
+         * order, so one walk over the two is enough. */
+        for (size_t i = 0; i < now.n_entries; i++) {
+                ScanEntry *entry = &now.entries[i];
+
+                while (k < list->n_entries && list->entries[k].pid < entry->pid)
+                        k++;
+                if (k < list->n_entries && list->entries[k].pid == entry->pid &&
+                    list->entries[k].inode == entry->inode)
+                        *entry = list->entries[k];
+                now.n_unread += !entry->passed;
+        }
         scan_list_done(list);
         *list = TAKE_STRUCT(now);
         return 0;

@@ -15,15 +15,6 @@ void start_announce(Registry *registry, CpuSet *cpus, size_t n) {
         registry->n_start_cpus = cpus ? n : 0;
 }
 
-static const CpuSet *cpus_of(const Registry *registry, const Policy *policy) {
-        const size_t index =
-                policy ? (size_t)(policy - registry->host->policies.policies) : SIZE_MAX;
-
-        return index < registry->n_start_cpus && !id_set_is_empty(&registry->start_cpus[index])
-                       ? &registry->start_cpus[index]
-                       : NULL;
-}
-
 /* The folder's owner is the process's effective user, or root where the process hides its memory
  * (proc(5)): an owner root therefore proves nothing. */
 static bool is_of_user(int dir_fd, const PolicyMatch *match) {
@@ -40,22 +31,21 @@ static bool shows_exe(const ProcHandle *handle, const char *exe) {
         return proc_held_exe_read(handle, now, sizeof(now)) == 0 && strcmp(now, exe) == 0;
 }
 
-static int open_folder(const Sysroot *sysroot, pid_t pid, ProcHandle *ret) {
-        *ret = PROC_HANDLE_NONE;
-        ret->pid = pid;
-        ret->dir_fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);
-        return ret->dir_fd < 0 ? ret->dir_fd : 0;
-}
-
 void start_bind(const Registry *registry, pid_t pid, const char *exe, Start *ret) {
         const Sysroot *sysroot = &registry->host->sysroot;
-        const Policy *policy = match_by_exe_alone(&registry->host->policies, exe);
-        const CpuSet *cpus = cpus_of(registry, policy);
+        const PolicySet *policies = &registry->host->policies;
+        const Policy *policy = match_by_exe_alone(policies, exe);
+        const size_t index = policy ? (size_t)(policy - policies->policies) : SIZE_MAX;
+        const CpuSet *cpus = index < registry->n_start_cpus ? &registry->start_cpus[index] : NULL;
         size_t unused;
 
         *ret = START_NONE;
-        if (!cpus || !host_enforces(registry->host) || registry_find_pid(registry, pid, &unused) ||
-            open_folder(sysroot, pid, &ret->handle) < 0)
+        if (!cpus || id_set_is_empty(cpus) || !host_enforces(registry->host) ||
+            registry_find_pid(registry, pid, &unused))
+                return;
+        ret->handle.pid = pid;
+        ret->handle.dir_fd = path_open(sysroot->proc_fd, O_RDONLY | O_DIRECTORY, "%d", pid);
+        if (ret->handle.dir_fd < 0)
                 return;
         ret->policy = policy;
         if (is_of_user(ret->handle.dir_fd, &policy->match) &&

@@ -29,26 +29,26 @@ enum { SLICE_PROCESSES = 64 };
 /* One link is read for each process of an instance. */
 #define ENDS_INTERVAL_USEC (UINT64_C(500) * 1000)
 
-/* Reads every known process, also one that now executes another program; of other processes only
- * those that may match. */
-static int scan_one(Registry *registry, ScanEntry *entry) {
+static bool is_member(const Registry *registry, pid_t pid) {
         size_t unused;
 
-        scan_entry_note(entry, identify_may_match(registry, entry->pid));
-        if (registry_find_pid(registry, entry->pid, &unused))
-                entry->passed = false;
-        return entry->passed ? 0 : identify_consider(registry, entry->pid);
+        return registry_find_pid(registry, pid, &unused) != NULL;
 }
 
-/* At least one process. */
+/* At least one process. Reads every known one, also one that now executes another program; of other
+ * processes only those that may match. */
 static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
         while (n > 0 && registry->scan_next < registry->scan.n_entries) {
                 ScanEntry *entry = &registry->scan.entries[registry->scan_next++];
-                int r;
+                int r = 0;
 
                 if (entry->passed)
                         continue;
-                r = scan_one(registry, entry);
+                scan_entry_note(entry, identify_may_match(registry, entry->pid));
+                if (is_member(registry, entry->pid))
+                        entry->passed = false;
+                if (!entry->passed)
+                        r = identify_consider(registry, entry->pid);
                 if (r < 0)
                         return r;
                 n = clock_monotonic_usec() < until_usec ? n - 1 : 0;
@@ -56,7 +56,7 @@ static int scan_slice(Registry *registry, size_t n, uint64_t until_usec) {
         return 0;
 }
 
-static int begin_round(Registry *registry, bool whole) {
+static int scan_begin_round(Registry *registry, bool whole) {
         registry->scan_next = 0;
         registry->scan_events.received++;
         ignored_prune(&registry->ignored);
@@ -72,7 +72,7 @@ static int begin_round(Registry *registry, bool whole) {
  * those that are too many for one pass of the loop. */
 static int scan_all(Registry *registry, bool in_passes) {
         const uint64_t until = in_passes ? clock_monotonic_usec() + SCAN_PASS_USEC : UINT64_MAX;
-        int r = begin_round(registry, true);
+        int r = scan_begin_round(registry, true);
 
         if (r >= 0)
                 r = scan_slice(registry, registry->scan.n_entries, until);
@@ -83,7 +83,7 @@ static int scan_all(Registry *registry, bool in_passes) {
 }
 
 /* Time until the next slice, so that a round takes the whole interval. */
-static uint64_t pause_usec(const Registry *registry) {
+static uint64_t scan_pause_usec(const Registry *registry) {
         const size_t slices = (registry->scan.n_unread + SLICE_PROCESSES - 1) / SLICE_PROCESSES;
 
         return REGISTRY_SCAN_INTERVAL_USEC / (slices > 0 ? slices : 1);
@@ -97,8 +97,9 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
         if (registry->scan_next >= registry->scan.n_entries) {
                 /* An exec is reported by the connector, and a loss of events leads to scan_all().
                  * Without the connector nothing reports an exec: each process is read each time. */
-                r = begin_round(registry, registry->connector_fd < 0 ||
-                                                  ++registry->scan_rounds >= REGISTRY_WHOLE_ROUNDS);
+                r = scan_begin_round(registry,
+                                     registry->connector_fd < 0 ||
+                                             ++registry->scan_rounds >= REGISTRY_WHOLE_ROUNDS);
                 registry->scan_at_once = registry->connector_fd < 0;
                 host_queue(registry->host, HOST_WORK_ROUND);
         }
@@ -110,25 +111,10 @@ static int on_scan(sd_event_source *source, _unused_ uint64_t usec, void *userda
                 registry->scan_next = registry->scan.n_entries; /* the next time a round begins */
         registry->scan_at_once &= registry->scan_next < registry->scan.n_entries;
         pause = registry->scan_at_once        ? SCAN_PAUSE_USEC
-                : registry->connector_fd >= 0 ? pause_usec(registry)
+                : registry->connector_fd >= 0 ? scan_pause_usec(registry)
                                               : REGISTRY_POLL_INTERVAL_USEC;
         (void)event_source_arm_after(source, pause);
         return 0;
-}
-
-/* Makes a first scan, and starts the slow one. */
-static int scan_start(Registry *registry) {
-        int r = scan_all(registry, false);
-
-        if (r < 0)
-                return r;
-        registry->fork_filter_stale =
-                true; /* even without members, the filter must be set: to no process */
-        fork_filter_update(registry);
-        return event_source_add_after(registry->host->event, &registry->scan_timer,
-                                      registry->connector_fd >= 0 ? pause_usec(registry)
-                                                                  : REGISTRY_POLL_INTERVAL_USEC,
-                                      on_scan, registry);
 }
 
 /* --- ends ---
@@ -148,23 +134,6 @@ static int on_ends(sd_event_source *source, _unused_ uint64_t usec, void *userda
         }
         ignored_prune(&registry->ignored);
         return event_source_arm_after(source, ENDS_INTERVAL_USEC);
-}
-
-static int watch_ends(Registry *registry) {
-        if (!registry->host->sysroot.live || proc_has_pidfds())
-                return 0;
-        journal_log(&registry->host->journal, LOG_NOTICE, NULL,
-                    "The kernel has no pidfd_open(2), or the unit's list of system calls does not "
-                    "allow it: the end of a process is noticed within %d ms",
-                    (int)(ENDS_INTERVAL_USEC / 1000));
-        return event_source_add_after(registry->host->event, &registry->ends_timer,
-                                      ENDS_INTERVAL_USEC, on_ends, registry);
-}
-
-static bool is_member(const Registry *registry, pid_t pid) {
-        size_t unused;
-
-        return registry_find_pid(registry, pid, &unused) != NULL;
 }
 
 static void on_process_event(const ProcEvent *event, void *userdata) {
@@ -204,35 +173,31 @@ static int on_rescan(_unused_ sd_event_source *source, _unused_ uint64_t usec, v
         return 0;
 }
 
-static void events_were_lost(Registry *registry, int error) {
-        static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST, .repeats = true };
-        int pending = SD_EVENT_OFF;
-
-        registry->connector_events.lost++;
-        host_queue(registry->host, HOST_WORK_PUBLISH);
-        (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
-        if (pending != SD_EVENT_OFF)
-                return;
-        journal_log(&registry->host->journal, LOG_WARNING, &fields,
-                    "The kernel's process events were lost (%s); scanning all processes",
-                    strerror(-error));
-        (void)event_source_arm(registry->rescan_timer,
-                               registry->rescan_usec + REGISTRY_RESCAN_INTERVAL_USEC);
-}
-
 /* Reads a whole batch of events before any instance is reconciled: bash, numactl, env and server on
  * one PID, or the many processes of a unit, cause one reconcile. */
 static int on_connector(_unused_ sd_event_source *source, int fd, _unused_ uint32_t revents,
                         void *userdata) {
+        static const JournalFields fields = { .message_id = JOURNAL_EVENTS_LOST, .repeats = true };
         Registry *registry = userdata;
         const uint64_t before = registry->n_considered;
-        int r;
+        int pending = SD_EVENT_OFF;
+        int r = proc_connector_read(fd, on_process_event, registry);
 
-        r = proc_connector_read(fd, on_process_event, registry);
-        if (r < 0)
-                events_were_lost(registry, r);
-        else if (registry->n_considered == before)
-                host_queue(registry->host, HOST_WORK_NONE);
+        if (r >= 0) {
+                if (registry->n_considered == before)
+                        host_queue(registry->host, HOST_WORK_NONE);
+                return 0;
+        }
+        registry->connector_events.lost++;
+        host_queue(registry->host, HOST_WORK_PUBLISH);
+        (void)sd_event_source_get_enabled(registry->rescan_timer, &pending);
+        if (pending != SD_EVENT_OFF)
+                return 0;
+        journal_log(&registry->host->journal, LOG_WARNING, &fields,
+                    "The kernel's process events were lost (%s); scanning all processes",
+                    strerror(-r));
+        (void)event_source_arm(registry->rescan_timer,
+                               registry->rescan_usec + REGISTRY_RESCAN_INTERVAL_USEC);
         return 0;
 }
 
@@ -252,9 +217,20 @@ static const char *connector_hint(int error) {
         }
 }
 
-static int add_connector_sources(Registry *registry) {
-        int r;
+static int connector_start(Registry *registry) {
+        int r = proc_connector_open(REGISTRY_RECEIVE_BUFFER_BYTES, &registry->connector_fd);
 
+        /* An attacker who takes over this process must not get to change the network.
+         * change/setting.c raises the capability again for a write. */
+        (void)capability_set_effective(CAP_NET_ADMIN, false);
+        if (r < 0) {
+                journal_log(&registry->host->journal, LOG_WARNING, NULL,
+                            "The process connector cannot be used: %s (%s). New processes are "
+                            "found by a scan every %d s instead",
+                            strerror(-r), connector_hint(r),
+                            (int)(REGISTRY_POLL_INTERVAL_USEC / 1000000));
+                return 0;
+        }
         r = event_source_add_off(registry->host->event, &registry->rescan_timer, 1000, on_rescan,
                                  registry);
         if (r >= 0)
@@ -264,71 +240,64 @@ static int add_connector_sources(Registry *registry) {
                 r = sd_event_add_io(registry->host->event, &registry->connector_source,
                                     registry->connector_fd, EPOLLIN, on_connector, registry);
         /* New processes have priority over samples and moves. */
-        return r < 0 ? r
-                     : sd_event_source_set_priority(registry->connector_source,
-                                                    SD_EVENT_PRIORITY_IMPORTANT);
-}
-
-static int start_connector(Registry *registry) {
-        int r = proc_connector_open(REGISTRY_RECEIVE_BUFFER_BYTES, &registry->connector_fd);
-
-        /* An attacker who takes over this process must not get to change the network.
-         * change/setting.c raises the capability again for a write. */
-        (void)capability_set_effective(CAP_NET_ADMIN, false);
         if (r >= 0)
-                return add_connector_sources(registry);
-        journal_log(&registry->host->journal, LOG_WARNING, NULL,
-                    "The process connector cannot be used: %s (%s). New processes are found by a "
-                    "scan every %d s instead",
-                    strerror(-r), connector_hint(r), (int)(REGISTRY_POLL_INTERVAL_USEC / 1000000));
-        return 0;
+                r = sd_event_source_set_priority(registry->connector_source,
+                                                 SD_EVENT_PRIORITY_IMPORTANT);
+        return r;
 }
 
 int watch_start(Registry *registry) {
+        sd_event *event = registry->host->event;
+        const bool live = registry->host->sysroot.live;
         int r = 0;
 
         identify_start(registry);
-        if (registry->host->sysroot.live && !registry->host->args->once)
-                r = start_connector(registry);
-        if (r >= 0)
-                r = watch_ends(registry);
+        if (live && !registry->host->args->once)
+                r = connector_start(registry);
+        if (r >= 0 && live && !proc_has_pidfds()) {
+                journal_log(&registry->host->journal, LOG_NOTICE, NULL,
+                            "The kernel has no pidfd_open(2), or the unit's list of system calls "
+                            "does not allow it: the end of a process is noticed within %d ms",
+                            (int)(ENDS_INTERVAL_USEC / 1000));
+                r = event_source_add_after(event, &registry->ends_timer, ENDS_INTERVAL_USEC,
+                                           on_ends, registry);
+        }
         /* Scan after the subscription, so that no process falls between the two. */
-        return r < 0 ? r : scan_start(registry);
-}
-
-/* The policy of its first process, unless the user has max_instances of it already. A command line
- * that cannot be read yet takes it from no policy: it stays with the one of that name. */
-static const Policy *match_within_limit(const Registry *registry, const Instance *instance,
-                                        bool unread) {
-        const Policy *policy =
-                unread && instance->policy
-                        ? policy_set_find(&registry->host->policies, instance->policy->name)
-                        : NULL;
-
-        if (!policy)
-                policy = match_process(&registry->host->policies, &instance->members[0].process);
-
-        return policy && instance_counts_of(&registry->counts,
-                                            (size_t)(policy - registry->host->policies.policies),
-                                            instance->uid) < policy->max_instances
-                       ? policy
-                       : NULL;
+        if (r >= 0)
+                r = scan_all(registry, false);
+        if (r < 0)
+                return r;
+        /* Even without members, the filter must be set: to no process. */
+        registry->fork_filter_stale = true;
+        fork_filter_update(registry);
+        return event_source_add_after(event, &registry->scan_timer,
+                                      registry->connector_fd >= 0 ? scan_pause_usec(registry)
+                                                                  : REGISTRY_POLL_INTERVAL_USEC,
+                                      on_scan, registry);
 }
 
 /* Keeps the processes that still match the policy of the instance's first one. */
-static void rematch_instance(Registry *registry, Instance *instance) {
-        size_t i = instance->n_members;
+static void instance_rematch(Registry *registry, Instance *instance) {
+        const PolicySet *policies = &registry->host->policies;
+        const Policy *policy = NULL;
         bool unread = false;
-        const Policy *policy;
 
-        for (size_t k = 0; k < i; k++)
+        for (size_t k = 0; k < instance->n_members; k++)
                 unread |= identify_read_args(registry, &instance->members[k].process,
                                              instance->members[k].handle) < 0;
-        policy = match_within_limit(registry, instance, unread);
+        /* A command line that cannot be read yet takes it from no policy: it stays with the one of
+         * that name. */
+        if (unread && instance->policy)
+                policy = policy_set_find(policies, instance->policy->name);
+        if (!policy)
+                policy = match_process(policies, &instance->members[0].process);
+        if (policy && instance_counts_of(&registry->counts, (size_t)(policy - policies->policies),
+                                         instance->uid) >= policy->max_instances)
+                policy = NULL; /* the user has max_instances of it already */
         instance->policy = policy;
         /* The element behind the last policy counts for instances without one. */
-        instance->policy_index = policy ? (size_t)(policy - registry->host->policies.policies)
-                                        : registry->host->policies.n_policies;
+        instance->policy_index =
+                policy ? (size_t)(policy - policies->policies) : policies->n_policies;
         if (policy) {
                 (void)instance_counts_add(&registry->counts, instance->policy_index, instance->uid);
                 instance_counts_join(&registry->counts, instance->policy_index, instance->uid,
@@ -336,11 +305,11 @@ static void rematch_instance(Registry *registry, Instance *instance) {
                 instance_queue(instance, WORK_POLICY);
         }
         /* Removing the last process ends the instance. */
-        for (; i > 0; i--)
+        for (size_t k = instance->n_members; k > 0; k--)
                 if (!policy ||
-                    (!unread && match_process(&registry->host->policies,
-                                              &instance->members[i - 1].process) != policy))
-                        registry_remove_process(registry, instance, i - 1);
+                    (!unread &&
+                     match_process(policies, &instance->members[k - 1].process) != policy))
+                        registry_remove_process(registry, instance, k - 1);
         if (instance->n_members == 0)
                 return;
         describe_again(registry, instance, clock_monotonic_usec());
@@ -353,7 +322,7 @@ int watch_rematch(Registry *registry) {
         ignored_done(&registry->ignored); /* the new policies decide who is ignored */
         instance_counts_done(&registry->counts);
         for (size_t i = registry->n_instances; i > 0; i--)
-                rematch_instance(registry, registry->instances[i - 1]);
+                instance_rematch(registry, registry->instances[i - 1]);
         if (!registry->host->ready)
                 return scan_all(registry, false);
         workers_begin_pass(registry->host->workers, true); /* what comes now is others' doing */
@@ -364,59 +333,41 @@ int watch_rematch(Registry *registry) {
  * ones. */
 enum { ROUNDS_MAX = 8 };
 
-typedef struct Collection {
-        PidList members;
-        PidList children; /* children of members that joined since the last update */
-} Collection;
+static int append_pid(pid_t pid, void *userdata) {
+        PidList *list = userdata;
 
-static int append(PidList *list, pid_t pid) {
         if (ARRAY_RESERVE(list->pids, list->allocated, list->n_pids + 1) < 0)
                 return -ENOMEM;
         list->pids[list->n_pids++] = pid;
         return 0;
 }
 
-static int append_child(pid_t pid, void *userdata) {
-        Collection *c = userdata;
-
-        return append(&c->children, pid);
-}
-
-static int collect_members(const Registry *registry, Collection *c) {
-        REGISTRY_FOREACH(i, registry)
-        for (size_t p = 0; p < i->n_members; p++)
-                if (append(&c->members, i->members[p].process.id.pid) < 0)
-                        return -ENOMEM;
-        return 0;
-}
-
-/* To be called after the kernel's filter is set: from then on each fork causes an event. */
-static void collect_children(const Registry *registry, Collection *c) {
-        REGISTRY_FOREACH(i, registry) {
-                for (size_t p = 0; p < i->n_members; p++) {
-                        if (!i->members[p].forks_reported)
-                                (void)proc_foreach_child(i->members[p].handle, append_child, c);
-                        i->members[p].forks_reported = true;
-                }
-        }
-}
-
-static void update_once(Registry *registry, size_t *left) {
-        Collection c = { 0 };
+static void fork_filter_update_once(Registry *registry, size_t *left) {
+        PidList members = { 0 };
+        PidList children = { 0 }; /* of members that joined since the last update */
+        int r = 0;
 
         registry->fork_filter_stale = false;
+        REGISTRY_FOREACH(i, registry)
+        for (size_t p = 0; r >= 0 && p < i->n_members; p++)
+                r = append_pid(i->members[p].process.id.pid, &members);
         /* A filter that cannot be set costs events of foreign processes, but none is missed. */
-        if (collect_members(registry, &c) < 0)
+        if (r < 0)
                 (void)proc_connector_filter(registry->connector_fd, NULL, 0);
-        else if (c.members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !registry->fork_filter_all)
-                (void)proc_connector_filter(registry->connector_fd, c.members.pids,
-                                            c.members.n_pids);
-        registry->fork_filter_all = c.members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
-        collect_children(registry, &c);
-        for (size_t k = 0; k<c.children.n_pids && * left> 0; k++, --*left)
-                (void)identify_consider(registry, c.children.pids[k]);
-        pid_list_done(&c.members);
-        pid_list_done(&c.children);
+        else if (members.n_pids <= PROC_CONNECTOR_PARENTS_MAX || !registry->fork_filter_all)
+                (void)proc_connector_filter(registry->connector_fd, members.pids, members.n_pids);
+        registry->fork_filter_all = members.n_pids > PROC_CONNECTOR_PARENTS_MAX;
+        /* The kernel's filter is set: from now on each fork causes an event. */
+        REGISTRY_FOREACH(i, registry)
+        for (size_t p = 0; p < i->n_members; p++) {
+                if (!i->members[p].forks_reported)
+                        (void)proc_foreach_child(i->members[p].handle, append_pid, &children);
+                i->members[p].forks_reported = true;
+        }
+        for (size_t k = 0; k<children.n_pids && * left> 0; k++, --*left)
+                (void)identify_consider(registry, children.pids[k]);
+        pid_list_done(&members);
+        pid_list_done(&children);
 }
 
 void fork_filter_update(Registry *registry) {
@@ -425,7 +376,7 @@ void fork_filter_update(Registry *registry) {
         if (registry->connector_fd < 0 || !registry->fork_filter_stale)
                 return;
         for (unsigned n = 0; registry->fork_filter_stale && n < ROUNDS_MAX; n++)
-                update_once(registry, &left);
+                fork_filter_update_once(registry, &left);
         if (left == 0)
                 registry_scan_soon(registry);
 }
