@@ -85,25 +85,6 @@ static const char *try_events(const AccessEvents *events) {
         return NULL;
 }
 
-static const char *choose(const Sampling *s, AccessEvents *ret) {
-        const char *reason = s->host->sysroot.live
-                                     ? find_events(s, ret)
-                                     : "this is a dump of a machine, which counts nothing";
-
-        return reason ? reason : try_events(ret);
-}
-
-/* Sums of other events cannot be continued. */
-static void begin_again(Sampling *s) {
-        REGISTRY_FOREACH(i, s->registry) {
-                access_close(&i->sampling.access.counters);
-                i->sampling.access = (InstanceAccess){ .logged = false };
-        }
-        if (s->access.policy_counts)
-                memset(s->access.policy_counts, 0,
-                       (s->host->policies.n_policies + 1) * sizeof(s->access.policy_counts[0]));
-}
-
 /* --- sums by policy --- */
 
 void access_done(Access *a) {
@@ -130,40 +111,48 @@ int access_carry_counts(Sampling *s, const PolicySet *fresh) {
 
 /* --- which events --- */
 
-static void log_choice(const Sampling *s) {
-        const Access *a = &s->access;
-
-        if (!a->wanted)
-                return;
-        if (a->available)
-                journal_log(&s->host->journal, LOG_INFO, NULL,
-                            "Accesses to memory are counted, by events of %s (%s)",
-                            a->events.source, a->events.coverage);
-        else
-                journal_log(&s->host->journal, LOG_NOTICE, NULL,
-                            "Memory accesses are not counted: %s. Nothing else is affected",
-                            a->reason);
-}
-
 void access_choose(Sampling *s) {
-        Access now = { .wanted = s->host->policies.sampling_access };
-        const char *reason = now.wanted ? choose(s, &now.events) : "";
-        const bool changed = now.wanted != s->access.wanted;
+        Access now = { .wanted = s->host->policies.sampling_access,
+                       .next = s->access.next,
+                       .policy_counts = s->access.policy_counts };
+        const char *reason = "";
 
+        if (now.wanted && !s->host->sysroot.live)
+                reason = "this is a dump of a machine, which counts nothing";
+        else if (now.wanted) {
+                reason = find_events(s, &now.events);
+                if (!reason)
+                        reason = try_events(&now.events);
+        }
         now.available = !reason;
-        now.next = s->access.next;
-        now.policy_counts = s->access.policy_counts;
-        if (reason)
+        if (reason) {
                 now.events = (AccessEvents){ .source = NULL };
-        (void)snprintf(now.reason, sizeof(now.reason), "%s", reason ? reason : "");
-        if (!changed && now.available == s->access.available &&
+                (void)snprintf(now.reason, sizeof(now.reason), "%s", reason);
+        }
+        if (now.wanted == s->access.wanted && now.available == s->access.available &&
             access_events_equal(&now.events, &s->access.events) &&
             strcmp(now.reason, s->access.reason) == 0)
                 return;
-        if (!access_events_equal(&now.events, &s->access.events))
-                begin_again(s);
+        if (!access_events_equal(&now.events, &s->access.events)) {
+                /* Sums of other events cannot be continued. */
+                REGISTRY_FOREACH(i, s->registry) {
+                        access_close(&i->sampling.access.counters);
+                        i->sampling.access = (InstanceAccess){ .logged = false };
+                }
+                if (s->access.policy_counts)
+                        memset(s->access.policy_counts, 0,
+                               (s->host->policies.n_policies + 1) *
+                                       sizeof(s->access.policy_counts[0]));
+        }
         s->access = now;
-        log_choice(s);
+        if (now.available)
+                journal_log(&s->host->journal, LOG_INFO, NULL,
+                            "Accesses to memory are counted, by events of %s (%s)",
+                            now.events.source, now.events.coverage);
+        else if (now.wanted)
+                journal_log(&s->host->journal, LOG_NOTICE, NULL,
+                            "Memory accesses are not counted: %s. Nothing else is affected",
+                            now.reason);
 }
 
 void access_begin_round(Sampling *s) {
@@ -171,7 +160,7 @@ void access_begin_round(Sampling *s) {
 }
 
 /* As many threads as there are descriptors left for. */
-static size_t room(const Sampling *s, const Instance *i) {
+static size_t threads_max(const Sampling *s, const Instance *i) {
         Locality localities[N_LOCALITIES];
         PerfCode codes[N_LOCALITIES];
         const size_t n_max =
@@ -184,46 +173,38 @@ static size_t room(const Sampling *s, const Instance *i) {
         return others < n_max ? n_max - others : 0;
 }
 
-static void add(Sampling *s, Instance *i, const AccessSample *sample) {
+static void add_sample(Sampling *s, Instance *i, const AccessSample *sample) {
         for (Locality l = 0; l < N_LOCALITIES; l++) {
                 i->sampling.access.counts[l] += sample->counts[l];
                 s->access.policy_counts[i->policy_index].by[l] += sample->counts[l];
         }
 }
 
-static void log_missing(const Sampling *s, Instance *i, const AccessSample *sample) {
-        if (sample->n_missing == 0 || i->sampling.access.logged)
-                return;
-        i->sampling.access.logged = true;
-        journal_log(&s->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
-                    "Accesses of %zu of the %zu threads of %s are not counted: %s",
-                    sample->n_missing, sample->n_missing + sample->n_counted, i->name,
-                    open_reason(i->sampling.access.counters.error));
-}
-
-static void read_counters(Sampling *s, Instance *i) {
-        const AccessEvents *events = &s->access.events;
-        AccessSample sample;
-
-        access_read(&i->sampling.access.counters, events, &sample);
-        add(s, i, &sample);
-        i->sampling.access.known = i->sampling.access.known || sample.n_counted > 0;
-        i->sampling.access.ratio = access_ratio(&sample, events);
-        i->sampling.access.coverage = access_coverage(&sample);
-        log_missing(s, i, &sample);
-}
-
 /* -EAGAIN: the next pass continues. */
-static int step(Sampling *s, Instance *i) {
+static int access_step(Sampling *s, Instance *i) {
+        const AccessEvents *events = &s->access.events;
+        InstanceAccess *own = &i->sampling.access;
         const Begun begun = cost_begin();
-        int r = access_attach(&i->sampling.access.counters, i->members, i->n_members,
-                              &s->access.events, OPENS_A_PASS, room(s, i));
+        AccessSample sample;
+        int r = access_attach(&own->counters, i->members, i->n_members, events, OPENS_A_PASS,
+                              threads_max(s, i));
 
         if (r < 0) {
                 cost_pause(s, begun);
                 return r;
         }
-        read_counters(s, i);
+        access_read(&own->counters, events, &sample);
+        add_sample(s, i, &sample);
+        own->known = own->known || sample.n_counted > 0;
+        own->ratio = access_ratio(&sample, events);
+        own->coverage = access_coverage(&sample);
+        if (sample.n_missing > 0 && !own->logged) {
+                own->logged = true;
+                journal_log(&s->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                            "Accesses of %zu of the %zu threads of %s are not counted: %s",
+                            sample.n_missing, sample.n_missing + sample.n_counted, i->name,
+                            open_reason(own->counters.error));
+        }
         cost_end(s, SAMPLE_COUNTERS, begun);
         return 0;
 }
@@ -231,7 +212,7 @@ static int step(Sampling *s, Instance *i) {
 bool access_pass(Sampling *s) {
         if (!s->access.available || s->access.next >= s->registry->n_instances)
                 return false;
-        if (step(s, s->registry->instances[s->access.next]) != -EAGAIN)
+        if (access_step(s, s->registry->instances[s->access.next]) != -EAGAIN)
                 s->access.next++;
         return true;
 }
@@ -242,7 +223,7 @@ void access_end(Sampling *s, Instance *i) {
         if (!s->access.available)
                 return;
         access_finish(&i->sampling.access.counters, &s->access.events, &sample);
-        add(s, i, &sample);
+        add_sample(s, i, &sample);
 }
 
 void access_fill(const Sampling *s, AccessInfo *ret) {

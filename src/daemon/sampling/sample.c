@@ -23,17 +23,6 @@ static bool has_counts(const Sampling *s, Instance *i) {
         return i->by_node;
 }
 
-static int count(const Sampling *s, Instance *i, int cgroup_fd) {
-        const Members members = instance_members(i, &s->host->sysroot);
-        int r = has_counts(s, i)
-                        ? members_count_memory(&members, &s->host->topology, cgroup_fd, i->by_node)
-                        : -ENOMEM;
-
-        if (r >= 0)
-                i->sampling.sampled = false;
-        return r;
-}
-
 void sample_observe(const Sampling *s, Instance *i) {
         Members members = instance_members(i, &s->host->sysroot);
 
@@ -45,11 +34,16 @@ void sample_observe(const Sampling *s, Instance *i) {
 }
 
 int sample_count(Sampling *s, Instance *i, int cgroup_fd) {
+        const Members members = instance_members(i, &s->host->sysroot);
         const Begun begun = cost_begin();
-        int r = count(s, i, cgroup_fd);
+        int r = has_counts(s, i)
+                        ? members_count_memory(&members, &s->host->topology, cgroup_fd, i->by_node)
+                        : -ENOMEM;
 
-        if (r >= 0)
-                cost_end(s, SAMPLE_NUMA_STAT, begun);
+        if (r < 0)
+                return r;
+        i->sampling.sampled = false;
+        cost_end(s, SAMPLE_NUMA_STAT, begun);
         return r;
 }
 
@@ -70,14 +64,6 @@ void sample_update(Sampling *s, Instance *i, int cgroup_fd, const NodeSet *nodes
 #define HUGE_AGAIN_USEC (UINT64_C(20) * 1000)
 #define HUGE_FAILED_USEC (UINT64_C(1000) * 1000)
 
-static uint64_t count_reserved(const HugePools *pools) {
-        uint64_t n = 0;
-
-        for (size_t i = 0; i < pools->n; i++)
-                n += pools->list[i].n_reserved;
-        return n;
-}
-
 static bool huge_is_due(const Instance *i, uint64_t n_reserved, bool again, uint64_t now_usec) {
         const InstanceHuge *huge = &i->sampling.huge;
 
@@ -89,9 +75,10 @@ static bool huge_is_due(const Instance *i, uint64_t n_reserved, bool again, uint
 
 void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool again) {
         const Members members = instance_members(i, &s->host->sysroot);
-        const uint64_t now = clock_monotonic_usec(), n_reserved = count_reserved(pools);
+        const uint64_t now = clock_monotonic_usec();
         InstanceHuge *huge = &i->sampling.huge;
         HugeNeed most = huge->most;
+        uint64_t n_reserved = 0;
         HugeMaps maps;
         int r;
 
@@ -101,6 +88,8 @@ void sample_huge(const Sampling *s, Instance *i, const HugePools *pools, bool ag
                 i->huge_known = true;
                 return;
         }
+        for (size_t k = 0; k < pools->n; k++)
+                n_reserved += pools->list[k].n_reserved;
         if (!huge_is_due(i, n_reserved, again, now)) {
                 if (n_reserved < huge->n_reserved)
                         huge->n_reserved = n_reserved;
@@ -164,34 +153,30 @@ bool sample_is_due(const Instance *i, uint64_t now_usec) {
 }
 
 /* -EAGAIN: the worker is busy with it. */
-static int draw_pages(Sampling *s, const ProcHandle *process, size_t n_pages, Draws *draws) {
-        const uint64_t seed = ++s->rounds.n_draws;
-        uint64_t cpu_usec;
-        int r;
-
-        if (!s->host->workers)
-                return sampler_draw(&s->host->topology, process, n_pages, seed, draws);
-        r = worker_draw(s->host->workers, &s->host->topology, process, n_pages, seed, draws,
-                        &cpu_usec);
-        if (r >= 0)
-                s->rounds.cost_usec += cpu_usec;
-        return r;
-}
-
 static int draw_process(Sampling *s, const Instance *i, size_t k, Drawing *d) {
+        const Topology *topology = &s->host->topology;
         const ProcHandle *process = i->members[k].handle;
         const size_t share = SAMPLER_PAGES / i->n_members;
+        const size_t n_pages = share > PROCESS_PAGES_MIN ? share : PROCESS_PAGES_MIN;
+        const uint64_t seed = ++s->rounds.n_draws;
         _cleanup_draws_ Draws draws = { 0 };
+        uint64_t cpu_usec = 0;
         ProcMemory memory;
         int r;
 
-        r = draw_pages(s, process, share > PROCESS_PAGES_MIN ? share : PROCESS_PAGES_MIN, &draws);
-        if (r >= 0)
-                r = proc_memory_read(process, &memory);
+        if (s->host->workers)
+                r = worker_draw(s->host->workers, topology, process, n_pages, seed, &draws,
+                                &cpu_usec);
+        else
+                r = sampler_draw(topology, process, n_pages, seed, &draws);
         if (r < 0)
                 return r;
-        sampler_add_bytes(&s->host->topology, &draws, &memory, d->by_node);
-        d->parts[k] = sampler_outside(&s->host->topology, &draws, &d->nodes);
+        s->rounds.cost_usec += cpu_usec;
+        r = proc_memory_read(process, &memory);
+        if (r < 0)
+                return r;
+        sampler_add_bytes(topology, &draws, &memory, d->by_node);
+        d->parts[k] = sampler_outside(topology, &draws, &d->nodes);
         d->weights[k] = (double)(memory.anon_bytes + memory.huge_bytes);
         return 0;
 }
@@ -219,20 +204,6 @@ static int begin_drawing(const Sampling *s, Instance *i) {
         return 0;
 }
 
-/* At least one process a pass, otherwise the sample would never complete. */
-static int draw_some(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
-        const uint64_t begun = clock_usec();
-        Drawing *d = i->sampling.drawing;
-
-        do {
-                int r = draw_process(s, i, d->next, d);
-
-                if (r < 0) /* a process that has just ended is no longer in the next round */
-                        return r;
-        } while (++d->next < i->n_members && clock_usec() - begun < SAMPLE_PASS_USEC);
-        return d->next < i->n_members ? -EAGAIN : 0;
-}
-
 /* Compares with the first sample of the series, so that a slow drift of the ratio is noticed as
  * well. */
 static void note_steady(const Sampling *s, Instance *i, const Drawing *d, double ratio,
@@ -255,19 +226,6 @@ static void note_steady(const Sampling *s, Instance *i, const Drawing *d, double
                            s->rounds.interval_usec / 2;
 }
 
-static void finish_drawing(const Sampling *s, Instance *i) {
-        const Drawing *d = i->sampling.drawing;
-        const Estimate estimate = estimate_combine(d->parts, d->weights, i->n_members);
-
-        note_steady(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
-
-        memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
-        i->sampling.sampled = true;
-        i->sampling.sampled_nodes = d->nodes;
-        i->sampling.sampled_ratio = i->sampling.remote_ratio = estimate.ratio;
-        i->sampling.sampled_halfwidth = estimate_halfwidth(&estimate);
-}
-
 static const char *not_drawn_reason(int error) {
         switch (error) {
         case -E2BIG:
@@ -283,40 +241,54 @@ static const char *not_drawn_reason(int error) {
         }
 }
 
-/* Not for a process that ends or executes another program: the next round samples it. */
-static void log_not_drawn(const Sampling *s, Instance *i, int error) {
-        if (i->sampling.not_drawn_logged || i->n_members == 0 || error == -ESRCH ||
-            error == -ESTALE)
-                return;
-        i->sampling.not_drawn_logged = true;
-        journal_log(&s->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
-                    "The location of the memory of %s cannot be sampled: %s", i->name,
-                    not_drawn_reason(error));
-}
-
 int sample_draw(Sampling *s, Instance *i, uint64_t (*clock_usec)(void)) {
         Begun begun = cost_begin();
+        Estimate estimate;
+        Drawing *d;
         int r = begin_drawing(s, i);
+        const uint64_t pass_usec = clock_usec();
 
+        d = i->sampling.drawing;
+        /* At least one process a pass, otherwise the sample would never complete. A process that
+         * has just ended is no longer in the next round. */
         if (r >= 0)
-                r = draw_some(s, i, clock_usec);
-        if (i->sampling.drawing)
-                begun.usec -= i->sampling.drawing->spent_usec;
+                do
+                        r = draw_process(s, i, d->next, d);
+                while (r >= 0 && ++d->next < i->n_members &&
+                       clock_usec() - pass_usec < SAMPLE_PASS_USEC);
+        if (r >= 0 && d->next < i->n_members)
+                r = -EAGAIN;
+        if (d)
+                begun.usec -= d->spent_usec;
         if (r == -EAGAIN) {
-                i->sampling.drawing->spent_usec = clock_monotonic_usec() - begun.usec;
+                d->spent_usec = clock_monotonic_usec() - begun.usec;
                 cost_pause(s, begun);
                 return r;
         }
         cost_end(s, SAMPLE_DRAWN, begun);
         if (r >= 0) {
-                finish_drawing(s, i);
+                estimate = estimate_combine(d->parts, d->weights, i->n_members);
+                note_steady(s, i, d, estimate.ratio, estimate_halfwidth(&estimate));
+                memcpy(i->by_node, d->by_node, d->n_nodes * sizeof(d->by_node[0]));
+                i->sampling.sampled = true;
+                i->sampling.sampled_nodes = d->nodes;
+                i->sampling.sampled_ratio = i->sampling.remote_ratio = estimate.ratio;
+                i->sampling.sampled_halfwidth = estimate_halfwidth(&estimate);
                 i->sampling.not_drawn_logged = false;
         } else {
                 i->sampling.sampled = false;
                 i->sampling.remote_ratio = NAN;
-                log_not_drawn(s, i, r);
+                /* Not for a process that ends or executes another program: the next round samples
+                 * it. */
+                if (!i->sampling.not_drawn_logged && i->n_members > 0 && r != -ESRCH &&
+                    r != -ESTALE) {
+                        i->sampling.not_drawn_logged = true;
+                        journal_log(&s->host->journal, LOG_NOTICE, &INSTANCE_FIELDS(i),
+                                    "The location of the memory of %s cannot be sampled: %s",
+                                    i->name, not_drawn_reason(r));
+                }
         }
-        free(i->sampling.drawing);
+        free(d);
         i->sampling.drawing = NULL;
         return r;
 }
