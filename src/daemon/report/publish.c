@@ -284,29 +284,6 @@ static int fill_policies(const Report *report, Snapshot *s) {
         return 0;
 }
 
-static int fill_nodes(Report *report, Snapshot *s) {
-        NodeCounters *nodes = calloc(report->host->topology.n_nodes + 1, sizeof(*nodes));
-
-        s->nodes = nodes;
-        return nodes ? node_load(&report->host->sysroot, &report->host->topology,
-                                 &report->node_times, nodes)
-                     : -ENOMEM;
-}
-
-static int write_files(Report *report, const Snapshot *snapshot) {
-        int r = metrics_render(snapshot, &report->metrics);
-
-        if (r >= 0)
-                r = status_render(snapshot, &report->status);
-        if (r >= 0)
-                r = atomic_file_write(report->host->runtime_fd, "status.json", report->status.data,
-                                      report->status.length, 0644);
-        if (r < 0)
-                return r;
-        return atomic_file_write(report->host->runtime_fd, "metrics.prom", report->metrics.data,
-                                 report->metrics.length, 0644);
-}
-
 /* The lists that the functions above have made. */
 static void lists_done(Snapshot *s) {
         const void *const lists[] = { s->instances,   s->ignored_processes, s->units,
@@ -326,6 +303,7 @@ static int publish_all(Report *report) {
         };
         JobTimeouts timeouts[N_WORKER_JOBS - WORKER_ARGS];
         _cleanup_free_ InstanceMemory *memory = NULL;
+        NodeCounters *nodes;
         _cleanup_(lists_done) Snapshot s = {
                 .version = TIDBNUMAD_VERSION,
                 .hwloc_version = TIDBNUMAD_HWLOC_VERSION,
@@ -368,9 +346,23 @@ static int publish_all(Report *report) {
                 r = fill_releases(report, &s);
         if (r >= 0)
                 r = fill_policies(report, &s);
+        if (r < 0)
+                return r;
+        s.nodes = nodes = calloc(host->topology.n_nodes + 1, sizeof(*nodes));
+        if (!nodes)
+                return -ENOMEM;
+        r = node_load(&host->sysroot, &host->topology, &report->node_times, nodes);
         if (r >= 0)
-                r = fill_nodes(report, &s);
-        return r < 0 ? r : write_files(report, &s);
+                r = metrics_render(&s, &report->metrics);
+        if (r >= 0)
+                r = status_render(&s, &report->status);
+        if (r >= 0)
+                r = atomic_file_write(host->runtime_fd, "status.json", report->status.data,
+                                      report->status.length, 0644);
+        if (r >= 0)
+                r = atomic_file_write(host->runtime_fd, "metrics.prom", report->metrics.data,
+                                      report->metrics.length, 0644);
+        return r;
 }
 
 int publish_now(Report *report) {
@@ -408,17 +400,6 @@ static void add_ids(IdView ids, Table *table) {
         table_add(table, list[0] ? list : "-");
 }
 
-static void add_row(const Report *report, const Instance *i, Table *table) {
-        const Verdict verdict = reconcile_verdict(report->binding, i);
-
-        table_add(table, i->name);
-        table_add(table, i->policy->name);
-        table_add(table, instance_state_to_string(verdict.state));
-        add_ids(ID_VIEW(&i->binding.placement.nodes), table);
-        add_ids(ID_VIEW(&i->binding.placement.cpus), table);
-        table_add(table, reason_of(i, &verdict));
-}
-
 void dry_run_render(const Report *report, Text *text) {
         static const char *const headings[] = { "INSTANCE", "POLICY", "STATE",
                                                 "NODES",    "CPUS",   "REASON" };
@@ -429,7 +410,15 @@ void dry_run_render(const Report *report, Text *text) {
                 return;
         }
         table_init(&table, headings, ELEMENTSOF(headings));
-        REGISTRY_FOREACH(i, report->registry)
-        add_row(report, i, &table);
+        REGISTRY_FOREACH(i, report->registry) {
+                const Verdict verdict = reconcile_verdict(report->binding, i);
+
+                table_add(&table, i->name);
+                table_add(&table, i->policy->name);
+                table_add(&table, instance_state_to_string(verdict.state));
+                add_ids(ID_VIEW(&i->binding.placement.nodes), &table);
+                add_ids(ID_VIEW(&i->binding.placement.cpus), &table);
+                table_add(&table, reason_of(i, &verdict));
+        }
         table_render(&table, 0, text);
 }
