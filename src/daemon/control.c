@@ -162,52 +162,53 @@ static bool call_names(const Call *call, const char *name, const char *unit) {
         return word_list_names(&call->globs, name, unit);
 }
 
-/* Considers a name for each of the instances, units, records and devices. */
-typedef void (*NameVisitor)(const char *name, const char *unit, void *userdata);
+/* What one glob names, of the instances, units, records and devices. */
+typedef struct Search {
+        WordList glob;
+        const Requests *requests; /* NULL: `released` is not wanted */
+        Suggestion similar;       /* with `word` */
+        bool named, released;     /* anything; anything that is released by `requests` */
+} Search;
 
-static void visit_names(const Control *c, NameVisitor visit, void *userdata) {
+static void search_consider(Search *s, const char *name, const char *unit) {
+        if (s->similar.word)
+                suggest(&s->similar, name);
+        if (!word_list_names(&s->glob, name, unit))
+                return;
+        s->named = true;
+        s->released = s->released || (s->requests && requests_release(s->requests, name, unit));
+}
+
+static void search_all(const Control *c, Search *s) {
         const Manager *m = c->m;
 
         REGISTRY_FOREACH(i, &m->registry)
-        visit(i->name, i->unit, userdata);
+        search_consider(s, i->name, i->unit);
         for (size_t i = 0; i < m->units.n_units; i++)
-                visit(m->units.units[i]->place.label, m->units.units[i]->place.name, userdata);
+                search_consider(s, m->units.units[i]->place.label, m->units.units[i]->place.name);
         for (size_t i = 0; i < m->undo.records.n_records; i++)
-                visit(m->undo.records.records[i]->instance, m->undo.records.records[i]->unit,
-                      userdata);
+                search_consider(s, m->undo.records.records[i]->instance,
+                                m->undo.records.records[i]->unit);
         for (size_t i = 0; m->irq && i < m->irq->last.n_devices; i++)
-                visit(m->irq->last.devices[i].name, NULL, userdata);
-        visit(RELEASE_HOST, NULL, userdata);
-}
-
-typedef struct Search {
-        WordList glob;
-        Suggestion similar;
-        bool found;
-} Search;
-
-static void look_for(const char *name, const char *unit, void *userdata) {
-        Search *s = userdata;
-
-        s->found = s->found || word_list_names(&s->glob, name, unit);
-        suggest(&s->similar, name);
+                search_consider(s, m->irq->last.devices[i].name, NULL);
+        search_consider(s, RELEASE_HOST, NULL);
 }
 
 /* False: nothing has the name, and the answer says so. */
 static bool check_name(const Control *c, char *glob, ControlAnswer *answer) {
         Search s = { .glob = { .words = &glob, .n_words = 1 }, .similar.word = glob };
 
-        visit_names(c, look_for, &s);
-        if (!s.found && s.similar.nearest)
+        search_all(c, &s);
+        if (!s.named && s.similar.nearest)
                 answer_refuse(answer, CONTROL_ERROR_UNKNOWN,
                               "no instance, unit or device is named '%s', did you mean '%s'?", glob,
                               s.similar.nearest);
-        else if (!s.found)
+        else if (!s.named)
                 answer_refuse(answer, CONTROL_ERROR_UNKNOWN,
                               "no instance, unit or device is named '%s'; tidbnumactl status lists "
                               "all",
                               glob);
-        return s.found;
+        return s.named;
 }
 
 /* --- what all of them share --- */
@@ -222,7 +223,7 @@ static bool refuse_dry_run(const Control *c, ControlAnswer *answer) {
         return true;
 }
 
-static bool is_same(const Requests *a, const Requests *b) {
+static bool requests_equal(const Requests *a, const Requests *b) {
         bool same = a->paused == b->paused && a->n == b->n && a->trial == b->trial;
 
         for (size_t i = 0; same && i < a->n; i++)
@@ -236,7 +237,7 @@ static bool is_same(const Requests *a, const Requests *b) {
 static int follow(Control *c, Requests *fresh) {
         Requests *requests = &c->m->host.requests;
         const bool all = requests->paused != fresh->paused || requests->trial != fresh->trial;
-        const bool same = is_same(requests, fresh);
+        const bool same = requests_equal(requests, fresh);
         int r;
 
         requests_done(requests);
@@ -298,20 +299,21 @@ static void tell_notes(const Control *c, const Call *call, ControlAnswer *answer
                         h->policy_errors.messages[0]);
 }
 
-/* Some reasons begin with the state: "released on request". */
-static void tell_instance(const Control *c, const Instance *i, ControlAnswer *answer) {
-        const Verdict v = reconcile_verdict(&c->m->binding, i);
-        const char *state = instance_state_to_string(v.state);
-        const bool repeats = strncmp(v.reason, state, strlen(state)) == 0;
-
-        answer_add(answer, "%s: %s%s%s", i->name, repeats ? "" : state,
-                   repeats || !*v.reason ? "" : ": ", v.reason);
-}
-
 static void tell_instances(const Control *c, const Call *call, ControlAnswer *answer) {
-        REGISTRY_FOREACH(i, &c->m->registry)
-        if (call_names(call, i->name, i->unit))
-                tell_instance(c, i, answer);
+        REGISTRY_FOREACH(i, &c->m->registry) {
+                const char *state;
+                bool repeats;
+                Verdict v;
+
+                if (!call_names(call, i->name, i->unit))
+                        continue;
+                v = reconcile_verdict(&c->m->binding, i);
+                state = instance_state_to_string(v.state);
+                /* Some reasons begin with the state: "released on request". */
+                repeats = strncmp(v.reason, state, strlen(state)) == 0;
+                answer_add(answer, "%s: %s%s%s", i->name, repeats ? "" : state,
+                           repeats || !*v.reason ? "" : ": ", v.reason);
+        }
 }
 
 static void append_missing(Text *missing, const char *name, const char *what, const char *why) {
@@ -416,33 +418,17 @@ static bool check_undo(const Control *c, ControlAnswer *answer) {
         return false;
 }
 
-/* Looks for what an earlier request names: is any of it still released? */
-typedef struct Leftover {
-        const Requests *requests;
-        WordList glob;
-        bool named, released;
-} Leftover;
-
-static void look_for_leftover(const char *name, const char *unit, void *userdata) {
-        Leftover *l = userdata;
-
-        if (!word_list_names(&l->glob, name, unit))
-                return;
-        l->named = true;
-        l->released = l->released || requests_release(l->requests, name, unit);
-}
-
 /* A release by one name that was ended by another one says nothing any more, unless it is a glob,
  * which may name what comes later. */
 static int drop_void_releases(const Control *c, Requests *requests) {
         for (size_t i = requests->n; i > 0; i--) {
                 char *glob = requests->list[i - 1].glob;
-                Leftover l = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
+                Search s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
 
                 if (!requests->list[i - 1].released || strpbrk(glob, "*?["))
                         continue;
-                visit_names(c, look_for_leftover, &l);
-                if (l.named && !l.released)
+                search_all(c, &s);
+                if (s.named && !s.released)
                         requests_remove(requests, i - 1);
         }
         /* With nothing released, what is bound again is no exception. */
@@ -491,17 +477,6 @@ static bool is_released(const Control *c, const Instance *i) {
         return reconcile_verdict(&c->m->binding, i).state == INSTANCE_RELEASED;
 }
 
-static bool names_interrupts(const Control *c, const Call *call) {
-        const Interrupts *irq = c->m->irq;
-        bool named = call_names(call, RELEASE_HOST, NULL);
-
-        if (!irq || !irq->last_known)
-                return false;
-        for (size_t i = 0; i < irq->last.n_devices && !named; i++)
-                named = call_names(call, irq->last.devices[i].name, NULL);
-        return named;
-}
-
 static void await_releases(const Control *c, const Call *call, Text *missing) {
         const UndoReleases *releases = &c->m->undo.releases;
 
@@ -515,24 +490,28 @@ static void await_releases(const Control *c, const Call *call, Text *missing) {
         }
 }
 
-/* Its line is that of the release then. */
-static bool is_in_release(const Control *c, const Instance *i) {
-        const UndoReleases *releases = &c->m->undo.releases;
-        bool found = false;
-
-        for (size_t k = 0; k < releases->n && !found; k++)
-                found = text_equal(releases->list[k]->restore.record->instance, i->name);
-        return found;
-}
-
 static void await_released(const Control *c, const Call *call, Text *missing) {
-        const Manager *m = c->m;
+        const UndoReleases *releases = &c->m->undo.releases;
+        const Interrupts *irq = c->m->irq;
+        bool names_interrupts = call_names(call, RELEASE_HOST, NULL);
 
         await_releases(c, call, missing);
-        REGISTRY_FOREACH(i, &m->registry)
-        if (call_names(call, i->name, i->unit) && !is_released(c, i) && !is_in_release(c, i))
-                append_missing(missing, i->name, "not released yet", NULL);
-        if (names_interrupts(c, call) && irq_is_asked_back(m->irq, &m->irq->last))
+        REGISTRY_FOREACH(i, &c->m->registry) {
+                bool is_listed = false; /* its line is that of the release then */
+
+                if (!call_names(call, i->name, i->unit) || is_released(c, i))
+                        continue;
+                for (size_t k = 0; k < releases->n && !is_listed; k++)
+                        is_listed =
+                                text_equal(releases->list[k]->restore.record->instance, i->name);
+                if (!is_listed)
+                        append_missing(missing, i->name, "not released yet", NULL);
+        }
+        if (!irq || !irq->last_known)
+                return;
+        for (size_t i = 0; i < irq->last.n_devices && !names_interrupts; i++)
+                names_interrupts = call_names(call, irq->last.devices[i].name, NULL);
+        if (names_interrupts && irq_is_asked_back(irq, &irq->last))
                 append_missing(missing, RELEASE_HOST,
                                "interrupts and settings are being given back", NULL);
 }
@@ -557,37 +536,21 @@ static void tell_released(const Control *c, const Call *call, ControlAnswer *ans
 
 /* --- Bind: the end of a release --- */
 
-static void list_released(const Requests *requests, Text *ret) {
-        for (size_t i = 0; i < requests->n; i++)
-                if (requests->list[i].released)
-                        text_appendf(ret, " '%s'", requests->list[i].glob);
-}
-
-typedef struct ReleasedSearch {
-        const Requests *requests;
-        WordList glob;
-        bool found;
-} ReleasedSearch;
-
-static void look_for_released(const char *name, const char *unit, void *userdata) {
-        ReleasedSearch *s = userdata;
-
-        s->found = s->found || (word_list_names(&s->glob, name, unit) &&
-                                requests_release(s->requests, name, unit));
-}
-
 /* The instance counts, and not the spelling: what was released by its unit is bound by its name. */
 static bool check_released(const Control *c, char *glob, ControlAnswer *answer) {
         const Requests *requests = &c->m->host.requests;
-        ReleasedSearch s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
+        Search s = { .requests = requests, .glob = { .words = &glob, .n_words = 1 } };
         _cleanup_text_ Text list = { 0 };
 
-        visit_names(c, look_for_released, &s);
-        for (size_t i = 0; i < requests->n && !s.found; i++) /* of what does not run now */
-                s.found = requests->list[i].released && strcmp(requests->list[i].glob, glob) == 0;
-        if (s.found)
+        search_all(c, &s);
+        for (size_t i = 0; i < requests->n && !s.released; i++) /* of what does not run now */
+                s.released =
+                        requests->list[i].released && strcmp(requests->list[i].glob, glob) == 0;
+        if (s.released)
                 return true;
-        list_released(requests, &list);
+        for (size_t i = 0; i < requests->n; i++)
+                if (requests->list[i].released)
+                        text_appendf(&list, " '%s'", requests->list[i].glob);
         answer_refuse(answer, CONTROL_ERROR_UNKNOWN, "'%s' is not released; %s%s", glob,
                       list.data ? "released are" : "nothing is released",
                       list.data ? list.data : "");
@@ -833,39 +796,25 @@ static void call_done(Call *call) {
         *call = (Call){ 0 };
 }
 
-static int read_names(sd_bus_message *message, Call *call) {
-        const char *word;
-        int r = sd_bus_message_enter_container(message, 'a', "s");
-
-        while (r >= 0 && (r = sd_bus_message_read_basic(message, 's', &word)) > 0) {
-                if (call->globs.n_words == NAMES_MAX || strlen(word) > REQUEST_NAME_MAX)
-                        return -E2BIG;
-                r = word_list_add(&call->globs, word);
-        }
-        return r < 0 ? r : sd_bus_message_exit_container(message);
-}
-
-static int read_arguments(sd_bus_message *message, Call *call) {
+static int call_read_arguments(Call *call) {
+        sd_bus_message *message = call->message;
         int r = 0, wait = true;
+        const char *word;
 
-        if (*call->method->signature)
-                r = read_names(message, call);
+        if (*call->method->signature) {
+                r = sd_bus_message_enter_container(message, 'a', "s");
+                while (r >= 0 && (r = sd_bus_message_read_basic(message, 's', &word)) > 0) {
+                        if (call->globs.n_words == NAMES_MAX || strlen(word) > REQUEST_NAME_MAX)
+                                return -E2BIG;
+                        r = word_list_add(&call->globs, word);
+                }
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
         if (r >= 0 && strcmp(call->method->signature, "asb") == 0)
                 r = sd_bus_message_read_basic(message, 'b', &wait);
         call->wait = wait;
         return r;
-}
-
-static void say_progress(const Connection *connection, Call *call, Text *missing,
-                         uint64_t now_usec) {
-        if (missing->error < 0 || now_usec < call->said_usec + PROGRESS_USEC ||
-            text_equal(call->progress, missing->data))
-                return;
-        call->said_usec = now_usec;
-        free(call->progress);
-        call->progress = strdup(missing->data);
-        (void)sd_bus_emit_signal(connection->bus, CONTROL_PATH, CONTROL_INTERFACE, "Progress", "s",
-                                 missing->data);
 }
 
 /* What is published then shows its effect. */
@@ -897,7 +846,14 @@ static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_us
         if (call->wait && call->method->await)
                 call->method->await(c, call, &missing);
         if (missing.length > 0 && now_usec < call->deadline_usec) {
-                say_progress(connection, call, &missing, now_usec);
+                if (missing.error >= 0 && now_usec >= call->said_usec + PROGRESS_USEC &&
+                    !text_equal(call->progress, missing.data)) {
+                        call->said_usec = now_usec;
+                        free(call->progress);
+                        call->progress = strdup(missing.data);
+                        (void)sd_bus_emit_signal(connection->bus, CONTROL_PATH, CONTROL_INTERFACE,
+                                                 "Progress", "s", missing.data);
+                }
                 return now_usec + POLL_USEC;
         }
         if (missing.length > 0)
@@ -909,20 +865,15 @@ static uint64_t look_at_call(Control *c, Connection *connection, uint64_t now_us
         return INSTANCE_NEVER;
 }
 
-static size_t count_waiting(const Control *c) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < c->n; i++)
-                n += c->connections[i]->call.method != NULL;
-        return n;
-}
-
 static int take_call(Connection *connection, const Method *method, sd_bus_message *message) {
         const uint64_t now_usec = clock_monotonic_usec();
         Call *call = &connection->call;
         Control *c = connection->control;
+        size_t n_waiting = 0;
         int r;
 
+        for (size_t i = 0; i < c->n; i++)
+                n_waiting += c->connections[i]->call.method != NULL;
         if (!sd_bus_message_has_signature(message, method->signature))
                 return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
                                                   "%s takes the arguments '%s'", method->name,
@@ -931,13 +882,13 @@ static int take_call(Connection *connection, const Method *method, sd_bus_messag
                 return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
                                                   "%s is not answered yet; one call at a time",
                                                   call->method->name);
-        if (count_waiting(c) >= WAITING_MAX)
+        if (n_waiting >= WAITING_MAX)
                 return sd_bus_reply_method_errorf(message, CONTROL_ERROR_BUSY,
                                                   "%d calls of others wait already", WAITING_MAX);
         *call = (Call){ .method = method,
                         .message = sd_bus_message_ref(message),
                         .due_usec = now_usec > c->free_usec ? now_usec : c->free_usec };
-        r = read_arguments(message, call);
+        r = call_read_arguments(call);
         if (r < 0) {
                 call_done(call);
                 return sd_bus_reply_method_errorf(message, CONTROL_ERROR_INVALID,
@@ -1000,9 +951,14 @@ static int on_message(sd_bus_message *message, void *userdata, _unused_ sd_bus_e
         return connection->ended;
 }
 
-static void make_room(Control *c) {
+static int add_connection(Control *c) {
+        _cleanup_(control_closep) sd_bus *bus = NULL;
+        Connection *connection;
         size_t oldest = CONNECTIONS_MAX;
+        int r = control_accept(c->fd, c->m->host.event, &bus);
 
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < c->n; i++)
                 if (!c->connections[i]->call.method && c->connections[i] != c->trial &&
                     (oldest == CONNECTIONS_MAX ||
@@ -1010,16 +966,6 @@ static void make_room(Control *c) {
                         oldest = i;
         if (c->n == CONNECTIONS_MAX && oldest < CONNECTIONS_MAX)
                 drop_connection(c, oldest);
-}
-
-static int add_connection(Control *c) {
-        _cleanup_(control_closep) sd_bus *bus = NULL;
-        Connection *connection;
-        int r = control_accept(c->fd, c->m->host.event, &bus);
-
-        if (r < 0)
-                return r;
-        make_room(c);
         if (c->n == CONNECTIONS_MAX)
                 return -EBUSY;
         connection = calloc(1, sizeof(*connection));
