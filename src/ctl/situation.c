@@ -125,7 +125,7 @@ static const InstanceInfo *daemons_of(const Situation *s, const PlacementInstanc
                        : NULL;
 }
 
-/* The daemon's method; without a daemon, the one that it would choose (binding/method.c), except
+/* The daemon's method; without a daemon, the one that it would choose (binding/reconcile.c), except
  * for limits that only systemd knows. */
 static BindMeans means_of(const Situation *s, const HostInstance *o,
                           const InstanceInfo *published) {

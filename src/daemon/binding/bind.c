@@ -25,24 +25,6 @@
  * write. */
 #define WRITE_AGAIN_USEC (UINT64_C(1000) * 1000)
 
-static Reason refusal_code(const Binder *b, const Instance *i) {
-        if (i->binding.own_refuses)
-                return REASON_OWN_LIMITS;
-        if (i->binding.means.code == REASON_START_LIMITS)
-                return REASON_START_LIMITS;
-        if (b->host->sysroot.live && !b->host->backend.ops)
-                return REASON_CONTROLLER_MISSING;
-        switch (instance_backend(i, &b->host->backend)) {
-        case BACKEND_CGROUP1:
-        case BACKEND_AFFINITY:
-                return REASON_SLICE_TOO_TIGHT;
-        case BACKEND_AUTO:
-        case BACKEND_SYSTEMD:
-                break;
-        }
-        return REASON_NO_UNIT;
-}
-
 const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
         const BackendOps *ops = instance_ops(i, &b->host->backend);
         const BackendTarget target = undo_target(i);
@@ -61,8 +43,20 @@ const char *bind_refuses(const Binder *b, Instance *i, Reason *ret_code) {
                 why = b->host->backend.why_not;
         else if (!why && b->host->sysroot.live && ops->refuses)
                 why = ops->refuses(&b->host->backend, &target, &i->binding.placement);
-        if (ret_code)
-                *ret_code = why ? refusal_code(b, i) : REASON_NONE;
+        if (!ret_code)
+                return why;
+        if (!why)
+                *ret_code = REASON_NONE;
+        else if (i->binding.own_refuses)
+                *ret_code = REASON_OWN_LIMITS;
+        else if (i->binding.means.code == REASON_START_LIMITS)
+                *ret_code = REASON_START_LIMITS;
+        else if (b->host->sysroot.live && !b->host->backend.ops)
+                *ret_code = REASON_CONTROLLER_MISSING;
+        else
+                *ret_code = backend_sets_threads(instance_backend(i, &b->host->backend))
+                                    ? REASON_SLICE_TOO_TIGHT
+                                    : REASON_NO_UNIT;
         return why;
 }
 
@@ -75,18 +69,9 @@ const char *bind_refuses_scope(const Binder *b, const Instance *i, Reason *ret_c
                        : scope_refuses_by(&b->host->sysroot, i->undo.record, &target, ret_code);
 }
 
-/* Age of the instance's oldest process when the instance was first seen. A start is known to a
- * clock tick only, so an age of up to two ticks counts as zero. */
-static double age_when_seen(const Instance *i, uint64_t now_usec) {
-        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
-        const double age = clock_boottime_seconds() -
-                           (double)i->members[0].handle->start_ticks * tick -
-                           (double)(now_usec - i->first_seen_usec) / 1e6;
-
-        return age > 2 * tick ? age : 0;
-}
-
 void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
+        const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+        const double seen_seconds = (double)(now_usec - i->first_seen_usec) / 1e6;
         double age, latency;
 
         if (i->binding.latency_noted || id_set_is_empty(&i->binding.placement.nodes) ||
@@ -96,8 +81,13 @@ void bind_note_latency(const Binder *b, Instance *i, uint64_t now_usec) {
                                 &i->binding.placement))
                 return;
         i->binding.latency_noted = true;
-        age = age_when_seen(i, now_usec);
-        latency = age + (double)(now_usec - i->first_seen_usec) / 1e6;
+        /* Age of the instance's oldest process when the instance was first seen. A start is known
+         * to a clock tick only, so an age of up to two ticks counts as zero. */
+        age = clock_boottime_seconds() - (double)i->members[0].handle->start_ticks * tick -
+              seen_seconds;
+        if (age <= 2 * tick)
+                age = 0;
+        latency = age + seen_seconds;
         if (age < LATENCY_AGE_MAX)
                 histogram_add(&b->policy_counters[i->policy_index].bind_latency, latency);
         if (i->binding.progress.cpu_writes > 0 && latency >= LATE_SECONDS)
@@ -278,16 +268,6 @@ void bind_check_start(const Binder *b, Instance *i) {
                 start_take_back(b->registry, i);
 }
 
-/* The hierarchy of cgroup1 turned out not to be writable. True: another backend is used now, by
- * which all instances are due. */
-static bool bind_step_down(const Binder *b) {
-        Backend *backend = &b->host->backend;
-
-        if (backend->cgroup1_error == 0 || backend_kind(backend) != BACKEND_CGROUP1)
-                return false;
-        return bind_choose_backend(b);
-}
-
 /* The first unit of a slice with CPUs of its own gives all units of the slice a cpuset, and kernels
  * before 6.2 then forget the masks that their threads have chosen. So all instances that are about
  * to be bound by their units are recorded first: true while one of them is not. That takes some ms,
@@ -295,16 +275,6 @@ static bool bind_step_down(const Binder *b) {
  * as one of them may have to wait for its place. */
 #define OTHERS_NOTED_USEC (UINT64_C(10) * 1000 * 1000)
 #define OTHERS_NOTED_POLL_USEC (UINT64_C(20) * 1000)
-
-/* Is it to be bound by its unit, or may be, and what it has now is not in its record yet? */
-static bool is_to_be_noted(const Binder *b, const Instance *i) {
-        const InstanceBinding *its = &i->binding;
-        const bool placed = !id_set_is_empty(&its->placement.nodes);
-
-        return (its->means.method == METHOD_NONE || its->means.method == METHOD_UNIT) &&
-               (its->state == INSTANCE_WAITING || (its->state == INSTANCE_BINDING && placed)) &&
-               binding_may_change(b, i) && !(i->undo.record && i->undo.record->cpus.noted);
-}
 
 static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *step,
                                    uint64_t now_usec) {
@@ -314,8 +284,19 @@ static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *ste
         if (step->kind != STEP_SET_CPUS || i->binding.means.method != METHOD_UNIT ||
             i->binding.observed.cpuset)
                 return false;
-        REGISTRY_FOREACH(other, b->registry)
-        awaited |= other != i && is_to_be_noted(b, other);
+        REGISTRY_FOREACH(other, b->registry) {
+                const InstanceBinding *its = &other->binding;
+                const bool placed = !id_set_is_empty(&its->placement.nodes);
+
+                /* Is it to be bound by its unit, or may be, and what it has now is not in its
+                 * record yet? */
+                awaited |= other != i &&
+                           (its->means.method == METHOD_NONE || its->means.method == METHOD_UNIT) &&
+                           (its->state == INSTANCE_WAITING ||
+                            (its->state == INSTANCE_BINDING && placed)) &&
+                           binding_may_change(b, other) &&
+                           !(other->undo.record && other->undo.record->cpus.noted);
+        }
         if (!awaited || (*until_usec > 0 && now_usec >= *until_usec)) {
                 *until_usec = 0;
                 return false;
@@ -326,6 +307,7 @@ static bool others_are_to_be_noted(const Binder *b, Instance *i, const Step *ste
 }
 
 bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
+        Backend *backend = &b->host->backend;
         int r;
 
         i->binding.due_usec = INSTANCE_NEVER;
@@ -351,9 +333,9 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.call_kind = step->kind;
         i->binding.call_mems = step->mems;
         i->binding.effect_deadline_usec = 0;
-        b->host->backend.threads_whole = i->binding.progress.loop_passes >= OTHERS_PASSES_MAX;
+        backend->threads_whole = i->binding.progress.loop_passes >= OTHERS_PASSES_MAX;
         r = bind_ask(b, i, step);
-        b->host->backend.threads_whole = false;
+        backend->threads_whole = false;
         if (r == -EINPROGRESS) { /* the next pass of the loop goes on */
                 i->binding.progress.loop_passes++;
                 i->binding.due_usec = now_usec;
@@ -362,7 +344,10 @@ bool bind_carry_out(const Binder *b, Instance *i, const Step *step, uint64_t now
         i->binding.progress.loop_passes = 0;
         i->binding.bind_attempts++;
         b->policy_counters[i->policy_index].bind_attempts++;
-        if (r < 0 && bind_step_down(b))
+        /* The hierarchy of cgroup1 turned out not to be writable. Where another backend is used
+         * now, all instances are due by it. */
+        if (r < 0 && backend->cgroup1_error != 0 && backend_kind(backend) == BACKEND_CGROUP1 &&
+            bind_choose_backend(b))
                 return false;
         if (r < 0 &&
             r != -ESRCH) /* -ESRCH: the process has ended, and its exit event will follow */
@@ -544,39 +529,35 @@ static bool instance_rests(const Instance *i) {
                (id_set_is_empty(&own->placement.cpus) || own->observed.n_threads_outside == 0);
 }
 
-static size_t threads_per_round(const Binder *b, bool in_cpuset) {
-        const uint64_t within_usec = in_cpuset ? THREADS_CPUSET_USEC : THREADS_USEC;
-        uint64_t n = 0;
-
-        REGISTRY_FOREACH(i, b->registry)
-        if (is_in_cpuset(i) == in_cpuset)
-                n += i->binding.observed.n_threads;
-        n = n * binding_interval_usec(b) / within_usec + 1;
-        return n > ROUND_THREADS ? n : ROUND_THREADS;
-}
-
 /* Continues where the last round ended. Threads that the last round read beyond its share are
  * subtracted; otherwise one instance with 100,000 threads would be read in each round. */
 static void choose_threads(Binder *b, bool in_cpuset) {
+        const uint64_t within_usec = in_cpuset ? THREADS_CPUSET_USEC : THREADS_USEC;
         const size_t n_instances = b->registry->n_instances;
-        const size_t most = threads_per_round(b, in_cpuset);
         ThreadRounds *rounds = &b->thread_rounds[in_cpuset];
         const size_t first = n_instances > 0 ? rounds->next % n_instances : 0;
         size_t n = rounds->n_ahead;
+        uint64_t share = 0;
 
+        REGISTRY_FOREACH(i, b->registry)
+        if (is_in_cpuset(i) == in_cpuset)
+                share += i->binding.observed.n_threads;
+        share = share * binding_interval_usec(b) / within_usec + 1;
+        if (share < ROUND_THREADS)
+                share = ROUND_THREADS;
         for (size_t k = 0; k < n_instances; k++) {
                 const size_t index = (first + k) % n_instances;
                 Instance *i = b->registry->instances[index];
 
                 if (is_in_cpuset(i) != in_cpuset)
                         continue;
-                i->binding.threads_known = n >= most && instance_rests(i);
+                i->binding.threads_known = n >= share && instance_rests(i);
                 if (i->binding.threads_known)
                         continue;
                 n += i->binding.observed.n_threads;
                 rounds->next = index + 1;
         }
-        rounds->n_ahead = n > most ? n - most : 0;
+        rounds->n_ahead = n > share ? n - share : 0;
 }
 
 void thread_rounds_choose(Binder *b) {

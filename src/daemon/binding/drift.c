@@ -22,14 +22,6 @@ static const char *const FILES[] = { "cpuset.cpus", "cpuset.mems" };
 
 /* --- noticing --- */
 
-static Instance *watcher_of(const Binder *b, int watch) {
-        REGISTRY_FOREACH(i, b->registry)
-        for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                if (i->binding.drift_watches[n] == watch)
-                        return i;
-        return NULL;
-}
-
 static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
         /* After the last repair: one more look, which finds the conflict, and then none until the
          * minute is over. */
@@ -39,31 +31,35 @@ static void drift_look(const Binder *b, Instance *i, uint64_t now_usec) {
                 (void)binding_enter(b, i, EVENT_DRIFT, now_usec);
 }
 
-static void note_event(Binder *b, const struct inotify_event *event, uint64_t now_usec) {
-        Instance *i = event->wd >= 0 ? watcher_of(b, event->wd) : NULL;
-
-        if (!i)
-                return;
-        if (event->mask & IN_IGNORED) { /* the group is gone */
-                for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
-                        if (i->binding.drift_watches[n] == event->wd)
-                                i->binding.drift_watches[n] = -1;
-                return;
-        }
-        drift_look(b, i, now_usec);
+static Instance *drift_find_watched(const Binder *b, int watch) {
+        REGISTRY_FOREACH(i, b->registry)
+        for (size_t n = 0; n < ELEMENTSOF(FILES); n++)
+                if (i->binding.drift_watches[n] == watch)
+                        return i;
+        return NULL;
 }
 
 void drift_note_events(Binder *b, const char *events, size_t size, uint64_t now_usec) {
-        for (size_t at = 0; at + sizeof(struct inotify_event) <= size;) {
-                struct inotify_event event;
+        struct inotify_event event;
+
+        for (size_t at = 0; at + sizeof(event) <= size; at += sizeof(event) + event.len) {
+                Instance *its;
 
                 memcpy(&event, events + at, sizeof(event));
-                if (event.mask &
-                    IN_Q_OVERFLOW) /* the queue overflowed: it is unknown whose events were lost */
+                if (event.mask & IN_Q_OVERFLOW) { /* it is unknown whose events were lost */
                         REGISTRY_FOREACH(i, b->registry)
-                drift_look(b, i, now_usec);
-                note_event(b, &event, now_usec);
-                at += sizeof(event) + event.len;
+                        drift_look(b, i, now_usec);
+                }
+                its = event.wd >= 0 ? drift_find_watched(b, event.wd) : NULL;
+                if (!its)
+                        continue;
+                if (!(event.mask & IN_IGNORED)) {
+                        drift_look(b, its, now_usec);
+                        continue;
+                }
+                for (size_t n = 0; n < ELEMENTSOF(FILES); n++) /* the group is gone */
+                        if (its->binding.drift_watches[n] == event.wd)
+                                its->binding.drift_watches[n] = -1;
         }
 }
 
@@ -122,33 +118,6 @@ void drift_note(Instance *i, StepInput *in) {
                 in->mem_writes = i->binding.progress.mem_writes = 0;
 }
 
-static void log_drift(const Binder *b, const Instance *i, DriftKind kind, const char *what,
-                      IdView found, IdView ours) {
-        const JournalFields fields = { .message_id = JOURNAL_DRIFT,
-                                       .instance = i->name,
-                                       .policy = i->policy->name };
-        char found_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
-
-        (void)id_view_render_list(found, found_list, sizeof(found_list));
-        (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
-        if (kind == DRIFT_THREADS)
-                journal_log(&b->host->journal, LOG_NOTICE, &fields,
-                            "%s: something else let %zu of its %zu threads run outside CPUs %s; "
-                            "restored",
-                            i->name, i->binding.observed.n_threads_outside,
-                            i->binding.observed.n_threads, ours_list);
-        else
-                journal_log(&b->host->journal, LOG_NOTICE, &fields,
-                            "%s: something else changed its %s to %s instead of %s; restored",
-                            i->name, what, found_list, ours_list);
-}
-
-/* A daemon-reload puts in force what a unit file sets, before what was set at run time. That is no
- * contest: it is repaired as often as it happens. */
-static bool is_of_reload(const Binder *b, const Instance *i, uint64_t now_usec) {
-        return now_usec < b->host->units_reload_usec && i->binding.means.method == METHOD_UNIT;
-}
-
 void drift_note_reload(const Binder *b, Instance *i, uint64_t now_usec) {
         Drift *drifts[] = { &i->binding.cpus_drift, &i->binding.mems_drift };
 
@@ -161,13 +130,20 @@ void drift_note_reload(const Binder *b, Instance *i, uint64_t now_usec) {
         drift_look(b, i, now_usec);
 }
 
-static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, uint64_t now_usec) {
+static void drift_repair(const Binder *b, Instance *i, DriftKind kind, IdView ours,
+                         uint64_t now_usec) {
+        const JournalFields fields = { .message_id = JOURNAL_DRIFT,
+                                       .instance = i->name,
+                                       .policy = i->policy->name };
         const bool mems = kind == DRIFT_MEMS;
         Drift *drift = mems ? &i->binding.mems_drift : &i->binding.cpus_drift;
+        char found_list[ID_SET_LIST_MAX], ours_list[ID_SET_LIST_MAX];
 
         if (i->binding.means.method == METHOD_UNIT && i->undo.record)
                 undo_admin_read(b->undo, i->undo.record);
-        if (is_of_reload(b, i, now_usec))
+        /* A daemon-reload puts in force what a unit file sets, before what was set at run time.
+         * That is no contest: it is repaired as often as it happens. */
+        if (now_usec < b->host->units_reload_usec && i->binding.means.method == METHOD_UNIT)
                 return;
         drift->last_usec = now_usec;
         drift->n_repairs = drift_repairs(drift, now_usec) + 1;
@@ -175,36 +151,37 @@ static void repair(const Binder *b, Instance *i, DriftKind kind, IdView ours, ui
         if (drift->n_repairs == 1 || drift->n_repairs == STEP_REPAIRS_MAX)
                 drift->end_usec = now_usec + WINDOW_USEC;
         b->policy_counters[i->policy_index].drift_repairs[kind]++;
-        log_drift(b, i, kind, mems ? "memory nodes" : "CPUs",
-                  mems ? ID_VIEW(&i->binding.observed.mems) : ID_VIEW(&i->binding.observed.cpus),
-                  ours);
-}
-
-/* Where each process is bound individually, a new process without its CPUs is not drift. */
-static bool is_for_new_ones(const Binder *b, const Instance *i) {
-        return instance_backend(i, &b->host->backend) != BACKEND_SYSTEMD &&
-               !binding_cpus_applied(i);
+        (void)id_view_render_list(mems ? ID_VIEW(&i->binding.observed.mems)
+                                       : ID_VIEW(&i->binding.observed.cpus),
+                                  found_list, sizeof(found_list));
+        (void)id_view_render_list(ours, ours_list, sizeof(ours_list));
+        if (kind == DRIFT_THREADS)
+                journal_log(&b->host->journal, LOG_NOTICE, &fields,
+                            "%s: something else let %zu of its %zu threads run outside CPUs %s; "
+                            "restored",
+                            i->name, i->binding.observed.n_threads_outside,
+                            i->binding.observed.n_threads, ours_list);
+        else
+                journal_log(&b->host->journal, LOG_NOTICE, &fields,
+                            "%s: something else changed its %s to %s instead of %s; restored",
+                            i->name, mems ? "memory nodes" : "CPUs", found_list, ours_list);
 }
 
 void drift_count(const Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
-        const bool by_thread = instance_backend(i, &b->host->backend) == BACKEND_AFFINITY;
+        const BackendKind backend = instance_backend(i, &b->host->backend);
 
         if (step->kind == STEP_SET_CPUS) {
-                if (i->binding.cpus_drift.in_force && !is_for_new_ones(b, i))
-                        repair(b, i, by_thread ? DRIFT_THREADS : DRIFT_CPUS,
-                               ID_VIEW(&i->binding.placement.cpus), now_usec);
+                /* Where each process is bound individually, a new process without its CPUs is not
+                 * drift. */
+                if (i->binding.cpus_drift.in_force &&
+                    (backend == BACKEND_SYSTEMD || binding_cpus_applied(i)))
+                        drift_repair(b, i, backend == BACKEND_AFFINITY ? DRIFT_THREADS : DRIFT_CPUS,
+                                     ID_VIEW(&i->binding.placement.cpus), now_usec);
                 i->binding.cpus_drift.in_force = false;
                 return;
         }
         /* Nodes that the guard added are no drift. */
         if (i->binding.mems_drift.in_force && id_set_is_empty(&i->binding.guard.extra))
-                repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
+                drift_repair(b, i, DRIFT_MEMS, ID_VIEW(&step->mems), now_usec);
         i->binding.mems_drift.in_force = false;
-}
-
-bool binding_cpus_applied(const Instance *i) {
-        for (size_t k = 0; k < i->n_members; k++)
-                if (!i->members[k].cpus_applied)
-                        return false;
-        return true;
 }

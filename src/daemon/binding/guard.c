@@ -14,7 +14,7 @@
 
 /* --- the log --- */
 
-static void describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {
+static void guard_describe(const NodeSet *nodes, const GuardOutlook *o, char *text, size_t size) {
         const bool several = id_set_count(nodes) > 1;
         char list[ID_SET_LIST_MAX];
 
@@ -55,7 +55,7 @@ static void guard_log_danger(const Binder *b, Instance *i, const NodeSet *nodes,
                              const GuardOutlook *o, const char *what) {
         char danger[ID_SET_LIST_MAX + 128];
 
-        describe(nodes, o, danger, sizeof(danger));
+        guard_describe(nodes, o, danger, sizeof(danger));
         guard_note_danger(b, i, REASON_NODE_FULL, danger, "its memory nodes run full", what);
 }
 
@@ -78,14 +78,15 @@ static void guard_log_widened(const Binder *b, const Instance *i, const NodeSet 
         const char *kind = found ? topology_why_no_home(found) : "";
         char danger[ID_SET_LIST_MAX + 128];
 
-        describe(before, o, danger, sizeof(danger));
+        guard_describe(before, o, danger, sizeof(danger));
         journal_log(&b->host->journal, LOG_WARNING, &fields,
                     "%s: %s: it may use memory of node %" PRIu32 "%s%s%s as well, until %s",
                     i->name, danger, node, *kind ? " (" : "", kind, *kind ? ")" : "",
                     o->room_bytes > 0 ? "that has ended" : "there has been room for a minute");
 }
 
-static void describe_pool(const NodeSet *nodes, const HugeShortage *s, char *text, size_t size) {
+static void guard_describe_pool(const NodeSet *nodes, const HugeShortage *s, char *text,
+                                size_t size) {
         const bool several = id_set_count(nodes) > 1;
         char list[ID_SET_LIST_MAX];
 
@@ -101,7 +102,7 @@ static void guard_log_pool_danger(const Binder *b, Instance *i, const NodeSet *n
                                   const HugeShortage *shortage, const char *what) {
         char danger[ID_SET_LIST_MAX + 160];
 
-        describe_pool(nodes, shortage, danger, sizeof(danger));
+        guard_describe_pool(nodes, shortage, danger, sizeof(danger));
         guard_note_danger(b, i, REASON_HUGE_POOL, danger, danger, what);
 }
 
@@ -114,7 +115,7 @@ static void guard_log_pool_widened(const Binder *b, const Instance *i, const Nod
                                        .reason = REASON_HUGE_POOL };
         char danger[ID_SET_LIST_MAX + 160], list[ID_SET_LIST_MAX];
 
-        describe_pool(nodes, shortage, danger, sizeof(danger));
+        guard_describe_pool(nodes, shortage, danger, sizeof(danger));
         (void)id_set_render_list(more, list, sizeof(list));
         journal_log(&b->host->journal, LOG_WARNING, &fields,
                     "%s: %s: it may use memory of node%s %s as well, until there have been enough "
@@ -132,7 +133,7 @@ struct Guard {
 };
 
 /* The kernel never includes a node without memory in an effective set. */
-static NodeSet home_of(const Binder *b, const Instance *i) {
+static NodeSet guard_home_of(const Binder *b, const Instance *i) {
         const NodeSet all = topology_memory_nodes(&b->host->topology);
         NodeSet home = i->binding.placement.nodes;
 
@@ -150,83 +151,42 @@ static NodeSet usable_by(const Instance *i) {
 
 /* --- reading --- */
 
-static uint64_t pull_rate_to(const Binder *b, uint32_t node) {
-        uint64_t rate = 0;
+static int guard_read_node(const Binder *b, size_t index, uint64_t now_usec, GuardReading *ret,
+                           uint64_t *ret_headroom_bytes) {
+        const uint32_t node = b->host->topology.nodes[index].id;
+        uint64_t pull_rate = 0;
+        NodeMeminfo info;
+        int r = node_meminfo_read(&b->host->sysroot, node, &info);
 
+        if (r < 0)
+                return r;
         REGISTRY_FOREACH(i, b->registry) {
                 const uint64_t now = move_rate_in_force(i),
                                peak = i->binding.pull_peak_bytes_per_sec;
 
                 if (id_set_has(&i->binding.placement.nodes, node))
-                        rate += now > peak ? now : peak;
+                        pull_rate += now > peak ? now : peak;
         }
-        return rate;
-}
-
-static int read_node(const Binder *b, size_t index, uint64_t now_usec, GuardReading *ret,
-                     uint64_t *ret_headroom_bytes) {
-        NodeMeminfo info;
-        int r = node_meminfo_read(&b->host->sysroot, b->host->topology.nodes[index].id, &info);
-
-        if (r < 0)
-                return r;
         *ret = (GuardReading){ .usec = now_usec,
                                .free_bytes = info.free_bytes,
                                .inactive_file_bytes = info.inactive_file_bytes,
                                .active_file_bytes = info.active_file_bytes,
                                .unclean_bytes = info.dirty_bytes + info.writeback_bytes,
-                               .pull_bytes_per_sec =
-                                       pull_rate_to(b, b->host->topology.nodes[index].id) };
+                               .pull_bytes_per_sec = pull_rate };
         *ret_headroom_bytes =
                 fit_headroom_bytes(info.total_bytes, b->host->high_watermark_bytes[index]);
         return 0;
-}
-
-/* A node that cannot be read is unknown, and no instance is widened because of it. */
-static void read_nodes(Binder *b, const NodeSet *nodes, uint64_t now_usec) {
-        for (size_t n = 0; n < b->host->topology.n_nodes; n++) {
-                GuardNode *node = &b->guard->nodes[n];
-                GuardReading reading;
-
-                if (!id_set_has(nodes, b->host->topology.nodes[n].id))
-                        continue;
-                if (read_node(b, n, now_usec, &reading, &node->headroom_bytes) < 0)
-                        node->n_readings = 0;
-                else
-                        guard_add(node, &reading);
-        }
-        REGISTRY_FOREACH(i, b->registry)
-        i->binding.pull_peak_bytes_per_sec = 0;
 }
 
 static GuardOutlook outlook_on(const Binder *b, const NodeSet *nodes) {
         return guard_predict(b->guard->nodes, b->host->topology.n_nodes, nodes);
 }
 
-static size_t read_rooms(const Binder *b, const NodeSet *not_these, NodeRoom *rooms) {
-        size_t n_rooms = 0;
-
-        for (size_t n = 0; n < b->host->topology.n_nodes; n++) {
-                const Node *node = &b->host->topology.nodes[n];
-                NodeRoom room = { .node = node->id };
-                GuardReading now;
-
-                if (node->memory_bytes == 0 || id_set_has(not_these, node->id) ||
-                    read_node(b, n, 0, &now, &room.headroom_bytes) < 0)
-                        continue;
-                room.free_bytes = now.free_bytes;
-                room.reclaimable_bytes = guard_left_bytes(&now) - now.free_bytes;
-                room.promised_bytes = room_promised(b->placing, NULL, node->id);
-                rooms[n_rooms++] = room;
-        }
-        return n_rooms;
-}
-
 /* --- widening --- */
 
 /* Nodes that cannot be added: those it already has, those its group does not allow, and those that
  * the admin's setting of the unit leaves out. */
-static NodeSet blocked_for(const Binder *b, const Instance *i) {
+static NodeSet guard_blocked_for(const Binder *b, const Instance *i) {
         const NodeSet open = undo_open_nodes(b->undo, i);
         NodeSet blocked = topology_memory_nodes(&b->host->topology), usable = usable_by(i);
 
@@ -247,15 +207,29 @@ static GuardSearch search_beside(const Binder *b, const NodeSet *home, const Nod
 }
 
 /* -ENOSPC: there is none. */
-static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o, uint32_t *ret) {
-        const NodeSet home = home_of(b, i), blocked = blocked_for(b, i);
-        _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
+static int guard_choose_node(const Binder *b, const Instance *i, const GuardOutlook *o,
+                             uint32_t *ret) {
+        const Topology *topology = &b->host->topology;
+        const NodeSet home = guard_home_of(b, i), blocked = guard_blocked_for(b, i);
+        _cleanup_free_ NodeRoom *rooms = calloc(topology->n_nodes, sizeof(*rooms));
         GuardSearch search = search_beside(b, &home, &blocked, rooms);
         int best;
 
         if (!rooms)
                 return -ENOMEM;
-        search.n_rooms = read_rooms(b, &blocked, rooms);
+        for (size_t n = 0; n < topology->n_nodes; n++) {
+                const Node *node = &topology->nodes[n];
+                NodeRoom room = { .node = node->id };
+                GuardReading now;
+
+                if (node->memory_bytes == 0 || id_set_has(&blocked, node->id) ||
+                    guard_read_node(b, n, 0, &now, &room.headroom_bytes) < 0)
+                        continue;
+                room.free_bytes = now.free_bytes;
+                room.reclaimable_bytes = guard_left_bytes(&now) - now.free_bytes;
+                room.promised_bytes = room_promised(b->placing, NULL, node->id);
+                rooms[search.n_rooms++] = room;
+        }
         search.want_bytes = o->fall_bytes_per_sec * (GUARD_WIDEN_USEC / 1000000);
         best = guard_choose(&search);
         if (best < 0)
@@ -264,8 +238,8 @@ static int choose_node(const Binder *b, const Instance *i, const GuardOutlook *o
         return 0;
 }
 
-static void note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
-        const NodeSet home = home_of(b, i);
+static void guard_note_widened(const Binder *b, Instance *i, const NodeSet *mems) {
+        const NodeSet home = guard_home_of(b, i);
 
         i->binding.guard.extra = *mems;
         id_set_subtract(&i->binding.guard.extra, &home);
@@ -283,11 +257,19 @@ static const char not_yet[] =
         "the kernel has not widened its binding yet, because one of its processes is stalled: "
         "tried again at once; free memory there";
 
-static bool guard_widen(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
+/* The nodes of the instance fill up. True: look again soon. */
+static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
         const NodeSet before = usable_by(i);
         uint32_t node;
 
-        while (choose_node(b, i, o, &node) == 0) {
+        i->binding.guard.rested_since_usec = 0;
+        if (i->policy->on_full != ON_FULL_WIDEN) {
+                guard_log_danger(b, i, &before, o,
+                                 "it stays bound as it is (on_full: keep), and the kernel may kill "
+                                 "it or another process");
+                return false;
+        }
+        while (guard_choose_node(b, i, o, &node) == 0) {
                 NodeSet mems = before;
                 int r;
 
@@ -306,7 +288,7 @@ static bool guard_widen(const Binder *b, Instance *i, const GuardOutlook *o, uin
                                 (!i->binding.guard.widened || i->binding.guard.foreseen);
                         i->binding.guard.why =
                                 o->room_bytes > 0 ? REASON_NODE_FILLING : REASON_NODE_FULL;
-                        note_widened(b, i, &mems);
+                        guard_note_widened(b, i, &mems);
                         return true;
                 }
                 id_set_add(&i->binding.guard.blocked, node);
@@ -317,46 +299,30 @@ static bool guard_widen(const Binder *b, Instance *i, const GuardOutlook *o, uin
         return false;
 }
 
-static bool guard_relieve(const Binder *b, Instance *i, const GuardOutlook *o, uint64_t now_usec) {
-        const NodeSet mems = usable_by(i);
-
-        i->binding.guard.rested_since_usec = 0;
-        if (i->policy->on_full == ON_FULL_WIDEN)
-                return guard_widen(b, i, o, now_usec);
-        guard_log_danger(b, i, &mems, o,
-                         "it stays bound as it is (on_full: keep), and the kernel may kill it or "
-                         "another process");
-        return false;
-}
-
 /* --- pools of reserved huge pages --- */
 
-/* A pool has no headroom: each of its pages may be taken. */
-static size_t pool_rooms(const Binder *b, const HugePools *pools, uint64_t page_bytes,
-                         NodeRoom *rooms) {
-        const HugePool *pool = huge_pools_find(pools, page_bytes);
+/* The nodes whose pools have what is missing. A pool has no headroom: each of its pages may be
+ * taken. -ENOSPC: there are none. */
+static int guard_choose_pools(const Binder *b, Instance *i, const HugePools *pools, NodeSet *ret) {
         const Topology *topology = &b->host->topology;
-
-        for (size_t n = 0; n < topology->n_nodes; n++)
-                rooms[n] = (NodeRoom){ .node = topology->nodes[n].id,
-                                       .free_bytes = pool ? pool->n_free[n] * page_bytes : 0 };
-        return topology->n_nodes;
-}
-
-/* The nodes whose pools have what is missing. -ENOSPC: there are none. */
-static int choose_pools(const Binder *b, Instance *i, const HugePools *pools, NodeSet *ret) {
-        const NodeSet home = home_of(b, i), usable = usable_by(i);
-        _cleanup_free_ NodeRoom *rooms = calloc(b->host->topology.n_nodes, sizeof(*rooms));
-        NodeSet all = usable, blocked = blocked_for(b, i);
+        const NodeSet home = guard_home_of(b, i), usable = usable_by(i);
+        _cleanup_free_ NodeRoom *rooms = calloc(topology->n_nodes, sizeof(*rooms));
+        NodeSet all = usable, blocked = guard_blocked_for(b, i);
         GuardSearch search = search_beside(b, &home, &blocked, rooms);
         HugeShortage shortage;
 
         if (!rooms)
                 return -ENOMEM;
         while (huge_room_lacks(b->placing, i, pools, &all, &shortage)) {
+                const HugePool *pool = huge_pools_find(pools, shortage.page_bytes);
                 int best;
 
-                search.n_rooms = pool_rooms(b, pools, shortage.page_bytes, rooms);
+                for (size_t n = 0; n < topology->n_nodes; n++)
+                        rooms[n] = (NodeRoom){
+                                .node = topology->nodes[n].id,
+                                .free_bytes = pool ? pool->n_free[n] * shortage.page_bytes : 0,
+                        };
+                search.n_rooms = topology->n_nodes;
                 search.want_bytes = shortage.page_bytes;
                 best = guard_choose(&search);
                 if (best < 0)
@@ -368,15 +334,34 @@ static int choose_pools(const Binder *b, Instance *i, const HugePools *pools, No
         return id_set_is_empty(ret) ? -ENOSPC : 0;
 }
 
-/* True: try again soon. */
-static bool guard_widen_to_pools(const Binder *b, Instance *i, const HugePools *pools,
-                                 const HugeShortage *shortage, uint64_t now_usec) {
+/* Widens the instance to nodes whose pools have the pages that it lacks. True: look again soon,
+ * also where pages were taken since the last time, by whomever. */
+static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *pools,
+                               uint64_t now_usec) {
         const NodeSet before = usable_by(i);
+        const uint64_t n_free_before = i->binding.guard.n_free_huge;
+        HugeShortage shortage;
         NodeSet mems = before, more;
-        int r = choose_pools(b, i, pools, &more);
+        uint64_t n_free = 0;
+        int r;
 
+        for (size_t p = 0; p < pools->n; p++)
+                for (size_t n = 0; n < b->host->topology.n_nodes; n++)
+                        if (id_set_has(&before, b->host->topology.nodes[n].id))
+                                n_free += pools->list[p].n_free[n];
+        i->binding.guard.n_free_huge = n_free;
+        if (!huge_room_lacks(b->placing, i, pools, &before, &shortage))
+                return n_free < n_free_before;
+        i->binding.guard.rested_since_usec = 0;
+        if (i->policy->on_full != ON_FULL_WIDEN) {
+                guard_log_pool_danger(b, i, &before, &shortage,
+                                      "it stays bound as it is (on_full: keep), and the kernel may "
+                                      "end it (SIGBUS)");
+                return n_free < n_free_before;
+        }
+        r = guard_choose_pools(b, i, pools, &more);
         if (r == -ENOSPC) {
-                guard_log_pool_danger(b, i, &before, shortage,
+                guard_log_pool_danger(b, i, &before, &shortage,
                                       "no other node that it may use has such pages: add some "
                                       "there (nr_hugepages), or the kernel will end it (SIGBUS)");
                 return false;
@@ -388,43 +373,13 @@ static bool guard_widen_to_pools(const Binder *b, Instance *i, const HugePools *
         if (r == -ESRCH)
                 return false;
         if (r < 0) {
-                guard_log_pool_danger(b, i, &before, shortage, r == -ENOMEM ? no_memory : not_yet);
+                guard_log_pool_danger(b, i, &before, &shortage, r == -ENOMEM ? no_memory : not_yet);
                 return true;
         }
         i->binding.guard.for_pool = true;
-        guard_log_pool_widened(b, i, &before, shortage, &more);
-        note_widened(b, i, &mems);
+        guard_log_pool_widened(b, i, &before, &shortage, &more);
+        guard_note_widened(b, i, &mems);
         return true;
-}
-
-static uint64_t count_free_huge(const Binder *b, const HugePools *pools, const NodeSet *nodes) {
-        uint64_t n_free = 0;
-
-        for (size_t p = 0; p < pools->n; p++)
-                for (size_t n = 0; n < b->host->topology.n_nodes; n++)
-                        if (id_set_has(nodes, b->host->topology.nodes[n].id))
-                                n_free += pools->list[p].n_free[n];
-        return n_free;
-}
-
-/* True: pages were taken since the last time, by whomever, so look again soon. */
-static bool guard_attend_pools(const Binder *b, Instance *i, const HugePools *pools,
-                               uint64_t now_usec) {
-        const NodeSet mems = usable_by(i);
-        const uint64_t n_free = count_free_huge(b, pools, &mems),
-                       n_before = i->binding.guard.n_free_huge;
-        HugeShortage shortage;
-
-        i->binding.guard.n_free_huge = n_free;
-        if (!huge_room_lacks(b->placing, i, pools, &mems, &shortage))
-                return n_free < n_before;
-        i->binding.guard.rested_since_usec = 0;
-        if (i->policy->on_full == ON_FULL_WIDEN)
-                return guard_widen_to_pools(b, i, pools, &shortage, now_usec);
-        guard_log_pool_danger(b, i, &mems, &shortage,
-                              "it stays bound as it is (on_full: keep), and the kernel may "
-                              "end it (SIGBUS)");
-        return n_free < n_before;
 }
 
 /* --- and back --- */
@@ -437,27 +392,21 @@ static void guard_lift(const Binder *b, Instance *i, uint64_t now_usec) {
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
-/* What was true when it was widened need not be true any more. */
-static void note_reason(const Binder *b, Instance *i, const GuardOutlook *home) {
-        const Reason why = guard_reason(home);
-
-        if (!i->binding.guard.widened || !home->known)
-                return;
-        i->binding.guard.foreseen &= home->room_bytes > 0;
-        if (i->binding.guard.why == why)
-                return;
-        i->binding.guard.why = why;
-        host_queue(b->host, HOST_WORK_PUBLISH);
-}
-
 static void guard_let_rest(const Binder *b, Instance *i, const HugePools *pools,
                            uint64_t now_usec) {
-        const NodeSet home = home_of(b, i);
+        const NodeSet home = guard_home_of(b, i);
         const GuardOutlook o = outlook_on(b, &home);
         const uint64_t calm_usec =
                 i->binding.guard.foreseen ? GUARD_CALM_FORESEEN_USEC : GUARD_CALM_USEC;
+        const Reason why = guard_reason(&o);
 
-        note_reason(b, i, &o);
+        /* What was true when it was widened need not be true any more. */
+        if (i->binding.guard.widened && o.known) {
+                i->binding.guard.foreseen &= o.room_bytes > 0;
+                if (i->binding.guard.why != why)
+                        host_queue(b->host, HOST_WORK_PUBLISH);
+                i->binding.guard.why = why;
+        }
         if (pools->n > 0 && huge_room_lacks(b->placing, i, pools, &home, NULL)) {
                 i->binding.guard.rested_since_usec = 0;
                 return;
@@ -494,6 +443,7 @@ static uint64_t guard_attend(const Binder *b, Instance *i, const HugePools *pool
 /* --- the timer --- */
 
 static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
+        const Topology *topology = &b->host->topology;
         _cleanup_huge_pools_ HugePools pools = { 0 };
         uint64_t wait = GUARD_FAR_INTERVAL_USEC;
         NodeSet nodes = { 0 };
@@ -508,7 +458,21 @@ static uint64_t guard_tick_nodes(Binder *b, uint64_t now_usec) {
         }
         if (id_set_is_empty(&nodes))
                 return INSTANCE_NEVER;
-        read_nodes(b, &nodes, now_usec);
+        for (size_t n = 0; n < topology->n_nodes; n++) {
+                GuardNode *node = &b->guard->nodes[n];
+                GuardReading reading;
+
+                if (!id_set_has(&nodes, topology->nodes[n].id))
+                        continue;
+                /* A node that cannot be read is unknown, and no instance is widened because of it.
+                 */
+                if (guard_read_node(b, n, now_usec, &reading, &node->headroom_bytes) < 0)
+                        node->n_readings = 0;
+                else
+                        guard_add(node, &reading);
+        }
+        REGISTRY_FOREACH(i, b->registry)
+        i->binding.pull_peak_bytes_per_sec = 0;
         (void)huge_room_read(b->placing, &pools); /* without memory: at the next tick */
         REGISTRY_FOREACH(i, b->registry)
         if (i->binding.guard.watched) {
@@ -585,7 +549,7 @@ static bool guard_is_ours(const Binder *b, const Instance *i) {
 }
 
 void guard_note(const Binder *b, Instance *i) {
-        const NodeSet home = home_of(b, i), all = topology_memory_nodes(&b->host->topology);
+        const NodeSet home = guard_home_of(b, i), all = topology_memory_nodes(&b->host->topology);
         const NodeSet *mems = &i->binding.observed.mems;
         const bool narrow = !id_set_is_empty(&home) && id_set_is_subset(&home, mems) &&
                             !id_set_equal(mems, &all) && guard_is_ours(b, i);
@@ -614,7 +578,7 @@ void guard_note(const Binder *b, Instance *i) {
 }
 
 uint64_t guard_margin_bytes(const Binder *b, const Instance *i) {
-        const NodeSet home = home_of(b, i);
+        const NodeSet home = guard_home_of(b, i);
 
         return i->binding.guard.widened && i->binding.outside_bytes > 0
                        ? outlook_on(b, &home).headroom_bytes

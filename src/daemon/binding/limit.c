@@ -64,16 +64,6 @@ static void limit_log_change(const Binder *b, const Instance *i, LimitState befo
                             "%s: its policy sets no memory limit any more", i->name);
 }
 
-static void limit_log_lifted(const Binder *b, const Instance *i, const LimitMemory *m,
-                             const GuardOutlook *o) {
-        journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
-                    "%s: it holds %.1f MiB that cannot be reclaimed (%.1f MiB more each second), "
-                    "and its memory limit is %.1f MiB: the limit is lifted, until there has been "
-                    "room for a minute. Its next start has the limit again",
-                    i->name, (double)limit_held_bytes(m) / (1 << 20),
-                    (double)o->fall_bytes_per_sec / (1 << 20), (double)m->limit_bytes / (1 << 20));
-}
-
 /* --- setting --- */
 
 static void limit_note_failure(const Binder *b, Instance *i, int error, const char *message) {
@@ -161,20 +151,6 @@ static int limit_open_group(const Binder *b, Instance *i, Groups *ret) {
         return r >= 0 && ret->group_fd < 0 ? -ENOENT : r;
 }
 
-static int limit_write_file(const Binder *b, Instance *i, LimitAction action, uint64_t bytes) {
-        const ProcHandle *process = i->members[0].handle;
-        _cleanup_groups_ Groups open = GROUPS_NONE;
-        int r = limit_open_group(b, i, &open);
-
-        if (r < 0)
-                return r;
-        r = action == LIMIT_RECLAIM
-                    ? backend_limit_brake(&b->host->backend, process, open.group_fd, bytes)
-                    : backend_limit_write(&b->host->backend, process, open.group_fd, bytes);
-        /* Not finished, or there is not yet so much clean page cache (v1). */
-        return r == -ETIMEDOUT || r == -EBUSY ? -EAGAIN : r;
-}
-
 /* In the kernel's files alone: the property stays. */
 static int limit_lift(const Binder *b, Instance *i) {
         const UndoRecord *noted = undo_limit_of(i);
@@ -194,6 +170,7 @@ static int limit_lift(const Binder *b, Instance *i) {
 
 static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
+        _cleanup_groups_ Groups open = GROUPS_NONE;
         int r = 0;
 
         switch (action) {
@@ -209,7 +186,18 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
                 break;
         case LIMIT_RECLAIM:
         case LIMIT_SET_FILE:
-                r = limit_write_file(b, i, action, l->wanted_bytes);
+                r = limit_open_group(b, i, &open);
+                if (r >= 0) {
+                        const ProcHandle *process = i->members[0].handle;
+
+                        r = action == LIMIT_RECLAIM
+                                    ? backend_limit_brake(&b->host->backend, process, open.group_fd,
+                                                          l->wanted_bytes)
+                                    : backend_limit_write(&b->host->backend, process, open.group_fd,
+                                                          l->wanted_bytes);
+                        /* Not finished, or there is not yet so much clean page cache (v1). */
+                        r = r == -ETIMEDOUT || r == -EBUSY ? -EAGAIN : r;
+                }
                 if (r >= 0 || r == -EAGAIN) {
                         l->retry.due_usec = now_usec + AGAIN_USEC;
                         if (i->binding.due_usec > l->retry.due_usec)
@@ -221,31 +209,6 @@ static void limit_act(const Binder *b, Instance *i, LimitAction action, uint64_t
                 l->retry.due_usec = now_usec + AGAIN_USEC;
         else if (r < 0 && r != -ESRCH)
                 limit_note_failure(b, i, r, "");
-}
-
-static const char *limit_refuses(const Binder *b, const Instance *i) {
-        if (!b->host->sysroot.live && i->binding.means.method == METHOD_NONE)
-                return NULL; /* a plan for another machine assumes that it works */
-        return instance_is_service(i) && (i->binding.means.method == METHOD_UNIT ||
-                                          i->binding.means.method == METHOD_DIRECTORY)
-                       ? NULL
-                       : "it has no unit of its own";
-}
-
-/* Is there a limit that the guard has to watch, or one that it has lifted? */
-static void limit_watch(const Binder *b, Instance *i) {
-        InstanceMemoryLimit *l = &i->binding.limit;
-        /* What cannot be read for a moment, as a reload runs in its unit, may still be in force. */
-        const bool watched = b->guard && host_obeys(b->host) &&
-                             (limit_is_ours(i) || l->lifted || l->state == LIMIT_PENDING ||
-                              (l->recent && !l->memory_known));
-
-        if (watched && !l->recent)
-                l->recent = calloc(1, sizeof(*l->recent)); /* else at the next reconcile */
-        if (watched)
-                return;
-        free(l->recent);
-        l->recent = NULL;
 }
 
 /* Did it start with that limit? The limit may have been another one meanwhile, as while a server on
@@ -267,10 +230,15 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
         InstanceMemoryLimit *l = &i->binding.limit;
         const LimitState before = l->state;
         const bool placed = !id_set_is_empty(&i->binding.placement.nodes);
+        const BindMethod method = i->binding.means.method;
+        /* A plan for another machine assumes that it works. */
+        const bool can =
+                (!b->host->sysroot.live && method == METHOD_NONE) ||
+                (instance_is_service(i) && (method == METHOD_UNIT || method == METHOD_DIRECTORY));
         const LimitInput in = {
                 .wanted = i->policy->memory_limit != MEMORY_LIMIT_NONE,
                 .wanted_bytes = placed ? i->planned.limit_bytes : 0,
-                .refused = limit_refuses(b, i),
+                .refused = can ? NULL : "it has no unit of its own",
                 .before_bytes = noted ? undo_record_limit_before(noted) : UINT64_MAX,
                 .before_known = noted,
                 .ours_bytes = noted ? undo_record_limit_last(noted) : 0,
@@ -282,6 +250,7 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 .before_start = limit_was_born_with(i, noted, placed ? i->planned.limit_bytes : 0),
         };
         const LimitStep step = limit_next(&in);
+        bool watched;
 
         l->wanted_bytes = in.wanted_bytes;
         l->state = step.state;
@@ -291,7 +260,17 @@ void limit_follow(const Binder *b, Instance *i, uint64_t now_usec) {
                 limit_log_change(b, i, before);
                 host_queue(b->host, HOST_WORK_PUBLISH);
         }
-        limit_watch(b, i);
+        /* Is there a limit that the guard has to watch, or one that it has lifted? What cannot be
+         * read for a moment, as a reload runs in its unit, may still be in force. */
+        watched = b->guard && host_obeys(b->host) &&
+                  (limit_is_ours(i) || l->lifted || l->state == LIMIT_PENDING ||
+                   (l->recent && !l->memory_known));
+        if (watched && !l->recent)
+                l->recent = calloc(1, sizeof(*l->recent)); /* else at the next reconcile */
+        if (!watched) {
+                free(l->recent);
+                l->recent = NULL;
+        }
         if (!l->call.slot && now_usec >= l->retry.due_usec)
                 limit_act(b, i, step.action, now_usec);
 }
@@ -339,7 +318,13 @@ static uint64_t limit_attend(const Binder *b, Instance *i, uint64_t now_usec) {
                 return GUARD_FAST_INTERVAL_USEC; /* it will be in force within less */
         }
         if ((verdict == GUARD_WIDEN || near) && limit_lift(b, i) >= 0) {
-                limit_log_lifted(b, i, m, &o);
+                journal_log(&b->host->journal, LOG_WARNING, &INSTANCE_FIELDS(i),
+                            "%s: it holds %.1f MiB that cannot be reclaimed (%.1f MiB more each "
+                            "second), and its memory limit is %.1f MiB: the limit is lifted, until "
+                            "there has been room for a minute. Its next start has the limit again",
+                            i->name, (double)limit_held_bytes(m) / (1 << 20),
+                            (double)o.fall_bytes_per_sec / (1 << 20),
+                            (double)m->limit_bytes / (1 << 20));
                 l->lifted = true;
                 l->rested_since_usec = 0;
                 l->state = LIMIT_LIFTED;

@@ -18,15 +18,6 @@
 /* A pass is not made for less memory of files outside. */
 #define FILES_LEAST_BYTES (UINT64_C(16) << 20)
 
-/* Bytes that the counters of the kernel still show where the last pass saw every page and found
- * none outside. Not on cgroup v1, which counts shared memory as anonymous. */
-static bool is_counters_rest(const Binder *b, const Instance *i, uint64_t outside_bytes) {
-        return instance_backend(i, &b->host->backend) != BACKEND_CGROUP1 &&
-               i->binding.progress.passes > 0 && i->binding.progress.pass_whole &&
-               i->binding.progress.pass_found_bytes == 0 &&
-               outside_bytes <= residency_uncounted_max(&b->host->topology);
-}
-
 void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
         const Topology *topology = &b->host->topology;
         const NodeSet *nodes = instance_nodes(i);
@@ -38,7 +29,12 @@ void observe_memory(const Binder *b, Instance *i, int cgroup_fd) {
                 outside = residency_outside(topology, i->by_node, nodes);
         i->binding.outside_bytes = outside.anon_bytes;
         i->binding.mapped_outside_bytes = outside.mapped_bytes;
-        if (is_counters_rest(b, i, i->binding.outside_bytes))
+        /* Bytes that the counters of the kernel still show where the last pass saw every page and
+         * found none outside. Not on cgroup v1, which counts shared memory as anonymous. */
+        if (instance_backend(i, &b->host->backend) != BACKEND_CGROUP1 &&
+            i->binding.progress.passes > 0 && i->binding.progress.pass_whole &&
+            i->binding.progress.pass_found_bytes == 0 &&
+            i->binding.outside_bytes <= residency_uncounted_max(topology))
                 i->binding.outside_bytes = 0;
         if (i->binding.passed || i->binding.mapped_outside_bytes < i->binding.mapped_left_bytes)
                 i->binding.mapped_left_bytes = i->binding.mapped_outside_bytes;
@@ -70,17 +66,31 @@ static int read_pressure(const Binder *b, Instance *i, Pressure *ret) {
         return open.group_fd >= 0 ? pressure_read(open.group_fd, ret) : -EOPNOTSUPP;
 }
 
-static void begin_window(Migration *m, const Pressure *pressure, uint64_t now_usec) {
+static void migration_begin_window(Migration *m, const Pressure *pressure, uint64_t now_usec) {
         m->window_usec = now_usec;
         m->waited_usec = pressure->total_usec;
 }
 
-static void log_begin(const Binder *b, const Instance *i) {
+/* Notes that a pass begins; the first one of a migration is logged. */
+static void migration_note_pass(const Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .message_id = JOURNAL_MOVING };
+        Migration *m = &i->binding.migration;
         char nodes[ID_SET_LIST_MAX];
+        Pressure pressure = { 0 };
 
+        m->pressure_known = read_pressure(b, i, &pressure) == 0;
+        migration_begin_window(m, &pressure, now_usec);
+        if (m->under_way)
+                return;
+        m->under_way = true;
+        m->begun_usec = now_usec;
+        m->begun_bytes = i->binding.outside_bytes;
+        m->logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
+        pace_init(&m->pace, pressure.recent);
+        if (!m->logged)
+                return;
         (void)id_set_render_list(&i->binding.placement.nodes, nodes, sizeof(nodes));
         journal_log(&b->host->journal, LOG_INFO, &fields, "%s: moving %.1f MiB to node %s, %s",
                     i->name, (double)i->binding.outside_bytes / (1 << 20), nodes,
@@ -88,26 +98,9 @@ static void log_begin(const Binder *b, const Instance *i) {
                                                                                       : "gently");
 }
 
-/* Notes that a pass begins; the first one of a migration is logged. */
-static void move_progress_begin(const Binder *b, Instance *i, uint64_t now_usec) {
-        Pressure pressure = { 0 };
-
-        i->binding.migration.pressure_known = read_pressure(b, i, &pressure) == 0;
-        begin_window(&i->binding.migration, &pressure, now_usec);
-        if (i->binding.migration.under_way)
-                return;
-        i->binding.migration.under_way = true;
-        i->binding.migration.begun_usec = now_usec;
-        i->binding.migration.begun_bytes = i->binding.outside_bytes;
-        i->binding.migration.logged = i->binding.outside_bytes >= MOVE_LOGGED_BYTES;
-        pace_init(&i->binding.migration.pace, pressure.recent);
-        if (i->binding.migration.logged)
-                log_begin(b, i);
-}
-
 /* To be called before a slice: once a second it reads how long the instance's tasks had to wait,
  * and sets the rate. */
-static void move_progress_note(const Binder *b, Instance *i, uint64_t now_usec) {
+static void migration_follow_pressure(const Binder *b, Instance *i, uint64_t now_usec) {
         Migration *m = &i->binding.migration;
         const uint64_t window = now_usec - m->window_usec;
         Pressure pressure;
@@ -118,7 +111,7 @@ static void move_progress_note(const Binder *b, Instance *i, uint64_t now_usec) 
         if (!m->pressure_known || pressure.total_usec < m->waited_usec)
                 return;
         pace_note(&m->pace, (double)(pressure.total_usec - m->waited_usec) / (double)window);
-        begin_window(m, &pressure, now_usec);
+        migration_begin_window(m, &pressure, now_usec);
         rate_change(&i->binding.rate, pace_rate(&m->pace, i->binding.placement.rate_bytes_per_sec),
                     now_usec);
 }
@@ -235,13 +228,23 @@ static bool begin_process(const Binder *b, Instance *i) {
  * with cpuset.memory_migrate could do the same, but only towards nodes that become the only ones of
  * the process, which is wrong for `preferred`, and it blocks the writer. */
 
-/* Sends each node's pages to the node that will have the most room after the moves before it. */
-static size_t plan_node_moves(const Binder *b, const Instance *i, NodeRoom *rooms, size_t n_rooms,
-                              NodeMove *node_moves) {
+/* Sends each node's pages to the node that will have the most room after the moves before it. 0:
+ * there is nothing to move; 1: the first call is due; negative errno. */
+static int kernel_moves_plan(const Binder *b, Instance *i) {
         const Topology *topology = &b->host->topology;
-        size_t n = 0;
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        _cleanup_free_ NodeMove *node_moves = NULL;
+        size_t n_rooms, n = 0;
+        int r;
 
-        for (size_t k = 0; k < topology->n_nodes; k++) {
+        binding_end_kernel_moves(i);
+        r = room_of(b->placing, i, &rooms, &n_rooms);
+        if (r < 0)
+                return r;
+        node_moves = calloc(topology->n_nodes, sizeof(*node_moves));
+        if (!node_moves)
+                return -ENOMEM;
+        for (size_t k = 0; i->memory_known && k < topology->n_nodes; k++) {
                 const uint64_t bytes = i->by_node[k].anon_bytes;
                 int best;
 
@@ -255,24 +258,6 @@ static size_t plan_node_moves(const Binder *b, const Instance *i, NodeRoom *room
                 node_moves[n++] =
                         (NodeMove){ .from = topology->nodes[k].id, .to = rooms[best].node };
         }
-        return n;
-}
-
-/* 0: there is nothing to move; 1: the first call is due; negative errno. */
-static int plan_kernel_moves(const Binder *b, Instance *i) {
-        _cleanup_free_ NodeRoom *rooms = NULL;
-        _cleanup_free_ NodeMove *node_moves = NULL;
-        size_t n_rooms, n;
-        int r;
-
-        binding_end_kernel_moves(i);
-        r = room_of(b->placing, i, &rooms, &n_rooms);
-        if (r < 0)
-                return r;
-        node_moves = calloc(b->host->topology.n_nodes, sizeof(*node_moves));
-        if (!node_moves)
-                return -ENOMEM;
-        n = i->memory_known ? plan_node_moves(b, i, rooms, n_rooms, node_moves) : 0;
         if (n == 0)
                 return 0;
         i->binding.kernel = (KernelMoves){ .list = TAKE_PTR(node_moves), .n = n };
@@ -280,52 +265,49 @@ static int plan_kernel_moves(const Binder *b, Instance *i) {
         return 1;
 }
 
-/* A process whose memory map does not answer would block the worker, and everybody who waits for
- * it, until its deadline. */
-static int migrate(const Binder *b, const Member *member, const NodeMove *move) {
-        Workers *workers = b->host->workers;
-        int r = 0;
-
-        if (!proc_is_alive(member->handle))
-                return -ESRCH;
-        if (!workers_are_busy(workers, WORKER_ONCE))
-                r = worker_probe(workers, member->handle, member->process.uid);
-        return r < 0 ? r : worker_migrate(workers, member->handle, move->from, move->to);
+static void wait_for_worker(Instance *i) {
+        i->binding.at_worker = true;
+        i->binding.due_usec = clock_monotonic_usec() + WORKER_POLL_USEC;
 }
 
-/* Makes the next call. 1: another one is due; 0: all were made; -EAGAIN: the worker is busy with
- * it. */
-static int migrate_next(const Binder *b, Instance *i) {
+/* Makes the next call. migrate_pages(2) leaves pages that are still shared after a fork: with
+ * MPOL_MF_MOVE_ALL it would also move the libraries of other processes. The pass of the mover that
+ * follows can distinguish the two. */
+static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
+        Workers *workers = b->host->workers;
         KernelMoves *kernel = &i->binding.kernel;
         const NodeMove *move = &kernel->list[kernel->next / i->n_members];
         const Member *member = &i->members[kernel->next % i->n_members];
-        int r = migrate(b, member, move);
+        int r = proc_is_alive(member->handle) ? 0 : -ESRCH;
 
-        if (r == -EAGAIN)
-                return r;
+        /* A process whose memory map does not answer would block the worker, and everybody who
+         * waits for it, until its deadline. */
+        if (r >= 0 && !workers_are_busy(workers, WORKER_ONCE))
+                r = worker_probe(workers, member->handle, member->process.uid);
+        if (r >= 0)
+                r = worker_migrate(workers, member->handle, move->from, move->to);
+        if (r == -EAGAIN) {
+                wait_for_worker(i);
+                return;
+        }
         if (r < 0 && r != -ESRCH)
                 journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                             "the kernel was not asked to move node %u of process %d: %s",
                             move->from, member->handle->pid, strerror(-r));
-        return ++kernel->next < kernel->n * i->n_members;
-}
-
-/* The result of the calls is not reported; the next reconcile sees what they moved. */
-static void begin_kernel(const Binder *b, Instance *i, uint64_t now_usec) {
-        int r = plan_kernel_moves(b, i);
-
-        i->binding.missed = true;
-        if (r < 0)
-                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
-                            "the kernel was not asked to move the memory of %s: %s", i->name,
-                            strerror(-r));
-        if (r <= 0)
+        i->binding.due_usec = now_usec;
+        if (++kernel->next < kernel->n * i->n_members)
+                return;
+        binding_end_kernel_moves(i);
+        i->binding.by = MOVE_PULL;
+        if (!begin_process(b, i))
                 end_move_pass(b, i, false, now_usec);
 }
 
 /* --- passes --- */
 
 void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
+        int r;
+
         i->binding.by = MOVE_PULL;
         /* If the control group is not known, it may contain other processes. */
         i->binding.walk.alone = i->binding.observed.alone && (i->memory_known || scope_of(i));
@@ -333,13 +315,23 @@ void move_begin(const Binder *b, Instance *i, uint64_t now_usec) {
         i->binding.missed = false;
         i->binding.mover_process = 0;
         i->binding.counted = (MoverCounters){ 0 };
-        move_progress_begin(b, i, now_usec);
+        migration_note_pass(b, i, now_usec);
         rate_init(&i->binding.rate, move_rate_in_force(i), now_usec);
         i->binding.due_usec = now_usec;
-        if (step_moves_at_once(i->binding.placement.migrate, i->memory_known))
-                begin_kernel(b, i, now_usec);
-        else if (!begin_process(b, i))
-                end_move_pass(b, i, true, now_usec);
+        if (!step_moves_at_once(i->binding.placement.migrate, i->memory_known)) {
+                if (!begin_process(b, i))
+                        end_move_pass(b, i, true, now_usec);
+                return;
+        }
+        r = kernel_moves_plan(b, i);
+        /* The result of the calls is not reported; the next reconcile sees what they moved. */
+        i->binding.missed = true;
+        if (r < 0)
+                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
+                            "the kernel was not asked to move the memory of %s: %s", i->name,
+                            strerror(-r));
+        if (r <= 0)
+                end_move_pass(b, i, false, now_usec);
 }
 
 /* Moves one piece. 1: continue; 0: the pass is complete; negative errno: it cannot continue;
@@ -373,63 +365,45 @@ static int move_piece(const Binder *b, Instance *i) {
         return begin_process(b, i) ? 1 : 0;
 }
 
-static void wait_for_worker(Instance *i) {
-        i->binding.at_worker = true;
-        i->binding.due_usec = clock_monotonic_usec() + WORKER_POLL_USEC;
-}
-
-/* -EAGAIN: the worker is busy with it. */
-static int sweep_process(const Binder *b, Instance *i, size_t k, uint32_t from) {
-        const ProcHandle *process = i->members[k].handle;
-        uint32_t target;
-        int r;
-
-        if (room_choose_node(b->placing, i, &target) < 0 || !proc_is_alive(process))
-                return 0;
-        r = worker_sweep(b->host->workers, process, from, target);
-        if (r < 0 && r != -ESRCH && r != -EAGAIN)
-                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
-                            "sweeping node %u for process %d: %s", from, process->pid,
-                            strerror(-r));
-        return r;
-}
-
-static bool is_swept(const Binder *b, const Instance *i, size_t node) {
-        return !id_set_has(&i->binding.placement.nodes, b->host->topology.nodes[node].id) &&
-               i->memory_known && i->by_node[node].anon_bytes > 0;
-}
-
 /* Sweeps each process, one node at a time. */
 static void sweep_slice(const Binder *b, Instance *i) {
+        const Topology *topology = &b->host->topology;
         InstanceBinding *own = &i->binding;
 
-        for (; own->sweep_node < b->host->topology.n_nodes;
-             own->sweep_node++, own->sweep_process = 0)
-                for (; is_swept(b, i, own->sweep_node) && own->sweep_process < i->n_members;
-                     own->sweep_process++)
-                        if (sweep_process(b, i, own->sweep_process,
-                                          b->host->topology.nodes[own->sweep_node].id) == -EAGAIN) {
+        for (; own->sweep_node < topology->n_nodes; own->sweep_node++, own->sweep_process = 0) {
+                const uint32_t from = topology->nodes[own->sweep_node].id;
+
+                if (id_set_has(&own->placement.nodes, from) || !i->memory_known ||
+                    i->by_node[own->sweep_node].anon_bytes == 0)
+                        continue;
+                for (; own->sweep_process < i->n_members; own->sweep_process++) {
+                        const ProcHandle *process = i->members[own->sweep_process].handle;
+                        uint32_t target;
+                        int r;
+
+                        if (room_choose_node(b->placing, i, &target) < 0 || !proc_is_alive(process))
+                                continue;
+                        r = worker_sweep(b->host->workers, process, from, target);
+                        if (r == -EAGAIN) {
                                 wait_for_worker(i);
                                 return;
                         }
+                        if (r < 0 && r != -ESRCH)
+                                journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
+                                            "sweeping node %u for process %d: %s", from,
+                                            process->pid, strerror(-r));
+                }
+        }
         (void)binding_enter(b, i, EVENT_PASSED, clock_monotonic_usec());
 }
 
-/* migrate_pages(2) leaves pages that are still shared after a fork: with MPOL_MF_MOVE_ALL it would
- * also move the libraries of other processes. The pass of the mover that follows can distinguish
- * the two. */
-static void kernel_slice(const Binder *b, Instance *i, uint64_t now_usec) {
-        int r = migrate_next(b, i);
-
+void move_sweep(const Binder *b, Instance *i, uint64_t now_usec) {
+        i->binding.progress.sweeps++;
+        i->binding.progress.settles = 0;
+        i->binding.by = MOVE_SWEEP;
+        i->binding.sweep_node = i->binding.sweep_process = 0;
         i->binding.due_usec = now_usec;
-        if (r == -EAGAIN)
-                wait_for_worker(i);
-        if (r != 0)
-                return;
-        binding_end_kernel_moves(i);
-        i->binding.by = MOVE_PULL;
-        if (!begin_process(b, i))
-                end_move_pass(b, i, false, now_usec);
+        sweep_slice(b, i);
 }
 
 void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
@@ -445,7 +419,7 @@ void move_slice(const Binder *b, Instance *i, uint64_t now_usec) {
                 sweep_slice(b, i);
                 return;
         }
-        move_progress_note(b, i, now_usec);
+        migration_follow_pressure(b, i, now_usec);
         /* For the guard: a pass may begin and end between two of its readings. */
         rate = move_rate_in_force(i);
         if (rate > i->binding.pull_peak_bytes_per_sec)
@@ -479,13 +453,4 @@ Instance *move_next(const Binder *b, uint64_t now_usec) {
             (!next || i->binding.due_usec < next->binding.due_usec))
                 next = i;
         return next;
-}
-
-void move_sweep(const Binder *b, Instance *i, uint64_t now_usec) {
-        i->binding.progress.sweeps++;
-        i->binding.progress.settles = 0;
-        i->binding.by = MOVE_SWEEP;
-        i->binding.sweep_node = i->binding.sweep_process = 0;
-        i->binding.due_usec = now_usec;
-        sweep_slice(b, i);
 }

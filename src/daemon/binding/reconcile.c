@@ -1,3 +1,5 @@
+/* The reconciler: observes an instance, chooses the means that bind it and the next step, has the
+ * step carried out, and looks again when that is due. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +11,8 @@
 #include "tidbnumad/daemon/undo/undoing.h"
 #include "tidbnumad/sys/clock.h"
 #include "tidbnumad/world/binding.h"
+
+/* --- the log --- */
 
 Verdict reconcile_verdict(const Binder *b, const Instance *i) {
         const bool outlived = i->binding.failure_code == REASON_OBSERVE && binding_may_change(b, i);
@@ -113,6 +117,122 @@ static void reconcile_log_plan(const Binder *b, Instance *i, const Step *step) {
         host_queue(b->host, HOST_WORK_PUBLISH);
 }
 
+/* --- the means by which it is bound --- */
+
+/* A process may be in the unit of a bound service for a moment only (ExecReload=, ExecStop=). */
+#define SHARED_USEC (UINT64_C(10) * 1000 * 1000)
+
+/* A unit that was shared until now may soon be again. */
+#define ALONE_USEC (UINT64_C(60) * 1000 * 1000)
+
+/* The plan for the present means is made within this time. */
+#define PLANNED_USEC (UINT64_C(100) * 1000)
+
+/* A unit is read within milliseconds where systemd has the time. */
+#define READ_USEC (UINT64_C(5) * 1000 * 1000)
+#define READ_AGAIN_USEC (UINT64_C(100) * 1000)
+
+static const char kept[] =
+        "it was bound so before; release it or restart it for a stronger binding";
+
+/* Is it bound by a means that would stay in force beside the next one? */
+static bool is_bound_otherwise(const UndoRecord *record, BindMethod next) {
+        if (!record)
+                return false;
+        if (next == METHOD_UNIT || next == METHOD_SCOPE)
+                return record->given.n > 0;
+        if (next != METHOD_AFFINITY)
+                return false;
+        for (size_t k = 0; k < record->n_processes; k++)
+                if (record->processes[k].cpuset) /* a directory of its own */
+                        return true;
+        return undo_record_has_unit(record) || record->scope;
+}
+
+/* A change of the policy applies at once. A process without a service keeps its means: not all
+ * limits of its scope are known before it is about to leave it. */
+static bool means_may_change(const Instance *i, const BindMeans *next, uint64_t now_usec) {
+        const InstanceBinding *own = &i->binding;
+        const uint64_t since_usec = now_usec - own->method_since_usec;
+
+        if (next->method == METHOD_AFFINITY)
+                return next->code == REASON_NONE || since_usec >= SHARED_USEC;
+        if (own->means.why != kept && own->means.code == REASON_NONE)
+                return true;
+        return next->method == METHOD_UNIT && since_usec >= ALONE_USEC;
+}
+
+/* Only queues a plan: one timer then makes one plan for all changes. One plan for each of a
+ * thousand processes would block the loop for minutes. True: another backend binds it now. */
+static bool means_take(const Binder *b, Instance *i, const BindMeans *next) {
+        const BackendKind backend = instance_backend(i, &b->host->backend);
+        const BindMethod before = i->binding.means.method;
+        bool changed;
+
+        i->binding.means = *next;
+        if (instance_is_service(i))
+                units_note_shared(b->units, i->unit, next->code == REASON_SHARED_UNIT);
+        changed = instance_backend(i, &b->host->backend) != backend;
+        if (changed)
+                place_note_backend(b->placing, i);
+        if (before != next->method)
+                host_queue(b->host, HOST_WORK_PUBLISH);
+        return changed;
+}
+
+bool method_follow(const Binder *b, Instance *i, uint64_t now_usec) {
+        UndoRecord *record = i->undo.record;
+        BindMethodInput in;
+        BindMeans next;
+
+        if (!b->host->backend.ops && b->host->sysroot.live)
+                return false; /* nothing can be enforced here, as its state reports */
+        in = bind_method_input_of(&i->facts, i->binding.observed.alone,
+                                  backend_kind(&b->host->backend), b->host->backend.weaker);
+        in.start = units_start_refuses(b->units, i->unit, &i->binding.placement, NULL);
+        if (bind_method_needs_scope(&in))
+                in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
+        next = bind_means_choose(&in);
+        /* What its start asks for is not known yet. */
+        if (!record &&
+            (units_start_is_late(b->units, i->unit) ||
+             (i->binding.means.method == METHOD_NONE && next.method == METHOD_UNIT &&
+              units_is_reading(b->units, i->unit) && now_usec < i->first_seen_usec + READ_USEC))) {
+                i->binding.due_usec = now_usec + READ_AGAIN_USEC;
+                return true;
+        }
+        if (!is_bound_otherwise(record, next.method)) {
+                i->binding.method_since_usec = 0;
+                if (!means_take(b, i, &next))
+                        return false;
+                /* The observation was made with the former means. */
+                binding_reset_cpus(i);
+                i->binding.progress = (Progress){ 0 };
+                i->binding.due_usec = now_usec + PLANNED_USEC;
+                return true;
+        }
+        if (i->binding.means.method == METHOD_NONE) {
+                BindMeans now = { .method = METHOD_AFFINITY, .why = kept };
+
+                if (next.method == METHOD_AFFINITY)
+                        now = (BindMeans){ .method = record->scope ? METHOD_SCOPE
+                                                     : record->cpus.noted &&
+                                                                     undo_record_has_unit(record)
+                                                             ? METHOD_UNIT
+                                                             : METHOD_DIRECTORY };
+                (void)means_take(b, i, &now);
+        }
+        if (i->binding.method_since_usec == 0)
+                i->binding.method_since_usec = now_usec;
+        if (!host_enforces(b->host) || !means_may_change(i, &next, now_usec))
+                return false;
+        i->binding.method_since_usec = 0;
+        undo_release_begin(b->undo, record, "it is to be bound by other means");
+        return true;
+}
+
+/* --- one reconcile --- */
+
 #define EFFECT_POLL_USEC (UINT64_C(50) * 1000)
 
 /* Poll interval while the disk of its data is being looked for. */
@@ -134,57 +254,24 @@ static void reconcile_log_plan(const Binder *b, Instance *i, const Step *step) {
 /* With a backend that answers at once; a step without effect is tried three times. */
 enum { STEPS_AT_ONCE_MAX = 8 };
 
-static void finish(Binder *b, Instance *i, bool first) {
-        const uint64_t now_usec = clock_monotonic_usec();
-        const bool news = i->binding.step.kind != i->binding.logged.kind ||
-                          !i->binding.logged.reason ||
-                          strcmp(i->binding.step.reason, i->binding.logged.reason) != 0;
-        const bool found_bound = i->binding.bind_attempts == 0 && i->binding.migrated_bytes == 0 &&
-                                 i->n_members > 0 &&
-                                 i->members[0].process.id.start_ticks < b->registry->since_ticks;
-
-        if (i->binding.step.code == REASON_INNER_GROUP)
-                binding_set_failure(i, i->binding.step.code, "%s (%s)", i->binding.step.reason,
-                                    i->binding.observed.inner_group);
-        else if (!unresponsive_set_failure(b, i))
-                binding_clear_failure(i);
-        i->binding.rest_until_usec = now_usec + REST_USEC;
-        i->binding.rest_outside_bytes = i->binding.outside_bytes;
-        if (news && first && found_bound)
-                b->n_found_bound++;
-        else if (news)
-                reconcile_log_final(b, i, first, now_usec);
-        move_progress_end(b, i, news && i->binding.step.kind == STEP_DONE, now_usec);
-        i->binding.logged = i->binding.step;
-}
-
-/* Clears a problem whose cause is gone: it was observed and planned just now, and what is only
- * planned while nothing may be changed is carried out from now on. What a call or the guard has
- * reported is cleared where the call succeeds, and by the guard. */
-static void clear_outlived(const Binder *b, Instance *i) {
-        const Reason code = i->binding.failure_code;
-
-        if (code == REASON_STATE_UNREADABLE || code == REASON_NO_MEMORY ||
-            (code == REASON_OBSERVE && binding_may_change(b, i)))
-                binding_clear_failure(i);
-}
-
 /* Is its final step left alone for now? A pass walks the whole process, which is not worth it for a
  * few pages or for pages that do not move. */
-static bool is_postponed(const Instance *i, StepKind next, uint64_t now_usec) {
+static bool final_is_left_alone(const Instance *i, StepKind next, uint64_t now_usec) {
         return (next == STEP_PULL || next == STEP_SETTLE || next == STEP_SWEEP) &&
                step_is_final(i->binding.step.kind) && now_usec < i->binding.rest_until_usec &&
                i->binding.outside_bytes < i->binding.rest_outside_bytes + REST_GROWTH_BYTES;
 }
 
-/* Returns what is to be done. */
-static InstanceAction decide(Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
+/* Takes the step over, notes and logs a final one, and returns what is to be done. */
+static InstanceAction step_enter(Binder *b, Instance *i, const Step *step, uint64_t now_usec) {
         const InstanceState before = i->binding.state;
         const bool first = step->kind == STEP_DONE && isnan(i->binding.bind_seconds);
         const bool same = step->kind == i->binding.step.kind &&
                           strcmp(step->reason, i->binding.step.reason) == 0;
         const bool released = i->undo.released && undo_is_open(b->undo);
         InstanceAction action;
+        uint64_t final_usec;
+        bool news, found_bound;
 
         i->binding.step = *step;
         action = binding_enter(b, i, state_event(step->kind, binding_may_change(b, i), released),
@@ -194,16 +281,38 @@ static InstanceAction decide(Binder *b, Instance *i, const Step *step, uint64_t 
         if (first)
                 i->binding.bind_seconds =
                         (double)(clock_monotonic_usec() - i->first_seen_usec) / 1e6;
-        if (step_is_final(step->kind))
-                finish(b, i, first);
         host_queue(b->host, HOST_WORK_PUBLISH);
+        if (!step_is_final(step->kind))
+                return action;
+        final_usec = clock_monotonic_usec();
+        news = step->kind != i->binding.logged.kind || !i->binding.logged.reason ||
+               strcmp(step->reason, i->binding.logged.reason) != 0;
+        found_bound = i->binding.bind_attempts == 0 && i->binding.migrated_bytes == 0 &&
+                      i->n_members > 0 &&
+                      i->members[0].process.id.start_ticks < b->registry->since_ticks;
+        if (step->code == REASON_INNER_GROUP)
+                binding_set_failure(i, step->code, "%s (%s)", step->reason,
+                                    i->binding.observed.inner_group);
+        else if (!unresponsive_set_failure(b, i))
+                binding_clear_failure(i);
+        i->binding.rest_until_usec = final_usec + REST_USEC;
+        i->binding.rest_outside_bytes = i->binding.outside_bytes;
+        if (news && first && found_bound)
+                b->n_found_bound++;
+        else if (news)
+                reconcile_log_final(b, i, first, final_usec);
+        move_progress_end(b, i, news && step->kind == STEP_DONE, final_usec);
+        i->binding.logged = *step;
         return action;
 }
 
-/* Its placement, reduced to what the operator and the admin of its unit allow. */
-static Placement allowed_placement(const Binder *b, Instance *i) {
-        Placement p = i->planned.placement;
+/* Its placement is the planned one, reduced to what the operator and the admin of its unit allow.
+ */
+static void choose_placement(const Binder *b, Instance *i) {
+        Placement p;
 
+        (void)instance_take(i, WORK_PLACE);
+        p = i->planned.placement;
         if (undo_release_note_asked(b->undo, i)) {
                 p.nodes = (NodeSet){ 0 };
                 p.cpus = (CpuSet){ 0 };
@@ -213,14 +322,6 @@ static Placement allowed_placement(const Binder *b, Instance *i) {
         undo_release_check(b->undo, i);
         if (instance_take(i, WORK_RECORD)) /* its release has just begun */
                 (void)binding_enter(b, i, EVENT_RECORD, clock_monotonic_usec());
-        return p;
-}
-
-static void choose_placement(const Binder *b, Instance *i) {
-        Placement p;
-
-        (void)instance_take(i, WORK_PLACE);
-        p = allowed_placement(b, i);
         if (!id_set_equal(&p.nodes, &i->binding.placement.nodes) ||
             p.memory != i->binding.placement.memory) {
                 binding_end_widening(i);
@@ -272,34 +373,15 @@ static int observe(const Binder *b, Instance *i) {
         return 0;
 }
 
-/* When the free memory cannot be read, nothing is moved. */
-static void check_room(const Binder *b, const Instance *i, StepInput *in) {
-        _cleanup_free_ NodeRoom *rooms = NULL;
-        size_t n_rooms;
-
-        if (!i->memory_known || room_of(b->placing, i, &rooms, &n_rooms) < 0)
-                return;
-        in->fits = fit_check(rooms, n_rooms, i->binding.outside_bytes + guard_margin_bytes(b, i),
-                             NULL);
-        in->has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
-}
-
-/* A process may map its huge pages some time after its start. */
-static bool is_young(const Instance *i) {
-        const double started =
-                (double)i->members[0].handle->start_ticks / (double)sysconf(_SC_CLK_TCK);
-
-        return clock_boottime_seconds() - started < HUGE_YOUNG_SECONDS;
-}
-
 /* With affinity the memory nodes stay wide. What a unit is given holds for its next start as well.
  * Where the pools cannot be read, nothing is narrowed. What is narrow already is the guard's. */
-static void check_pools(const Binder *b, Instance *i, StepInput *in) {
+static void step_input_add_pools(const Binder *b, Instance *i, StepInput *in) {
         const bool restarts = in->backend == BACKEND_SYSTEMD && instance_is_service(i);
         const HugeNeed *last = units_last_huge(b->units, i->unit);
         const NodeSet *nodes = &i->binding.placement.nodes;
         const HugeNeed *most = &i->sampling.huge.most;
         _cleanup_huge_pools_ HugePools pools = { 0 };
+        double started;
         bool young;
 
         if (in->placement->memory != MEMORY_BIND || in->backend == BACKEND_AFFINITY ||
@@ -311,7 +393,8 @@ static void check_pools(const Binder *b, Instance *i, StepInput *in) {
         }
         if (pools.n == 0)
                 return;
-        young = is_young(i);
+        started = (double)i->members[0].handle->start_ticks / (double)sysconf(_SC_CLK_TCK);
+        young = clock_boottime_seconds() - started < HUGE_YOUNG_SECONDS;
         if (id_set_equal(&i->binding.observed.mems, nodes)) /* it is narrow */
                 sample_huge(b->sampling, i, &pools, false);
         else if (restarts)
@@ -325,7 +408,7 @@ static void check_pools(const Binder *b, Instance *i, StepInput *in) {
                 units_note_huge(b->units, i->unit, most, young);
 }
 
-static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
+static Step step_plan(const Binder *b, Instance *i, uint64_t now_usec) {
         Reason cannot_code;
         const char *cannot = bind_refuses(b, i, &cannot_code);
         StepInput in = {
@@ -359,6 +442,8 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                 .settles = i->binding.progress.settles,
         };
         const StartLimits *start = units_start_limits(b->units, i->unit);
+        _cleanup_free_ NodeRoom *rooms = NULL;
+        size_t n_rooms;
         Step next;
 
         if (start)
@@ -366,8 +451,13 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
                                                   &i->binding.placement.cpus);
         if (step_needs_scope(&in))
                 in.no_scope = bind_refuses_scope(b, i, &in.no_scope_code);
-        check_room(b, i, &in);
-        check_pools(b, i, &in);
+        /* When the free memory cannot be read, nothing is moved. */
+        if (i->memory_known && room_of(b->placing, i, &rooms, &n_rooms) >= 0) {
+                in.fits = fit_check(rooms, n_rooms,
+                                    i->binding.outside_bytes + guard_margin_bytes(b, i), NULL);
+                in.has_room = fit_best(rooms, n_rooms, LEAST_ROOM_BYTES) >= 0;
+        }
+        step_input_add_pools(b, i, &in);
         move_progress_note_files(b, i, &in);
         i->binding.fits = in.fits;
         in.pulled = i->binding.pulled = (i->binding.pulled || step_was_pulled(&in)) &&
@@ -379,53 +469,13 @@ static Step plan(const Binder *b, Instance *i, uint64_t now_usec) {
         return next;
 }
 
-/* Sets CPUs before anything else is read: until then, every thread may run anywhere. */
-static void begin_blind(const Binder *b, Instance *i, uint64_t now_usec) {
-        const Step step = { .kind = STEP_SET_CPUS, .reason = "" };
-        const StepInput in = { .placement = &i->binding.placement,
-                               .backend = instance_backend(i, &b->host->backend),
-                               .can_enforce = true,
-                               .cpus_applied = binding_cpus_applied(i) };
-
-        if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
-            !unresponsive_refuses(b, i, now_usec))
-                (void)bind_carry_out(b, i, &step, now_usec);
-}
-
-/* True: the step is complete, reconcile again at once. */
-static bool act(Binder *b, Instance *i, InstanceAction action, uint64_t now_usec) {
-        const Step *step = &i->binding.step;
-
-        switch (action) {
-        case ACTION_REPORT:
-                reconcile_log_plan(b, i, step);
-                break;
-        case ACTION_CALL:
-                if (unresponsive_refuses(b, i, now_usec))
-                        return false;
-                if (i->binding.call_kind != step->kind ||
-                    now_usec >= i->binding.effect_deadline_usec)
-                        return bind_carry_out(b, i, step, now_usec);
-                i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
-                break;
-        case ACTION_PULL:
-                move_begin(b, i, now_usec);
-                break;
-        case ACTION_SWEEP:
-                move_sweep(b, i, now_usec);
-                break;
-        default: /* binding_enter() has done it */
-                break;
-        }
-        return false;
-}
-
 /* Observes the instance and carries out the next step. True: the step is complete, reconcile again
  * at once. */
 static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
         const JournalFields fields = { .instance = i->name,
                                        .policy = i->policy->name,
                                        .reason = REASON_STATE_UNREADABLE };
+        Reason failure;
         Step step;
         int r = observe(b, i);
 
@@ -442,35 +492,49 @@ static bool reconcile_once(Binder *b, Instance *i, uint64_t now_usec) {
                 return false;
         guard_note(b, i);
         bind_note_latency(b, i, clock_monotonic_usec());
-        step = plan(b, i, now_usec);
+        step = step_plan(b, i, now_usec);
         journal_log(&b->host->journal, LOG_DEBUG, &INSTANCE_FIELDS(i),
                     "%s: %s (%zu threads, %zu off their CPUs, %llu bytes outside) %s", i->name,
                     state_event_to_string(
                             state_event(step.kind, binding_may_change(b, i), i->undo.released)),
                     i->binding.observed.n_threads, i->binding.observed.n_threads_off_cpus,
                     (unsigned long long)i->binding.outside_bytes, step.reason);
-        clear_outlived(b, i);
-        if (is_postponed(i, step.kind, now_usec))
+        /* Clears a problem whose cause is gone: it was observed and planned just now, and what is
+         * only planned while nothing may be changed is carried out from now on. What a call or the
+         * guard has reported is cleared where the call succeeds, and by the guard. */
+        failure = i->binding.failure_code;
+        if (failure == REASON_STATE_UNREADABLE || failure == REASON_NO_MEMORY ||
+            (failure == REASON_OBSERVE && binding_may_change(b, i)))
+                binding_clear_failure(i);
+        if (final_is_left_alone(i, step.kind, now_usec))
                 return false;
-        return act(b, i, decide(b, i, &step, now_usec), now_usec);
+        switch (step_enter(b, i, &step, now_usec)) {
+        case ACTION_REPORT:
+                reconcile_log_plan(b, i, &i->binding.step);
+                break;
+        case ACTION_CALL:
+                if (unresponsive_refuses(b, i, now_usec))
+                        return false;
+                if (i->binding.call_kind != step.kind ||
+                    now_usec >= i->binding.effect_deadline_usec)
+                        return bind_carry_out(b, i, &i->binding.step, now_usec);
+                i->binding.due_usec = now_usec + EFFECT_POLL_USEC;
+                break;
+        case ACTION_PULL:
+                move_begin(b, i, now_usec);
+                break;
+        case ACTION_SWEEP:
+                move_sweep(b, i, now_usec);
+                break;
+        default: /* binding_enter() has done it */
+                break;
+        }
+        return false;
 }
 
-static void advance(Binder *b, Instance *i, uint64_t now_usec) {
-        choose_placement(b, i);
-        if (i->binding.own_refuses && i->undo.record && i->undo.record->releasing)
-                return;
-        bind_check_start(b, i);
-        i->binding.due_usec = INSTANCE_NEVER;
-        begin_blind(b, i, now_usec);
-        for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && reconcile_once(b, i, now_usec); n++)
-                ;
-        if (!i->binding.observed_known)
-                return;
-        limit_follow(b, i, now_usec); /* may be due earlier than the step that was decided */
-        guard_note(b, i);             /* and is to be watched from now on */
-}
-
-static void begin(Binder *b, Instance *i, uint64_t now_usec) {
+static void instance_begin(Binder *b, Instance *i, uint64_t now_usec) {
+        const Step blind = { .kind = STEP_SET_CPUS, .reason = "" };
+        StepInput in;
         int r;
 
         /* A place is kept once it is given: it is chosen when all are known. */
@@ -479,13 +543,33 @@ static void begin(Binder *b, Instance *i, uint64_t now_usec) {
                 return;
         }
         r = place_ensure(b->placing, i);
-
-        if (r == -EAGAIN)
+        if (r == -EAGAIN) {
                 i->binding.due_usec = now_usec + STORAGE_POLL_USEC;
-        else if (r < 0)
+                return;
+        }
+        if (r < 0) {
                 binding_await_plan(i, now_usec);
-        else
-                advance(b, i, now_usec);
+                return;
+        }
+        choose_placement(b, i);
+        if (i->binding.own_refuses && i->undo.record && i->undo.record->releasing)
+                return;
+        bind_check_start(b, i);
+        i->binding.due_usec = INSTANCE_NEVER;
+        /* Sets CPUs before anything else is read: until then, every thread may run anywhere. */
+        in = (StepInput){ .placement = &i->binding.placement,
+                          .backend = instance_backend(i, &b->host->backend),
+                          .can_enforce = true,
+                          .cpus_applied = binding_cpus_applied(i) };
+        if (binding_may_change(b, i) && step_begins_blind(&in) && !bind_refuses(b, i, NULL) &&
+            !unresponsive_refuses(b, i, now_usec))
+                (void)bind_carry_out(b, i, &blind, now_usec);
+        for (unsigned n = 0; n < STEPS_AT_ONCE_MAX && reconcile_once(b, i, now_usec); n++)
+                ;
+        if (!i->binding.observed_known)
+                return;
+        limit_follow(b, i, now_usec); /* may be due earlier than the step that was decided */
+        guard_note(b, i);             /* and is to be watched from now on */
 }
 
 static void reconcile(Binder *b, Instance *i, uint64_t now_usec) {
@@ -498,10 +582,12 @@ static void reconcile(Binder *b, Instance *i, uint64_t now_usec) {
         if (binding_enter(b, i, EVENT_DUE, now_usec) == ACTION_SLICE)
                 move_slice(b, i, now_usec);
         else
-                begin(b, i, now_usec);
+                instance_begin(b, i, now_usec);
         if (reconcile_verdict(b, i).undone)
                 (void)binding_enter(b, i, EVENT_UNDONE, now_usec);
 }
+
+/* --- all of them --- */
 
 /* Instances that are not reached now stay due. */
 static bool has_time(uint64_t begun_usec) {
@@ -542,15 +628,14 @@ void reconcile_first(Binder *b, uint64_t now_usec) {
                 }
 }
 
-/* What its place and its binding were decided from is no longer true. A new name counts only where
- * the release of that name was requested. */
-static bool begins_again(const Binder *b, const Instance *i, uint32_t work) {
-        return (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
-               ((work & WORK_RENAMED) &&
-                undo_release_is_asked(b->host, i->name, i->unit) != i->undo.released);
-}
-
 void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec) {
+        /* What its place and its binding were decided from is no longer true. A new name counts
+         * only where the release of that name was requested. */
+        const bool again =
+                (work & (WORK_JOINED | WORK_LEFT | WORK_POLICY | WORK_ADMIN | WORK_REQUEST)) ||
+                ((work & WORK_RENAMED) &&
+                 undo_release_is_asked(b->host, i->name, i->unit) != i->undo.released);
+
         if (work & WORK_RELOADED)
                 drift_note_reload(b, i, now_usec);
         if (work & WORK_JOINED) {
@@ -559,7 +644,7 @@ void binding_work(const Binder *b, Instance *i, uint32_t work, uint64_t now_usec
         }
         if (work & WORK_RECORD)
                 (void)binding_enter(b, i, EVENT_RECORD, now_usec);
-        else if (begins_again(b, i, work))
+        else if (again)
                 (void)binding_enter(b, i, binding_may_change(b, i) ? EVENT_CHANGE : EVENT_HALT,
                                     now_usec);
         else if (work & WORK_PLACE)

@@ -20,6 +20,13 @@ void binding_end_kernel_moves(Instance *i) {
         i->binding.kernel = (KernelMoves){ 0 };
 }
 
+bool binding_cpus_applied(const Instance *i) {
+        for (size_t k = 0; k < i->n_members; k++)
+                if (!i->members[k].cpus_applied)
+                        return false;
+        return true;
+}
+
 void binding_reset_cpus(Instance *i) {
         for (size_t k = 0; k < i->n_members; k++)
                 i->members[k].cpus_applied = false;

@@ -12,22 +12,6 @@ static const Reason reasons[N_WORKER_WAITS] = {
         [WORKER_WAIT_MEMORY] = REASON_MEMORY_SILENT,
 };
 
-static void log_names_unresponsive(const Binder *b) {
-        journal_log(&b->host->journal, LOG_WARNING, NULL,
-                    "The name service of this host does not answer (%u s); a user that is not in "
-                    "/etc/passwd is not known until it does. Write such a user as a number",
-                    (unsigned)(worker_job_deadline_usec(WORKER_USER) / 1000000));
-}
-
-static void log_groups_unresponsive(const Binder *b) {
-        journal_log(&b->host->journal, LOG_WARNING, NULL,
-                    "The kernel does not make or remove control groups (%u s): another process "
-                    "holds their lock. What is in their control groups already stays as it is; "
-                    "other processes are bound when the lock is free. Look for tasks in state D: "
-                    "ps -eo pid,stat,wchan:30,comm",
-                    (unsigned)(worker_job_deadline_usec(WORKER_MAKE_GROUP) / 1000000));
-}
-
 static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
         Binder *b = userdata;
         const Reason reason = reasons[worker_job_wait(job)];
@@ -39,11 +23,20 @@ static void on_hung(const ProcessId *process, WorkerJob job, void *userdata) {
                                        .repeats = true };
 
         if (worker_job_wait(job) == WORKER_WAIT_NAMES) {
-                log_names_unresponsive(b);
+                journal_log(&b->host->journal, LOG_WARNING, NULL,
+                            "The name service of this host does not answer (%u s); a user that is "
+                            "not in /etc/passwd is not known until it does. Write such a user as a "
+                            "number",
+                            (unsigned)(worker_job_deadline_usec(WORKER_USER) / 1000000));
                 return;
         }
         if (worker_job_wait(job) == WORKER_WAIT_GROUPS) {
-                log_groups_unresponsive(b);
+                journal_log(&b->host->journal, LOG_WARNING, NULL,
+                            "The kernel does not make or remove control groups (%u s): another "
+                            "process holds their lock. What is in their control groups already "
+                            "stays as it is; other processes are bound when the lock is free. Look "
+                            "for tasks in state D: ps -eo pid,stat,wchan:30,comm",
+                            (unsigned)(worker_job_deadline_usec(WORKER_MAKE_GROUP) / 1000000));
                 return;
         }
         journal_log(&b->host->journal, LOG_WARNING, &fields,
@@ -130,17 +123,13 @@ int unresponsive_start(Binder *b, const char *program) {
         return 0;
 }
 
-static bool is_unresponsive(const Binder *b, const Instance *i, WorkerWait wait) {
-        for (size_t k = 0; k < i->n_members; k++)
-                if (workers_is_hung(b->host->workers, &i->members[k].process.id, wait))
-                        return true;
-        return false;
-}
-
 /* A blocked memory map is the more important reason. */
 bool unresponsive_set_failure(const Binder *b, Instance *i) {
         for (int wait = N_WORKER_WAITS - 1; wait >= 0; wait--)
-                if (is_unresponsive(b, i, (WorkerWait)wait)) {
+                for (size_t k = 0; k < i->n_members; k++) {
+                        if (!workers_is_hung(b->host->workers, &i->members[k].process.id,
+                                             (WorkerWait)wait))
+                                continue;
                         binding_set_failure(i, reasons[wait], "%s; %s",
                                             reason_to_sentence(reasons[wait]),
                                             reason_to_remedy(reasons[wait]));

@@ -227,13 +227,9 @@ uint64_t limit_tick(const Binder *b, uint64_t now_usec);
  * the kernel's files alone. A daemon that starts again sets them again. */
 void limit_lift_all(const Binder *b);
 
-/* What the full-node guard logs and reports in status. */
-
 /* Keeps the means by which an instance is bound as plan/step.h chooses it from what was observed,
- * and changes from one means to another. */
-
-/* To be called after each observation. True: the means changed, or the former one is being released
- * for that; the instance is reconciled again then. */
+ * and changes from one means to another. To be called after each observation. True: the means
+ * changed, or the former one is being released for that; the instance is reconciled again then. */
 bool method_follow(const Binder *b, Instance *instance, uint64_t now_usec);
 
 /* Passes of the mover, in slices between which the loop handles other events. */
