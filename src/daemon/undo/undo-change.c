@@ -46,15 +46,14 @@ UndoRecord *undo_of_unit(const Undoing *undo, const char *unit) {
 
 /* --- before and after --- */
 
-static bool is_by_unit(const Undoing *undo, const Instance *i) {
-        return instance_backend(i, &undo->host->backend) == BACKEND_SYSTEMD;
-}
-
 /* The record, where it has what the admin has set on the unit; NULL: it has not. */
 static const UndoRecord *admin_settings(const Undoing *undo, const Instance *i) {
-        const UndoRecord *record = is_by_unit(undo, i) ? i->undo.record : NULL;
+        const UndoRecord *record = i->undo.record;
 
-        return record && record->cpus.noted ? record : NULL;
+        if (!record || !record->cpus.noted ||
+            instance_backend(i, &undo->host->backend) != BACKEND_SYSTEMD)
+                return NULL;
+        return record;
 }
 
 /* Logs the memory policy of a process, the only property that cannot be restored. */
@@ -284,7 +283,7 @@ typedef struct Setting {
 
 /* What was set at run time, by `systemctl set-property --runtime` or by us. A transient unit has it
  * beside its own file. */
-static bool file_is_runtime(const char *path, const char *key) {
+static bool admin_file_is_runtime(const char *path, const char *key) {
         static const char folder[] = "/run/systemd/";
         const char *name = strrchr(path, '/');
         const size_t n = strlen(key);
@@ -302,7 +301,7 @@ static int admin_read_file(const Undoing *undo, const char *path, Setting *cpus,
         if (*path == '\0')
                 return 0;
         for (size_t i = 0; i < ELEMENTSOF(settings); i++)
-                if (file_is_runtime(path, settings[i]->key)) {
+                if (admin_file_is_runtime(path, settings[i]->key)) {
                         settings[i]->at_run_time = true;
                         return 0;
                 }
@@ -315,10 +314,18 @@ static int admin_read_file(const Undoing *undo, const char *path, Setting *cpus,
         return 0;
 }
 
-static void admin_log_change(const Undoing *undo, const UndoRecord *record, const Setting *s) {
+/* Logs a change. A value that was set at run time before ours takes precedence over those of files
+ * while it exists: `systemctl revert` removes it. */
+static bool property_take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
+                          const Setting *s) {
         const JournalFields fields = { .instance = record->instance };
         char list[ID_SET_LIST_MAX];
 
+        if (id_view_equal(undo_property_before(property), ID_VIEW(&s->set)) ||
+            (property->origin == UNDO_RUNTIME && s->at_run_time))
+                return false;
+        if (undo_property_set(property, ID_VIEW(&s->set), UNDO_PERSISTENT) < 0)
+                return false; /* at the next reload */
         (void)id_set_render_list(&s->set, list, sizeof(list));
         if (id_set_is_empty(&s->set))
                 journal_log(&undo->host->journal, LOG_NOTICE, &fields,
@@ -331,29 +338,6 @@ static void admin_log_change(const Undoing *undo, const UndoRecord *record, cons
                             "it is bound within that; systemctl revert %s removes what "
                             "set-property has set",
                             record->instance, s->file, s->key, list, record->unit);
-}
-
-/* A value that was set at run time before ours takes precedence over those of files while it
- * exists: `systemctl revert` removes it. */
-static bool property_take(const Undoing *undo, const UndoRecord *record, UndoProperty *property,
-                          const Setting *s) {
-        if (id_view_equal(undo_property_before(property), ID_VIEW(&s->set)) ||
-            (property->origin == UNDO_RUNTIME && s->at_run_time))
-                return false;
-        if (undo_property_set(property, ID_VIEW(&s->set), UNDO_PERSISTENT) < 0)
-                return false; /* at the next reload */
-        admin_log_change(undo, record, s);
-        return true;
-}
-
-/* Of the limit systemd has the value that counts already: one that is not ours stays. */
-static bool limit_take(UndoRecord *record, uint64_t memory_max) {
-        if (!record->limit.noted ||
-            (record->limit.ours.n > 0
-                     ? undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&memory_max))
-                     : undo_record_limit_before(record) == memory_max))
-                return false;
-        undo_record_forget_limit(record);
         return true;
 }
 
@@ -372,7 +356,13 @@ static void admin_note(Undoing *undo, UndoRecord *record, const BusUnit *unit) {
         record->read_late = r == -ETIME;
         if (r < 0)
                 return;
-        changed = limit_take(record, unit->memory_max);
+        /* Of the limit systemd has the value that counts already: one that is not ours stays. */
+        changed = record->limit.noted &&
+                  (record->limit.ours.n > 0
+                           ? !undo_record_is_ours(record, UNIT_LIMIT, UNIT_BYTES(&unit->memory_max))
+                           : undo_record_limit_before(record) != unit->memory_max);
+        if (changed)
+                undo_record_forget_limit(record);
         changed |= property_take(undo, record, &record->cpus, &cpus);
         changed |= property_take(undo, record, &record->mems, &mems);
         if (!changed)
@@ -414,25 +404,25 @@ static void admin_read_next(Undoing *undo) {
         }
 }
 
-static void record_want(UndoRecord *record) {
+static void admin_want_read(UndoRecord *record) {
         record->read_again |= record->unit && !record->scope && record->cpus.noted;
 }
 
 void undo_admin_read(Undoing *undo, UndoRecord *record) {
-        record_want(record);
+        admin_want_read(record);
         admin_read_next(undo);
 }
 
 void undo_admin_read_all(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records; i++)
-                record_want(undo->records.records[i]);
+                admin_want_read(undo->records.records[i]);
         admin_read_next(undo);
 }
 
 void undo_admin_read_late(Undoing *undo) {
         for (size_t i = 0; i < undo->records.n_records; i++)
                 if (undo->records.records[i]->read_late)
-                        record_want(undo->records.records[i]);
+                        admin_want_read(undo->records.records[i]);
         admin_read_next(undo);
 }
 
@@ -444,28 +434,29 @@ void undo_admin_end(Undoing *undo) {
 
 /* The folder of undo records: opened at the start, or as soon as that is possible. */
 
-static const char *what_is_wrong(int error) {
-        switch (error) {
-        case -EPERM:
-                return "it is not root's alone";
-        case -ENOTSUP:
-                return "a newer version wrote it; it is kept, and what it describes is not changed";
-        case -EEXIST:
-                return "another record is for the same unit";
-        case -EBADMSG:
-        case -EFBIG:
-                return "it is not a record";
-        default:
-                return strerror(-error);
-        }
-}
-
 static void on_bad_file(const char *name, int error, void *userdata) {
         const Undoing *undo = userdata;
+        const char *wrong = strerror(-error);
 
+        switch (error) {
+        case -EPERM:
+                wrong = "it is not root's alone";
+                break;
+        case -ENOTSUP:
+                wrong = "a newer version wrote it; it is kept, and what it describes is not "
+                        "changed";
+                break;
+        case -EEXIST:
+                wrong = "another record is for the same unit";
+                break;
+        case -EBADMSG:
+        case -EFBIG:
+                wrong = "it is not a record";
+                break;
+        }
         journal_log(&undo->host->journal, LOG_WARNING, NULL,
                     "The undo record %s/%s/%s is ignored: %s. This daemon cannot restore %s",
-                    undo->host->args->runtime_dir, UNDO_FOLDER, name, what_is_wrong(error),
+                    undo->host->args->runtime_dir, UNDO_FOLDER, name, wrong,
                     strcmp(name, UNDO_HOST_FILE) == 0 ? "the original settings of interrupts"
                                                       : "what it describes");
 }
@@ -491,7 +482,7 @@ bool undo_is_open(const Undoing *undo) {
 }
 
 /* All or nothing: a part of the records would be taken for all that there are. */
-static int open_folder(Undoing *undo) {
+static int undo_open_folder(Undoing *undo) {
         int r = undo_open(&undo->records, undo->host->runtime_fd);
 
         if (r >= 0)
@@ -509,7 +500,7 @@ static int open_folder(Undoing *undo) {
 }
 
 int undo_start(Undoing *undo) {
-        int r = may_be_needed(undo->host) ? open_folder(undo) : 0;
+        int r = may_be_needed(undo->host) ? undo_open_folder(undo) : 0;
 
         workers_on_answer(undo->host->workers, WORKER_MEMORY_POLICY, on_memory_policy, undo);
         if (r == -ENOMEM)
@@ -525,7 +516,7 @@ int undo_start(Undoing *undo) {
 
 /* Without the folder no record is made, so none is lost here. */
 bool undo_start_late(Undoing *undo) {
-        if (undo_is_open(undo) || open_folder(undo) < 0)
+        if (undo_is_open(undo) || undo_open_folder(undo) < 0)
                 return false;
         journal_log(&undo->host->journal, LOG_NOTICE, NULL,
                     "The undo records in %s/%s can be used now", undo->host->args->runtime_dir,

@@ -34,7 +34,7 @@ static UndoRelease *undo_release_free(UndoRelease *r) {
         return NULL;
 }
 
-static void take_out(Undoing *undo, const UndoRelease *release) {
+static void release_take_out(Undoing *undo, const UndoRelease *release) {
         UndoReleases *all = &undo->releases;
 
         for (size_t i = 0; i < all->n; i++)
@@ -49,7 +49,7 @@ static bool release_is_allowed(const UndoRelease *r) {
         return host->stopping || host_enforces(host) || (r->asked && host_obeys(host));
 }
 
-static void schedule(Undoing *undo) {
+static void releases_schedule(Undoing *undo) {
         uint64_t due = undo_release_is_stopping(undo) ? undo->releases.stop_usec : INSTANCE_NEVER;
 
         if (undo->releases.n == 0 && undo_release_is_stopping(undo))
@@ -74,7 +74,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         for (size_t i = 0; i < all->n; i++)
                 if (all->list[i]->restore.record == record) {
                         all->list[i]->asked |= asked;
-                        schedule(undo);
+                        releases_schedule(undo);
                         return;
                 }
         r = calloc(1, sizeof(*r));
@@ -96,7 +96,7 @@ static void begin_release(Undoing *undo, UndoRecord *record, const char *why, bo
         record->releasing = true;
         host_queue(undo->host, HOST_WORK_UNITS);
         all->list[all->n++] = r;
-        schedule(undo);
+        releases_schedule(undo);
 }
 
 void undo_release_begin(Undoing *undo, UndoRecord *record, const char *why) {
@@ -116,7 +116,7 @@ static void release_finish(UndoRelease *r) {
             record->n_processes >= INSTANCE_PROCESSES_MAX)
                 shortfall = "further processes of it, which are not watched, keep the CPUs that "
                             "they have inherited";
-        take_out(undo, r);
+        release_take_out(undo, r);
         undo->releases.n_done++;
         journal_log(
                 &undo->host->journal, LOG_INFO, &fields,
@@ -150,7 +150,7 @@ static void release_failed(UndoRelease *r, int error, const char *message) {
         undo_restore_done(&r->restore);
         release_begin(r, record);
         if (undo->host->stopping && r->retry.failures >= STOP_TRIES) {
-                take_out(undo, r);
+                release_take_out(undo, r);
                 undo_release_free(r);
         }
 }
@@ -165,7 +165,7 @@ static void on_reply(int error, const char *message, void *userdata) {
                 release_failed(r, error, message);
         else
                 r->retry.due_usec = clock_monotonic_usec();
-        schedule(undo);
+        releases_schedule(undo);
 }
 
 /* A late write of the binding would bind a released instance again, without an undo record. */
@@ -176,15 +176,6 @@ static bool release_awaits_late_write(const UndoRelease *r) {
                 if (workers_write_group_of(r->undo->host->workers, &record->processes[i].id))
                         return true;
         return false;
-}
-
-/* Waits for a value that was written and does not show yet. */
-static void release_await(UndoRelease *r, uint64_t now_usec) {
-        if (r->deadline_usec == 0)
-                r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
-        r->retry.due_usec = now_usec + SHOW_POLL_USEC;
-        if (now_usec >= r->deadline_usec)
-                release_failed(r, -ETIMEDOUT, "it was written, but the kernel does not show it");
 }
 
 /* Masks are restored last: when the last of several units is released, systemd disables the
@@ -228,9 +219,15 @@ static void release_carry_on(UndoRelease *r, uint64_t now_usec) {
                 backend->threads_whole = false;
                 if (result == 0)
                         return; /* the answer continues the release */
-                if (result == -EAGAIN)
-                        release_await(r, now_usec);
-                else if (result == -EINPROGRESS) {
+                if (result == -EAGAIN) {
+                        /* Waits for a value that was written and does not show yet. */
+                        if (r->deadline_usec == 0)
+                                r->deadline_usec = now_usec + UNDO_SHOW_TIMEOUT_USEC;
+                        r->retry.due_usec = now_usec + SHOW_POLL_USEC;
+                        if (now_usec >= r->deadline_usec)
+                                release_failed(r, -ETIMEDOUT,
+                                               "it was written, but the kernel does not show it");
+                } else if (result == -EINPROGRESS) {
                         r->loop_passes++;
                         r->retry.due_usec = now_usec; /* the next pass of the loop goes on */
                 } else if (result < 0)
@@ -250,7 +247,7 @@ void undo_release_at_due(Undoing *undo, uint64_t now_usec) {
                     !undo->releases.list[i - 1]->call.slot &&
                     undo->releases.list[i - 1]->retry.due_usec <= now_usec)
                         release_carry_on(undo->releases.list[i - 1], now_usec);
-        schedule(undo);
+        releases_schedule(undo);
         if (!undo_release_is_stopping(undo) ||
             (undo->releases.n > 0 && now_usec < undo->releases.stop_usec))
                 return;
@@ -302,21 +299,6 @@ bool undo_release_note_asked(const Undoing *undo, Instance *i) {
         return i->undo.released;
 }
 
-/* Does it lack a place for good? A record without changes only keeps why it has none. */
-static bool lacks_place(const Instance *i, const UndoRecord *record) {
-        const Assignment *p = &i->planned;
-
-        return (undo_record_has_unit(record) || record->given.n > 0 || record->scope) && p->known &&
-               p->refusal != REFUSAL_NO_PORT_YET && id_set_is_empty(&p->placement.nodes);
-}
-
-/* A built-in policy only watches and assigns no place. A unit without an instance: its prepared
- * values, or a start that is under way. */
-static bool is_named(const Undoing *undo, const UndoRecord *record, const Instance *i) {
-        return i ? !i->policy->built_in
-                 : record->unit && known_unit_is_named(&undo->host->policies, record->unit);
-}
-
 static const char requested[] = "it was requested"; /* also while the daemon is paused */
 static const char ended[] = "its process has ended";
 
@@ -324,6 +306,7 @@ static const char ended[] = "its process has ended";
 static const char *release_reason(const Undoing *undo, const UndoRecord *record,
                                   const Instance *i) {
         const Host *host = undo->host;
+        const Assignment *p = i ? &i->planned : NULL;
 
         /* The record has the name that the instance had when it was bound. */
         if (undo_release_is_asked(host, i ? i->name : record->instance, i ? i->unit : record->unit))
@@ -334,9 +317,15 @@ static const char *release_reason(const Undoing *undo, const UndoRecord *record,
                 return ended;
         if (host->reloading) /* some processes have not been looked at by the new policies */
                 return NULL;
-        if (host->policies_known && !is_named(undo, record, i))
+        /* A built-in policy only watches and assigns no place. A unit without an instance: its
+         * prepared values, or a start that is under way. */
+        if (host->policies_known &&
+            (i ? i->policy->built_in
+               : !record->unit || !known_unit_is_named(&host->policies, record->unit)))
                 return "no policy names it any more";
-        if (i && lacks_place(i, record))
+        /* For good. A record without changes only keeps why it has none. */
+        if (i && (undo_record_has_unit(record) || record->given.n > 0 || record->scope) &&
+            p->known && p->refusal != REFUSAL_NO_PORT_YET && id_set_is_empty(&p->placement.nodes))
                 return "it has no place any more";
         /* The admin's later settings leave none of its nodes: they take precedence over our values.
          */
@@ -381,7 +370,7 @@ void undo_release_check_all(Undoing *undo) {
                 else
                         release_if_due(undo, record, its);
         }
-        schedule(undo);
+        releases_schedule(undo);
 }
 
 bool undo_release_is_stopping(const Undoing *undo) {
@@ -401,14 +390,16 @@ bool undo_release_before_stop(Undoing *undo) {
         for (size_t i = undo->records.n_records; i > 0; i--)
                 undo_release_begin(undo, undo->records.records[i - 1],
                                    "enforcement.on_stop is restore");
-        schedule(undo);
+        releases_schedule(undo);
         return true;
 }
+
+/* --- as policies --- */
 
 #define RATE_BYTES_PER_SEC (UINT64_C(256) << 20)
 
 /* A name as a glob that matches it alone. */
-static char *escape(const char *name) {
+static char *glob_escape(const char *name) {
         _cleanup_text_ Text text = { 0 };
 
         for (; *name; name++) {
@@ -419,28 +410,12 @@ static char *escape(const char *name) {
         return text.error < 0 ? NULL : TAKE_PTR(text.data);
 }
 
-static int fill_match(const UndoRecord *record, PolicyMatch *match) {
-        match->containers = CONTAINERS_INCLUDED; /* it was bound */
-        if (record->unit) {
-                match->unit = escape(record->unit);
-                return match->unit ? 0 : -ENOMEM;
-        }
-        match->ids = calloc(record->n_processes, sizeof(*match->ids));
-        if (!match->ids)
-                return -ENOMEM;
-        for (; match->n_ids < record->n_processes; match->n_ids++)
-                match->ids[match->n_ids] = record->processes[match->n_ids].id;
-        return 0;
-}
+static int policy_of_record(const UndoRecord *record, const NodeSet *nodes, const CpuSet *cpus,
+                            Policy *ret) {
+        bool by_affinity = record->cpus.ours.n == 0;
 
-static bool is_by_affinity(const UndoRecord *record) {
         for (size_t i = 0; i < record->n_processes; i++)
-                if (record->processes[i].cpuset)
-                        return false;
-        return record->cpus.ours.n == 0;
-}
-
-static int fill(const UndoRecord *record, const NodeSet *nodes, const CpuSet *cpus, Policy *ret) {
+                by_affinity &= !record->processes[i].cpuset;
         *ret = (Policy){
                 .max_instances = UINT32_MAX,
                 .place = { .count = 1, .nodes = *nodes, .share = SHARE_SHARED },
@@ -450,12 +425,24 @@ static int fill(const UndoRecord *record, const NodeSet *nodes, const CpuSet *cp
                 .memory_limit = undo_record_limit_last(record),
                 .migrate = MIGRATE_NONE,
                 .rate_bytes_per_sec = RATE_BYTES_PER_SEC,
-                .backend = is_by_affinity(record) ? POLICY_BACKEND_AFFINITY : POLICY_BACKEND_AUTO,
+                .backend = by_affinity ? POLICY_BACKEND_AFFINITY : POLICY_BACKEND_AUTO,
                 .adopted = true,
                 .name = strdup(record->instance),
                 .file = strdup(""),
+                .match = { .containers = CONTAINERS_INCLUDED }, /* it was bound */
         };
-        return !ret->name || !ret->file ? -ENOMEM : fill_match(record, &ret->match);
+        if (!ret->name || !ret->file)
+                return -ENOMEM;
+        if (record->unit) {
+                ret->match.unit = glob_escape(record->unit);
+                return ret->match.unit ? 0 : -ENOMEM;
+        }
+        ret->match.ids = calloc(record->n_processes, sizeof(*ret->match.ids));
+        if (!ret->match.ids)
+                return -ENOMEM;
+        for (size_t i = 0; i < record->n_processes; i++)
+                ret->match.ids[ret->match.n_ids++] = record->processes[i].id;
+        return 0;
 }
 
 int undo_make_policies(const Undoing *undo, PolicySet *ret) {
@@ -479,7 +466,7 @@ int undo_make_policies(const Undoing *undo, PolicySet *ret) {
                 nodes = topology_nodes_of(topology, &cpus);
                 if (id_set_is_empty(&nodes) || (!record->unit && record->n_processes == 0))
                         continue;
-                if (fill(record, &nodes, &cpus, &set.policies[set.n_policies++]) < 0)
+                if (policy_of_record(record, &nodes, &cpus, &set.policies[set.n_policies++]) < 0)
                         return -ENOMEM;
         }
         *ret = TAKE_STRUCT(set);
